@@ -1,0 +1,68 @@
+"""Where the command line prints: answers to standard output, everything else to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.progress import Progress as Bars
+
+from ramify.execution import Stage
+
+answers = Console(highlight=False, soft_wrap=False)
+notes = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+class RichProgress:
+    """Progress bars on standard error, gone when the work is done; nothing when that is no terminal."""
+
+    def __init__(self) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
+        self.bars = Bars(SpinnerColumn(), *columns, console=notes, transient=True, disable=not sys.stderr.isatty())
+
+    def __enter__(self) -> RichProgress:
+        self.bars.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bars.stop()
+
+    @contextmanager
+    def stage(self, title: str, total: float | None) -> Iterator[Stage]:
+        """Show one piece of work as a bar."""
+        task = self.bars.add_task(title, total=total)
+        try:
+            yield _Step(self.bars, task)
+        finally:
+            self.bars.remove_task(task)
+
+
+class _Step:
+    def __init__(self, bars: Bars, task: Any) -> None:
+        self.bars, self.task = bars, task
+
+    def advance(self, amount: float = 1) -> None:
+        self.bars.advance(self.task, amount)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document on standard output, for machines."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")

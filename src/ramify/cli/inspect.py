@@ -1,0 +1,125 @@
+"""``ramify inspect``: look at a model, a table of documents, or a taxonomy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from ramify.cli.console import RichProgress, answers, print_json
+from ramify.cli.options import AsJson, LabelColumn, LabelSeparator, TextColumn, tell_about
+from ramify.datasets import Corpus, read_corpus
+from ramify.errors import InputError
+from ramify.execution import reporting_to
+from ramify.persistence import read_model
+from ramify.pipeline import load
+from ramify.taxonomy import Taxonomy, read_taxonomy, taxonomy_of_labels
+from ramify.taxonomy.files import looks_like_taxonomy
+from ramify.taxonomy.picture import draw
+
+
+def inspect(
+    path: Annotated[Path, typer.Argument(help="A model directory, a table of documents, or a taxonomy file.")],
+    kind: Annotated[
+        str | None, typer.Option("--as", help="'model', 'data' or 'taxonomy', when the content does not tell.")
+    ] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    label_separator: LabelSeparator = None,
+    levels: Annotated[int, typer.Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
+    tree: Annotated[bool, typer.Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is in a model, a table of documents or a taxonomy, and whether it is in order.
+
+    \b
+    Examples:
+      ramify inspect out
+      ramify inspect tickets.csv
+      ramify inspect taxonomy.tsv --levels 2
+    """
+    kind = kind or _find_kind(path)
+    with RichProgress() as progress, reporting_to(progress):
+        if kind == "model":
+            facts, taxonomy, counts = _inspect_model(path)
+        elif kind == "taxonomy":
+            facts, taxonomy, counts = {}, read_taxonomy(path), None
+        elif kind == "data":
+            corpus = read_corpus(path, text=text, label=label, label_separator=label_separator)
+            facts, taxonomy, counts = _inspect_corpus(corpus)
+        else:
+            raise InputError(f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.")
+    if tree:
+        taxonomy.require_tree("--tree")
+    if as_json:
+        print_json({"kind": kind, **facts, "taxonomy": _taxonomy_facts(taxonomy)})
+        return
+    if facts:
+        answers.print(_facts_table(facts))
+    answers.print(draw(taxonomy, counts, levels))
+
+
+def _find_kind(path: Path) -> str:
+    if not path.exists():
+        raise InputError(f"there is no {path}; give a model directory, a table of documents or a taxonomy file.")
+    if path.is_dir():
+        return "model"
+    return "taxonomy" if looks_like_taxonomy(path) else "data"
+
+
+def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
+    classifier, stored = load(path), read_model(path)
+    weights = sum(array.nbytes for array in stored.arrays.values())
+    learner = {name: value for name, value in stored.about["learner"].items() if name != "kind"}
+    facts = {
+        "system": classifier.system,
+        "written_by": f"ramify {stored.about['ramify']}",
+        "learner": ", ".join(f"{name}={value}" for name, value in learner.items()),
+        "weight_bytes": weights,
+        **{key: value for key, value in classifier.figures_.items() if key != "evaluation"},
+        **classifier.figures_.get("evaluation", {}),
+    }
+    return facts, classifier.taxonomy_, None
+
+
+def _inspect_corpus(corpus: Corpus) -> tuple[dict[str, Any], Taxonomy, list[int]]:
+    tell_about(corpus)
+    taxonomy = taxonomy_of_labels(corpus.labels)
+    Y = taxonomy.encode(corpus.labels)
+    sizes = np.asarray([len(labels) for labels in corpus.labels])
+    facts: dict[str, Any] = {
+        "documents": len(corpus),
+        "bad_rows": len(corpus.bad_rows),
+        "without_label": int((sizes == 0).sum()),
+        "with_several_labels": int((sizes > 1).sum()),
+    }
+    if not corpus.has_vectors:
+        facts["words_in_a_text"] = round(float(np.mean([len(text.split()) for text in corpus.documents])), 1)
+    return facts, taxonomy, np.bincount(Y.indices, minlength=len(taxonomy)).tolist()
+
+
+def _taxonomy_facts(taxonomy: Taxonomy) -> dict[str, Any]:
+    return {
+        "nodes": len(taxonomy),
+        "leaves": int(taxonomy.is_leaf.sum()),
+        "roots": len(taxonomy.roots),
+        "levels": taxonomy.n_levels,
+        "is_tree": taxonomy.is_tree,
+    }
+
+
+def _facts_table(facts: dict[str, Any]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for key, value in facts.items():
+        shown = (
+            f"{value:,}"
+            if isinstance(value, int) and not isinstance(value, bool)
+            else f"{value:.3f}"
+            if isinstance(value, float)
+            else str(value)
+        )
+        table.add_row(key.replace("_", " "), shown)
+    return table

@@ -1,0 +1,132 @@
+"""Files of documents, read whole for learning and row by row for classifying."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from ramify.datasets.columns import Columns, find_columns
+from ramify.datasets.corpus import MAX_BAD_SHARE, BadRow, Corpus
+from ramify.datasets.labels import find_label_separator, join_levels, split_cell
+from ramify.datasets.svmlight import read_vectors
+from ramify.datasets.tables import Row, find_kind, stream_table
+from ramify.errors import DataError
+from ramify.execution import stage
+
+SAMPLE = 1_000
+
+
+def read_corpus(
+    path: str | Path,
+    *,
+    text: str | None = None,
+    label: str | None = None,
+    label_separator: str | None = None,
+    is_label: Callable[[str], bool] | None = None,
+    strict: bool = False,
+) -> Corpus:
+    """Read documents and labels from CSV, TSV, JSON Lines, Parquet or svmlight.
+
+    text, label: column names, found from the table when not given; `label` may list level columns: "level1,level2".
+    label_separator: what stands between several labels of one cell; found from the cells when not given.
+    is_label: whether a word is a known label, when there is a taxonomy already.
+    strict: refuse the file at the first bad row. Otherwise bad rows are left out and named, unless one in ten is bad.
+    """
+    path = Path(path)
+    if find_kind(path) == "svmlight":
+        corpus = read_vectors(path)
+    else:
+        corpus = _read_table(path, text, label, label_separator, is_label)
+    _judge_bad_rows(corpus, strict)
+    return corpus
+
+
+def stream_rows(path: str | Path, text: str | None = None) -> tuple[list[str], str, Iterator[tuple[int, Row | BadRow]]]:
+    """The columns, the text column, and every row with its line, without holding the file in memory."""
+    path = Path(path)
+    names, rows = stream_table(path, find_kind(path))
+    sample = [(line, row) for line, row in islice(rows, SAMPLE)]
+    columns = find_columns(
+        str(path), names, [row for _, row in sample if isinstance(row, dict)], text, None, need_labels=False
+    )
+
+    def chained() -> Iterator[tuple[int, Row | BadRow]]:
+        yield from sample
+        yield from rows
+
+    return names, columns.text, chained()
+
+
+def why_not_text(value: Any) -> str | None:
+    """The reason why a cell cannot be classified, or None when it is a text."""
+    if value is None:
+        return "the text is null"
+    if not isinstance(value, str):
+        return f"the text is a {type(value).__name__}, not a string"
+    return None if value.strip() else "the text is empty"
+
+
+def _read_table(
+    path: Path, text: str | None, label: str | None, separator: str | None, is_label: Callable[[str], bool] | None
+) -> Corpus:
+    names, rows = stream_table(path, find_kind(path))
+    sample = list(islice(rows, SAMPLE))
+    columns = find_columns(
+        str(path), names, [row for _, row in sample if isinstance(row, dict)], text, label, need_labels=True
+    )
+    texts: list[str] = []
+    cells: list[Any] = []
+    lines: list[int] = []
+    bad: list[BadRow] = []
+    with stage(f"reading {path.name}") as step:
+        for source in (sample, rows):
+            for line, row in source:
+                problem = row if isinstance(row, BadRow) else _problem(path, line, row, columns)
+                if problem is not None:
+                    bad.append(problem)
+                elif isinstance(row, dict):
+                    texts.append(row[columns.text])
+                    cells.append(_label_cell(row, columns))
+                    lines.append(line)
+                step.advance()
+    if not texts and not bad:
+        raise DataError(f"{path} has no rows below its column names; give at least two documents.")
+    separator = separator or find_label_separator((cell for cell in cells if isinstance(cell, str)), is_label)
+    labels = [split_cell(cell, separator) if isinstance(cell, str) else cell for cell in cells]
+    found = {"text": columns.text, "label": list(columns.labels), "label_separator": separator}
+    return Corpus(str(path), texts, labels, lines, bad, found)
+
+
+def _problem(path: Path, line: int, row: Row, columns: Columns) -> BadRow | None:
+    reason = why_not_text(row.get(columns.text)) or _why_not_label(row, columns)
+    return None if reason is None else BadRow(str(path), line, reason)
+
+
+def _why_not_label(row: Row, columns: Columns) -> str | None:
+    cell = row.get(columns.labels[0])
+    if isinstance(cell, list) and not all(isinstance(label, str) for label in cell):
+        return f"the label list {str(cell)[:40]} holds something other than strings"
+    if isinstance(cell, (dict, bool)):
+        return f"the label is {str(cell)[:40]}, not a string or a list of strings"
+    return None
+
+
+def _label_cell(row: Row, columns: Columns) -> Any:
+    if len(columns.labels) > 1:
+        return join_levels(row.get(name) for name in columns.labels)
+    cell = row.get(columns.labels[0])
+    if isinstance(cell, list):
+        return [label.strip() for label in cell if label.strip()]
+    return "" if cell is None else str(cell)
+
+
+def _judge_bad_rows(corpus: Corpus, strict: bool) -> None:
+    n_bad = len(corpus.bad_rows)
+    if n_bad and (strict or n_bad > MAX_BAD_SHARE * (n_bad + len(corpus))):
+        rule = "--strict allows none" if strict else "more than one in ten is too many to leave out"
+        raise DataError(
+            f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; put them right. "
+            f"The first: {corpus.bad_rows[0]}."
+        )

@@ -1,0 +1,81 @@
+"""svmlight and LSHTC files: ``label,label feature:value feature:value …`` a line.
+
+Labels are any words, features are counted from 0 or 1 as they stand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.datasets.corpus import BadRow, Corpus
+from ramify.datasets.tables import open_binary
+from ramify.errors import DataError
+from ramify.execution import stage
+
+MAX_FEATURE = (1 << 31) - 2
+
+
+def read_vectors(path: Path) -> Corpus:
+    """Read every line; features keep their numbers, so column f of the matrix is feature f."""
+    labels: list[list[str]] = []
+    lines: list[int] = []
+    bad: list[BadRow] = []
+    pairs: list[NDArray[np.float64]] = []
+    with open_binary(path) as file, stage(f"reading {path.name}") as step:
+        for number, line in enumerate(file, start=1):
+            step.advance()
+            line = line.split(b"#", 1)[0]
+            if not line.strip() or (number == 1 and _is_header(line)):
+                continue
+            try:
+                found, vector = _parse(line)
+            except ValueError as error:
+                bad.append(BadRow(str(path), number, str(error)))
+                continue
+            labels.append(found)
+            pairs.append(vector)
+            lines.append(number)
+    if not labels and not bad:
+        raise DataError(f"{path} is empty; give one document a line: label,label feature:value feature:value …")
+    return Corpus(str(path), _stack(pairs), labels, lines, bad, {"vectors": True})
+
+
+def _parse(line: bytes) -> tuple[list[str], NDArray[np.float64]]:
+    tokens = line.split()
+    head = [] if line[:1].isspace() or b":" in tokens[0] else tokens[:1]
+    try:
+        names = [name for name in b"".join(head).decode().split(",") if name]
+    except UnicodeDecodeError:
+        raise ValueError("not UTF-8") from None
+    cells = b" ".join(tokens[len(head) :]).replace(b":", b" ").split()
+    try:
+        pairs = np.array(cells, dtype=np.float64).reshape(-1, 2)
+    except ValueError:
+        raise ValueError("not of the form label,label feature:value feature:value …") from None
+    features = pairs[:, 0]
+    if features.size and not (
+        np.all(features == np.floor(features)) and 0 <= features.min() <= features.max() <= MAX_FEATURE
+    ):
+        raise ValueError("a feature is not a whole number from 0 upward")
+    return names, pairs
+
+
+def _is_header(line: bytes) -> bool:
+    """Some collections begin with the numbers of documents, features and labels."""
+    tokens = line.split()
+    return len(tokens) == 3 and all(token.isdigit() for token in tokens)
+
+
+def _stack(pairs: list[NDArray[np.float64]]) -> csr_array:
+    offsets = np.zeros(len(pairs) + 1, dtype=np.int64)
+    np.cumsum([len(vector) for vector in pairs], out=offsets[1:])
+    together = np.concatenate(pairs) if pairs else np.zeros((0, 2))
+    features = together[:, 0].astype(np.int32)
+    width = int(features.max()) + 1 if features.size else 1
+    X = csr_array((together[:, 1].astype(np.float32), features, offsets), shape=(len(pairs), width))
+    X.sum_duplicates()
+    return X

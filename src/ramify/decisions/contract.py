@@ -1,0 +1,21 @@
+"""What a decision rule is: scores in, consistent label sets out, each row for itself."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Protocol
+
+from scipy.sparse import csr_array
+
+from ramify.taxonomy import Taxonomy
+
+
+class DecisionRule(Protocol):
+    """Turns scores into labels; it has no memory of the rows it has seen."""
+
+    kind: ClassVar[str]
+
+    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
+        """Labels of documents × nodes of scores: boolean CSR, closed upward."""
+
+    def state(self) -> dict[str, Any]:
+        """Plain values from which the same rule can be made."""

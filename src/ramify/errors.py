@@ -1,0 +1,46 @@
+"""Every exception that Ramify raises on purpose.
+
+A message says what was found, what is allowed and what to do, in one sentence or two; the edges (command line, server)
+print it as it is. Each class is also a :class:`ValueError`, so that scikit-learn and plain Python code treat it as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["DataError", "InputError", "LabelError", "ModelError", "RamifyError", "TaxonomyError", "suggest"]
+
+
+class RamifyError(ValueError):
+    """Something that the user can put right; the message says how."""
+
+
+class InputError(RamifyError):
+    """An argument, option or array is not what is needed."""
+
+
+class TaxonomyError(RamifyError):
+    """A taxonomy is malformed, or not of the kind that is needed."""
+
+
+class LabelError(RamifyError):
+    """A label is not in the taxonomy, or the labels cannot be learnt from."""
+
+
+class DataError(RamifyError):
+    """A file of documents cannot be read."""
+
+
+class ModelError(RamifyError):
+    """A model directory cannot be written, or must not be trusted."""
+
+
+def suggest(word: str, known: Iterable[str]) -> str:
+    """End a message with the known words nearest to a mistyped one, if any is near.
+
+    >>> suggest("aple", ["apple", "pear"])
+    " Did you mean 'apple'?"
+    """
+    near = get_close_matches(word, list(known), n=2, cutoff=0.75)
+    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -1,0 +1,15 @@
+"""One block after the other, in the calling thread."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from ramify.execution.contract import Block, Result
+
+
+class SerialExecutor:
+    """Runs every block where it is asked for."""
+
+    def map(self, function: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+        """The function's results, in the order of the blocks."""
+        return map(function, blocks)

@@ -1,0 +1,31 @@
+"""Blocks on a few threads of this process, never more of them under way than twice the threads."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from ramify.execution.contract import Block, Result
+
+
+class ThreadExecutor:
+    """Runs blocks on `workers` threads."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+
+    def map(self, function: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+        """The function's results, in the order of the blocks; blocks are taken as room becomes free."""
+        waiting: deque[Future[Result]] = deque()
+        with ThreadPoolExecutor(self.workers, thread_name_prefix="ramify") as pool:
+            try:
+                for block in blocks:
+                    waiting.append(pool.submit(function, block))
+                    if len(waiting) >= 2 * self.workers:
+                        yield waiting.popleft().result()
+                while waiting:
+                    yield waiting.popleft().result()
+            finally:
+                for future in waiting:
+                    future.cancel()

@@ -1,0 +1,55 @@
+"""Documents that come as vectors already: a vectorizer that passes them on."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ramify.errors import ModelError
+
+
+class Vectors(TransformerMixin, BaseEstimator):
+    """Take a document matrix as it is, as CSR float32; remembers and checks the number of features."""
+
+    kind: ClassVar[str] = "vectors"
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Remember the number of features."""
+        validate_data(self, X, accept_sparse="csr", dtype=np.float32)
+        return self
+
+    def transform(self, X: Any) -> csr_array:
+        """The same matrix, checked."""
+        check_is_fitted(self)
+        return csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
+
+    @property
+    def n_features_out(self) -> int:
+        """The number of features."""
+        return int(self.n_features_in_)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain values and arrays from which :meth:`from_state` makes the same."""
+        return {"features": int(self.n_features_in_)}, {}
+
+    @classmethod
+    def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectors:
+        """Make one from its state."""
+        made = cls()
+        made.n_features_in_ = values["features"]
+        if not isinstance(made.n_features_in_, int) or made.n_features_in_ < 1:
+            raise ModelError(f"the number of features is {values['features']!r}; train the model again.")
+        return made
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags

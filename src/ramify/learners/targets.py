@@ -1,0 +1,109 @@
+"""The labels that users bring, in any of their forms, as one label matrix over one taxonomy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import assert_all_finite, column_or_1d
+
+from ramify.errors import InputError, LabelError
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """What a learner learns from.
+
+    taxonomy: the nodes.
+    own: documents × nodes, the most specific labels.
+    classes: the user's class values in node order, when the labels came as one plain value a document and no taxonomy.
+    form: "classes", "names" (one name a document), "lists" (several) or "matrix"; predictions take the same.
+    """
+
+    taxonomy: Taxonomy
+    own: csr_array
+    form: str
+    classes: NDArray[Any] | None = None
+
+
+def read_targets(y: Any, taxonomy: Taxonomy | None, n_documents: int) -> Targets:
+    """Understand labels given as a matrix over nodes, one value a document, or a list of names a document."""
+    if y is None:
+        raise InputError("fitting requires y to be passed, but the target y is None.")
+    targets = _read(y, taxonomy)
+    if targets.own.shape[0] != n_documents:
+        raise InputError(
+            f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document."
+        )
+    _refuse_single_class(targets)
+    return targets
+
+
+def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:
+    if is_nested(y):
+        return _from_names(y, taxonomy, "lists")
+    if not issparse(y):
+        y = np.asarray(y)
+    if y.ndim == 2 and (taxonomy is not None or y.shape[1] > 1):
+        return _from_matrix(y, taxonomy)
+    if taxonomy is not None:
+        return _from_names(y.tolist(), taxonomy, "names")
+    return _from_classes(column_or_1d(y, warn=True))
+
+
+def is_nested(y: Any) -> bool:
+    """Whether labels are lists of names, one list a document."""
+    if isinstance(y, np.ndarray) and y.dtype != object:
+        return False
+    if not isinstance(y, (list, tuple, np.ndarray)):
+        return False
+    entries = [entry for entry in y if entry is not None]
+    listed = [isinstance(entry, (list, tuple, set, frozenset)) for entry in entries]
+    return any(listed) and all(
+        isinstance(e, str) or _all_strings(e) for e, nested in zip(entries, listed, strict=True) if nested
+    )
+
+
+def _all_strings(entry: Sequence[Any]) -> bool:
+    return all(isinstance(label, str) for label in entry)
+
+
+def _from_names(y: Sequence[Any], taxonomy: Taxonomy | None, form: str) -> Targets:
+    if taxonomy is None:
+        taxonomy = Taxonomy.flat(sorted({label for labels in y for label in labels}))
+    return Targets(taxonomy, most_specific(taxonomy.encode(y), taxonomy), form)
+
+
+def _from_matrix(Y: Any, taxonomy: Taxonomy | None) -> Targets:
+    if taxonomy is None:
+        taxonomy = Taxonomy.flat(str(column) for column in range(Y.shape[1]))
+    return Targets(taxonomy, most_specific(expand_to_ancestors(Y, taxonomy), taxonomy), "matrix")
+
+
+def _from_classes(y: NDArray[Any]) -> Targets:
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    classes, column = np.unique(y, return_inverse=True)
+    names = [str(value) for value in classes.tolist()]
+    if not all(name.strip() for name in names) or len(set(names)) < len(names):
+        names = [repr(value) for value in classes.tolist()]
+    shape = (len(y), len(classes))
+    own = csr_array((np.ones(len(y), dtype=bool), column, np.arange(len(y) + 1)), shape=shape)
+    return Targets(Taxonomy.flat(names), own, "classes", classes)
+
+
+def _refuse_single_class(targets: Targets) -> None:
+    nodes = np.unique(targets.own.indices)
+    if len(nodes) == 0:
+        raise LabelError("no document has a label; learning needs documents of at least two classes.")
+    if len(nodes) == 1:
+        name = targets.taxonomy.names[int(nodes[0])]
+        raise LabelError(
+            f"every label is {name!r}; learning needs documents of at least two classes, and this is one class only."
+        )

@@ -1,0 +1,64 @@
+"""Whether probabilities mean what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify.errors import InputError
+from ramify.metrics.counting import Counts, Floats
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+
+@dataclass(frozen=True, slots=True)
+class ReliabilityBins:
+    """Document–node pairs at one depth, cut into bins of equal width by their probability.
+
+    mean_probability, share_true: one a bin, NaN where the bin is empty.
+    """
+
+    depth: int
+    count: Counts
+    mean_probability: Floats
+    share_true: Floats
+
+
+def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[ReliabilityBins]:
+    """Promised against observed frequency at each depth; pairs without a probability (NaN) take no part."""
+    T, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
+    if P.shape != T.shape:
+        raise InputError(f"probabilities have shape {P.shape} but the labels {T.shape}; give one a document and node.")
+    inner_edges = np.arange(1, bins) / bins
+    found = []
+    for depth in range(taxonomy.n_levels):
+        columns = taxonomy.depth == depth
+        p, true = P[:, columns].ravel(), T[:, columns].ravel()
+        given = ~np.isnan(p)
+        found.append(_fill_bins(depth, p[given], true[given], inner_edges))
+    return found
+
+
+def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
+    """The mean over pairs of the distance between promised and observed frequency in their depth and bin.
+
+    It is 0 without pairs.
+    """
+    distance = total = 0.0
+    for level in reliability(Y_true, probabilities, taxonomy, bins):
+        filled = level.count > 0
+        gaps = np.abs(level.mean_probability[filled] - level.share_true[filled])
+        distance += float((level.count[filled] * gaps).sum())
+        total += float(level.count.sum())
+    return distance / total if total else 0.0
+
+
+def _fill_bins(depth: int, p: Floats, true: Any, inner_edges: Floats) -> ReliabilityBins:
+    place = np.searchsorted(inner_edges, p, side="right")
+    n_bins = len(inner_edges) + 1
+    count = np.bincount(place, minlength=n_bins).astype(np.int64)
+    with np.errstate(invalid="ignore"):
+        mean_probability = np.bincount(place, weights=p, minlength=n_bins) / count
+        share_true = np.bincount(place, weights=true.astype(np.float64), minlength=n_bins) / count
+    return ReliabilityBins(depth, count, mean_probability, share_true)

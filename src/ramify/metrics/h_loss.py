@@ -1,0 +1,76 @@
+"""H-loss: a mistake counts where a path first goes wrong, and nothing below it counts again.
+
+    ℓ_H(d) = Σ_i c_i · [ i is wrong for d, and every ancestor of i is right ]
+
+Source: Cesa-Bianchi, Gentile & Zaniboni 2006, section 2.1.
+Deviation: the paper defines it on forests; on a DAG all ancestors must be right.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ramify.errors import InputError
+from ramify.metrics.counting import Floats, label_pair
+from ramify.taxonomy import Taxonomy, ancestor_matrix
+
+Costs = Literal["siblings"] | Floats | list[float] | None
+
+
+def h_loss(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs = None) -> float:
+    """The mean H-loss of a document.
+
+    >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread/rye"])
+    >>> h_loss(food.encode(["fruit/apple"]), food.encode(["bread/rye"]), food)
+    2.0
+    """
+    return float(h_loss_by_node(Y_true, Y_pred, taxonomy, costs).sum())
+
+
+def h_loss_by_depth(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs = None) -> Floats:
+    """The part of the H-loss that arises at each depth, roots first."""
+    by_node = h_loss_by_node(Y_true, Y_pred, taxonomy, costs)
+    return np.asarray(np.bincount(taxonomy.depth, weights=by_node, minlength=taxonomy.n_levels), dtype=np.float64)
+
+
+def h_loss_by_node(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs = None) -> Floats:
+    """The part of the H-loss that arises at each node."""
+    T, P = label_pair(Y_true, Y_pred, taxonomy)
+    firsts = first_mistakes(T, P, taxonomy)
+    counts = np.bincount(firsts.indices, minlength=len(taxonomy))
+    n_documents: int = T.shape[0]
+    return node_costs(taxonomy, costs) * counts / max(1, n_documents)
+
+
+def first_mistakes(T: csr_array, P: csr_array, taxonomy: Taxonomy) -> csr_array:
+    """The wrong nodes of each document that have no wrong ancestor: the contour of its H-loss."""
+    wrong = csr_array((T != P).astype(np.int32))
+    wrong_above_or_here = csr_array(wrong.multiply(wrong @ ancestor_matrix(taxonomy).T.astype(np.int32)))
+    wrong_above_or_here.data = wrong_above_or_here.data == 1  # only itself
+    wrong_above_or_here.eliminate_zeros()
+    return wrong_above_or_here
+
+
+def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
+    """One cost a node: 1 everywhere, 1 / the number of siblings, or as given."""
+    if costs is None:
+        return np.ones(len(taxonomy))
+    if isinstance(costs, str):
+        if costs != "siblings":
+            raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number a node.")
+        return _sibling_costs(taxonomy)
+    given = np.asarray(costs, dtype=np.float64)
+    if given.shape != (len(taxonomy),) or not np.all(np.isfinite(given) & (given >= 0)):
+        raise InputError(f"costs must be {len(taxonomy)} numbers of 0 or more, one a node; found shape {given.shape}.")
+    return given
+
+
+def _sibling_costs(taxonomy: Taxonomy) -> Floats:
+    families: dict[tuple[int, ...], int] = {}
+    family_of = [tuple(sorted(taxonomy.parents_of(node).tolist())) for node in range(len(taxonomy))]
+    for family in family_of:
+        families[family] = families.get(family, 0) + 1
+    return np.asarray([1.0 / families[family] for family in family_of])

@@ -1,0 +1,48 @@
+"""Measures of scores rather than of decisions. Nodes whose score is NaN have no classifier and take no part."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from ramify.errors import InputError
+from ramify.metrics.counting import Floats, mean
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+
+def document_auc(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> Floats:
+    """For each document, the chance that a true node scores above another; NaN where there is nothing to compare."""
+    truth, S = _ranked(Y_true, scores, taxonomy)
+    return np.asarray([_auc(truth[d], S[d]) for d in range(len(S))], dtype=np.float64)
+
+
+def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> float:
+    """The mean share of true nodes among the k best-scoring ones; equal scores are taken in node order."""
+    if k < 1:
+        raise InputError(f"k is {k}; give a whole number of at least 1.")
+    truth, S = _ranked(Y_true, scores, taxonomy)
+    filled = np.where(np.isnan(S), -np.inf, S)
+    top = np.argsort(-filled, axis=1, kind="stable")[:, :k]
+    hits = np.take_along_axis(truth & ~np.isnan(S), top, axis=1).sum(axis=1)
+    return mean(hits / k, of_nothing=1.0)
+
+
+def _ranked(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> tuple[NDArray[np.bool_], Floats]:
+    T, S = expand_to_ancestors(Y_true, taxonomy), np.asarray(scores, dtype=np.float64)
+    if S.shape != T.shape:
+        raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score a document and node.")
+    return T.toarray(), S
+
+
+def _auc(truth: NDArray[np.bool_], scores: Floats) -> float:
+    """The Mann–Whitney statistic from midranks."""
+    scored = ~np.isnan(scores)
+    positive = truth[scored]
+    n_true, n_other = int(positive.sum()), int((~positive).sum())
+    if n_true == 0 or n_other == 0:
+        return float("nan")
+    ranks = rankdata(scores[scored])[positive].sum()
+    return float((ranks - n_true * (n_true + 1) / 2) / (n_true * n_other))

@@ -1,0 +1,160 @@
+"""Everything worth knowing about a set of predictions, as plain values.
+
+It is what the terminal, the page and ``--json`` show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
+from ramify.metrics.calibration import expected_calibration_error, reliability
+from ramify.metrics.flat import accuracy, macro_f1, micro_f1, precision_recall_f1
+from ramify.metrics.h_loss import h_loss, h_loss_by_depth
+from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
+from ramify.metrics.ranking import document_auc, precision_at_k
+from ramify.metrics.tables import GroupScores, by_level, by_subtree, sibling_confusion
+from ramify.taxonomy import Taxonomy, most_specific
+
+MAX_DENSE = 1 << 27  # document–node pairs; ranking and calibration look at a dense matrix
+MAX_CONFUSIONS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of one evaluation.
+
+    figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary a row.
+    distances: how many documents lie at each tree distance from the truth. notes: what was left out, and why.
+    """
+
+    documents: int
+    figures: dict[str, float]
+    levels: list[dict[str, Any]]
+    branches: list[dict[str, Any]]
+    nodes: list[dict[str, Any]]
+    confusions: list[dict[str, Any]]
+    distances: dict[int, int]
+    reliability: list[dict[str, Any]]
+    notes: list[str]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON-ready values."""
+        return asdict(self)
+
+
+def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any = None) -> Report:
+    """Evaluate predictions against the truth; probabilities add ranking and calibration."""
+    figures, notes = _decision_figures(Y_true, Y_pred, taxonomy), []
+    bins: list[dict[str, Any]] = []
+    if probabilities is None:
+        notes.append("no probabilities were given, so there is no ranking and no calibration")
+    else:
+        figures |= _ranking_figures(Y_true, probabilities, taxonomy)
+        bins = _reliability_rows(Y_true, probabilities, taxonomy)
+    distance = tree_distance(Y_true, Y_pred, taxonomy)
+    return Report(
+        documents=len(distance),
+        figures=figures,
+        levels=_level_rows(Y_true, Y_pred, taxonomy),
+        branches=[_named(row, taxonomy) for row in by_subtree(Y_true, Y_pred, taxonomy)],
+        nodes=_node_rows(Y_true, Y_pred, taxonomy),
+        confusions=_confusion_rows(Y_true, Y_pred, taxonomy),
+        distances={int(d): int(n) for d, n in zip(*np.unique(distance, return_counts=True), strict=True)},
+        reliability=bins,
+        notes=notes,
+    )
+
+
+def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:
+    """Whether probabilities of so many documents may be held as one matrix."""
+    return n_documents * len(taxonomy) <= MAX_DENSE
+
+
+def _decision_figures(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> dict[str, float]:
+    pair = Y_true, Y_pred, taxonomy
+    distance = tree_distance(*pair)
+    wrong = distance[distance > 0]
+    return {
+        "accuracy": accuracy(*pair),
+        "hierarchical_precision": hierarchical_precision(*pair),
+        "hierarchical_recall": hierarchical_recall(*pair),
+        "hierarchical_f1": hierarchical_f1(*pair),
+        "micro_f1_own": micro_f1(*pair, over="own"),
+        "macro_f1_own": macro_f1(*pair, over="own", empty="skip"),
+        "micro_f1_leaves": micro_f1(*pair, over="leaves"),
+        "macro_f1_leaves": macro_f1(*pair, over="leaves", empty="skip"),
+        "micro_f1_nodes": micro_f1(*pair, over="nodes"),
+        "macro_f1_nodes": macro_f1(*pair, over="nodes", empty="skip"),
+        "h_loss": h_loss(*pair),
+        "h_loss_siblings": h_loss(*pair, costs="siblings"),
+        "mean_distance_of_errors": float(wrong.mean()) if wrong.size else 0.0,
+        "document_precision": document_precision(*pair),
+        "document_recall": document_recall(*pair),
+        "document_f1": document_f1(*pair),
+    }
+
+
+def _ranking_figures(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> dict[str, float]:
+    auc = document_auc(Y_true, probabilities, taxonomy)
+    leaves = np.where(taxonomy.is_leaf, probabilities, np.nan)
+    figures = {"document_auc": float(np.nanmean(auc))} if np.isfinite(auc).any() else {}
+    figures |= {f"leaf_precision_at_{k}": precision_at_k(Y_true, leaves, taxonomy, k) for k in (1, 3, 5)}
+    figures["expected_calibration_error"] = expected_calibration_error(Y_true, probabilities, taxonomy)
+    return figures
+
+
+def _reliability_rows(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    rows = []
+    for level in reliability(Y_true, probabilities, taxonomy):
+        for i in np.flatnonzero(level.count):
+            promised, seen = float(level.mean_probability[i]), float(level.share_true[i])
+            rows.append({"depth": level.depth, "count": int(level.count[i]), "promised": promised, "observed": seen})
+    return rows
+
+
+def _level_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    losses = h_loss_by_depth(Y_true, Y_pred, taxonomy)
+    levels = by_level(Y_true, Y_pred, taxonomy)
+    return [{**asdict(row), "h_loss": float(losses[row.key])} for row in levels]
+
+
+def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    """Nodes that occur, with the number of documents that stop at each."""
+    scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
+    own = np.bincount(most_specific(Y_true, taxonomy).indices, minlength=len(taxonomy))
+    return [
+        {
+            "name": taxonomy.names[node],
+            "path": taxonomy.show(node),
+            "depth": int(taxonomy.depth[node]),
+            "is_leaf": bool(taxonomy.is_leaf[node]),
+            "support": int(scores.support[node]),
+            "own_support": int(own[node]),
+            "predicted": int(scores.predicted[node]),
+            "precision": float(scores.precision[node]),
+            "recall": float(scores.recall[node]),
+            "f1": float(scores.f1[node]),
+        }
+        for node in np.flatnonzero(scores.support + scores.predicted).tolist()
+    ]
+
+
+def _confusion_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    found = sibling_confusion(Y_true, Y_pred, taxonomy)[:MAX_CONFUSIONS]
+    return [
+        {
+            "parent": " > ".join(taxonomy.path_of(pair.true)[:-1]),
+            "true": taxonomy.titles[pair.true],
+            "predicted": taxonomy.titles[pair.predicted],
+            "count": pair.count,
+        }
+        for pair in found
+    ]
+
+
+def _named(row: GroupScores, taxonomy: Taxonomy) -> dict[str, Any]:
+    return {"name": taxonomy.titles[row.key], **asdict(row)}

@@ -1,0 +1,97 @@
+"""A report as tables for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from ramify.metrics.report import Report
+
+LABELS = {
+    "accuracy": "exactly right",
+    "hierarchical_f1": "hierarchical F1 (with ancestors)",
+    "micro_f1_own": "micro F1, most specific labels",
+    "macro_f1_own": "macro F1, most specific labels",
+    "micro_f1_leaves": "micro F1, leaves",
+    "macro_f1_leaves": "macro F1, leaves that occur",
+    "h_loss": "H-loss",
+    "mean_distance_of_errors": "distance of a wrong answer (steps in the tree)",
+    "document_auc": "AUC in a document",
+    "leaf_precision_at_1": "best leaf is true",
+    "leaf_precision_at_3": "share of true leaves in the best 3",
+    "expected_calibration_error": "calibration error",
+}
+BAR = "█"
+
+
+def render_report(report: Report, worst: int = 8) -> RenderableType:
+    """The figures, the levels, the branches and the worst confusions."""
+    parts: list[RenderableType] = [_figures(report), _levels(report)]
+    if 1 < len(report.branches) <= 40:
+        parts.append(_branches(report.branches))
+    if report.confusions:
+        parts.append(_confusions(report.confusions[:worst]))
+    parts += [Text(f"Note: {note}.", style="dim") for note in report.notes]
+    return Group(*parts)
+
+
+def _figures(report: Report) -> Table:
+    table = _table(f"{report.documents:,} documents", ("", "left"), ("", "right"))
+    for key, label in LABELS.items():
+        if key in report.figures:
+            table.add_row(label, f"{report.figures[key]:.3f}")
+    return table
+
+
+def _levels(report: Report) -> Table:
+    columns = ("level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss")
+    table = _table("By level", *((name, "right") for name in columns), ("", "left"))
+    for row in report.levels:
+        ratios = (f"{row[key]:.3f}" for key in ("precision", "recall", "f1", "macro_f1", "h_loss"))
+        table.add_row(str(row["key"] + 1), f"{row['nodes']:,}", f"{row['support']:,}", *ratios, _bar(row["f1"]))
+    return table
+
+
+def _branches(rows: list[dict[str, Any]]) -> Table:
+    table = _table(
+        "By branch", ("branch", "left"), ("nodes", "right"), ("support", "right"), ("micro F1", "right"), ("", "left")
+    )
+    for row in rows:
+        table.add_row(
+            escape(row["name"]), f"{row['nodes']:,}", f"{row['support']:,}", f"{row['f1']:.3f}", _bar(row["f1"])
+        )
+    return table
+
+
+def _confusions(rows: Iterable[dict[str, Any]]) -> Table:
+    table = _table(
+        "Most confused siblings", ("true", "left"), ("taken for", "left"), ("times", "right"), ("below", "left")
+    )
+    for row in rows:
+        table.add_row(
+            escape(row["true"]), escape(row["predicted"]), str(row["count"]), escape(row["parent"] or "(top level)")
+        )
+    return table
+
+
+def _table(title: str, *columns: tuple[str, Any]) -> Table:
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        pad_edge=False,
+        show_header=any(n for n, _ in columns),
+    )
+    for name, justify in columns:
+        table.add_column(name, justify=justify)
+    return table
+
+
+def _bar(share: float, width: int = 20) -> Text:
+    return Text(BAR * round(share * width), style="green" if share >= 0.8 else "yellow" if share >= 0.5 else "red")

@@ -1,0 +1,14 @@
+"""Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
+
+from ramify.persistence.atomic import atomic_writer, write_text_atomically
+from ramify.persistence.directory import FORMAT_VERSION, StoredModel, is_model, read_model, write_model
+
+__all__ = [
+    "FORMAT_VERSION",
+    "StoredModel",
+    "atomic_writer",
+    "is_model",
+    "read_model",
+    "write_model",
+    "write_text_atomically",
+]

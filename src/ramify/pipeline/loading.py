@@ -1,0 +1,73 @@
+"""From a model directory back to a classifier.
+
+Only the parts listed here are ever made from a file, and each checks itself.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.decisions import Best
+from ramify.errors import ModelError, RamifyError
+from ramify.features import Vectorizer, Vectors
+from ramify.learners import MultinomialNaiveBayes
+from ramify.persistence import StoredModel, read_model
+from ramify.pipeline.classifier import TextClassifier
+from ramify.systems import find_system
+from ramify.taxonomy import LabelForm
+from ramify.taxonomy.formats import json_nodes
+
+VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
+LEARNERS: dict[str, Any] = {part.kind: part for part in (MultinomialNaiveBayes,)}
+DECISIONS: dict[str, Any] = {part.kind: part for part in (Best,)}
+
+
+def load(path: str | Path) -> TextClassifier:
+    """Load a model directory.
+
+    Nothing in it is run; what does not fit is refused with a :class:`~ramify.errors.ModelError`.
+    """
+    stored = read_model(path)
+    try:
+        return from_stored(stored)
+    except RamifyError as error:
+        raise ModelError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelError(
+            f"{path} holds parts that do not fit together ({error}); train the model again, or restore it from a copy."
+        ) from None
+
+
+def from_stored(stored: StoredModel) -> TextClassifier:
+    """Make a classifier of what a model directory holds."""
+    about, features = stored.about, dict(stored.documents["features"])
+    learner, decision = dict(about["learner"]), dict(about["decision"])
+    made = TextClassifier(find_system(about["system"]).name)
+    made.taxonomy_ = made.taxonomy = json_nodes.parse(json.dumps(stored.documents["taxonomy"]))
+    made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
+    made.learner_ = _part(LEARNERS, learner).from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"))
+    made.decision_ = _part(DECISIONS, decision)(**decision)
+    made.form_ = LabelForm.from_state(about["labels"])
+    made.figures_ = dict(about["figures"])
+    made.classes_ = np.asarray(made.taxonomy_.names)
+    if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
+        raise ModelError("features and weights do not fit together; train the model again.")
+    return made
+
+
+def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:
+    kind = values.pop("kind", None)
+    if kind not in known:
+        raise ModelError(f"the model names a part {kind!r} that this Ramify does not have; it has {', '.join(known)}.")
+    return known[kind]
+
+
+def _arrays_of(stored: StoredModel, part: str) -> dict[str, NDArray[Any]]:
+    return {
+        name.removeprefix(f"{part}."): array for name, array in stored.arrays.items() if name.startswith(f"{part}.")
+    }

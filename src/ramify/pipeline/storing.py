@@ -1,0 +1,34 @@
+"""A fitted classifier as the plain values and arrays of a model directory."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from ramify.persistence import StoredModel
+from ramify.taxonomy.formats import json_nodes
+
+if TYPE_CHECKING:
+    from ramify.pipeline.classifier import TextClassifier
+
+
+def to_stored(classifier: TextClassifier) -> StoredModel:
+    """Each part tells its state; the parts' names go with them."""
+    features, feature_arrays = classifier.vectorizer_.state()
+    learner, learner_arrays = classifier.learner_.state()
+    about = {
+        "ramify": version("ramify"),
+        "system": classifier.system,
+        "learner": {"kind": classifier.learner_.kind, **learner},
+        "decision": {"kind": classifier.decision_.kind, **classifier.decision_.state()},
+        "labels": classifier.form_.state(),
+        "figures": classifier.figures_,
+    }
+    documents = {
+        "taxonomy": json.loads(json_nodes.render(classifier.taxonomy_)),
+        "features": {"kind": classifier.vectorizer_.kind, **features},
+    }
+    arrays = {f"features.{name}": array for name, array in feature_arrays.items()}
+    arrays |= {f"learner.{name}": array for name, array in learner_arrays.items()}
+    return StoredModel(about, documents, arrays)

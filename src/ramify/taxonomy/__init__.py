@@ -1,0 +1,23 @@
+"""Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
+
+from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_specific
+from ramify.taxonomy.files import read_taxonomy, write_taxonomy
+from ramify.taxonomy.graph import LabelGraph
+from ramify.taxonomy.hierarchy import PATH_SEPARATORS, Taxonomy
+from ramify.taxonomy.label_form import LabelForm, find_form, listed_labels, taxonomy_of_labels
+
+__all__ = [
+    "PATH_SEPARATORS",
+    "LabelForm",
+    "LabelGraph",
+    "Taxonomy",
+    "ancestor_matrix",
+    "as_label_matrix",
+    "expand_to_ancestors",
+    "find_form",
+    "listed_labels",
+    "most_specific",
+    "read_taxonomy",
+    "taxonomy_of_labels",
+    "write_taxonomy",
+]

@@ -1,0 +1,166 @@
+"""From edges and paths to parents-first arrays: the work behind :class:`~ramify.taxonomy.Taxonomy`'s constructors."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.errors import TaxonomyError
+
+Parents = dict[str, list[str]]
+
+
+def collect_parents(edges: Iterable[tuple[str, str | None]]) -> Parents:
+    """Parents of every node, in order of first mention as a child; refuses what no taxonomy can be made from."""
+    parents: Parents = {}
+    roots: set[str] = set()
+    for edge in edges:
+        child, parent = _checked(edge)
+        known = parents.setdefault(child, [])
+        if child in roots or parent in known or (parent is None and known):
+            raise TaxonomyError(_twice(child, parent, known))
+        if parent is None:
+            roots.add(child)
+        else:
+            known.append(parent)
+    _refuse_unknown_parents(parents)
+    return parents
+
+
+def _checked(edge: tuple[str, str | None]) -> tuple[str, str | None]:
+    child, parent = edge
+    if not isinstance(child, str) or not child.strip():
+        raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
+    if parent is not None and (not isinstance(parent, str) or not parent.strip()):
+        raise TaxonomyError(f"the parent of {child!r} is {parent!r}; give a name, or None for a root.")
+    return child, parent
+
+
+def _twice(child: str, parent: str | None, known: list[str]) -> str:
+    if parent is None and not known:
+        return f"node {child!r} is listed twice as a root; keep one of the two rows."
+    if parent in known:
+        return f"node {child!r} is listed twice below {parent!r}; keep one of the two rows."
+    below = parent if parent is not None else known[0]
+    return f"node {child!r} is listed both as a root and below {below!r}; keep one of the two rows."
+
+
+def _refuse_unknown_parents(parents: Parents) -> None:
+    for child, above in parents.items():
+        for parent in above:
+            if parent not in parents:
+                raise TaxonomyError(
+                    f"{parent!r}, the parent of {child!r}, has no row of its own; "
+                    "add one, with its parent or as a root."
+                )
+
+
+def parents_first(parents: Parents) -> list[str]:
+    """Order the nodes so that parents precede children and, where that allows, first-mentioned nodes come first."""
+    rank = {name: position for position, name in enumerate(parents)}
+    waiting_for = {name: len(above) for name, above in parents.items()}
+    children: dict[str, list[str]] = {name: [] for name in parents}
+    for name, above in parents.items():
+        for parent in above:
+            children[parent].append(name)
+    ready = [(rank[name], name) for name, count in waiting_for.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        _, name = heapq.heappop(ready)
+        order.append(name)
+        for child in children[name]:
+            waiting_for[child] -= 1
+            if waiting_for[child] == 0:
+                heapq.heappush(ready, (rank[child], child))
+    if len(order) < len(parents):
+        raise TaxonomyError(f"the taxonomy goes in a circle: {_cycle(parents, set(order))}; drop one of these edges.")
+    return order
+
+
+def _cycle(parents: Parents, placed: set[str]) -> str:
+    """Walk upward among the nodes that could not be placed until one comes round again."""
+    name = next(name for name in parents if name not in placed)
+    seen: list[str] = []
+    while name not in seen:
+        seen.append(name)
+        name = next(parent for parent in parents[name] if parent not in placed)
+    loop = [*seen[seen.index(name) :], name]
+    shown = loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]]
+    return " is below ".join(part if part == "…" else repr(part) for part in shown)
+
+
+def pack_parents(order: Sequence[str], parents: Parents) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Parents as offsets and positions in the given order."""
+    position = {name: node for node, name in enumerate(order)}
+    offsets = np.zeros(len(order) + 1, dtype=np.int64)
+    np.cumsum([len(parents[name]) for name in order], out=offsets[1:])
+    nodes = [position[parent] for name in order for parent in parents[name]]
+    return offsets, np.asarray(nodes, dtype=np.int32)
+
+
+def edges_of_paths(paths: Iterable[str], separator: str) -> tuple[list[tuple[str, str | None]], dict[str, str]]:
+    """(child, parent) pairs and titles of every prefix of every path; the parts of a path lose their outer spaces."""
+    edges: dict[tuple[str, str | None], None] = {}
+    titles: dict[str, str] = {}
+    for path in paths:
+        parent = None
+        for title in split_path(path, separator):
+            name = title if parent is None else parent + separator + title
+            edges.setdefault((name, parent))
+            titles[name] = title
+            parent = name
+    return list(edges), titles
+
+
+def split_path(path: str, separator: str) -> list[str]:
+    """The parts of a path, without outer spaces; refuses an empty part."""
+    parts = [part.strip() for part in path.strip().split(separator)] if separator else [path.strip()]
+    if not all(parts):
+        raise TaxonomyError(f"path {path!r} has an empty part between two {separator!r}; give every part a name.")
+    return parts
+
+
+def children(
+    parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The reverse of the parent lists; each node's children in node order."""
+    n_nodes = len(parent_offsets) - 1
+    child_of_edge = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(parent_offsets))
+    offsets = np.zeros(n_nodes + 1, dtype=np.int64)
+    np.cumsum(np.bincount(parent_nodes, minlength=n_nodes), out=offsets[1:])
+    return offsets, child_of_edge[np.argsort(parent_nodes, kind="stable")]
+
+
+def depths(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The length of the longest path from a root to each node."""
+    depth = [0] * (len(parent_offsets) - 1)
+    starts, parents = parent_offsets.tolist(), parent_nodes.tolist()
+    # parents come first, so a forward sweep sees final depths
+    for node in range(len(depth)):
+        for parent in parents[starts[node] : starts[node + 1]]:
+            depth[node] = max(depth[node], depth[parent] + 1)
+    return np.asarray(depth, dtype=np.int32)
+
+
+def unique_positions(titles: Sequence[str]) -> dict[str, int | None]:
+    """Where each title stands; None where several nodes bear it."""
+    found: dict[str, int | None] = {}
+    for node, title in enumerate(titles):
+        found[title] = None if title in found else node
+    return found
+
+
+def reach(start: int, step: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
+    """Every node that repeated steps lead to, sorted."""
+    seen: set[int] = set()
+    queue = [start]
+    while queue:
+        for node in step(queue.pop()).tolist():
+            if node not in seen:
+                seen.add(node)
+                queue.append(node)
+    return np.asarray(sorted(seen), dtype=np.int64)

@@ -1,0 +1,101 @@
+"""A table of ``child, parent`` rows, with tabs, commas or semicolons; a third column may hold a title.
+
+An empty parent, or the word ROOT, stands for "no parent". A first row that names its columns may turn them round.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from ramify.errors import TaxonomyError
+from ramify.taxonomy.hierarchy import Taxonomy
+
+ROOT_WORDS = ("", "ROOT")
+DELIMITERS = ("\t", ";", ",")
+CHILD_WORDS = ("child", "node", "id", "name", "code", "label", "category", "class")
+PARENT_WORDS = ("parent", "broader", "parent_id", "parentid", "parent_name", "parent_code")
+TITLE_WORDS = ("title", "description", "text", "pref_label", "name", "label")
+
+
+def looks_like(text: str) -> bool:
+    """Every one of the first lines has two or three cells, and none is a path of the form A > B."""
+    return _delimiter(text) is not None
+
+
+def parse(text: str) -> Taxonomy:
+    """Read the rows; nodes keep the order of their rows."""
+    delimiter = _delimiter(text) or "\t"
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    columns = (0, 1, 2)
+    edges: list[tuple[str, str | None]] = []
+    titles: dict[str, str] = {}
+    for row in rows:
+        cells = [cell.strip() for cell in row]
+        if not any(cells):
+            continue
+        if not edges and (named := _header(cells)):
+            columns = named
+            continue
+        if len(cells) not in (2, 3) or not cells[columns[0]]:
+            raise TaxonomyError(
+                f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}; "
+                "give a child and its parent."
+            )
+        child, parent = cells[columns[0]], cells[columns[1]]
+        edges.append((child, parent))
+        if columns[2] < len(cells) and cells[columns[2]]:
+            titles[child] = cells[columns[2]]
+    return Taxonomy.from_edges(_with_roots(edges), titles=titles)
+
+
+def names_a_parent(text: str) -> bool:
+    """Whether a table says of itself that it is one: by its column names, or by a node without a parent."""
+    delimiter = _delimiter(text)
+    if delimiter is None:
+        return False
+    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
+    return _header(rows[0]) is not None or any(len(row) > 1 and row[1] in ROOT_WORDS for row in rows)
+
+
+def render(taxonomy: Taxonomy) -> str:
+    """Write tab-separated rows, with titles only where they differ from names."""
+    has_titles = taxonomy.titles != taxonomy.names
+    out = io.StringIO(newline="")
+    table = csv.writer(out, delimiter="\t", lineterminator="\n")
+    for node, name in enumerate(taxonomy.names):
+        parents = [taxonomy.names[parent] for parent in taxonomy.parents_of(node)] or ["ROOT"]
+        for parent in parents:
+            table.writerow([name, parent, taxonomy.titles[node]] if has_titles else [name, parent])
+    return out.getvalue()
+
+
+def _delimiter(text: str) -> str | None:
+    lines = [line for line in text.splitlines()[:50] if line.strip()]
+    if any(" > " in line for line in lines):
+        return "\t" if lines and all("\t" in line.strip() for line in lines) else None
+    for delimiter in DELIMITERS:
+        if lines and all(len(row) in (2, 3) for row in csv.reader(lines, delimiter=delimiter)):
+            return delimiter
+    return None
+
+
+def _header(cells: list[str]) -> tuple[int, int, int] | None:
+    """Positions of child, parent and title when the first row names them."""
+    words = [cell.lower() for cell in cells]
+    parent = next((i for i, word in enumerate(words) if word in PARENT_WORDS), None)
+    if parent is None:
+        return None
+    rest = [i for i in range(len(words)) if i != parent]
+    child = next((i for i in rest if words[i] in CHILD_WORDS), None)
+    if child is None:
+        return None
+    title = next((i for i in rest if i != child and words[i] in TITLE_WORDS), len(words))
+    return child, parent, title
+
+
+def _with_roots(edges: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
+    """Turn the root words into None, unless a word is itself a node."""
+    children = {child for child, _ in edges}
+    roots = [word for word in ROOT_WORDS if word not in children]
+    return [(child, None if parent in roots else parent) for child, parent in edges]

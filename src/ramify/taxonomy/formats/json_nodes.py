@@ -1,0 +1,90 @@
+"""JSON: ``{"nodes": [{"name": "apple", "parents": ["fruit"]}, …]}``, or nested objects and lists.
+
+The nested forms are ``{"food": {"fruit": ["apple", "pear"]}}`` and
+``{"name": "food", "children": [{"name": "fruit"}]}``; their nodes are named by their paths.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ramify.errors import TaxonomyError
+from ramify.taxonomy.hierarchy import Taxonomy
+
+SEPARATOR = " > "
+
+
+def looks_like(text: str) -> bool:
+    """A JSON object or list."""
+    return text.lstrip()[:1] in ("{", "[")
+
+
+def parse(text: str) -> Taxonomy:
+    """Read any of the three forms."""
+    try:
+        tree = json.loads(text)
+        if isinstance(tree, dict) and isinstance(tree.get("nodes"), list):
+            return _from_nodes(tree)
+        paths = [SEPARATOR.join(path) for path in _walk(tree, ())]
+    except json.JSONDecodeError as error:
+        raise TaxonomyError(f"the taxonomy is not valid JSON: {error}.") from None
+    except RecursionError:
+        raise TaxonomyError(
+            "the taxonomy's JSON is nested too deeply; list its nodes with their parents instead."
+        ) from None
+    return Taxonomy.from_paths(paths, SEPARATOR)
+
+
+def render(taxonomy: Taxonomy) -> str:
+    """Write the first form, one node a line."""
+    rows = ",\n".join(f"  {json.dumps(node, ensure_ascii=False)}" for node in _nodes(taxonomy))
+    return f'{{"separator": {json.dumps(taxonomy.separator)}, "nodes": [\n{rows}\n]}}\n'
+
+
+def _nodes(taxonomy: Taxonomy) -> Iterator[dict[str, Any]]:
+    for node, name in enumerate(taxonomy.names):
+        entry: dict[str, Any] = {"name": name, "parents": [taxonomy.names[p] for p in taxonomy.parents_of(node)]}
+        if taxonomy.titles[node] != name:
+            entry["title"] = taxonomy.titles[node]
+        yield entry
+
+
+def _from_nodes(tree: dict[str, Any]) -> Taxonomy:
+    edges: list[tuple[str, str | None]] = []
+    titles: dict[str, str] = {}
+    for node in tree["nodes"]:
+        name, parents, title = _fields(node)
+        edges += [(name, parent) for parent in parents] or [(name, None)]
+        titles[name] = title
+    separator = tree.get("separator", SEPARATOR)
+    if not isinstance(separator, str) or not separator:
+        raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
+    return Taxonomy.from_edges(edges, titles=titles, separator=separator)
+
+
+def _fields(node: Any) -> tuple[str, list[str], str]:
+    if not isinstance(node, dict) or not isinstance(node.get("name"), str):
+        raise TaxonomyError(f"each node needs a 'name' that is a string; found {str(node)[:80]!r}.")
+    parents, title = node.get("parents") or [], node.get("title", node["name"])
+    if not isinstance(parents, list) or not isinstance(title, str):
+        raise TaxonomyError(f"node {node['name']!r} needs 'parents' as a list of names and 'title' as a string.")
+    return node["name"], parents, title
+
+
+def _walk(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    if isinstance(tree, str):
+        yield (*above, tree)
+    elif isinstance(tree, list):
+        for part in tree:
+            yield from _walk(part, above)
+    elif isinstance(tree, dict) and isinstance(tree.get("name"), str):
+        yield (*above, tree["name"])
+        yield from _walk(tree.get("children") or [], (*above, tree["name"]))
+    elif isinstance(tree, dict):
+        for name, below in tree.items():
+            yield (*above, name)
+            yield from _walk([] if below is None else below, (*above, name))
+    else:
+        raise TaxonomyError(f"a taxonomy is made of names, lists and objects; found {str(tree)[:80]!r}.")

@@ -1,0 +1,85 @@
+"""SKOS concept schemes as Turtle, RDF/XML or N-Triples. The only file that names rdflib (extra: ``ramify[skos]``).
+
+A concept's URI is its name and its preferred label its title, English first.
+``skos:broader`` and ``skos:narrower`` both count.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+from ramify.errors import InputError, TaxonomyError
+from ramify.taxonomy.hierarchy import Taxonomy
+
+MARK = "www.w3.org/2004/02/skos/core"
+
+
+def looks_like(text: str) -> bool:
+    """The SKOS namespace is named near the top."""
+    return MARK in text[:20_000]
+
+
+def parse(text: str) -> Taxonomy:
+    """Read the concepts, sorted by URI, and their broader concepts."""
+    rdf = _rdflib()
+    graph = rdf.Graph()
+    try:
+        graph.parse(data=text, format=_syntax(text))
+    except Exception as error:  # rdflib's parsers raise whatever their syntax makes them raise
+        raise TaxonomyError(f"the SKOS file cannot be parsed: {str(error).splitlines()[0][:160]}.") from None
+    parents = _broader(graph, rdf.SKOS)
+    edges: list[tuple[str, str | None]] = []
+    for concept in sorted(parents):
+        edges += [(str(concept), str(parent)) for parent in sorted(parents[concept])] or [(str(concept), None)]
+    titles = {str(concept): _title(graph, concept, rdf.SKOS) for concept in parents}
+    return Taxonomy.from_edges(edges, titles=titles)
+
+
+def render(taxonomy: Taxonomy) -> str:
+    """Write Turtle; a name that is no URI gets the prefix ``urn:ramify:``."""
+    rdf = _rdflib()
+    graph = rdf.Graph()
+    graph.bind("skos", rdf.SKOS)
+    uris = [
+        rdf.URIRef(name if ":" in name and " " not in name else f"urn:ramify:{quote(name)}") for name in taxonomy.names
+    ]
+    for node, uri in enumerate(uris):
+        graph.add((uri, rdf.RDF.type, rdf.SKOS.Concept))
+        graph.add((uri, rdf.SKOS.prefLabel, rdf.Literal(taxonomy.titles[node])))
+        for parent in taxonomy.parents_of(node):
+            graph.add((uri, rdf.SKOS.broader, uris[parent]))
+    return str(graph.serialize(format="turtle"))
+
+
+def _rdflib() -> Any:
+    try:
+        import rdflib
+    except ImportError:
+        raise InputError(
+            "reading and writing SKOS needs rdflib; install it with: pip install 'ramify[skos]'."
+        ) from None
+    return rdflib
+
+
+def _syntax(text: str) -> str:
+    start = text.lstrip()
+    if start.startswith(("<?xml", "<rdf:", "<!DOCTYPE", "<!--")):
+        return "xml"
+    return "turtle"  # N-Triples is a part of Turtle
+
+
+def _broader(graph: Any, skos: Any) -> dict[Any, set[Any]]:
+    parents: dict[Any, set[Any]] = {concept: set() for concept in graph.subjects(None, skos.Concept)}
+    pairs = [*graph.subject_objects(skos.broader), *((c, p) for p, c in graph.subject_objects(skos.narrower))]
+    for child, parent in pairs:
+        parents.setdefault(parent, set())
+        parents.setdefault(child, set()).add(parent)
+    if not parents:
+        raise TaxonomyError("the SKOS file holds no concept; expected skos:Concept, skos:broader or skos:narrower.")
+    return parents
+
+
+def _title(graph: Any, concept: Any, skos: Any) -> str:
+    labels = sorted(graph.objects(concept, skos.prefLabel), key=lambda label: (label.language != "en", str(label)))
+    return str(labels[0]) if labels else str(concept).rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]

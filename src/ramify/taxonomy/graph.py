@@ -1,0 +1,75 @@
+"""Undirected graphs of related labels, for taxonomies that are not hierarchies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+
+from ramify.errors import LabelError, TaxonomyError, suggest
+from ramify.taxonomy.hierarchy import Taxonomy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LabelGraph:
+    """Named labels and who neighbours whom; edges have no direction and no weight.
+
+    names: one unique name a label, in order of first mention.
+    adjacency: labels × labels, boolean, symmetric, nothing on the diagonal.
+
+    >>> graph = LabelGraph.from_edges([("wine", "grape"), ("grape", "raisin")], names=["tea"])
+    >>> [graph.names[n] for n in graph.neighbours_of(graph.index("grape"))]
+    ['wine', 'raisin']
+    """
+
+    names: tuple[str, ...]
+    adjacency: csr_array
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[str, str]], names: Iterable[str] = ()) -> LabelGraph:
+        """Make a graph from pairs of names; `names` adds labels that may have no neighbour."""
+        position: dict[str, int] = {name: node for node, name in enumerate(dict.fromkeys(names))}
+        pairs: list[tuple[int, int]] = []
+        for a, b in edges:
+            if a == b:
+                raise TaxonomyError(f"label {a!r} is joined to itself; drop that edge.")
+            pairs.append((position.setdefault(a, len(position)), position.setdefault(b, len(position))))
+        return cls(tuple(position), _symmetric(pairs, len(position)))
+
+    @classmethod
+    def from_taxonomy(cls, taxonomy: Taxonomy) -> LabelGraph:
+        """Forget the direction of a taxonomy's edges."""
+        edges = ((name, taxonomy.names[p]) for node, name in enumerate(taxonomy) for p in taxonomy.parents_of(node))
+        return cls.from_edges(edges, names=taxonomy.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def index(self, name: str) -> int:
+        """The position of a label."""
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise LabelError(f"label {name!r} is not in the graph of {len(self)}.{suggest(name, self.names)}") from None
+
+    def neighbours_of(self, node: int) -> NDArray[np.int64]:
+        """The labels joined to a label, in order."""
+        indices, indptr = self.adjacency.indices, self.adjacency.indptr
+        return np.array(indices[indptr[node] : indptr[node + 1]], dtype=np.int64)
+
+    def components(self) -> NDArray[np.int64]:
+        """The number of the connected part that each label lies in."""
+        _, part = connected_components(self.adjacency, directed=False)
+        return np.asarray(part, dtype=np.int64)
+
+
+def _symmetric(pairs: list[tuple[int, int]], size: int) -> csr_array:
+    a, b = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
+    rows, columns = np.concatenate([a, b]), np.concatenate([b, a])
+    adjacency = csr_array(coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(size, size)))
+    adjacency.sum_duplicates()
+    return adjacency

@@ -1,0 +1,251 @@
+"""The taxonomy itself: a tree, forest or directed acyclic graph of named nodes, as frozen arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import LabelError, TaxonomyError, suggest
+from ramify.taxonomy import building, closure
+
+IntArray = NDArray[np.int64]
+PATH_SEPARATORS = (" > ", "/", ">", "::", "\\")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Taxonomy:
+    """Named nodes, parents before children; every other part of Ramify keeps its columns in this order.
+
+    names: one unique name a node. A taxonomy made from paths names each node by its whole path.
+    parent_offsets, parent_nodes: the parents of node i are ``parent_nodes[parent_offsets[i]:parent_offsets[i + 1]]``.
+    titles: what to show for a node; the last part of a path, the preferred label of a SKOS concept.
+    separator: what joins the titles of a path.
+
+    >>> fruit = Taxonomy.from_edges([("apple", "fruit"), ("pear", "fruit"), ("fruit", None)])
+    >>> fruit.names
+    ('fruit', 'apple', 'pear')
+    >>> fruit.decode(fruit.encode([["apple"], []]))
+    [['apple'], []]
+    """
+
+    names: tuple[str, ...]
+    parent_offsets: IntArray
+    parent_nodes: NDArray[np.int32]
+    titles: tuple[str, ...] = ()
+    separator: str = " > "
+    child_offsets: IntArray = field(init=False)
+    child_nodes: NDArray[np.int32] = field(init=False)
+    depth: NDArray[np.int32] = field(init=False)
+    is_leaf: NDArray[np.bool_] = field(init=False)
+    _position: dict[str, int] = field(init=False)
+    _by_title: dict[str, int | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        derived: dict[str, Any] = {"titles": tuple(self.titles) or self.names}
+        derived["child_offsets"], derived["child_nodes"] = building.children(self.parent_offsets, self.parent_nodes)
+        derived["depth"] = building.depths(self.parent_offsets, self.parent_nodes)
+        derived["is_leaf"] = np.diff(derived["child_offsets"]) == 0
+        derived["_position"] = {name: node for node, name in enumerate(self.names)}
+        derived["_by_title"] = building.unique_positions(derived["titles"])
+        for name, value in derived.items():
+            object.__setattr__(self, name, value)
+        for array in (
+            self.parent_offsets,
+            self.parent_nodes,
+            self.child_offsets,
+            self.child_nodes,
+            self.depth,
+            self.is_leaf,
+        ):
+            array.setflags(write=False)
+
+    # ---- making one -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def from_edges(
+        cls, edges: Iterable[tuple[str, str | None]], *, titles: dict[str, str] | None = None, separator: str = " > "
+    ) -> Taxonomy:
+        """Make a taxonomy from (child, parent) pairs; a root has the pair ``(root, None)``.
+
+        Nodes keep the order of their first pair, except that parents move before their children.
+        """
+        parents = building.collect_parents(edges)
+        order = building.parents_first(parents)
+        offsets, nodes = building.pack_parents(order, parents)
+        shown = tuple((titles or {}).get(name, name) for name in order)
+        return cls(tuple(order), offsets, nodes, titles=shown, separator=separator)
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[str], separator: str = "/") -> Taxonomy:
+        """Make a forest from paths such as ``food/fruit/apple``; a node's name is its whole path.
+
+        >>> Taxonomy.from_paths(["food/fruit/apple"]).names
+        ('food', 'food/fruit', 'food/fruit/apple')
+        """
+        edges, titles = building.edges_of_paths(paths, separator)
+        return cls.from_edges(edges, titles=titles, separator=separator)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> Taxonomy:
+        """Make a taxonomy from a networkx ``DiGraph`` whose edges run from parent to child."""
+        edges: list[tuple[str, str | None]] = []
+        for node in graph.nodes:
+            edges += [(str(node), str(parent)) for parent in graph.predecessors(node)] or [(str(node), None)]
+        return cls.from_edges(edges)
+
+    @classmethod
+    def flat(cls, names: Iterable[str]) -> Taxonomy:
+        """Make a forest of single nodes: the taxonomy of labels that have none."""
+        return cls.from_edges([(name, None) for name in names])
+
+    # ---- looking around ---------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __contains__(self, label: object) -> bool:
+        return isinstance(label, str) and self._find(label) is not None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Taxonomy):
+            return NotImplemented
+        return (
+            self.names == other.names
+            and self.titles == other.titles
+            and np.array_equal(self.parent_offsets, other.parent_offsets)
+            and np.array_equal(self.parent_nodes, other.parent_nodes)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.parent_nodes.tobytes()))
+
+    def __repr__(self) -> str:
+        kind = "tree or forest" if self.is_tree else "DAG"
+        return f"<Taxonomy: {kind}, {len(self)} nodes, {int(self.is_leaf.sum())} leaves, {self.n_levels} levels>"
+
+    def __copy__(self) -> Taxonomy:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Taxonomy:
+        return self  # frozen: a copy could not be told from the original
+
+    @property
+    def n_levels(self) -> int:
+        """The number of levels: the greatest depth plus one, 0 when there are no nodes."""
+        return int(self.depth.max()) + 1 if len(self) else 0
+
+    @property
+    def roots(self) -> IntArray:
+        """The nodes without a parent."""
+        return np.flatnonzero(np.diff(self.parent_offsets) == 0)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether no node has more than one parent (a forest counts as a tree)."""
+        return bool(np.all(np.diff(self.parent_offsets) <= 1))
+
+    @property
+    def parent(self) -> IntArray:
+        """The parent of every node, -1 for roots; only a tree or forest has it."""
+        self.require_tree("Taxonomy.parent")
+        parent = np.full(len(self), -1, dtype=np.int64)
+        parent[np.diff(self.parent_offsets) == 1] = self.parent_nodes
+        return parent
+
+    def require_tree(self, what: str) -> None:
+        """Refuse a node with two parents where a tree is needed."""
+        if self.is_tree:
+            return
+        node = int(np.argmax(np.diff(self.parent_offsets) > 1))
+        first, second = (self.names[p] for p in self.parents_of(node)[:2])
+        raise TaxonomyError(
+            f"node {self.names[node]!r} has two parents, {first!r} and {second!r}; {what} needs a tree. "
+            "Drop an edge, or use something that takes a DAG."
+        )
+
+    def parents_of(self, node: int) -> IntArray:
+        """The direct parents of a node."""
+        return self.parent_nodes[self.parent_offsets[node] : self.parent_offsets[node + 1]].astype(np.int64)
+
+    def children_of(self, node: int) -> IntArray:
+        """The direct children of a node."""
+        return self.child_nodes[self.child_offsets[node] : self.child_offsets[node + 1]].astype(np.int64)
+
+    def ancestors_of(self, node: int) -> IntArray:
+        """Every node above a node, in node order (so roots come first); the node itself is not among them."""
+        return building.reach(node, self.parents_of)
+
+    def descendants_of(self, node: int) -> IntArray:
+        """Every node below a node, in node order; the node itself is not among them."""
+        return building.reach(node, self.children_of)
+
+    def path_of(self, node: int) -> tuple[str, ...]:
+        """Titles from a root down to the node; in a DAG, along first parents."""
+        path = [self.titles[node]]
+        while len(parents := self.parents_of(node)):
+            node = int(parents[0])
+            path.append(self.titles[node])
+        return tuple(reversed(path))
+
+    def show(self, node: int) -> str:
+        """The path of a node as one line of text."""
+        return self.separator.join(self.path_of(node))
+
+    # ---- labels -----------------------------------------------------------------------------------------------------
+
+    def index(self, label: str) -> int:
+        """The position of a node, found by its name, its path, or its title where only one node bears it."""
+        found = self._find(label)
+        if found is not None:
+            return found
+        if label in self._by_title:
+            raise LabelError(
+                f"several nodes are titled {label!r}; give the whole path, for example {self._example(label)!r}."
+            )
+        raise LabelError(
+            f"label {label!r} is not in the taxonomy of {len(self)} nodes.{suggest(label, self.names[:20_000])}"
+        )
+
+    def encode(self, labels: Iterable[str | Iterable[str] | None]) -> csr_array:
+        """Label sets of documents as a boolean CSR matrix over nodes, closed upward.
+
+        A document's labels are one label, any number of them, or None; each is whatever :meth:`index` understands.
+        """
+        return closure.encode(self, labels)
+
+    def decode(self, Y: Any) -> list[list[str]]:
+        """The most specific names of each row of a label matrix."""
+        return closure.decode(self, Y)
+
+    def _find(self, label: str) -> int | None:
+        found = self._position.get(label)
+        if found is None:
+            found = self._by_title.get(label)
+        return found if found is not None else self._find_by_path(label)
+
+    def _find_by_path(self, label: str) -> int | None:
+        for separator in dict.fromkeys((self.separator, *PATH_SEPARATORS)):
+            parts = [part.strip() for part in label.split(separator)]
+            if len(parts) > 1 and (found := self._follow(parts)) is not None:
+                return found
+        return None
+
+    def _follow(self, parts: Sequence[str]) -> int | None:
+        level = self.roots
+        for part in parts:
+            here = [int(node) for node in level if part in (self.titles[node], self.names[node])]
+            if not here:
+                return None
+            level = self.children_of(here[0])
+        return here[0]
+
+    def _example(self, title: str) -> str:
+        return self.show(self.titles.index(title))

@@ -1,0 +1,50 @@
+"""Shared fixtures: tiny hand-drawn taxonomies and one small trained model."""
+
+from __future__ import annotations
+
+import os
+
+import hypothesis
+import pytest
+
+import ramify
+
+hypothesis.settings.register_profile("ramify", deadline=None, max_examples=150, print_blob=True)
+hypothesis.settings.register_profile("thorough", deadline=None, max_examples=3000, print_blob=True)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ramify"))
+
+
+@pytest.fixture(scope="session")
+def food() -> ramify.Taxonomy:
+    """food > fruit > apple, pear; food > bread; drink."""
+    return ramify.Taxonomy.from_paths(["food/fruit/apple", "food/fruit/pear", "food/bread", "drink"])
+
+
+@pytest.fixture(scope="session")
+def diamond() -> ramify.Taxonomy:
+    """top over left and right, both over bottom."""
+    edges = [("top", None), ("left", "top"), ("right", "top"), ("bottom", "left"), ("bottom", "right")]
+    return ramify.Taxonomy.from_edges(edges)
+
+
+@pytest.fixture(scope="session")
+def shop() -> ramify.datasets.electronics.Electronics:
+    return ramify.datasets.load_electronics()
+
+
+@pytest.fixture(scope="session")
+def classifier(shop: ramify.datasets.electronics.Electronics) -> ramify.TextClassifier:
+    return ramify.TextClassifier("nb", shop.taxonomy).fit(shop.train.documents, shop.train.labels)
+
+
+@pytest.fixture
+def tickets(tmp_path) -> str:
+    """A small table that trains: two branches, two leaves each."""
+    lines = ["body,category"]
+    lines += [f"parcel late courier {i},Orders > Late" for i in range(6)]
+    lines += [f"wrong item in box {i},Orders > Wrong" for i in range(6)]
+    lines += [f"screen dark no picture {i},TV > Picture" for i in range(6)]
+    lines += [f"sound crackles speaker {i},TV > Sound" for i in range(6)]
+    path = tmp_path / "tickets.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)

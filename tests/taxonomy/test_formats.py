@@ -1,0 +1,193 @@
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import build, parent_lists, trees
+
+from ramify import Taxonomy, read_taxonomy, write_taxonomy
+from ramify.errors import InputError, TaxonomyError
+from ramify.taxonomy.files import find_format, looks_like_taxonomy, parse_taxonomy
+from ramify.taxonomy.formats import FORMATS
+from ramify.taxonomy.formats.paths import find_separator
+
+SEPARATING = "/>|\\:\r\n\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+letters = st.characters(codec="utf-8", exclude_characters=SEPARATING, exclude_categories=("Cs", "Cc", "Zs"))
+titles = st.text(letters, min_size=1, max_size=6)
+
+
+@pytest.mark.parametrize("name", ["edges", "json", "skos"])
+@given(parents=parent_lists())
+def test_what_is_written_reads_back_the_same(name, parents):
+    taxonomy = build(parents)
+    again = FORMATS[name].parse(FORMATS[name].render(taxonomy))
+    again_parents = {n: {again.names[p] for p in again.parents_of(i)} for i, n in enumerate(again.names)}
+    prefix = "urn:ramify:" if name == "skos" else ""
+    assert again_parents == {f"{prefix}n{i}": {f"{prefix}n{p}" for p in above} for i, above in enumerate(parents)}
+    if name != "skos":
+        assert again == taxonomy
+
+
+@pytest.mark.parametrize("name", ["paths", "indented", "edges", "json"])
+@given(paths=st.lists(st.lists(titles, min_size=1, max_size=4), min_size=1, max_size=6))
+def test_any_titles_survive_in_path_taxonomies(name, paths):
+    taxonomy = Taxonomy.from_paths([" > ".join(path) for path in paths], " > ")
+    again = FORMATS[name].parse(FORMATS[name].render(taxonomy))
+    if name == "paths" and taxonomy.n_levels == 1:
+        return  # a flat list has no separator to tell
+    assert sorted(again.show(node) for node in range(len(again))) == sorted(taxonomy.names)
+
+
+@given(trees(min_nodes=2))
+def test_lshtc_pairs_read_back_the_same_structure(parents):
+    joined = [above or [0] for above in parents]
+    joined[0] = []
+    lines = [f"{p + 10} {i + 10}" for i, above in enumerate(joined) for p in above]
+    taxonomy = parse_taxonomy("\n".join(lines))
+    assert find_format("\n".join(lines)) == "lshtc"
+    assert FORMATS["lshtc"].parse(FORMATS["lshtc"].render(taxonomy)) == taxonomy
+    assert {n: [taxonomy.names[p] for p in taxonomy.parents_of(i)] for i, n in enumerate(taxonomy.names)} == {
+        str(i + 10): [str(p + 10) for p in above] for i, above in enumerate(joined)
+    }
+
+
+EXAMPLES = {
+    "edges": "apple\tfruit\nfruit\tROOT\n",
+    "edges, commas and a header": "node,parent\nfruit,\napple,fruit\n",
+    "edges, turned round": "parent;child\n;fruit\nfruit;apple\n",
+    "edges with titles": "child\tparent\ttitle\nfruit\t\tFruit\napple\tfruit\tAn apple\n",
+    "paths": "fruit/apple\n",
+    "arrows": "fruit > apple\n",
+    "indented": "fruit\n  apple\n",
+    "indented with tabs": "fruit\n\tapple\n",
+    "json nodes": json.dumps({"nodes": [{"name": "fruit"}, {"name": "apple", "parents": ["fruit"]}]}),
+    "json nested": json.dumps({"fruit": ["apple"]}),
+    "json children": json.dumps({"name": "fruit", "children": [{"name": "apple"}]}),
+    "turtle": (
+        "@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n"
+        "<x:fruit> a skos:Concept ; skos:narrower <x:apple> .\n"
+        "<x:apple> a skos:Concept ."
+    ),
+    "lshtc": "1 2\n",
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_content_tells_the_format(tmp_path, name):
+    path = tmp_path / "taxonomy"
+    path.write_text(EXAMPLES[name], encoding="utf-8")
+    taxonomy = read_taxonomy(path)
+    assert len(taxonomy) == 2
+    assert taxonomy.parent.tolist() == [-1, 0]
+
+
+def test_a_title_column_is_shown_and_found():
+    taxonomy = parse_taxonomy(EXAMPLES["edges with titles"])
+    assert taxonomy.show(1) == "Fruit > An apple"
+    assert taxonomy.index("An apple") == 1
+
+
+def test_skos_prefers_the_english_label_and_reads_xml():
+    turtle = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+<x:a> a skos:Concept ; skos:prefLabel "Obst"@de, "Fruit"@en .
+<x:b> a skos:Concept ; skos:prefLabel "Apfel"@de ; skos:broader <x:a> ."""
+    taxonomy = parse_taxonomy(turtle)
+    assert taxonomy.titles == ("Fruit", "Apfel")
+    xml = """<?xml version="1.0"?><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+    xmlns:skos="http://www.w3.org/2004/02/skos/core#"><skos:Concept rdf:about="x:a"/><skos:Concept rdf:about="x:b">
+    <skos:broader rdf:resource="x:a"/></skos:Concept></rdf:RDF>"""
+    assert parse_taxonomy(xml).names == ("x:a", "x:b")
+
+
+BAD = {
+    "empty": ("", "the file is empty"),
+    "cycle": ("a\tb\nb\ta\nc\tROOT\n", "goes in a circle"),
+    "duplicate row": ("a\tROOT\nb\ta\nb\ta\n", "listed twice below 'a'"),
+    "duplicate root": ("a\tROOT\na\tROOT\n", "listed twice as a root"),
+    "duplicate path": ("a > b\na > b\n", "listed twice"),
+    "duplicate indented": ("a\n  b\n  b\n", "a second time"),
+    "unnamed parent": ("a\tROOT\nb\tmissing\n", "'missing', the parent of 'b', has no row of its own"),
+    "empty part": ("a/b\na//c\n", "empty part"),
+    "dedent": ("a\n    b\n  c\n", "is indented by 2"),
+    "broken json": ('{"a": ', "not valid JSON"),
+    "json numbers": ('{"nodes": [{"name": 3}]}', "needs a 'name'"),
+    "json parents": ('{"nodes": [{"name": "a", "parents": "b"}]}', "'parents' as a list"),
+    "deep json": ("[" * 100_000, "nested too deeply|not valid JSON"),
+    "skos without concepts": ("@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n", "no concept"),
+    "broken skos": ("@prefix skos: <http://www.w3.org/2004/02/skos/core#> .\n<<<", "cannot be parsed"),
+    "lshtc with words": ("1 2\n" * 60 + "x y\n", "line 61"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_malformed_file_is_refused_with_its_name_and_the_reason(tmp_path, name):
+    text, message = BAD[name]
+    path = tmp_path / "bad.txt"
+    path.write_text(text)
+    with pytest.raises(TaxonomyError, match=message) as caught:
+        read_taxonomy(path)
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_ragged_table_names_the_line(tmp_path):
+    path = tmp_path / "bad.tsv"
+    path.write_text("a\tROOT\n" * 1 + "".join(f"n{i}\ta\n" for i in range(60)) + "lonely\n")
+    with pytest.raises(TaxonomyError, match="line 62 has 1 cells"):
+        read_taxonomy(path)
+
+
+def test_bytes_that_are_not_utf8_name_the_line(tmp_path):
+    path = tmp_path / "bad.tsv"
+    path.write_bytes(b"a\tROOT\nb\xff\ta\n")
+    with pytest.raises(TaxonomyError, match="line 2 is not UTF-8"):
+        read_taxonomy(path)
+
+
+def test_a_missing_file_is_one_sentence(tmp_path):
+    with pytest.raises(TaxonomyError, match="cannot be read: No such file"):
+        read_taxonomy(tmp_path / "none.tsv")
+
+
+@given(st.text(max_size=60))
+def test_any_text_gives_a_taxonomy_or_one_clear_sentence(text):
+    try:
+        found = parse_taxonomy(text)
+    except TaxonomyError as error:
+        found = error
+    assert "\n" not in str(found) if isinstance(found, TaxonomyError) else len(found) > 0
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".txt", ".json", ".ttl"])
+def test_writing_goes_by_the_ending(tmp_path, food, suffix):
+    path = tmp_path / f"out{suffix}"
+    write_taxonomy(food, path)
+    assert len(read_taxonomy(path)) == len(food)
+
+
+def test_unknown_formats_are_refused(tmp_path, food):
+    with pytest.raises(InputError, match=r"taxonomy format 'path' is unknown.*Did you mean 'paths'"):
+        parse_taxonomy("a", "path")
+    with pytest.raises(InputError, match="cannot tell the format"):
+        write_taxonomy(food, tmp_path / "out.xyz")
+
+
+@pytest.mark.parametrize("name", ["paths", "indented"])
+def test_a_dag_does_not_fit_paths(diamond, name):
+    with pytest.raises(TaxonomyError, match="needs a tree"):
+        FORMATS[name].render(diamond)
+
+
+def test_a_table_of_documents_is_not_taken_for_a_taxonomy(tmp_path):
+    (tmp_path / "docs.csv").write_text("text,label\nhello there,a\nbye now,b\n")
+    (tmp_path / "edges.csv").write_text("child,parent\na,\nb,a\n")
+    (tmp_path / "edges.tsv").write_text("a\tROOT\nb\ta\n")
+    assert not looks_like_taxonomy(tmp_path / "docs.csv")
+    assert looks_like_taxonomy(tmp_path / "edges.csv")
+    assert looks_like_taxonomy(tmp_path / "edges.tsv")
+
+
+def test_a_separator_counts_only_when_half_of_the_labels_have_it():
+    assert find_separator(["a/b", "a/c", "a"]) == "/"
+    assert find_separator(["TCP/IP", "fonts", "mice"]) is None
+    assert find_separator([]) is None
