@@ -53,7 +53,10 @@ def test_a_row_does_not_depend_on_the_batch_it_comes_in(learner, method):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_threads_change_nothing(learner, monkeypatch):
-    monkeypatch.setattr("ramify.learners.contract.row_blocks", lambda n, _: [slice(i, i + 7) for i in range(0, n - 4, 7)] + [slice(n - 4, n)])
+    monkeypatch.setattr(
+        "ramify.learners.contract.row_blocks",
+        lambda n, _: [slice(i, i + 7) for i in range(0, n - 4, 7)] + [slice(n - 4, n)],
+    )
     X, Y = problem()
     serial, threads = (learner(TAXONOMY, n_jobs=jobs).fit(X, Y) for jobs in (1, 4))
     np.testing.assert_array_equal(serial.scores(X), threads.scores(X))

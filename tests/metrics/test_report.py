@@ -42,7 +42,7 @@ def test_the_terminal_shows_levels_and_confusions(report):
 
 def test_the_page_stands_alone(report):
     page = render_page(report, "Title", "lead")
-    assert page.count("<svg") == 3
+    assert page.count("<svg") == 4
     assert "<script" not in page
     assert not re.search(r"(src|href)\s*=|url\(|@import", page)
     assert "http" not in page

@@ -1,5 +1,6 @@
 """The compiled kernels, called as the product calls them."""
 
+import itertools
 import threading
 
 import numpy as np
@@ -21,7 +22,7 @@ def packed(rows):
 
 
 def unpacked(offsets, nodes):
-    return [nodes[a:b].tolist() for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+    return [nodes[a:b].tolist() for a, b in itertools.pairwise(offsets)]
 
 
 @given(labelled())
@@ -64,7 +65,9 @@ def test_kernels_run_side_by_side_in_threads():
     rows = packed([[2000]] * 200)
     results = []
     work = [
-        threading.Thread(target=lambda: results.append(close_upward(*rows, taxonomy.parent_offsets, taxonomy.parent_nodes)))
+        threading.Thread(
+            target=lambda: results.append(close_upward(*rows, taxonomy.parent_offsets, taxonomy.parent_nodes))
+        )
         for _ in range(4)
     ]
     for thread in work:

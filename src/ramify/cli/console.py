@@ -21,7 +21,7 @@ from rich.progress import Progress as Bars
 
 from ramify.execution import Stage
 
-answers = Console(highlight=False, soft_wrap=False)
+answers = Console(highlight=False)
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 

@@ -73,4 +73,5 @@ def _say_what_next(model: Path, report: Path) -> None:
         "  ramify train your.csv --text TEXT_COLUMN --label LABEL_COLUMN --model your-model\n"
         "  ramify --help",
         markup=False,
+        soft_wrap=True,
     )

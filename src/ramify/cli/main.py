@@ -5,10 +5,12 @@ Exit codes: 0 done; 2 something that the user can put right, or an interruption;
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
+from collections.abc import Callable
+from typing import Any
 
-import click
 import typer
 
 from ramify import __version__
@@ -29,8 +31,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
+
+
+def _interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn an interruption into an error of ours before the command-line library makes something else of it."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+        except KeyboardInterrupt:
+            raise RamifyError("interrupted; nothing was saved, and existing files are as they were.") from None
+
+    return wrapped
+
+
 for command in (train, predict, evaluate, inspect, systems, demo):
-    app.command()(command)
+    app.command()(_interruptible(command))
 
 
 @app.callback(invoke_without_command=False)
@@ -56,13 +73,10 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run a command and give its exit code."""
     try:
-        code = app(arguments, standalone_mode=False)
-        return code if isinstance(code, int) else 0
-    except (KeyboardInterrupt, click.Abort):
-        return _fail("interrupted; nothing was saved, and existing files are as they were.")
-    except click.ClickException as error:
-        error.show()
-        return 2
+        app(arguments)
+        return 0
+    except SystemExit as stop:  # the library ends every command this way; 2 for a line that it cannot understand
+        return stop.code if isinstance(stop.code, int) else 0
     except RamifyError as error:
         return _fail(str(error))
     except MemoryError:

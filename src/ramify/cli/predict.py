@@ -64,10 +64,15 @@ def _try(classifier: TextClassifier, sentence: str, top: int) -> None:
     if answer.problem:
         raise InputError(f"{answer.problem}; give some words to classify.")
     for label, probability in answer.labels + answer.others:
-        answers.print(f"{probability:6.1%}  {label}", markup=False)
+        answers.print(f"{probability:6.1%}  {label}", markup=False, soft_wrap=True)
     why = classifier.explain(sentence)
     words = ", ".join(f"{word} {weight:+.2f}" for word, weight in why.words[:8])
-    answers.print(f"        rather than {' > '.join(why.rival)}: {words or 'no known word'}", markup=False, style="dim")
+    answers.print(
+        f"        rather than {' > '.join(why.rival)}: {words or 'no known word'}",
+        markup=False,
+        style="dim",
+        soft_wrap=True,
+    )
 
 
 def _classify_file(

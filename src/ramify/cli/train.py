@@ -144,7 +144,7 @@ def _as_dict(trained: Trained, model: Path) -> dict[str, Any]:
 
 def _tell(trained: Trained, model: Path, page: Path | None) -> None:
     if trained.report is not None:
-        answers.print(_what_was_tested(trained), markup=False)
+        answers.print(_what_was_tested(trained), markup=False, soft_wrap=True)
         answers.print(render_report(trained.report))
     if page is not None:
         notes.print(f"Report written to {page}", markup=False)

@@ -11,7 +11,9 @@ import gzip
 import io
 import json
 import re
+import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -42,15 +44,15 @@ def find_kind(path: Path) -> str:
     return "svmlight" if VECTOR_LINE.match(start) else "csv"
 
 
-def open_binary(path: Path) -> IO[bytes]:
-    """Open a file, gzipped or not."""
+@contextmanager
+def open_binary(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, gzipped or not; trouble while reading it is a DataError."""
     try:
-        file = open(path, "rb")  # noqa: SIM115 - the caller closes it
-        if file.peek(2)[:2] == b"\x1f\x8b":
-            return gzip.open(file)  # type: ignore[return-value]
-        return file
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror}.") from None
+        with open(path, "rb") as raw, ExitStack() as also:
+            file: Any = also.enter_context(gzip.open(raw)) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+            yield file
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
 def stream_table(path: Path, kind: str) -> tuple[list[str], Iterator[tuple[int, Row | BadRow]]]:
@@ -119,10 +121,7 @@ def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
             raise DataError(f"{path} is UTF-16; save it as UTF-8.")
         raw.seek(0)
         text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        try:
-            yield from enumerate(text, start=1)
-        except (OSError, EOFError) as error:
-            raise DataError(f"{path} cannot be read to its end: {error}.") from None
+        yield from enumerate(text, start=1)
 
 
 def _has_bad_bytes(cell: str) -> bool:
@@ -148,12 +147,9 @@ def _stream_jsonl(path: Path) -> tuple[list[str], Iterator[tuple[int, Row | BadR
 
 def _json_rows(path: Path) -> Iterator[tuple[int, Row | BadRow]]:
     with open_binary(path) as file:
-        try:
-            for number, line in enumerate(file, start=1):
-                if line.strip():
-                    yield number, _json_row(path, number, line)
-        except (OSError, EOFError) as error:
-            raise DataError(f"{path} cannot be read to its end: {error}.") from None
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield number, _json_row(path, number, line)
 
 
 def _json_row(path: Path, number: int, line: bytes) -> Row | BadRow:

@@ -12,6 +12,7 @@ documents of its own is a class of its own.
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -37,15 +38,18 @@ class MultinomialNaiveBayes(Learner):
     alpha: the count added to every word of every class, above 0.
     fit_prior: learn class priors from the data; otherwise all classes are equally likely.
 
-    class_nodes_: the nodes that have documents of their own, in node order; the classes.
-    log_theta_: words × classes, ln θ.
-    log_prior_: ln P(c).
+    ``class_nodes_``: the nodes that have documents of their own, in node order; the classes.
+    ``log_theta_``: words × classes, ln θ.
+    ``log_prior_``: ln P(c).
 
     >>> MultinomialNaiveBayes().fit([[2, 0], [0, 3]], ["a", "b"]).predict([[1, 0]])
     array(['a'], dtype='<U1')
     """
 
     kind: ClassVar[str] = "multinomial-naive-bayes"
+    class_nodes_: NDArray[np.int64]
+    log_theta_: NDArray[np.float32]
+    log_prior_: NDArray[np.float64]
 
     def __init__(
         self, taxonomy: Taxonomy | None = None, *, alpha: float = 1.0, fit_prior: bool = True, n_jobs: int | None = None
@@ -57,7 +61,7 @@ class MultinomialNaiveBayes(Learner):
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         check_non_negative(X, "MultinomialNaiveBayes (input X)")
-        if not self.alpha > 0:
+        if not _is_positive(self.alpha):
             raise InputError(f"alpha is {self.alpha!r}; give a number above 0, such as 1 or 0.1.")
         self.class_nodes_ = np.unique(targets.own.indices).astype(np.int64)
         _refuse_too_large(X.shape[1], len(self.class_nodes_))
@@ -85,9 +89,9 @@ class MultinomialNaiveBayes(Learner):
         nodes_above = ancestor_matrix(self.taxonomy_)[self.class_nodes_].astype(np.float64)
         return np.asarray(posterior @ nodes_above, dtype=np.float32).clip(0, 1)
 
-    @available_if(lambda self: self.taxonomy is not None)
+    @available_if(lambda self: self.taxonomy is not None)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Scores:
-        """Scores over all nodes; only with a taxonomy, since scikit-learn's naive Bayes classifiers have none either."""
+        """Scores over all nodes; only with a taxonomy, since scikit-learn's naive Bayes has none either."""
         return super().decision_function(X)
 
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
@@ -120,6 +124,10 @@ class MultinomialNaiveBayes(Learner):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf
 
 
 def _log_priors(class_weight: NDArray[np.float64], fit_prior: bool) -> NDArray[np.float64]:

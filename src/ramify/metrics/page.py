@@ -72,6 +72,9 @@ def _plots(report: Report) -> str:
     )
     if report.reliability:
         plots.append(("Promised against observed frequency", _reliability_plot(report)))
+    if report.confusions:
+        worst = [(f"{row['true']} → {row['predicted']}", row["count"]) for row in report.confusions[:8]]
+        plots.append(("Siblings taken for each other (true → said)", svg.rows(worst, "Siblings taken for each other")))
     return (
         '<div class="plots">'
         + "".join(f"<figure><figcaption>{c}</figcaption>{p}</figure>" for c, p in plots)

@@ -30,6 +30,21 @@ def bars(groups: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], t
     return _frame([*_share_axis(), *marks, *_legend(series)], title)
 
 
+def rows(items: Sequence[tuple[str, int]], title: str) -> str:
+    """Lying bars of counts, each below its name."""
+    largest = max([count for _, count in items], default=1)
+    step = (HEIGHT + 14) / max(6, len(items))
+    marks = []
+    for i, (name, count) in enumerate(items):
+        top, width = i * step, (WIDTH - 60) * count / largest
+        shown = name if len(name) <= 66 else f"{name[:65]}…"
+        marks.append(f'<text class="tick start" x="4" y="{top + 12:.1f}">{escape(shown)}</text>')
+        bar = f'<rect class="s4" x="4" y="{top + 17:.1f}" width="{width:.1f}" height="{step - 24:.1f}">'
+        marks.append(f"{bar}<title>{escape(f'{name}: {count}')}</title></rect>")
+        marks.append(f'<text class="tick start" x="{width + 10:.1f}" y="{top + step - 10:.1f}">{count}</text>')
+    return _frame(marks, title)
+
+
 def dots(points: Sequence[tuple[int, float, str]], title: str, x_label: str) -> str:
     """Counts (logarithmic, across) against shares (up); each dot tells its name."""
     largest = max([count for count, _, _ in points], default=1)
@@ -57,7 +72,7 @@ def lines(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], title: st
                 f'<circle class="s{s % 6}" cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="3.5"><title>{tip}</title></circle>'
             )
     ticks = [
-        f'<text class="tick" x="{_x(v):.1f}" y="{HEIGHT - BOTTOM + 16}">{v:.1f}</text>' for v in (0, 0.25, 0.5, 0.75, 1)
+        f'<text class="tick" x="{_x(v):.1f}" y="{HEIGHT - BOTTOM + 16}">{v:.2f}</text>' for v in (0, 0.25, 0.5, 0.75, 1)
     ]
     return _frame([*_share_axis(), *marks, *ticks, _x_title(x_label), *_legend([name for name, _ in series])], title)
 

@@ -23,7 +23,7 @@ LABELS = {
     "mean_distance_of_errors": "distance of a wrong answer (steps in the tree)",
     "document_auc": "AUC in a document",
     "leaf_precision_at_1": "best leaf is true",
-    "leaf_precision_at_3": "share of true leaves in the best 3",
+    "leaf_precision_at_3": "precision of the best 3 leaves",
     "expected_calibration_error": "calibration error",
 }
 BAR = "█"
@@ -93,5 +93,5 @@ def _table(title: str, *columns: tuple[str, Any]) -> Table:
     return table
 
 
-def _bar(share: float, width: int = 20) -> Text:
+def _bar(share: float, width: int = 10) -> Text:
     return Text(BAR * round(share * width), style="green" if share >= 0.8 else "yellow" if share >= 0.5 else "red")

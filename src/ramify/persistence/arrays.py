@@ -26,6 +26,7 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
         save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
     except SafetensorError as error:
         raise OSError(0, str(error)[:120]) from error
+    path.chmod(path.parent.stat().st_mode & 0o666)  # the library makes it private; follow the directory instead
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 

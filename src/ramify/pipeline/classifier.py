@@ -121,12 +121,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         X = self._features(texts)
         return self.decision_.decide(self.learner_.scores(X), self.taxonomy_), self.learner_.predict_proba(X)
 
-    def score(self, texts: Sequence[str], labels: Sequence[Any], sample_weight: Any = None) -> float:
+    def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""
-        if sample_weight is not None:
-            raise InputError(
-                "score does not take sample weights; call ramify.metrics with the weights applied instead."
-            )
         check_is_fitted(self, "taxonomy_")
         return accuracy(self.taxonomy_.encode(listed_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 

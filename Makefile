@@ -1,0 +1,53 @@
+# On a fresh machine (Python 3.11 or newer, make, a C++ compiler): `make demo` and `make test` do all set-up themselves.
+PYTHON ?= $(firstword $(foreach name,python3.13 python3.12 python3.11 python3,$(if $(shell $(name) -c 'import sys; print(sys.version_info >= (3, 11) or "")' 2>/dev/null | grep True),$(name))))
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
+BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
+
+.PHONY: demo test check lint types imports docs tests wheel pictures clean
+
+demo: $(VENV)/.run
+	$(BIN)/ramify demo
+
+test: lint types imports docs tests
+
+check: test
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "Ramify needs Python 3.11 or newer; none was found."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(BIN)/python $(BUILD)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python $(BUILD)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+imports: $(VENV)/.test
+	$(BIN)/lint-imports --no-cache
+
+docs: $(VENV)/.test
+	$(BIN)/sphinx-build -W -n --keep-going -q docs docs/_build/html
+
+tests: $(VENV)/.test
+	$(BIN)/python -m pytest -q -n 2
+
+wheel: $(VENV)/.test
+	$(BIN)/python -m build --wheel --outdir dist
+
+# Draws the pictures in docs/images anew; needs Chromium.
+pictures: $(VENV)/.test
+	$(BIN)/python docs/draw_pictures.py
+
+clean:
+	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

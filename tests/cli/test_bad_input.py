@@ -1,0 +1,215 @@
+"""Every mistake of a user's: one clear sentence, exit code 2, and existing files as they were."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ramify.cli.main import run
+
+GOOD = "".join(f"parcel number {i} is late,Orders > Late\nno picture on tv {i},TV > Picture\n" for i in range(10))
+
+
+def fingerprint(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return [(str(path), hashlib.sha256(path.read_bytes()).hexdigest()) for path in files]
+
+
+def refused(capsys, tmp_path, *arguments):
+    """Run a command that must fail, and give its sentence."""
+    before = fingerprint(tmp_path)
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    assert code == 2, captured
+    assert captured.err.count("\n") == 1, captured.err
+    assert captured.err.startswith("ramify: ")
+    assert "Traceback" not in captured.err
+    assert fingerprint(tmp_path) == before
+    return captured.err
+
+
+@pytest.fixture
+def good(tmp_path, capsys):
+    """A table that trains, and a model of it."""
+    (tmp_path / "good.csv").write_text("text,label\n" + GOOD)
+    assert run(["train", str(tmp_path / "good.csv"), "--model", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    return tmp_path
+
+
+TABLES = {
+    "missing text column": (["--text", "body"], b"text,label\nx y,a\nz w,b\n", "no column 'body'"),
+    "missing label column": (["--label", "kind"], b"text,label\nx y,a\nz w,b\n", "no column 'kind'"),
+    "empty file": ([], b"", "is empty"),
+    "only a header": ([], b"text,label\n", "has no rows"),
+    "null text": (["--strict"], b"text,label\n" + GOOD.encode() + b",a\n", "line 22: the text is empty"),
+    "not UTF-8": (["--strict"], b"text,label\n" + GOOD.encode() + b"\xff\xfe\xfd,a\n", "line 22: not UTF-8"),
+    "latin-1 throughout": ([], b"text,label\n" + "déjà vu,a\nvoilà,b\n".encode("latin-1"), "not UTF-8"),
+    "one class only": ([], b"text,label\nxx yy,a\nzz ww,a\n", "at least two classes"),
+    "no labels": ([], b"text,label\nx y,\nz w,\n", "no document has a label"),
+    "empty path part": ([], b"text,label\nx y,a//b\nz w,a/c\n", "empty part"),
+    "no words": ([], b"text,label\n?,a\n!,b\n", "no words"),
+    "unknown system": (["--system", "hr-svn"], b"text,label\nx y,a\nz w,b\n", "system 'hr-svn' is unknown"),
+    "unknown parameter": (["--param", "beta=1"], b"text,label\nx y,a\nz w,b\n", "no parameter of nb; it has alpha"),
+    "half a parameter": (["--param", "alpha"], b"text,label\nx y,a\nz w,b\n", "give a name and a value"),
+    "bad parameter": (["--param", "alpha=-1"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is -1"),
+    "parameter of another type": (["--param", "alpha=none"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is 'none'"),
+    "bad share": (["--holdout", "1.5"], b"text,label\nx y,a\nz w,b\n", "between 0 and 1"),
+    "bad n-grams": (["--ngrams", "0"], b"text,label\nxx y,a\nz ww,b\n", "ngram_range"),
+    "missing test file": (["--test", "none.csv"], b"text,label\nxx y,a\nz ww,b\n", "none.csv cannot be read"),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_training_on_a_table_that_cannot_be_learnt_from(capsys, good, name):
+    options, content, message = TABLES[name]
+    (good / "bad.csv").write_bytes(content)
+    assert message in refused_quietly(capsys, good, "train", good / "bad.csv", "--model", good / "model", *options)
+
+
+TAXONOMIES = {
+    "label not in the taxonomy": ("Orders > Late\n", "'TV > Picture' is not in the taxonomy"),
+    "cycle": ("Orders\tTV\nTV\tOrders\n", "goes in a circle"),
+    "duplicate node": ("TV\tROOT\nOrders\tROOT\nTV\tROOT\n", "'TV' is listed twice"),
+    "unnamed parent": ("TV\tROOT\nPicture\tTele\n", "'Tele', the parent of 'Picture', has no row of its own"),
+    "empty taxonomy": ("", "the file is empty"),
+}
+
+
+@pytest.mark.parametrize("name", TAXONOMIES)
+def test_training_with_a_taxonomy_that_does_not_fit(capsys, good, name):
+    content, message = TAXONOMIES[name]
+    (good / "tax.txt").write_text(content)
+    said = refused_quietly(
+        capsys, good, "train", good / "good.csv", "--taxonomy", good / "tax.txt", "--model", good / "model"
+    )
+    assert message in said
+
+
+def refused_quietly(capsys, tmp_path, *arguments):
+    """As refused, but notes on what was read may come before the sentence."""
+    before = fingerprint(tmp_path)
+    code = run([str(argument) for argument in arguments])
+    lines = capsys.readouterr().err.splitlines()
+    assert code == 2, lines
+    assert [line.startswith("ramify: ") for line in lines].count(True) == 1, lines
+    assert fingerprint(tmp_path) == before
+    return lines[-1]
+
+
+def test_a_dag_where_a_tree_is_needed(capsys, good):
+    (good / "dag.tsv").write_text("a\tROOT\nb\tROOT\nc\ta\nc\tb\n")
+    assert "'c' has two parents" in refused(capsys, good, "inspect", good / "dag.tsv", "--tree")
+
+
+def spoil(path, how):
+    weights = path / "weights.safetensors"
+    manifest = path / "manifest.json"
+    if how == "truncated":
+        weights.write_bytes(weights.read_bytes()[:-10])
+    elif how == "tampered":
+        data = bytearray(weights.read_bytes())
+        data[-1] ^= 1
+        weights.write_bytes(data)
+    elif how == "newer":
+        manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 99'))
+    elif how == "without manifest":
+        manifest.unlink()
+    elif how == "out of range":
+        import numpy as np
+
+        from ramify.persistence import StoredModel, read_model, write_model
+
+        stored = read_model(path)
+        nodes = np.asarray([0, 10_000])
+        write_model(path, StoredModel(stored.about, stored.documents, {**stored.arrays, "learner.class_nodes": nodes}))
+
+
+@pytest.mark.parametrize("how", ["truncated", "tampered", "newer", "without manifest", "out of range"])
+@pytest.mark.parametrize("command", ["predict", "evaluate", "inspect"])
+def test_a_model_that_must_not_be_trusted(capsys, good, how, command):
+    spoil(good / "model", how)
+    data = [] if command == "inspect" else [good / "good.csv"]
+    said = refused(capsys, good, command, good / "model", *data)
+    assert str(good / "model") in said
+
+
+def test_a_model_that_is_not_there(capsys, good):
+    assert "there is no such directory" in refused(capsys, good, "predict", good / "none", good / "good.csv")
+    assert "there is no" in refused(capsys, good, "inspect", good / "none")
+
+
+def test_predict_needs_one_thing_to_classify(capsys, good):
+    assert "and not both" in refused(capsys, good, "predict", good / "model")
+    assert "the text is empty" in refused(capsys, good, "predict", good / "model", "--try", "  ")
+
+
+def test_strict_prediction_stops_at_a_bad_row_and_writes_nothing(capsys, good):
+    (good / "new.csv").write_text("text\nfine words\n''\n\"\"\n")
+    said = refused(capsys, good, "predict", good / "model", good / "new.csv", "--strict", "--out", good / "answers.csv")
+    assert "line 4: the text is empty" in said
+
+
+def test_a_model_never_replaces_other_files(capsys, good):
+    (good / "precious").mkdir()
+    (good / "precious" / "thesis.txt").write_text("years")
+    assert "other files in it" in refused(capsys, good, "train", good / "good.csv", "--model", good / "precious")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["train"], ["trian"], ["predict"], ["train", "x.csv", "--model"], ["--nonsense"]]
+)
+def test_a_command_line_that_cannot_be_understood(capsys, arguments):
+    assert run(arguments) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@given(
+    content=st.one_of(
+        st.binary(max_size=300), st.text(max_size=200).map(lambda t: b"text,label\n" + t.encode("utf-8", "replace"))
+    )
+)
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_bytes_are_learnt_from_or_refused_in_one_sentence(capsys, tmp_path_factory, content):
+    folder = tmp_path_factory.mktemp("bytes")
+    (folder / "data").write_bytes(content)
+    code = run(["train", str(folder / "data"), "--model", str(folder / "model")])
+    err = capsys.readouterr().err
+    assert code in (0, 2)
+    assert "Traceback" not in err
+    if code == 2:
+        assert [line.startswith("ramify: ") for line in err.splitlines()].count(True) == 1
+        assert os.listdir(folder) == ["data"]
+
+
+def test_interrupted_training_leaves_everything_as_it_was(good):
+    with open(good / "large.csv", "w") as file:
+        file.write("text,label\n")
+        for i in range(150_000):
+            file.write(f"parcel number {i} of {i % 777} is late {i % 13},Orders > Late {i % 50}\n")
+    before = fingerprint(good)
+    command = [
+        sys.executable,
+        "-m",
+        "ramify.cli.main",
+        "train",
+        str(good / "large.csv"),
+        "--model",
+        str(good / "model"),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert "150,000 documents" in process.stderr.readline()  # reading is done, training begins
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert err.strip() == "ramify: interrupted; nothing was saved, and existing files are as they were."
+    assert out == ""
+    assert fingerprint(good) == before
+    assert sorted(os.listdir(good)) == ["good.csv", "large.csv", "model"]

@@ -1,0 +1,35 @@
+import numpy as np
+import pytest
+
+from ramify.datasets import read_corpus
+from ramify.errors import DataError
+
+
+def read(tmp_path, text):
+    path = tmp_path / "docs.svm"
+    path.write_text(text)
+    return read_corpus(path)
+
+
+def test_labels_are_words_and_features_keep_their_numbers(tmp_path):
+    corpus = read(tmp_path, "2/1/3,4 1:0.5 3:2\n 2:1\n7 # nothing more\n")
+    assert corpus.labels == [["2/1/3", "4"], [], ["7"]]
+    assert corpus.documents.toarray().tolist() == [[0, 0.5, 0, 2], [0, 0, 1, 0], [0, 0, 0, 0]]
+    assert corpus.has_vectors
+
+
+def test_missing_values_and_a_header_are_understood(tmp_path):
+    corpus = read(tmp_path, "2 5 3\na 1:nan 2:1\nb 4:1\n")
+    assert corpus.labels == [["a"], ["b"]]
+    assert np.isnan(corpus.documents.toarray()[0, 1])
+
+
+@pytest.mark.parametrize("line", ["a 1:x", "a 1:2:3", "a -1:2", "a 1.5:2", "a 99999999999:1"])
+def test_a_bad_line_is_named(tmp_path, line):
+    corpus = read(tmp_path, "b 1:1\n" * 20 + line + "\n")
+    assert [bad.line for bad in corpus.bad_rows] == [21]
+
+
+def test_an_empty_file_is_refused(tmp_path):
+    with pytest.raises(DataError, match="is empty"):
+        read(tmp_path, "\n")

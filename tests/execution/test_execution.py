@@ -1,0 +1,116 @@
+import threading
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramify.errors import InputError
+from ramify.execution import (
+    SerialExecutor,
+    ThreadExecutor,
+    choose_executor,
+    count_workers,
+    reporting_to,
+    row_blocks,
+    stage,
+)
+
+EXECUTORS = [SerialExecutor(), ThreadExecutor(1), ThreadExecutor(3)]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=["serial", "one thread", "three threads"])
+def test_results_come_in_the_order_of_the_blocks(executor):
+    def work(block):
+        time.sleep(0.002 * (block % 3))
+        return block * block
+
+    assert list(executor.map(work, range(20))) == [n * n for n in range(20)]
+    assert list(executor.map(work, [])) == []
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=["serial", "one thread", "three threads"])
+def test_the_first_error_is_raised_and_later_blocks_are_dropped(executor):
+    seen = []
+
+    def work(block):
+        seen.append(block)
+        if block == 2:
+            raise InputError("no")
+        return block
+
+    with pytest.raises(InputError, match="no"):
+        list(executor.map(work, range(1000)))
+    assert len(seen) < 50
+
+
+def test_threads_take_blocks_only_as_room_becomes_free():
+    taken = []
+    results = ThreadExecutor(2).map(lambda block: block, (taken.append(n) or n for n in range(100)))
+    next(results)
+    assert len(taken) <= 5
+    results.close()
+
+
+def test_threads_really_run_side_by_side():
+    barrier = threading.Barrier(2, timeout=10)
+    assert len(list(ThreadExecutor(2).map(lambda _: barrier.wait(), range(2)))) == 2
+
+
+@given(st.integers(0, 200), st.integers(0, 50), st.integers(1, 300))
+def test_blocks_cover_every_row_once_and_keep_the_budget(n_rows, bytes_per_row, budget):
+    blocks = row_blocks(n_rows, bytes_per_row, budget)
+    rows = [row for block in blocks for row in range(block.start, block.stop)]
+    assert rows == list(range(n_rows))
+    assert all(b.stop - b.start == 1 or (b.stop - b.start) * bytes_per_row <= budget for b in blocks)
+
+
+def test_n_jobs_means_what_it_means_in_scikit_learn():
+    assert isinstance(choose_executor(None), SerialExecutor)
+    assert isinstance(choose_executor(1), SerialExecutor)
+    assert isinstance(choose_executor(2), ThreadExecutor)
+    assert count_workers(-1) >= 1
+    assert count_workers(-1000) == 1
+    with pytest.raises(InputError, match="n_jobs is 0"):
+        choose_executor(0)
+
+
+class Listener:
+    def __init__(self):
+        self.heard = []
+
+    def stage(self, title, total):
+        return Heard(self.heard, title, total)
+
+
+class Heard:
+    def __init__(self, heard, title, total):
+        self.heard, self.title = heard, title
+        heard.append((title, total))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.heard.append((self.title, "done"))
+
+    def advance(self, amount=1):
+        self.heard.append((self.title, "+", amount))
+
+
+def test_work_is_silent_until_someone_listens():
+    listener = Listener()
+    with stage("unheard", 3) as step:
+        step.advance()
+    with reporting_to(listener), stage("heard", 3) as step:
+        step.advance(2)
+    with stage("unheard again") as step:
+        step.advance()
+    assert listener.heard == [("heard", 3), ("heard", "+", 2), ("heard", "done")]
+
+
+def test_training_tells_how_far_it_is(classifier, shop):
+    listener = Listener()
+    with reporting_to(listener):
+        classifier.predict_proba(shop.test.documents[:10])
+    assert ("scoring", 10) in listener.heard

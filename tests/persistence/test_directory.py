@@ -1,0 +1,254 @@
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ramify
+from ramify.errors import ModelError
+from ramify.persistence import FORMAT_VERSION, StoredModel, is_model, read_model, write_model
+from ramify.persistence.directory import refuse_foreign_target
+
+MODEL = StoredModel(
+    about={"system": "x"},
+    documents={"features": {"terms": ["ä", "b"]}},
+    arrays={
+        "w": np.arange(12, dtype=np.float32).reshape(3, 4),
+        "empty": np.zeros((0, 2)),
+        "flags": np.asarray([True, False]),
+    },
+)
+
+
+@pytest.fixture
+def saved(tmp_path):
+    write_model(tmp_path / "model", MODEL)
+    return tmp_path / "model"
+
+
+def edit_manifest(path, change):
+    manifest = json.loads((path / "manifest.json").read_text())
+    change(manifest)
+    (path / "manifest.json").write_text(json.dumps(manifest))
+
+
+def test_what_is_written_reads_back_the_same(saved):
+    stored = read_model(saved)
+    assert stored.about == MODEL.about
+    assert stored.documents == MODEL.documents
+    for name, array in MODEL.arrays.items():
+        np.testing.assert_array_equal(stored.arrays[name], array)
+        assert stored.arrays[name].dtype == array.dtype
+
+
+def test_arrays_are_mapped_not_copied_and_cannot_be_changed(saved):
+    weights = read_model(saved).arrays["w"]
+    assert isinstance(weights.base.base, np.memmap) or isinstance(weights.base, np.memmap)
+    with pytest.raises(ValueError, match="read-only"):
+        weights[0, 0] = 1
+
+
+def test_files_are_readable_as_the_umask_says(saved):
+    modes = {entry.name: entry.stat().st_mode & 0o777 for entry in saved.iterdir()}
+    assert len(set(modes.values())) == 1, modes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda m: m.update(version=FORMAT_VERSION + 1), "install a newer Ramify"),
+        (lambda m: m.update(version="1"), "format version '1'"),
+        (lambda m: m.update(version=True), "format version True"),
+        (lambda m: m.update(format="other"), "does not describe a Ramify model"),
+        (lambda m: m.pop("about"), "is incomplete"),
+        (lambda m: m.update(files=[]), "is incomplete"),
+        (lambda m: m["files"].update({"../../etc/passwd": {}}), "no part of a model"),
+        (lambda m: m["files"].update({"manifest.json": {}}), "no part of a model"),
+        (lambda m: m["files"].update({"features.json": 3}), "size and hash"),
+        (lambda m: m["files"]["features.json"].update(bytes=1), "damaged or cut short"),
+        (lambda m: m["files"]["features.json"].update(sha256="0" * 64), "changed after it was saved"),
+        (lambda m: m["files"].update({"more.json": {"bytes": 1}}), "cannot be read: No such file"),
+    ],
+)
+def test_a_manifest_that_does_not_vouch_is_refused(saved, change, message):
+    edit_manifest(saved, change)
+    with pytest.raises(ModelError, match=message) as caught:
+        read_model(saved)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "features.json"])
+def test_one_changed_byte_is_found(saved, name):
+    data = bytearray((saved / name).read_bytes())
+    data[-1] ^= 1
+    (saved / name).write_bytes(data)
+    with pytest.raises(ModelError, match="changed after it was saved"):
+        read_model(saved)
+
+
+@pytest.mark.parametrize("name", ["weights.safetensors", "features.json", "manifest.json"])
+@pytest.mark.parametrize("keep", [0, 0.5, 0.99])
+def test_a_truncated_file_is_found(saved, name, keep):
+    data = (saved / name).read_bytes()
+    (saved / name).write_bytes(data[: int(keep * len(data))])
+    with pytest.raises(ModelError):
+        read_model(saved)
+
+
+def test_what_is_no_model_is_refused(tmp_path):
+    with pytest.raises(ModelError, match="there is no such directory"):
+        read_model(tmp_path / "none")
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(ModelError, match="it has no manifest.json"):
+        read_model(tmp_path / "folder")
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ModelError, match="is not a Ramify model"):
+        read_model(tmp_path / "file")
+
+
+def test_nothing_else_is_overwritten(tmp_path):
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "thesis.txt").write_text("years of work")
+    with pytest.raises(ModelError, match="a directory with other files in it"):
+        write_model(tmp_path / "precious", MODEL)
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(ModelError, match="is not a directory"):
+        write_model(tmp_path / "file", MODEL)
+    (tmp_path / "empty").mkdir()
+    refuse_foreign_target(tmp_path / "empty")
+    write_model(tmp_path / "empty", MODEL)
+    assert is_model(tmp_path / "empty")
+
+
+def test_values_that_json_cannot_hold_leave_the_old_model(saved):
+    with pytest.raises(ValueError, match="JSON|float"):
+        write_model(saved, StoredModel({"nan": float("nan")}, {}, {}))
+    assert read_model(saved).about == MODEL.about
+    assert os.listdir(saved.parent) == ["model"]
+
+
+FULL_DISK = """
+import resource, sys, numpy as np
+from ramify.errors import ModelError
+from ramify.persistence import StoredModel, write_model
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    write_model(sys.argv[1], StoredModel({"system": "new"}, {"features": ["x" * int(sys.argv[2])]}, {"w": np.zeros(int(sys.argv[3]))}))
+except ModelError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize(("text", "numbers"), [(200_000, 1), (1, 200_000)], ids=["in a document", "in the arrays"])
+def test_a_full_disk_leaves_the_old_model_and_says_so(saved, text, numbers):
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, saved, str(text), str(numbers)], capture_output=True, text=True, check=True
+    )
+    assert "cannot save the model" in done.stdout
+    assert "what was there before is untouched" in done.stdout
+    assert done.stdout.count("\n") == 1
+    assert read_model(saved).about == MODEL.about
+    assert os.listdir(saved.parent) == ["model"]
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100_000
+
+
+# ---- whole classifiers ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory, classifier):
+    path = tmp_path_factory.mktemp("classifier") / "model"
+    classifier.save(path)
+    return path
+
+
+def test_a_loaded_classifier_answers_the_same(model, classifier, shop):
+    again = ramify.load(model)
+    texts = shop.test.documents[:50]
+    assert again.predict(texts) == classifier.predict(texts)
+    np.testing.assert_array_equal(again.predict_proba(texts), classifier.predict_proba(texts))
+    assert again.taxonomy_ == classifier.taxonomy_
+
+
+def test_saving_what_was_loaded_writes_the_same_bytes(model, tmp_path):
+    ramify.load(model).save(tmp_path / "again")
+    for entry in model.iterdir():
+        assert (tmp_path / "again" / entry.name).read_bytes() == entry.read_bytes(), entry.name
+
+
+def tampered(model, tmp_path, change):
+    """A model whose content was changed by someone who also put the hashes right."""
+    stored = read_model(model)
+    copy = StoredModel(
+        json.loads(json.dumps(stored.about)), json.loads(json.dumps(stored.documents)), dict(stored.arrays)
+    )
+    change(copy)
+    write_model(tmp_path / "evil", copy)
+    return tmp_path / "evil"
+
+
+def out_of_range(copy, name, value):
+    array = copy.arrays[name].copy()
+    array[-1] = value
+    copy.arrays[name] = array
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: out_of_range(m, "learner.class_nodes", 10**6),
+        lambda m: out_of_range(m, "learner.class_nodes", -5),
+        lambda m: m.arrays.update({"learner.log_theta": m.arrays["learner.log_theta"][:5]}),
+        lambda m: m.arrays.update({"learner.log_theta": m.arrays["learner.log_theta"].astype(np.float64)}),
+        lambda m: m.arrays.pop("learner.log_prior"),
+        lambda m: m.arrays.update({"features.idf": m.arrays["features.idf"][:3]}),
+        lambda m: m.documents["features"]["terms"].pop(),
+        lambda m: m.documents["features"]["params"].update(ngram_range=[9, 1]),
+        lambda m: m.documents["features"]["params"].update(weighting="__import__"),
+        lambda m: m.documents["features"]["params"].update(analyzer="os.system"),
+        lambda m: m.documents["features"].update(kind="os.system"),
+        lambda m: m.documents.pop("taxonomy"),
+        lambda m: m.documents["taxonomy"]["nodes"][5].update(parents=["nobody"]),
+        lambda m: m.documents["taxonomy"]["nodes"][0].update(parents=[m.documents["taxonomy"]["nodes"][1]["name"]]),
+        lambda m: m.documents["taxonomy"]["nodes"].append(m.documents["taxonomy"]["nodes"][0]),
+        lambda m: m.documents["taxonomy"].update(separator=5),
+        lambda m: m.documents.update(taxonomy=[]),
+        lambda m: m.about.update(system="nbb"),
+        lambda m: m.about["learner"].update(kind="subprocess.Popen"),
+        lambda m: m.about["learner"].pop("alpha"),
+        lambda m: m.about["decision"].update(kind="eval"),
+        lambda m: m.about["decision"].update(extra=1),
+        lambda m: m.about["labels"].update(style="evil"),
+        lambda m: m.about.update(learner=None),
+        lambda m: m.about.pop("figures"),
+    ],
+)
+def test_a_tampered_model_with_right_hashes_is_refused_in_one_sentence(model, tmp_path, change):
+    with pytest.raises(ModelError) as caught:
+        ramify.load(tampered(model, tmp_path, change))
+    assert "\n" not in str(caught.value)
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_any_change_of_bytes_is_refused_or_harmless(model, tmp_path_factory, classifier, data):
+    path = tmp_path_factory.mktemp("bytes") / "model"
+    shutil.copytree(model, path)
+    file = path / data.draw(st.sampled_from(sorted(entry.name for entry in path.iterdir())))
+    content = bytearray(file.read_bytes())
+    position = data.draw(st.integers(0, len(content) - 1))
+    content[position] ^= data.draw(st.integers(1, 255))
+    file.write_bytes(content)
+    try:
+        again = ramify.load(path)
+    except ModelError as error:
+        assert "\n" not in str(error)
+    else:
+        assert file.name == "manifest.json"  # only what the manifest says about the model can change unnoticed
+        assert again.taxonomy_ == classifier.taxonomy_

@@ -1,0 +1,48 @@
+"""The wheel holds everything: it installs and works without the source tree."""
+
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
+    subprocess.run(command, check=True, timeout=600)
+    return next(folder.glob("*.whl"))
+
+
+def test_the_wheel_holds_the_package_and_no_sources_of_the_core(wheel):
+    names = zipfile.ZipFile(wheel).namelist()
+    assert any(name.startswith("ramify/native/_core") for name in names)
+    assert "ramify/datasets/electronics/train.csv" in names
+    assert "ramify/py.typed" in names
+    assert not [name for name in names if name.endswith((".cpp", ".h"))]
+
+
+def test_the_wheel_works_without_the_source_tree(wheel, tmp_path):
+    venv.create(tmp_path / "venv", with_pip=True)
+    python = tmp_path / "venv" / "bin" / "python"
+    subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", wheel], check=True, timeout=300)
+    # dependencies come from this environment; a plain path entry does not carry its editable installs along
+    site = subprocess.check_output(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
+    ).strip()
+    (Path(site) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    where = subprocess.check_output(
+        [python, "-c", "import ramify; print(ramify.__file__)"], text=True, cwd=tmp_path
+    ).strip()
+    assert where.startswith(str(tmp_path))
+    done = subprocess.run(
+        [tmp_path / "venv" / "bin" / "ramify", "demo"], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "By level" in done.stdout
