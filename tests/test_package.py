@@ -33,13 +33,9 @@ def test_the_wheel_works_without_the_source_tree(wheel, tmp_path):
     python = tmp_path / "venv" / "bin" / "python"
     subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-deps", wheel], check=True, timeout=300)
     # dependencies come from this environment; a plain path entry does not carry its editable installs along
-    site = subprocess.check_output(
-        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True
-    ).strip()
+    site = subprocess.check_output([python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], text=True).strip()
     (Path(site) / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    where = subprocess.check_output(
-        [python, "-c", "import ramify; print(ramify.__file__)"], text=True, cwd=tmp_path
-    ).strip()
+    where = subprocess.check_output([python, "-c", "import ramify; print(ramify.__file__)"], text=True, cwd=tmp_path).strip()
     assert where.startswith(str(tmp_path))
     done = subprocess.run(
         [tmp_path / "venv" / "bin" / "ramify", "demo"], capture_output=True, text=True, cwd=tmp_path, check=False

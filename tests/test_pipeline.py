@@ -1,4 +1,5 @@
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -147,9 +148,7 @@ def test_a_system_that_needs_a_tree_refuses_a_dag(diamond, monkeypatch):
     row = find_system("nb")
     fields = {name: getattr(row, name) for name in ("summary", "source", "vectorizer", "learner", "decision")}
     monkeypatch.setitem(SYSTEMS, "trees-only", System(name="trees-only", needs_tree=True, **fields))
-    with pytest.raises(
-        TaxonomyError, match="'bottom' has two parents, 'left' and 'right'; system 'trees-only' needs a tree"
-    ):
+    with pytest.raises(TaxonomyError, match="'bottom' has two parents, 'left' and 'right'; system 'trees-only' needs a tree"):
         TextClassifier("trees-only", diamond).fit(TEXTS, ["bottom", "left", "right"] * 2)
 
 
@@ -196,7 +195,7 @@ def test_vectors_are_learnt_without_a_vectorizer(tmp_path):
 
 
 def test_evaluating_on_nothing_is_refused(classifier):
-    with pytest.raises(DataError, match="no documents to evaluate on"):
+    with pytest.raises(DataError, match="no labelled documents to evaluate on"):
         evaluate(classifier, Corpus("empty.csv", [], []))
 
 
@@ -222,3 +221,85 @@ def test_rows_stream_through_with_answers_and_reasons_in_place(classifier):
     assert len(answers[0].labels) == 1
     assert len(answers[0].others) == 2
     assert answers[0].labels[0][0] not in [label for label, _ in answers[0].others]
+
+
+# ---- what scikit-learn's checks leave out for estimators of text --------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [TextClassifier(), TextClassifier(vectorizer=Vectorizer("counts", stemmer="english"))])
+def test_a_fitted_classifier_can_be_pickled_cloned_refitted_and_leaves_its_input_alone(estimator):
+    texts, labels = list(TEXTS), list(PATHS)
+    fitted = clone(estimator).fit(texts, labels)
+    assert (texts, labels) == (TEXTS, PATHS)
+    again = pickle.loads(pickle.dumps(fitted))
+    assert again.predict(TEXTS).tolist() == fitted.predict(TEXTS).tolist()
+    np.testing.assert_array_equal(clone(fitted).fit(TEXTS, PATHS).predict_proba(TEXTS), fitted.predict_proba(TEXTS))
+    assert fitted.fit(TEXTS[:4], PATHS[:4]).taxonomy_.names == ("food", "food/bread", "food/fruit")
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "predict_matrix", "explain", "score", "save"])
+def test_nothing_works_before_fit_and_it_says_so(method, tmp_path):
+    arguments = {"explain": ["a"], "score": [["a"], ["b"]], "save": [tmp_path / "m"]}.get(method, [["a"]])
+    with pytest.raises(NotFittedError):
+        getattr(TextClassifier(), method)(*arguments)
+
+
+def test_no_texts_get_no_answers():
+    clf = TextClassifier().fit(TEXTS, PATHS)
+    assert clf.predict([]).shape == (0,)
+    assert clf.predict_proba([]).shape == (0, 5)
+    assert clf.predict_matrix([]).shape == (0, 5)
+
+
+def test_a_failed_fit_leaves_the_earlier_one_whole():
+    clf = TextClassifier().fit(TEXTS, PATHS)
+    with pytest.raises(LabelError):
+        clf.fit(TEXTS, ["one"] * 6)
+    assert clf.predict(TEXTS).tolist() == PATHS
+
+
+def test_whole_numbers_come_back_as_whole_numbers():
+    predicted = TextClassifier().fit(TEXTS, [1, 1, 2, 2, 3, 3]).predict(TEXTS)
+    assert predicted.tolist() == [1, 1, 2, 2, 3, 3]
+
+
+def test_a_taxonomy_may_be_named_by_its_file(tmp_path):
+    (tmp_path / "tax.txt").write_text("food/fruit\nfood/bread\ndrink/tea\n")
+    assert TextClassifier(taxonomy=tmp_path / "tax.txt").fit(TEXTS, PATHS).predict(TEXTS).tolist() == PATHS
+    with pytest.raises(InputError, match="taxonomy is a dict; give a ramify.Taxonomy or the path"):
+        TextClassifier(taxonomy={"a": "b"}).fit(TEXTS, PATHS)
+
+
+def test_what_was_loaded_can_be_cloned_and_trains_the_same(tmp_path):
+    clf = TextClassifier(vectorizer=Vectorizer("counts", ngram_range=(1, 2)), learner=MultinomialNaiveBayes(alpha=0.1)).fit(
+        TEXTS, PATHS
+    )
+    clf.save(tmp_path / "m")
+    again = clone(ramify.load(tmp_path / "m")).fit(TEXTS, PATHS)
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), clf.predict_proba(TEXTS))
+
+
+def test_explanations_start_from_the_decision(food):
+    texts = ["apple apple", "pear pear", "food food food", "food food", "drink"]
+    labels = ["food/fruit/apple", "food/fruit/pear", "food", "food", "drink"]
+    clf = TextClassifier(taxonomy=food, decision=Best(leaves_only=True)).fit(texts, labels)
+    answer = clf.predict(["food food"])[0]
+    assert "/".join(clf.explain("food food").path) == answer != "food"
+
+
+def test_threads_share_the_work_of_predicting(monkeypatch, classifier, shop):
+    seen = []
+    blocks = [slice(i, i + 10) for i in range(0, 40, 10)]
+    monkeypatch.setattr("ramify.learners.contract.row_blocks", lambda *_: blocks)
+    monkeypatch.setattr("ramify.learners.contract.choose_executor", lambda jobs: Recorder(seen))
+    classifier.predict(shop.test.documents[:40])
+    assert seen == [4]
+
+
+class Recorder:
+    def __init__(self, seen):
+        self.seen = seen
+
+    def map(self, function, blocks):
+        self.seen.append(len(blocks))
+        return map(function, blocks)

@@ -7,11 +7,14 @@
 ['orders/delivery']
 """
 
+from importlib import import_module
 from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-from ramify import datasets, decisions, errors, features, learners, metrics
-from ramify.pipeline import TextClassifier, load
-from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
+if TYPE_CHECKING:
+    from ramify import datasets, decisions, errors, features, learners, metrics
+    from ramify.pipeline import TextClassifier, load
+    from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
 
 __version__ = version("ramify")
 
@@ -30,3 +33,20 @@ __all__ = [
     "read_taxonomy",
     "write_taxonomy",
 ]
+
+_ROOMS = ("datasets", "decisions", "errors", "features", "learners", "metrics")
+_HOMES = dict.fromkeys(("TextClassifier", "load"), "pipeline")
+_HOMES |= dict.fromkeys(("LabelGraph", "Taxonomy", "read_taxonomy", "write_taxonomy"), "taxonomy")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: the command line starts at once, and can be interrupted at once."""
+    if name in _ROOMS:
+        return import_module(f"ramify.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"ramify.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'ramify' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

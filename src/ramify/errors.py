@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["DataError", "InputError", "LabelError", "ModelError", "RamifyError", "TaxonomyError", "suggest"]
+__all__ = [
+    "DataError",
+    "InputError",
+    "LabelError",
+    "ModelError",
+    "RamifyError",
+    "TaxonomyError",
+    "first_sentence",
+    "suggest",
+]
 
 
 class RamifyError(ValueError):
@@ -44,3 +53,14 @@ def suggest(word: str, known: Iterable[str]) -> str:
     """
     near = get_close_matches(word, list(known), n=2, cutoff=0.75)
     return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def first_sentence(error: Exception) -> str:
+    """What another library complains about, in one line and without its advice on its own classes.
+
+    >>> first_sentence(ValueError("Input X contains NaN.\\nSome class does not accept it."))
+    'Input X contains NaN.'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    advice = next((line for line in lines[1:] if line.startswith("Reshape")), "")
+    return f"{lines[0] if lines else type(error).__name__} {advice}".strip()[:300]

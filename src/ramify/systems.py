@@ -17,7 +17,7 @@ class System:
     """One way to classify text into a taxonomy.
 
     vectorizer, learner, decision: make a new, unfitted part each.
-    needs_tree: whether a DAG is refused.
+    needs_tree: whether a DAG is refused. several_labels: whether an answer may hold more than one label.
     """
 
     name: str
@@ -27,6 +27,7 @@ class System:
     learner: Callable[[], Learner]
     decision: Callable[[], DecisionRule]
     needs_tree: bool = False
+    several_labels: bool = False
 
 
 _ROWS = (
@@ -50,7 +51,5 @@ def find_system(name: str) -> System:
     'McCallum et al. 1998'
     """
     if name not in SYSTEMS:
-        raise InputError(
-            f"system {name!r} is unknown; the systems are {', '.join(SYSTEMS)}.{suggest(str(name), SYSTEMS)}"
-        )
+        raise InputError(f"system {name!r} is unknown; the systems are {', '.join(SYSTEMS)}.{suggest(str(name), SYSTEMS)}")
     return SYSTEMS[name]

@@ -61,7 +61,7 @@ TABLES = {
     "bad parameter": (["--param", "alpha=-1"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is -1"),
     "parameter of another type": (["--param", "alpha=none"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is 'none'"),
     "bad share": (["--holdout", "1.5"], b"text,label\nx y,a\nz w,b\n", "between 0 and 1"),
-    "bad n-grams": (["--ngrams", "0"], b"text,label\nxx y,a\nz ww,b\n", "ngram_range"),
+    "bad n-grams": (["--ngrams", "21"], b"text,label\nxx y,a\nz ww,b\n", "ngram_range"),
     "missing test file": (["--test", "none.csv"], b"text,label\nxx y,a\nz ww,b\n", "none.csv cannot be read"),
 }
 
@@ -86,9 +86,7 @@ TAXONOMIES = {
 def test_training_with_a_taxonomy_that_does_not_fit(capsys, good, name):
     content, message = TAXONOMIES[name]
     (good / "tax.txt").write_text(content)
-    said = refused_quietly(
-        capsys, good, "train", good / "good.csv", "--taxonomy", good / "tax.txt", "--model", good / "model"
-    )
+    said = refused_quietly(capsys, good, "train", good / "good.csv", "--taxonomy", good / "tax.txt", "--model", good / "model")
     assert message in said
 
 
@@ -159,12 +157,10 @@ def test_strict_prediction_stops_at_a_bad_row_and_writes_nothing(capsys, good):
 def test_a_model_never_replaces_other_files(capsys, good):
     (good / "precious").mkdir()
     (good / "precious" / "thesis.txt").write_text("years")
-    assert "other files in it" in refused(capsys, good, "train", good / "good.csv", "--model", good / "precious")
+    assert "no part of a model" in refused(capsys, good, "train", good / "good.csv", "--model", good / "precious")
 
 
-@pytest.mark.parametrize(
-    "arguments", [["train"], ["trian"], ["predict"], ["train", "x.csv", "--model"], ["--nonsense"]]
-)
+@pytest.mark.parametrize("arguments", [["train"], ["trian"], ["predict"], ["train", "x.csv", "--model"], ["--nonsense"]])
 def test_a_command_line_that_cannot_be_understood(capsys, arguments):
     assert run(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
@@ -209,7 +205,109 @@ def test_interrupted_training_leaves_everything_as_it_was(good):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err.strip() == "ramify: interrupted; nothing was saved, and existing files are as they were."
+    assert err.strip() == "ramify: interrupted; every file is as it was before, or complete."
     assert out == ""
     assert fingerprint(good) == before
     assert sorted(os.listdir(good)) == ["good.csv", "large.csv", "model"]
+
+
+def test_outputs_never_overwrite_inputs(capsys, good):
+    assert "would be overwritten" in refused(
+        capsys, good, "train", good / "good.csv", "--model", good / "model", "--report", good / "good.csv"
+    )
+    assert "would be overwritten" in refused(
+        capsys, good, "predict", good / "model", good / "good.csv", "--out", good / "good.csv"
+    )
+
+
+def test_a_report_that_cannot_be_written_is_found_out_before_training(capsys, good):
+    place = good / "none" / "report.html"
+    assert "its directory does not exist" in refused(
+        capsys, good, "train", good / "good.csv", "--model", good / "model", "--report", place
+    )
+
+
+def test_a_file_in_which_no_row_can_be_classified_is_refused(capsys, good):
+    (good / "new.csv").write_bytes(b"text\ncaf\xe9\n\xff\xff\n")
+    said = refused(capsys, good, "predict", good / "model", good / "new.csv", "--out", good / "answers.csv")
+    assert "not one of 2 rows could be classified" in said
+    assert "line 2: not UTF-8" in said
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"PK\x03\x04\x14\x00", "zip or spreadsheet"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "binary file"),
+        ("text,label\nx,a\n".encode("utf-16"), "UTF-16"),
+        (b"parcel late,Orders\nscreen dark,TV\nbox lost,Orders\n", "first row looks like a document"),
+        (b"caf\xe9,label\nx,a\n", "first row of"),
+    ],
+)
+def test_files_that_are_no_tables_are_named_for_what_they_are(capsys, good, content, message):
+    (good / "bad.csv").write_bytes(content)
+    options = ["--label", "Orders"] if b"Orders" in content else []
+    assert message in refused(capsys, good, "train", good / "bad.csv", "--model", good / "model", *options)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"a\tb\nb\ta\n", "goes in a circle"),
+        (b"a\tROOT\nb\tmissing\nc\ta\n", "'missing', the parent of 'b'"),
+    ],
+)
+def test_inspect_tells_what_is_wrong_with_a_taxonomy(capsys, good, content, message):
+    (good / "tax.tsv").write_bytes(content)
+    assert message in refused(capsys, good, "inspect", good / "tax.tsv")
+
+
+def test_texts_and_vectors_are_not_mixed_up(capsys, good):
+    (good / "v.svm").write_text("a 1:1\nb 2:1\n" * 4)
+    assert "learnt from texts" in refused(capsys, good, "predict", good / "model", good / "v.svm")
+    assert run(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
+    capsys.readouterr()
+    assert "vectors are needed here" in refused(capsys, good, "predict", good / "vm", "--try", "hello")
+    assert "vectors are needed here" in refused(capsys, good, "predict", good / "vm", good / "good.csv")
+
+
+@pytest.mark.parametrize(("line", "message"), [("a 1:nan", "contains NaN"), ("a 1:-1", "Negative values")])
+def test_vectors_that_naive_bayes_cannot_take(capsys, good, line, message):
+    (good / "v.svm").write_text(f"{line}\nb 2:1\n" * 4)
+    assert message in refused_quietly(capsys, good, "train", good / "v.svm", "--model", good / "model")
+
+
+def command_line(*arguments):
+    return [sys.executable, "-m", "ramify.cli.main", *map(str, arguments)]
+
+
+def test_output_that_nobody_reads_or_that_finds_no_room(good):
+    head = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", f"{' '.join(command_line('predict', good / 'model', good / 'good.csv'))} | head -1"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (head.returncode, head.stderr) == (0, "")
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command_line("predict", good / "model", good / "good.csv"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "ramify: cannot read or write standard output: No space left on device.\n"
+
+
+@pytest.mark.parametrize("seconds", [0.15, 0.4, 0.8])
+def test_an_interruption_while_the_program_starts(good, seconds):
+    process = subprocess.Popen(
+        command_line("inspect", good / "model"), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    time.sleep(seconds)
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (0, 2)
+    assert process.returncode == 0 or err == "ramify: interrupted; every file is as it was before, or complete.\n"

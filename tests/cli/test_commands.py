@@ -1,10 +1,13 @@
 import csv
 import json
 import os
+import subprocess
+import sys
 
 import pytest
 
-from ramify.cli.main import app, run
+from ramify.cli.app import app
+from ramify.cli.main import run
 
 
 def ramify(capsys, *arguments):
@@ -21,9 +24,7 @@ def model(capsys, tickets, tmp_path):
 
 
 def test_training_reports_and_says_what_to_do_next(capsys, tickets, tmp_path):
-    code, out, err = ramify(
-        capsys, "train", tickets, "--text", "body", "--label", "category", "--model", tmp_path / "out"
-    )
+    code, out, err = ramify(capsys, "train", tickets, "--text", "body", "--label", "category", "--model", tmp_path / "out")
     assert code == 0
     assert "By level" in out
     assert "the saved model then learnt from all of them" in out
@@ -32,9 +33,7 @@ def test_training_reports_and_says_what_to_do_next(capsys, tickets, tmp_path):
 
 
 def test_training_speaks_json(capsys, tickets, tmp_path):
-    code, out, _ = ramify(
-        capsys, "train", tickets, "--model", tmp_path / "out", "--json", "--report", tmp_path / "r.html"
-    )
+    code, out, _ = ramify(capsys, "train", tickets, "--model", tmp_path / "out", "--json", "--report", tmp_path / "r.html")
     facts = json.loads(out)
     assert code == 0
     assert facts["learnt_from"] + facts["tested_on"] == 24
@@ -74,7 +73,7 @@ def test_predictions_are_added_to_the_table_row_by_row(capsys, model, tmp_path):
     assert [row["predicted"] for row in rows] == ["Orders > Late", "", "TV > Picture"]
     assert [row["problem"] for row in rows] == ["", "the text is empty", ""]
     assert float(rows[0]["probability"]) > float(rows[0]["probability_2"])
-    assert "1 rows could not be classified" in err
+    assert "1 row could not be classified" in err
 
 
 def test_predictions_go_to_files_and_json_lines(capsys, model, tmp_path):
@@ -160,7 +159,7 @@ def test_a_given_taxonomy_and_test_file_are_used(capsys, tmp_path):
 def test_bad_rows_are_counted_and_named_by_line(capsys, tmp_path):
     (tmp_path / "d.csv").write_text("text,label\n" + "red apple,a\nblue sky,b\n" * 10 + ",a\n")
     _, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "out")
-    assert "1 rows left out" in err
+    assert "1 row left out" in err
     assert "d.csv, line 22: the text is empty" in err
 
 
@@ -175,3 +174,117 @@ def test_the_version_is_told(capsys):
     from importlib.metadata import version
 
     assert ramify(capsys, "--version")[1] == f"ramify {version('ramify')}\n"
+
+
+def test_a_model_remembers_its_columns(capsys, tmp_path):
+    rows = "".join(
+        f"item {i},{words},{kind}\n" for i in range(8) for words, kind in (("parcel late", "Orders"), ("dark screen", "TV"))
+    )
+    (tmp_path / "d.csv").write_text("title,complaint,kind\n" + rows)
+    ramify(capsys, "train", tmp_path / "d.csv", "--text", "complaint", "--label", "kind", "--model", tmp_path / "m")
+    (tmp_path / "new.csv").write_text("title,complaint\na parcel of screens,dark screen\n")
+    _, out, _ = ramify(capsys, "predict", tmp_path / "m", tmp_path / "new.csv")
+    assert "TV" in out
+    _, out, _ = ramify(capsys, "evaluate", tmp_path / "m", tmp_path / "d.csv", "--json")
+    assert json.loads(out)["figures"]["accuracy"] == 1
+
+
+@pytest.fixture
+def vectors(capsys, tmp_path):
+    (tmp_path / "train.svm").write_text("".join(f"a/x 1:{i + 1} 3:1\nb/y 2:{i + 1}\n" for i in range(6)))
+    code, _, err = ramify(capsys, "train", tmp_path / "train.svm", "--model", tmp_path / "m")
+    assert code == 0, err
+    return tmp_path
+
+
+def test_vectors_can_be_learnt_evaluated_and_predicted(capsys, vectors):
+    (vectors / "test.svm").write_text("a/x 1:2 9:1\nbroken 1:x\nb/y 2:1\n")
+    code, out, err = ramify(capsys, "predict", vectors / "m", vectors / "test.svm")
+    assert code == 0, err
+    rows = list(csv.DictReader(out.splitlines()))
+    assert [(row["line"], row["predicted"], bool(row["problem"])) for row in rows] == [
+        ("1", "a/x", False),
+        ("2", "", True),
+        ("3", "b/y", False),
+    ]
+    (vectors / "test.svm").write_text("a/x 1:2 9:1\nb/y 2:1\n")
+    assert ramify(capsys, "evaluate", vectors / "m", vectors / "test.svm")[0] == 0
+    more = ["--test", vectors / "test.svm", "--model", vectors / "m2"]
+    assert ramify(capsys, "train", vectors / "train.svm", *more)[0] == 0
+
+
+def test_columns_of_the_input_are_never_lost(capsys, model, tmp_path):
+    (tmp_path / "new.csv").write_bytes(b"id,body,predicted\n7,late parcel,HUMAN\n8,caf\xe9,HUMAN\n")
+    _, out, _ = ramify(capsys, "predict", model, tmp_path / "new.csv", "--text", "body")
+    first, second = csv.DictReader(out.splitlines())
+    assert (first["predicted"], first["ramify_predicted"]) == ("HUMAN", "Orders > Late")
+    assert (second["id"], second["problem"]) == ("8", "not UTF-8")
+
+
+def test_other_encodings_can_be_named(capsys, tmp_path):
+    rows = "text,label\n" + "café crème,a\nbière brune,b\n" * 6
+    for encoding in ("cp1252", "utf-16"):
+        (tmp_path / "d.csv").write_bytes(rows.encode(encoding))
+        code, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--encoding", encoding)
+        assert code == 0, err
+        assert "café" in (tmp_path / "m" / "features.json").read_text()
+
+
+def test_output_goes_by_the_ending_of_its_name(capsys, model, tickets, tmp_path):
+    assert ramify(capsys, "predict", model, tickets, "--out", tmp_path / "x.tsv")[0] == 0
+    assert (tmp_path / "x.tsv").read_text().splitlines()[0] == "body\tcategory\tpredicted\tprobability\tproblem"
+
+
+def test_standard_input_can_be_read(model, tickets):
+    command = [sys.executable, "-m", "ramify.cli.main", "predict", str(model), "-"]
+    done = subprocess.run(command, input="body\nlate parcel\n", capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "Orders > Late" in done.stdout
+
+
+def test_documents_without_a_label_are_left_out_unless_kept(capsys, tmp_path):
+    (tmp_path / "d.csv").write_text("text,label\n" + "red apple,a\nblue sky,b\n" * 10 + "no label here,\n" * 5)
+    _, out, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json")
+    assert "5 documents without a label, left out" in err
+    facts = json.loads(out)
+    assert facts["learnt_from"] + facts["tested_on"] == 20
+    _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json", "--keep-unlabelled")
+    assert json.loads(out)["learnt_from"] + json.loads(out)["tested_on"] == 25
+
+
+def test_a_text_that_was_learnt_is_not_held_out_and_is_told_in_a_test_file(capsys, tmp_path):
+    (tmp_path / "d.csv").write_text("text,label\n" + "red apple,a\nblue sky,b\n" * 10)
+    _, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m")
+    assert "Nothing was held out" in err
+    _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--test", tmp_path / "d.csv", "--model", tmp_path / "m")
+    assert "20 of which have the text of one learnt from" in out
+
+
+def test_without_a_hold_out_there_is_no_report_and_that_is_said(capsys, tickets, tmp_path):
+    _, _, err = ramify(capsys, "train", tickets, "--model", tmp_path / "m", "--holdout", 0, "--report", tmp_path / "r.html")
+    assert "no figures and no report" in err
+    assert "Report written" not in err
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_json_list_is_read_like_json_lines(capsys, tmp_path):
+    rows = [{"text": "red apple", "label": "a"}, {"text": "blue sky", "label": "b"}] * 5
+    (tmp_path / "d.json").write_text(json.dumps(rows))
+    assert ramify(capsys, "train", tmp_path / "d.json", "--model", tmp_path / "m", "--holdout", 0)[0] == 0
+    assert json.loads(ramify(capsys, "inspect", tmp_path / "d.json", "--json")[1])["kind"] == "data"
+
+
+def test_trying_a_text_speaks_json_and_says_when_it_knows_no_word(capsys, model):
+    answer = json.loads(ramify(capsys, "predict", model, "--try", "late parcel", "--json")[1])
+    assert answer["labels"][0]["label"] == "Orders > Late"
+    assert "no known word" in ramify(capsys, "predict", model, "--try", "zzzz")[1]
+
+
+def test_inspect_checks_labels_against_a_taxonomy(capsys, tickets, tmp_path):
+    (tmp_path / "tax.txt").write_text("Orders > Late\nTV > Picture\n")
+    code, _, err = ramify(capsys, "inspect", tickets, "--taxonomy", tmp_path / "tax.txt")
+    assert code == 2
+    assert (
+        "tickets.csv, line 8: label 'Orders > Wrong' is not in the taxonomy of 4 nodes, and 1 more labels are unknown (12 of 24"
+        in err
+    )

@@ -135,7 +135,7 @@ def test_a_bad_row_is_left_out_and_named_by_line_and_strict_refuses_it(tmp_path,
     ("row", "reason"),
     [
         (b'{"text": null, "label": "a"}', "the text is null"),
-        (b'{"text": 3, "label": "a"}', "the text is a int"),
+        (b'{"text": 3, "label": "a"}', "the text is 3, not a string"),
         (b'{"label": "a"}', "the text is null"),
         (b'{"text": "x", "label": [3]}', "something other than strings"),
         (b'{"text": "x", "label": {"a": 1}}', "not a string or a list"),

@@ -18,13 +18,21 @@ def test_labels_are_words_and_features_keep_their_numbers(tmp_path):
     assert corpus.has_vectors
 
 
+def test_labels_may_have_spaces_after_their_commas(tmp_path):
+    corpus = read(tmp_path, "33, 39, 42 1:1 6:1\n7 2:1\n")
+    assert corpus.labels == [["33", "39", "42"], ["7"]]
+    plain = tmp_path / "plain"
+    plain.write_text("33, 39, 42 1:1 6:1\n7 2:1\n")
+    assert read_corpus(plain).has_vectors
+
+
 def test_missing_values_and_a_header_are_understood(tmp_path):
     corpus = read(tmp_path, "2 5 3\na 1:nan 2:1\nb 4:1\n")
     assert corpus.labels == [["a"], ["b"]]
     assert np.isnan(corpus.documents.toarray()[0, 1])
 
 
-@pytest.mark.parametrize("line", ["a 1:x", "a 1:2:3", "a -1:2", "a 1.5:2", "a 99999999999:1"])
+@pytest.mark.parametrize("line", ["a 1:x", "a 1:2:3", "a 1 2", "a 1:2:3 4", "a -1:2", "a 1.5:2", "a 99999999999:1"])
 def test_a_bad_line_is_named(tmp_path, line):
     corpus = read(tmp_path, "b 1:1\n" * 20 + line + "\n")
     assert [bad.line for bad in corpus.bad_rows] == [21]

@@ -33,9 +33,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 def test_tfidf_equals_scikit_learn(settings):
     ours, theirs = Vectorizer(**settings), TfidfVectorizer(**settings)
     np.testing.assert_allclose(ours.fit_transform(TEXTS).toarray(), theirs.fit_transform(TEXTS).toarray(), rtol=1e-6)
-    np.testing.assert_allclose(
-        ours.transform(TEXTS[::-1]).toarray(), theirs.transform(TEXTS[::-1]).toarray(), rtol=1e-6
-    )
+    np.testing.assert_allclose(ours.transform(TEXTS[::-1]).toarray(), theirs.transform(TEXTS[::-1]).toarray(), rtol=1e-6)
     assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
 
 

@@ -131,3 +131,19 @@ def test_reliability_equals_its_oracle(case, bins):
 def test_calibration_error_equals_its_oracle(case, bins):
     fast, slow = with_scores("expected_calibration_error", case, bins)
     assert fast == pytest.approx(slow)
+
+
+@st.composite
+def answered(draw):
+    parents, true, predicted = draw(labelled(matrices=2))
+    row = st.lists(PROBABILITIES, min_size=len(parents), max_size=len(parents))
+    return parents, true, predicted, draw(st.lists(row, min_size=len(true), max_size=len(true)))
+
+
+@given(answered(), st.integers(1, 12))
+def test_calibration_of_answers_equals_its_oracle(case, bins):
+    parents, true, predicted, probabilities = case
+    P = np.asarray(probabilities, dtype=float).reshape(len(true), len(parents))
+    pair = as_matrix(true, len(parents)), as_matrix(predicted, len(parents))
+    fast = metrics.answer_calibration_error(*pair, P, build(parents), bins)
+    assert fast == pytest.approx(oracle.answer_calibration_error(true, predicted, probabilities, parents, bins))

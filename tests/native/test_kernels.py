@@ -13,7 +13,7 @@ from oracles import taxonomy as slow
 from scipy.sparse import csr_array
 from strategies import build, labelled
 
-from ramify.native import close_upward, keep_most_specific, score_rows_in_place
+from ramify.native import close_upward, keep_most_general, keep_most_specific, score_rows_in_place
 
 
 def packed(rows):
@@ -42,6 +42,14 @@ def test_keep_most_specific_equals_the_oracle_on_closed_rows(case):
     assert unpacked(*kept) == [sorted(slow.most_specific(parents, row)) for row in rows]
 
 
+@given(labelled())
+def test_keep_most_general_equals_the_oracle_on_any_rows(case):
+    parents, rows = case
+    taxonomy = build(parents)
+    kept = keep_most_general(*packed([sorted(row) for row in rows]), taxonomy.parent_offsets, taxonomy.parent_nodes)
+    assert unpacked(*kept) == [sorted(node for node in row if not row & set(parents[node])) for row in rows]
+
+
 small = st.floats(-4, 4, width=32).map(lambda x: round(x * 8) / 8)
 
 
@@ -65,9 +73,7 @@ def test_kernels_run_side_by_side_in_threads():
     rows = packed([[2000]] * 200)
     results = []
     work = [
-        threading.Thread(
-            target=lambda: results.append(close_upward(*rows, taxonomy.parent_offsets, taxonomy.parent_nodes))
-        )
+        threading.Thread(target=lambda: results.append(close_upward(*rows, taxonomy.parent_offsets, taxonomy.parent_nodes)))
         for _ in range(4)
     ]
     for thread in work:

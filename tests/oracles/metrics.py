@@ -101,9 +101,7 @@ def mean_f1(true: Labels, predicted: Labels, nodes: set[int], empty: float | str
     return mean(values, nothing=1.0)
 
 
-def macro_f1(
-    true: Labels, predicted: Labels, parents: Parents, over: str = "leaves", empty: float | str = 1.0
-) -> float:
+def macro_f1(true: Labels, predicted: Labels, parents: Parents, over: str = "leaves", empty: float | str = 1.0) -> float:
     """The mean over the chosen nodes of each node's F1."""
     return mean_f1(*compared(true, predicted, parents, over), empty)
 
@@ -152,9 +150,7 @@ def node_costs(parents: Parents, costs: str | list[float] | None) -> list[float]
     return [float(cost) for cost in costs]
 
 
-def h_loss_by_node(
-    true: Labels, predicted: Labels, parents: Parents, costs: str | list[float] | None = None
-) -> list[float]:
+def h_loss_by_node(true: Labels, predicted: Labels, parents: Parents, costs: str | list[float] | None = None) -> list[float]:
     """For every node, its cost times the share of documents where it is wrong and all its ancestors are right."""
     wrong = [t ^ p for t, p in zip(close_all(true, parents), close_all(predicted, parents), strict=True)]
     losses: list[float] = []
@@ -164,9 +160,7 @@ def h_loss_by_node(
     return losses
 
 
-def h_loss_by_depth(
-    true: Labels, predicted: Labels, parents: Parents, costs: str | list[float] | None = None
-) -> list[float]:
+def h_loss_by_depth(true: Labels, predicted: Labels, parents: Parents, costs: str | list[float] | None = None) -> list[float]:
     """The losses of the nodes added up depth by depth."""
     by_node = h_loss_by_node(true, predicted, parents, costs)
     return [sum(by_node[node] for node in sorted(level)) for level in levels(parents)]
@@ -280,9 +274,7 @@ def bin_of(probability: float, bins: int) -> int:
     return sum(i / bins <= probability for i in range(1, bins))
 
 
-def reliability(
-    true: Labels, probabilities: Scores, parents: Parents, bins: int = 10
-) -> list[list[tuple[int, float, float]]]:
+def reliability(true: Labels, probabilities: Scores, parents: Parents, bins: int = 10) -> list[list[tuple[int, float, float]]]:
     """For each depth and bin: the number of pairs, their mean probability and the share of them that is true."""
     table: list[list[tuple[int, float, float]]] = []
     closed = close_all(true, parents)
@@ -292,9 +284,7 @@ def reliability(
             for node in sorted(level):
                 if not math.isnan(row[node]):
                     cells[bin_of(row[node], bins)].append((row[node], float(node in t)))
-        table.append(
-            [(len(c), mean([p for p, _ in c], math.nan), mean([hit for _, hit in c], math.nan)) for c in cells]
-        )
+        table.append([(len(c), mean([p for p, _ in c], math.nan), mean([hit for _, hit in c], math.nan)) for c in cells])
     return table
 
 
@@ -305,3 +295,19 @@ def expected_calibration_error(true: Labels, probabilities: Scores, parents: Par
         for count, probability, share in level:
             distances += [abs(probability - share)] * count
     return mean(distances, nothing=0.0)
+
+
+def answer_calibration_error(true: Labels, predicted: Labels, probabilities: Scores, parents: Parents, bins: int = 10) -> float:
+    """Over the most specific predicted labels, the mean distance between the two frequencies of their bin."""
+    filled: dict[int, list[tuple[float, bool]]] = {}
+    for d, nodes in enumerate(most_specific_all(predicted, parents)):
+        for node in nodes:
+            p = probabilities[d][node]
+            filled.setdefault(bin_of(p, bins), []).append((p, node in close_upward(parents, true[d])))
+    total = sum(len(pairs) for pairs in filled.values())
+    distance = 0.0
+    for pairs in filled.values():
+        promised = sum(p for p, _ in pairs) / len(pairs)
+        seen = sum(is_true for _, is_true in pairs) / len(pairs)
+        distance += len(pairs) * abs(promised - seen)
+    return distance / total if total else 0.0

@@ -1,4 +1,5 @@
 import os
+import threading
 
 import pytest
 
@@ -7,12 +8,12 @@ from ramify.persistence import atomic
 from ramify.persistence.atomic import (
     atomic_writer,
     clear_leftovers,
-    recover_directory,
+    leftovers_of,
+    lock,
+    refuse_unwritable,
     replace_directory,
     write_text_atomically,
 )
-
-DEAD = 2**22 + 1  # above the largest process number, so never running
 
 
 def test_a_file_is_replaced_whole(tmp_path):
@@ -34,9 +35,7 @@ def test_an_error_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
-    with pytest.raises(
-        InputError, match="cannot write .*: No such file or directory; what was there before is untouched"
-    ):
+    with pytest.raises(InputError, match="cannot write .*: No such file or directory; what was there before is untouched"):
         write_text_atomically(tmp_path / "missing" / "out.txt", "x")
 
 
@@ -53,23 +52,68 @@ def test_a_directory_is_replaced_whole(tmp_path, monkeypatch, swap):
         assert os.listdir(tmp_path) == ["model"]
 
 
-def test_leftovers_of_dead_processes_are_cleared_and_others_kept(tmp_path):
-    ours, dead, foreign = (
-        tmp_path / f".model.{os.getpid()}-00000000.partial",
-        tmp_path / f".model.{DEAD}-00000000.partial",
-        tmp_path / f".other.{DEAD}-00000000.partial",
+def test_what_nobody_holds_any_more_is_cleared_and_the_rest_is_kept(tmp_path):
+    held, abandoned, foreign = (
+        tmp_path / f".{name}.{k * 32}.partial" for name, k in (("model", "a"), ("model", "b"), ("other", "c"))
     )
-    for directory in (ours, dead, foreign):
+    for directory in (held, abandoned, foreign):
         directory.mkdir()
+    handle = lock(held)
     clear_leftovers(tmp_path / "model")
-    assert ours.exists()
+    os.close(handle)
+    assert held.exists()
     assert foreign.exists()
-    assert not dead.exists()
+    assert not abandoned.exists()
 
 
-def test_a_directory_that_was_moved_aside_comes_back(tmp_path):
-    aside = tmp_path / f".model.{DEAD}-00000000.replaced"
+def test_a_directory_that_stands_aside_is_cleared_only_once_another_is_in_its_place(tmp_path):
+    aside = tmp_path / f".model.{'a' * 32}.replaced"
     aside.mkdir()
-    (aside / "file").write_text("kept")
-    recover_directory(tmp_path / "model")
+    clear_leftovers(tmp_path / "model")
+    assert leftovers_of(tmp_path / "model", "replaced") == [aside]
+    (tmp_path / "model").mkdir()
+    clear_leftovers(tmp_path / "model")
+    assert not aside.exists()
+
+
+def test_a_move_that_fails_puts_the_old_directory_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(atomic, "_exchange", lambda a, b: False)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "file").write_text("kept")
+    (tmp_path / "new").mkdir()
+    rename = os.rename
+
+    def failing(a, b):
+        if str(a).endswith("new"):
+            raise OSError(5, "broken")
+        rename(a, b)
+
+    monkeypatch.setattr(os, "rename", failing)
+    with pytest.raises(OSError, match="broken"):
+        replace_directory(tmp_path / "new", tmp_path / "model")
     assert (tmp_path / "model" / "file").read_text() == "kept"
+
+
+def test_pipes_links_and_modes_are_respected(tmp_path):
+    (tmp_path / "real.txt").write_text("old")
+    (tmp_path / "real.txt").chmod(0o600)
+    (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
+    write_text_atomically(tmp_path / "link.txt", "new")
+    assert (tmp_path / "link.txt").is_symlink()
+    assert (tmp_path / "real.txt").read_text() == "new"
+    assert (tmp_path / "real.txt").stat().st_mode & 0o777 == 0o600
+    os.mkfifo(tmp_path / "pipe")
+    heard = []
+    reader = threading.Thread(target=lambda: heard.append((tmp_path / "pipe").read_text()))
+    reader.start()
+    write_text_atomically(tmp_path / "pipe", "through")
+    reader.join(10)
+    assert heard == ["through"]
+    assert (tmp_path / "pipe").is_fifo()
+
+
+def test_a_place_that_cannot_hold_a_file_is_refused_beforehand(tmp_path):
+    for place in (tmp_path, tmp_path / "none" / "file"):
+        with pytest.raises(InputError, match="cannot write"):
+            refuse_unwritable(place)
+    refuse_unwritable(tmp_path / "file")

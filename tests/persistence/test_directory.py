@@ -4,6 +4,8 @@ import resource
 import shutil
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -73,7 +75,7 @@ def test_files_are_readable_as_the_umask_says(saved):
         (lambda m: m["files"].update({"features.json": 3}), "size and hash"),
         (lambda m: m["files"]["features.json"].update(bytes=1), "damaged or cut short"),
         (lambda m: m["files"]["features.json"].update(sha256="0" * 64), "changed after it was saved"),
-        (lambda m: m["files"].update({"more.json": {"bytes": 1}}), "cannot be read: No such file"),
+        (lambda m: m["files"].update({"more.json": {"bytes": 1}}), "is missing"),
     ],
 )
 def test_a_manifest_that_does_not_vouch_is_refused(saved, change, message):
@@ -115,15 +117,73 @@ def test_what_is_no_model_is_refused(tmp_path):
 def test_nothing_else_is_overwritten(tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ModelError, match="a directory with other files in it"):
+    with pytest.raises(ModelError, match="holds 'thesis.txt', which is no part of a model"):
         write_model(tmp_path / "precious", MODEL)
     (tmp_path / "file").write_text("x")
     with pytest.raises(ModelError, match="is not a directory"):
         write_model(tmp_path / "file", MODEL)
+    with pytest.raises(ModelError, match="cannot save a model at"):
+        write_model(tmp_path / ("x" * 300), MODEL)
     (tmp_path / "empty").mkdir()
     refuse_foreign_target(tmp_path / "empty")
     write_model(tmp_path / "empty", MODEL)
     assert is_model(tmp_path / "empty")
+
+
+def test_a_file_of_the_users_in_a_model_directory_is_never_deleted(saved):
+    (saved / "notes.md").write_text("mine")
+    with pytest.raises(ModelError, match="holds 'notes.md'.*move it away"):
+        write_model(saved, MODEL)
+    assert (saved / "notes.md").read_text() == "mine"
+
+
+def test_links_pipes_and_devices_are_not_opened(saved):
+    weights = saved / "weights.safetensors"
+    weights.unlink()
+    weights.symlink_to("/dev/zero")
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_model(saved)
+    weights.unlink()
+    os.mkfifo(weights)
+    with pytest.raises(ModelError, match="not a plain file"):
+        read_model(saved)
+
+
+@pytest.mark.parametrize("way", ["swap", "move aside"])
+def test_readers_never_see_half_of_two_models_while_others_save(tmp_path, way, monkeypatch):
+    if way == "move aside":
+        monkeypatch.setattr("ramify.persistence.atomic._exchange", lambda a, b: False)
+    write_model(tmp_path / "model", numbered(0))
+    stop, errors = threading.Event(), []
+
+    def save():
+        for version in range(1, 60):
+            write_model(tmp_path / "model", numbered(version))
+        stop.set()
+
+    def read():
+        while not stop.is_set():
+            stored = read_model(tmp_path / "model")
+            if stored.documents["features"] != [stored.about["n"]] * 50 or (stored.arrays["w"] != stored.about["n"]).any():
+                errors.append(stored.about)
+
+    with ThreadPoolExecutor(3) as pool:
+        for done in [pool.submit(save), pool.submit(read), pool.submit(read)]:
+            done.result(120)
+    assert not errors
+    assert read_model(tmp_path / "model").about == {"n": 59}
+
+
+def test_several_savers_do_not_disturb_each_other(tmp_path):
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(write_model, tmp_path / "model", numbered(n)) for n in range(40)]:
+            done.result(120)
+    assert read_model(tmp_path / "model").about["n"] in range(40)
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def numbered(version):
+    return StoredModel({"n": version}, {"features": [version] * 50}, {"w": np.full((40, 40), version, dtype=np.float32)})
 
 
 def test_values_that_json_cannot_hold_leave_the_old_model(saved):
@@ -185,9 +245,7 @@ def test_saving_what_was_loaded_writes_the_same_bytes(model, tmp_path):
 def tampered(model, tmp_path, change):
     """A model whose content was changed by someone who also put the hashes right."""
     stored = read_model(model)
-    copy = StoredModel(
-        json.loads(json.dumps(stored.about)), json.loads(json.dumps(stored.documents)), dict(stored.arrays)
-    )
+    copy = StoredModel(json.loads(json.dumps(stored.about)), json.loads(json.dumps(stored.documents)), dict(stored.arrays))
     change(copy)
     write_model(tmp_path / "evil", copy)
     return tmp_path / "evil"
@@ -224,6 +282,12 @@ def out_of_range(copy, name, value):
         lambda m: m.about["learner"].pop("alpha"),
         lambda m: m.about["decision"].update(kind="eval"),
         lambda m: m.about["decision"].update(extra=1),
+        lambda m: m.about["decision"].update(leaves_only="no"),
+        lambda m: m.about["learner"].update(alpha="x"),
+        lambda m: m.about["labels"].update(separator=""),
+        lambda m: m.about.pop("ramify"),
+        lambda m: m.about["figures"].update(evaluation=3),
+        lambda m: out_of_range(m, "features.idf", np.nan),
         lambda m: m.about["labels"].update(style="evil"),
         lambda m: m.about.update(learner=None),
         lambda m: m.about.pop("figures"),

@@ -22,8 +22,7 @@ def test_what_is_written_reads_back_the_same(name, parents):
     taxonomy = build(parents)
     again = FORMATS[name].parse(FORMATS[name].render(taxonomy))
     again_parents = {n: {again.names[p] for p in again.parents_of(i)} for i, n in enumerate(again.names)}
-    prefix = "urn:ramify:" if name == "skos" else ""
-    assert again_parents == {f"{prefix}n{i}": {f"{prefix}n{p}" for p in above} for i, above in enumerate(parents)}
+    assert again_parents == {f"n{i}": {f"n{p}" for p in above} for i, above in enumerate(parents)}
     if name != "skos":
         assert again == taxonomy
 
@@ -33,9 +32,9 @@ def test_what_is_written_reads_back_the_same(name, parents):
 def test_any_titles_survive_in_path_taxonomies(name, paths):
     taxonomy = Taxonomy.from_paths([" > ".join(path) for path in paths], " > ")
     again = FORMATS[name].parse(FORMATS[name].render(taxonomy))
-    if name == "paths" and taxonomy.n_levels == 1:
-        return  # a flat list has no separator to tell
-    assert sorted(again.show(node) for node in range(len(again))) == sorted(taxonomy.names)
+    assert sorted(again.path_of(node) for node in range(len(again))) == sorted(
+        taxonomy.path_of(n) for n in range(len(taxonomy))
+    )
 
 
 @given(trees(min_nodes=2))
@@ -191,3 +190,35 @@ def test_a_separator_counts_only_when_half_of_the_labels_have_it():
     assert find_separator(["a/b", "a/c", "a"]) == "/"
     assert find_separator(["TCP/IP", "fonts", "mice"]) is None
     assert find_separator([]) is None
+
+
+def test_names_that_look_like_uris_or_hold_marks_survive_skos():
+    names = ["x:a", "plain name", "a:b<c>", "urn:ramify:x", "ROOT", "ünï"]
+    taxonomy = Taxonomy.flat(names)
+    assert sorted(FORMATS["skos"].parse(FORMATS["skos"].render(taxonomy)).names) == sorted(names)
+
+
+def test_a_node_called_root_survives_a_table():
+    taxonomy = Taxonomy.from_edges([("ROOT", None), ("a", "ROOT"), ("b", None)])
+    assert FORMATS["edges"].parse(FORMATS["edges"].render(taxonomy)) == taxonomy
+
+
+def test_titles_may_hold_any_separator_in_nested_and_indented_files():
+    tree = parse_taxonomy(json.dumps({"a > b": {"c/d": ["e"]}}))
+    assert [tree.path_of(node) for node in range(3)] == [("a > b",), ("a > b", "c/d"), ("a > b", "c/d", "e")]
+    assert parse_taxonomy("a > b\n  c/d\n", "indented").path_of(1) == ("a > b", "c/d")
+
+
+def test_names_that_paths_could_not_tell_apart_are_not_written_as_paths():
+    with pytest.raises(TaxonomyError, match="write .tsv or .json"):
+        FORMATS["paths"].render(Taxonomy.flat(["TCP/IP", "a/b"]))
+
+
+def test_a_json_node_listed_twice_is_refused():
+    nodes = [{"name": "a"}, {"name": "b"}, {"name": "c", "parents": ["a"]}, {"name": "c", "parents": ["b"]}]
+    with pytest.raises(TaxonomyError, match="node 'c' is listed twice"):
+        parse_taxonomy(json.dumps({"nodes": nodes}))
+
+
+def test_a_comma_in_a_path_list_makes_no_table():
+    assert parse_taxonomy("TV, audio\nPhones, tablets\n").names == ("TV, audio", "Phones, tablets")

@@ -146,3 +146,29 @@ def test_networkx_round_trip(diamond):
     from ramify.taxonomy.networks import to_networkx
 
     assert Taxonomy.from_networkx(to_networkx(diamond)) == diamond
+
+
+def test_a_path_is_followed_through_every_sibling_of_the_same_title():
+    edges = [("1", None), ("2", None), ("x1", "1"), ("y2", "2"), ("x2", "2")]
+    taxonomy = Taxonomy.from_edges(edges, titles={"1": "A", "2": "A", "x1": "x", "x2": "x", "y2": "y"})
+    assert taxonomy.names[taxonomy.index("A > y")] == "y2"
+    with pytest.raises(LabelError, match="several nodes are titled 'A > x'"):
+        taxonomy.index("A > x")
+
+
+@pytest.mark.parametrize("path", ["a > > b", "a > ", " > a", "a//b"])
+def test_a_path_with_an_empty_part_is_refused(path):
+    with pytest.raises(TaxonomyError, match="empty part"):
+        Taxonomy.from_paths([path], "/" if "/" in path else " > ")
+
+
+def test_an_unpickled_taxonomy_is_frozen_too(food):
+    with pytest.raises(ValueError, match="read-only"):
+        pickle.loads(pickle.dumps(food)).depth[0] = 1
+
+
+def test_an_undirected_graph_is_no_taxonomy():
+    import networkx
+
+    with pytest.raises(TaxonomyError, match="directed"):
+        Taxonomy.from_networkx(networkx.Graph([("a", "b")]))

@@ -11,9 +11,9 @@ from ramify.taxonomy.picture import draw
 
 
 def test_lists_and_single_labels_are_told_apart():
-    assert listed_labels(["a", None, "b"]) == ([["a"], [], ["b"]], False)
-    assert listed_labels([["a", "b"], []]) == ([["a", "b"], []], True)
-    assert listed_labels(np.asarray([3, 4])) == ([["3"], ["4"]], False)
+    assert listed_labels(["a", None, "b"]) == ([["a"], [], ["b"]], False, False)
+    assert listed_labels([["a", "b"], []]) == ([["a", "b"], []], True, False)
+    assert listed_labels(np.asarray([3, 4])) == ([["3"], ["4"]], False, True)
     with pytest.raises(LabelError, match=r"document 2 has label 1.5"):
         listed_labels(["a", 1.5])
 
@@ -24,13 +24,13 @@ def test_lists_and_single_labels_are_told_apart():
 )
 def test_predictions_are_written_as_the_labels_were(labels, expected):
     taxonomy = Taxonomy.from_edges([("fruit", None), ("apple", "fruit")])
-    form = find_form([[label] for label in labels], False, taxonomy)
+    form = find_form([[label] for label in labels], False, False, taxonomy)
     assert form.write(taxonomy, [1]) == [expected]
 
 
 def test_titles_are_written_as_titles():
     taxonomy = Taxonomy.from_paths(["fruit/apple"])
-    assert find_form([["apple"]], False, taxonomy).write(taxonomy, [1]) == ["apple"]
+    assert find_form([["apple"]], False, False, taxonomy).write(taxonomy, [1]) == ["apple"]
 
 
 def test_labels_spell_out_a_taxonomy():

@@ -21,7 +21,9 @@ from rich.progress import Progress as Bars
 
 from ramify.execution import Stage
 
-answers = Console(highlight=False)
+WIDE = 140  # where there is no terminal, tables are not cut at 80 columns
+
+answers = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
 notes = Console(stderr=True, highlight=False, soft_wrap=True)
 
 
@@ -29,14 +31,10 @@ class RichProgress:
     """Progress bars on standard error, gone when the work is done; nothing when that is no terminal."""
 
     def __init__(self) -> None:
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
-        self.bars = Bars(SpinnerColumn(), *columns, console=notes, transient=True, disable=not sys.stderr.isatty())
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+        times = (TimeElapsedColumn(), TimeRemainingColumn())
+        hidden = not sys.stderr.isatty()
+        self.bars = Bars(SpinnerColumn(), *columns, *times, console=notes, transient=True, disable=hidden)
 
     def __enter__(self) -> RichProgress:
         self.bars.start()
@@ -61,6 +59,20 @@ class _Step:
 
     def advance(self, amount: float = 1) -> None:
         self.bars.advance(self.task, amount)
+
+
+def say(message: str) -> None:
+    """A plain line on standard error."""
+    notes.print(message, markup=False)
+
+
+def counted(number: int, thing: str) -> str:
+    """A number with its noun: 1 row, 2 rows.
+
+    >>> counted(1, "row"), counted(2500, "row")
+    ('1 row', '2,500 rows')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def print_json(value: Any) -> None:

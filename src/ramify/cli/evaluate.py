@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import RichProgress, answers, notes, print_json
+from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     AsJson,
+    Encoding,
+    KeepUnlabelled,
     LabelColumn,
     LabelSeparator,
     ModelDirectory,
     Strict,
     TextColumn,
     Threads,
-    tell_about,
+    labelled,
+    readable,
+    refuse_overwriting,
 )
 from ramify.datasets import read_corpus
 from ramify.execution import reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
-from ramify.persistence import write_text_atomically
+from ramify.persistence import refuse_unwritable, write_text_atomically
 from ramify.pipeline import evaluate as evaluate_on
 from ramify.pipeline import load
 
@@ -35,6 +39,8 @@ def evaluate(
     label_separator: LabelSeparator = None,
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
+    keep_unlabelled: KeepUnlabelled = False,
+    encoding: Encoding = "utf-8",
     threads: Threads = -1,
     as_json: AsJson = False,
 ) -> None:
@@ -46,18 +52,19 @@ def evaluate(
       ramify evaluate out test.csv --report report.html
       ramify evaluate out test.csv --json > figures.json
     """
-    with RichProgress() as progress, reporting_to(progress):
+    if report is not None:
+        refuse_unwritable(report)
+        refuse_overwriting(report, data)
+    with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         classifier = load(model)
         classifier.learner_.n_jobs = threads
-        is_label = classifier.taxonomy_.__contains__
-        corpus = read_corpus(
-            data, text=text, label=label, label_separator=label_separator, is_label=is_label, strict=strict
-        )
-        tell_about(corpus)
-        result = evaluate_on(classifier, corpus)
+        columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
+        separators: dict[str, Any] = {"label_separator": label_separator, "is_label": classifier.taxonomy_.__contains__}
+        corpus = read_corpus(file, **columns, **separators, strict=strict, encoding=encoding)
+        result = evaluate_on(classifier, labelled(corpus, keep_unlabelled))
     if report is not None:
         write_text_atomically(report, render_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))
-        notes.print(f"Report written to {report}", markup=False)
+        say(f"Report written to {report}")
     if as_json:
         print_json(result.as_dict())
     else:

@@ -7,15 +7,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from ramify.cli.console import RichProgress, answers, print_json
-from ramify.cli.options import AsJson, LabelColumn, LabelSeparator, TextColumn, tell_about
+from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, readable, tell_about
 from ramify.datasets import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.execution import reporting_to
-from ramify.persistence import read_model
 from ramify.pipeline import load
+from ramify.pipeline.training import check_labels
 from ramify.taxonomy import Taxonomy, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.files import looks_like_taxonomy
 from ramify.taxonomy.picture import draw
@@ -29,6 +30,8 @@ def inspect(
     text: TextColumn = None,
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
+    taxonomy_file: Annotated[Path | None, typer.Option("--taxonomy", help="Check labels against this taxonomy.")] = None,
+    encoding: Encoding = "utf-8",
     levels: Annotated[int, typer.Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, typer.Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
     as_json: AsJson = False,
@@ -42,14 +45,16 @@ def inspect(
       ramify inspect taxonomy.tsv --levels 2
     """
     kind = kind or _find_kind(path)
-    with RichProgress() as progress, reporting_to(progress):
+    with RichProgress() as progress, reporting_to(progress), readable(path) as file:
         if kind == "model":
-            facts, taxonomy, counts = _inspect_model(path)
+            facts, taxonomy, counts = _inspect_model(file)
         elif kind == "taxonomy":
-            facts, taxonomy, counts = {}, read_taxonomy(path), None
+            facts, taxonomy, counts = {}, read_taxonomy(file), None
         elif kind == "data":
-            corpus = read_corpus(path, text=text, label=label, label_separator=label_separator)
-            facts, taxonomy, counts = _inspect_corpus(corpus)
+            known = None if taxonomy_file is None else read_taxonomy(taxonomy_file)
+            is_label = None if known is None else known.__contains__
+            columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "is_label": is_label}
+            facts, taxonomy, counts = _inspect_corpus(read_corpus(file, **columns, encoding=encoding), known)
         else:
             raise InputError(f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.")
     if tree:
@@ -63,6 +68,8 @@ def inspect(
 
 
 def _find_kind(path: Path) -> str:
+    if str(path) == "-":
+        return "data"
     if not path.exists():
         raise InputError(f"there is no {path}; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():
@@ -71,23 +78,24 @@ def _find_kind(path: Path) -> str:
 
 
 def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
-    classifier, stored = load(path), read_model(path)
-    weights = sum(array.nbytes for array in stored.arrays.values())
-    learner = {name: value for name, value in stored.about["learner"].items() if name != "kind"}
+    classifier = load(path)
+    values, arrays = classifier.learner_.state()
+    figures = {key: value for key, value in classifier.figures_.items() if key not in ("evaluation", "columns")}
     facts = {
         "system": classifier.system,
-        "written_by": f"ramify {stored.about['ramify']}",
-        "learner": ", ".join(f"{name}={value}" for name, value in learner.items()),
-        "weight_bytes": weights,
-        **{key: value for key, value in classifier.figures_.items() if key != "evaluation"},
+        "learner": ", ".join(f"{name}={value}" for name, value in values.items()),
+        "weight_bytes": sum(array.nbytes for array in arrays.values()),
+        **figures,
         **classifier.figures_.get("evaluation", {}),
     }
     return facts, classifier.taxonomy_, None
 
 
-def _inspect_corpus(corpus: Corpus) -> tuple[dict[str, Any], Taxonomy, list[int]]:
+def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:
     tell_about(corpus)
-    taxonomy = taxonomy_of_labels(corpus.labels)
+    if known is not None:
+        check_labels(corpus, known)
+    taxonomy = taxonomy_of_labels(corpus.labels) if known is None else known
     Y = taxonomy.encode(corpus.labels)
     sizes = np.asarray([len(labels) for labels in corpus.labels])
     facts: dict[str, Any] = {
@@ -97,6 +105,7 @@ def _inspect_corpus(corpus: Corpus) -> tuple[dict[str, Any], Taxonomy, list[int]
         "with_several_labels": int((sizes > 1).sum()),
     }
     if not corpus.has_vectors:
+        facts["with_a_text_seen_before"] = len(corpus) - len(set(corpus.documents))
         facts["words_in_a_text"] = round(float(np.mean([len(text.split()) for text in corpus.documents])), 1)
     return facts, taxonomy, np.bincount(Y.indices, minlength=len(taxonomy)).tolist()
 
@@ -114,12 +123,13 @@ def _taxonomy_facts(taxonomy: Taxonomy) -> dict[str, Any]:
 def _facts_table(facts: dict[str, Any]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False)
     for key, value in facts.items():
-        shown = (
-            f"{value:,}"
-            if isinstance(value, int) and not isinstance(value, bool)
-            else f"{value:.3f}"
-            if isinstance(value, float)
-            else str(value)
-        )
-        table.add_row(key.replace("_", " "), shown)
+        table.add_row(escape(key.replace("_", " ")), escape(_shown(value)))
     return table
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.3f}".removesuffix("00") if isinstance(value, float) else str(value)

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import notes
+from ramify.cli.console import counted, say
 from ramify.datasets import Corpus
 from ramify.errors import InputError
 
 ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]
-TextColumn = Annotated[
-    str | None, typer.Option("--text", help="Column with the text; found from the table when not given.")
-]
+TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text; found when not given.")]
 LabelColumn = Annotated[
     str | None,
-    typer.Option(
-        "--label", help="Column with the labels, or level columns from the top: 'level1,level2'; found when not given."
-    ),
+    typer.Option("--label", help="Column with the labels, or level columns: 'level1,level2'; found when not given."),
 ]
-LabelSeparator = Annotated[
-    str | None, typer.Option("--label-separator", help="What stands between several labels of one cell, e.g. '|'.")
+LabelSeparator = Annotated[str | None, typer.Option(help="What stands between several labels of one cell, e.g. '|'.")]
+Encoding = Annotated[str, typer.Option(help="Encoding of CSV and JSON files, such as cp1252.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse the file when a row is bad.")]
+KeepUnlabelled = Annotated[
+    bool, typer.Option("--keep-unlabelled", help="Take documents without a label as documents that have none.")
 ]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="Refuse the file when a row is bad, instead of leaving the row out.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON document, for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Threads = Annotated[int, typer.Option("--threads", help="Threads to use; -1 for all cores.")]
 
 
@@ -47,23 +47,54 @@ def read_params(pairs: Sequence[str]) -> dict[str, Any]:
     return params
 
 
+@contextmanager
+def readable(path: Path) -> Iterator[Path]:
+    """A file that can be read more than once: standard input (-) and pipes are copied to one first."""
+    if str(path) != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "input"
+        with open(copy, "wb") as file:
+            if str(path) == "-":
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            else:
+                with open(path, "rb") as pipe:
+                    shutil.copyfileobj(pipe, file)
+        yield copy
+
+
+def refuse_overwriting(output: Path | None, *inputs: Path | None) -> None:
+    """Refuse to write over what is read."""
+    for given in inputs:
+        if output is not None and given is not None and output.exists() and given.exists() and output.samefile(given):
+            raise InputError(f"{output} is read by this command and would be overwritten; choose another output file.")
+
+
+def labelled(corpus: Corpus, keep: bool) -> Corpus:
+    """A corpus without the documents that have no label, unless they are to be kept; says what it left out."""
+    tell_about(corpus)
+    missing = sum(not labels for labels in corpus.labels)
+    if missing:
+        done = "kept as documents that have none" if keep else "left out; --keep-unlabelled keeps them"
+        say(f"  {counted(missing, 'document')} without a label, {done}")
+    return corpus if keep else corpus.labelled()
+
+
 def tell_about(corpus: Corpus, shown: int = 5) -> None:
     """Say what was found in a file, and name the rows that were left out."""
-    unlabelled = sum(not labels for labels in corpus.labels)
-    notes.print(f"{corpus.source}: {len(corpus):,} documents{_columns(corpus)}", markup=False)
-    if unlabelled:
-        notes.print(f"  {unlabelled:,} of them without a label", markup=False)
+    say(f"{corpus.source}: {counted(len(corpus), 'document')}{_columns(corpus)}")
     if corpus.bad_rows:
-        notes.print(f"  {len(corpus.bad_rows):,} rows left out:", markup=False)
+        say(f"  {counted(len(corpus.bad_rows), 'row')} left out:")
         for bad in corpus.bad_rows[:shown]:
-            notes.print(f"    {bad}", markup=False)
+            say(f"    {bad}")
         if len(corpus.bad_rows) > shown:
-            notes.print(f"    and {len(corpus.bad_rows) - shown:,} more", markup=False)
+            say(f"    and {len(corpus.bad_rows) - shown:,} more")
 
 
 def _columns(corpus: Corpus) -> str:
     if corpus.has_vectors:
-        return f", vectors of {corpus.documents.shape[1]:,} features"
-    label = " > ".join(corpus.found["label"])
-    split = f", several labels split at {corpus.found['label_separator']!r}" if corpus.found["label_separator"] else ""
+        return f", vectors with features up to {corpus.documents.shape[1] - 1:,}"
+    label, separator = " > ".join(corpus.found["label"]), corpus.found["label_separator"]
+    split = f", several labels split at {separator!r}" if separator else ""
     return f", text in {corpus.found['text']!r}, labels in {label!r}{split}"

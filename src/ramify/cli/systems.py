@@ -19,10 +19,7 @@ def systems(as_json: AsJson = False) -> None:
     """
     if as_json:
         print_json(
-            [
-                {"name": s.name, "summary": s.summary, "source": s.source, "needs_tree": s.needs_tree}
-                for s in SYSTEMS.values()
-            ]
+            [{"name": s.name, "summary": s.summary, "source": s.source, "needs_tree": s.needs_tree} for s in SYSTEMS.values()]
         )
         return
     table = Table(box=None, pad_edge=False)

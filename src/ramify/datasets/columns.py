@@ -78,7 +78,23 @@ def find_columns(
         raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {_list(names)}.")
     if need_labels and not labels:
         raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {_list(names)}.")
+    _refuse_same(source, text, labels)
+    _refuse_missing_header(source, labels, sample)
     return Columns(text, labels)
+
+
+def _refuse_same(source: str, text: str, labels: Sequence[str]) -> None:
+    if text in labels:
+        raise DataError(f"{source}: column {text!r} is to be both the text and the label; name two different columns.")
+
+
+def _refuse_missing_header(source: str, labels: Sequence[str], sample: Sequence[dict[str, Any]]) -> None:
+    """A first row whose label comes again below is a document, not a row of names."""
+    if len(labels) == 1 and any(row.get(labels[0]) == labels[0] for row in sample):
+        raise DataError(
+            f"{source}: the first row looks like a document, since its {labels[0][:40]!r} is a label of other rows too; "
+            "put a row with column names first."
+        )
 
 
 def _refuse_missing(source: str, names: Sequence[str], wanted: str, option: str) -> None:
@@ -90,7 +106,7 @@ def _refuse_missing(source: str, names: Sequence[str], wanted: str, option: str)
 
 
 def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:20])
+    shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 

@@ -13,11 +13,12 @@ MAX_BAD_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that could not be used: where it stands and why."""
+    """A row that could not be used: where it stands, why, and what could be read of it."""
 
     source: str
     line: int
     reason: str
+    cells: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return f"{self.source}, line {self.line}: {self.reason}"
@@ -55,3 +56,19 @@ class Corpus:
         documents = self.documents[chosen] if self.has_vectors else [self.documents[i] for i in chosen]
         lines = [self.lines[i] for i in chosen] if self.lines else ()
         return replace(self, documents=documents, labels=[self.labels[i] for i in chosen], lines=lines)
+
+    def labelled(self) -> Corpus:
+        """The documents that have a label."""
+        return self if all(self.labels) else self.take([i for i, labels in enumerate(self.labels) if labels])
+
+    def with_width(self, n_features: int) -> Corpus:
+        """Vectors with just so many features: absent ones are 0, and those that a model never saw are left out."""
+        if not self.has_vectors or self.documents.shape[1] == n_features:
+            return self
+        resized = self.documents.copy()
+        resized.resize((self.documents.shape[0], n_features))
+        return replace(self, documents=resized)
+
+    def place_of(self, position: int) -> str:
+        """Where a document stands, in words."""
+        return f"{self.source}, line {self.lines[position]}" if self.lines else f"{self.source}, document {position + 1}"

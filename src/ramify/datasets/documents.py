@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections.abc import Callable
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from ramify.datasets.columns import Columns, find_columns
 from ramify.datasets.corpus import MAX_BAD_SHARE, BadRow, Corpus
 from ramify.datasets.labels import find_label_separator, join_levels, split_cell
 from ramify.datasets.svmlight import read_vectors
-from ramify.datasets.tables import Row, find_kind, stream_table
+from ramify.datasets.tables import Row, Rows, find_kind, stream_table
 from ramify.errors import DataError
 from ramify.execution import stage
 
@@ -25,38 +25,59 @@ def read_corpus(
     label: str | None = None,
     label_separator: str | None = None,
     is_label: Callable[[str], bool] | None = None,
+    like: dict[str, Any] | None = None,
     strict: bool = False,
+    encoding: str = "utf-8",
 ) -> Corpus:
     """Read documents and labels from CSV, TSV, JSON Lines, Parquet or svmlight.
 
     text, label: column names, found from the table when not given; `label` may list level columns: "level1,level2".
     label_separator: what stands between several labels of one cell; found from the cells when not given.
     is_label: whether a word is a known label, when there is a taxonomy already.
+    like: what an earlier corpus of the kind had `found`; its columns are preferred where the table has them.
     strict: refuse the file at the first bad row. Otherwise bad rows are left out and named, unless one in ten is bad.
     """
     path = Path(path)
-    if find_kind(path) == "svmlight":
+    kind = find_kind(path)
+    if kind == "svmlight":
         corpus = read_vectors(path)
     else:
-        corpus = _read_table(path, text, label, label_separator, is_label)
+        names, rows = stream_table(path, kind, encoding)
+        sample = list(islice(rows, SAMPLE))
+        wanted = _preferred(names, text, label, like)
+        columns = find_columns(str(path), names, _readable_rows(sample), *wanted, need_labels=True)
+        corpus = _collect(path, chain(sample, rows), columns, label_separator, is_label)
     _judge_bad_rows(corpus, strict)
     return corpus
 
 
-def stream_rows(path: str | Path, text: str | None = None) -> tuple[list[str], str, Iterator[tuple[int, Row | BadRow]]]:
+def stream_rows(
+    path: str | Path, text: str | None = None, *, like: dict[str, Any] | None = None, encoding: str = "utf-8"
+) -> tuple[list[str], str, Rows]:
     """The columns, the text column, and every row with its line, without holding the file in memory."""
     path = Path(path)
-    names, rows = stream_table(path, find_kind(path))
-    sample = [(line, row) for line, row in islice(rows, SAMPLE)]
-    columns = find_columns(
-        str(path), names, [row for _, row in sample if isinstance(row, dict)], text, None, need_labels=False
-    )
+    names, rows = stream_table(path, find_kind(path), encoding)
+    sample = list(islice(rows, SAMPLE))
+    wanted = _preferred(names, text, None, like)
+    columns = find_columns(str(path), names, _readable_rows(sample), *wanted, need_labels=False)
+    return names, columns.text, chain(sample, rows)
 
-    def chained() -> Iterator[tuple[int, Row | BadRow]]:
-        yield from sample
-        yield from rows
 
-    return names, columns.text, chained()
+def _preferred(
+    names: list[str], text: str | None, label: str | None, like: dict[str, Any] | None
+) -> tuple[str | None, str | None]:
+    """The columns that the user names, or else those of an earlier corpus that are here too."""
+    known = like or {}
+    if text is None and known.get("text") in names:
+        text = known["text"]
+    labels = known.get("label") or []
+    if label is None and labels and all(name in names for name in labels):
+        label = labels[0] if len(labels) == 1 else ",".join(labels)
+    return text, label
+
+
+def _readable_rows(sample: list[tuple[int, Row | BadRow]]) -> list[Row]:
+    return [row for _, row in sample if isinstance(row, dict)]
 
 
 def why_not_text(value: Any) -> str | None:
@@ -64,37 +85,29 @@ def why_not_text(value: Any) -> str | None:
     if value is None:
         return "the text is null"
     if not isinstance(value, str):
-        return f"the text is a {type(value).__name__}, not a string"
+        return f"the text is {str(value)[:40]}, not a string"
     return None if value.strip() else "the text is empty"
 
 
-def _read_table(
-    path: Path, text: str | None, label: str | None, separator: str | None, is_label: Callable[[str], bool] | None
-) -> Corpus:
-    names, rows = stream_table(path, find_kind(path))
-    sample = list(islice(rows, SAMPLE))
-    columns = find_columns(
-        str(path), names, [row for _, row in sample if isinstance(row, dict)], text, label, need_labels=True
-    )
+def _collect(path: Path, rows: Rows, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
     texts: list[str] = []
     cells: list[Any] = []
     lines: list[int] = []
     bad: list[BadRow] = []
     with stage(f"reading {path.name}") as step:
-        for source in (sample, rows):
-            for line, row in source:
-                problem = row if isinstance(row, BadRow) else _problem(path, line, row, columns)
-                if problem is not None:
-                    bad.append(problem)
-                elif isinstance(row, dict):
-                    texts.append(row[columns.text])
-                    cells.append(_label_cell(row, columns))
-                    lines.append(line)
-                step.advance()
+        for line, row in rows:
+            problem = row if isinstance(row, BadRow) else _problem(path, line, row, columns)
+            if problem is not None:
+                bad.append(problem)
+            elif isinstance(row, dict):
+                texts.append(row[columns.text])
+                cells.append(_label_cell(row, columns))
+                lines.append(line)
+            step.advance()
     if not texts and not bad:
         raise DataError(f"{path} has no rows below its column names; give at least two documents.")
     separator = separator or find_label_separator((cell for cell in cells if isinstance(cell, str)), is_label)
-    labels = [split_cell(cell, separator) if isinstance(cell, str) else cell for cell in cells]
+    labels = [split_cell(cell, separator, is_label) if isinstance(cell, str) else cell for cell in cells]
     found = {"text": columns.text, "label": list(columns.labels), "label_separator": separator}
     return Corpus(str(path), texts, labels, lines, bad, found)
 
@@ -127,6 +140,5 @@ def _judge_bad_rows(corpus: Corpus, strict: bool) -> None:
     if n_bad and (strict or n_bad > MAX_BAD_SHARE * (n_bad + len(corpus))):
         rule = "--strict allows none" if strict else "more than one in ten is too many to leave out"
         raise DataError(
-            f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; put them right. "
-            f"The first: {corpus.bad_rows[0]}."
+            f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; put them right. The first: {corpus.bad_rows[0]}."
         )

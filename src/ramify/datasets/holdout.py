@@ -11,12 +11,13 @@ from ramify.errors import InputError
 
 
 def hold_out(
-    labels: Sequence[Sequence[str]], share: float = 0.2, seed: int = 0
+    labels: Sequence[Sequence[str]], share: float = 0.2, seed: int = 0, texts: Sequence[str] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Positions to learn from and positions to test on, each sorted; every class gives its share.
 
-    Documents are grouped by their label set. Each group is shuffled and gives `share` of itself, rounded by chance, but
-    never its last document, so no label set is only tested and never seen.
+    Documents are grouped by their label set. Each group is shuffled and gives `share` of itself, rounded by chance, but never
+    its last document, so no label set is only tested and never seen. A document with the same text as one to learn from is
+    not tested on.
 
     >>> train, test = hold_out([["a"]] * 8 + [["b"]] * 2, share=0.5, seed=1)
     >>> len(train), len(test)
@@ -34,4 +35,7 @@ def hold_out(
         tested += rng.permutation(members)[:size].tolist()
     is_tested = np.zeros(len(labels), dtype=bool)
     is_tested[tested] = True
+    if texts is not None:
+        learnt = {texts[i] for i in np.flatnonzero(~is_tested).tolist()}
+        is_tested[[i for i in tested if texts[i] in learnt]] = False
     return np.flatnonzero(~is_tested), np.flatnonzero(is_tested)

@@ -29,9 +29,10 @@ def find_label_separator(cells: Iterable[str], is_label: Callable[[str], bool] |
     return None
 
 
-def split_cell(cell: str, separator: str | None) -> list[str]:
-    """The labels of a cell, without outer spaces and repetitions; an empty cell has none."""
-    pieces = cell.split(separator) if separator else [cell]
+def split_cell(cell: str, separator: str | None, is_label: Callable[[str], bool] | None = None) -> list[str]:
+    """The labels of a cell, without outer spaces and repetitions; an empty cell has none, a known label stays whole."""
+    whole = not separator or (is_label is not None and is_label(cell.strip()))
+    pieces = [cell] if whole or not separator else cell.split(separator)
     return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
 
 

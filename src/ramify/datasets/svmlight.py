@@ -1,10 +1,12 @@
 """svmlight and LSHTC files: ``label,label feature:value feature:value …`` a line.
 
-Labels are any words, features are counted from 0 or 1 as they stand.
+Labels are any words, with commas or commas and spaces between them. Features keep their numbers, from 0 or from 1 as they
+stand, so column f of the matrix is feature f.
 """
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,12 @@ from ramify.errors import DataError
 from ramify.execution import stage
 
 MAX_FEATURE = (1 << 31) - 2
+PAIR = re.compile(rb"\d+:[^:]+")
+FORM = "label,label feature:value feature:value …"
 
 
 def read_vectors(path: Path) -> Corpus:
-    """Read every line; features keep their numbers, so column f of the matrix is feature f."""
+    """Read every line."""
     labels: list[list[str]] = []
     lines: list[int] = []
     bad: list[BadRow] = []
@@ -40,27 +44,26 @@ def read_vectors(path: Path) -> Corpus:
             pairs.append(vector)
             lines.append(number)
     if not labels and not bad:
-        raise DataError(f"{path} is empty; give one document a line: label,label feature:value feature:value …")
+        raise DataError(f"{path} is empty; give one document a line: {FORM}")
     return Corpus(str(path), _stack(pairs), labels, lines, bad, {"vectors": True})
 
 
 def _parse(line: bytes) -> tuple[list[str], NDArray[np.float64]]:
     tokens = line.split()
-    head = [] if line[:1].isspace() or b":" in tokens[0] else tokens[:1]
+    n_labels = 0 if line[:1].isspace() or PAIR.fullmatch(tokens[0]) else 1
+    while 0 < n_labels < len(tokens) and tokens[n_labels - 1].endswith(b","):
+        n_labels += 1
+    if not all(PAIR.fullmatch(token) for token in tokens[n_labels:]):
+        raise ValueError(f"not of the form {FORM}")
     try:
-        names = [name for name in b"".join(head).decode().split(",") if name]
+        names = [name for name in b" ".join(tokens[:n_labels]).decode().replace(",", " ").split() if name]
+        pairs = np.array(b" ".join(tokens[n_labels:]).replace(b":", b" ").split(), dtype=np.float64).reshape(-1, 2)
     except UnicodeDecodeError:
         raise ValueError("not UTF-8") from None
-    cells = b" ".join(tokens[len(head) :]).replace(b":", b" ").split()
-    try:
-        pairs = np.array(cells, dtype=np.float64).reshape(-1, 2)
     except ValueError:
-        raise ValueError("not of the form label,label feature:value feature:value …") from None
-    features = pairs[:, 0]
-    if features.size and not (
-        np.all(features == np.floor(features)) and 0 <= features.min() <= features.max() <= MAX_FEATURE
-    ):
-        raise ValueError("a feature is not a whole number from 0 upward")
+        raise ValueError(f"not of the form {FORM}") from None
+    if pairs.size and pairs[:, 0].max() > MAX_FEATURE:
+        raise ValueError(f"a feature above {MAX_FEATURE:,}")
     return names, pairs
 
 

@@ -1,11 +1,12 @@
 """Tables as streams of rows, each with its line; a row that cannot be read comes as a BadRow in its place.
 
-CSV and TSV (first row names the columns), JSON Lines, Parquet; all but Parquet may be gzipped.
-The only file that names polars.
+CSV and TSV (first row names the columns), JSON Lines or a JSON list, Parquet; all but Parquet may be gzipped. The only file
+that names polars.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -18,28 +19,30 @@ from pathlib import Path
 from typing import IO, Any
 
 from ramify.datasets.corpus import BadRow
-from ramify.errors import DataError
+from ramify.errors import DataError, InputError
 
 Row = dict[str, Any]
+Rows = Iterator[tuple[int, Row | BadRow]]
 MAX_CELL = 1 << 27
 PARQUET_BATCH = 10_000
 SUFFIXES = {
-    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet",
-    ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 }  # fmt: skip
-VECTOR_LINE = re.compile(rb"[^\s:]*\s+\d+:[^\s:]+(\s|$)")
+VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
 def find_kind(path: Path) -> str:
     """csv, jsonl, parquet or svmlight: by the ending of the name, or else by the first bytes."""
-    suffixes = [suffix for suffix in path.suffixes if suffix.lower() != ".gz"]
-    if suffixes and suffixes[-1].lower() in SUFFIXES:
-        return SUFFIXES[suffixes[-1].lower()]
     with open_binary(path) as file:
         start = file.read(4096)
     if start.startswith(b"PAR1"):
         return "parquet"
-    if start.lstrip().startswith(b"{"):
+    _refuse_binary(path, start)
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return SUFFIXES[suffixes[-1]]
+    if start.lstrip()[:1] in (b"{", b"["):
         return "jsonl"
     return "svmlight" if VECTOR_LINE.match(start) else "csv"
 
@@ -55,77 +58,105 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
-def stream_table(path: Path, kind: str) -> tuple[list[str], Iterator[tuple[int, Row | BadRow]]]:
+def stream_table(path: Path, kind: str, encoding: str = "utf-8") -> tuple[list[str], Rows]:
     """The names of the columns, and the rows with their line numbers."""
-    readers = {"csv": _stream_csv, "jsonl": _stream_jsonl, "parquet": _stream_parquet}
-    return readers[kind](path)
+    if kind == "parquet":
+        return _stream_parquet(path)
+    try:
+        codecs.lookup(encoding)
+    except LookupError:
+        raise InputError(f"encoding {encoding!r} is unknown; give one such as 'cp1252' or 'utf-16'.") from None
+    return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
 
 
-def _stream_csv(path: Path) -> tuple[list[str], Iterator[tuple[int, Row | BadRow]]]:
-    lines = _decoded_lines(path)
-    first = next((line for line in lines if line[1].strip()), None)
+def _refuse_binary(path: Path, start: bytes) -> None:
+    utf_16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+    if start.startswith(b"PK\x03\x04"):
+        raise DataError(f"{path} is a zip or spreadsheet file; save the table as CSV in UTF-8.")
+    if b"\x00" in start and not utf_16:
+        raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines or Parquet.")
+
+
+# ---- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
+    lines = _decoded_lines(path, encoding)
+    first = next((line for _, line in lines if line.strip()), None)
     if first is None:
         raise DataError(f"{path} is empty; give a table whose first row names its columns.")
-    delimiter = _find_delimiter(first[1])
-    columns = next(csv.reader([first[1]], delimiter=delimiter))
-    columns = [column.strip() for column in columns]
+    delimiter = _find_delimiter(first)
+    try:
+        columns = [column.strip() for column in next(csv.reader([first], delimiter=delimiter))]
+    except csv.Error as error:
+        raise DataError(f"the first row of {path} cannot be read: {error}.") from None
+    if any(map(_has_bad_bytes, columns)):
+        raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or name its --encoding.")
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
-        raise DataError(f"{path} has two columns named {twice!r}; rename one of them.")
-    return columns, _csv_rows(path, lines, columns, delimiter)
+        raise DataError(f"{path} has two columns named {twice[:40]!r}; rename one of them.")
+    return columns, _csv_rows(path, lines, columns, delimiter, encoding)
 
 
-def _csv_rows(
-    path: Path, lines: Iterator[tuple[int, str]], columns: list[str], delimiter: str
-) -> Iterator[tuple[int, Row | BadRow]]:
+def _csv_rows(path: Path, lines: Iterator[tuple[int, str]], columns: list[str], delimiter: str, encoding: str) -> Rows:
     csv.field_size_limit(MAX_CELL)
-    last = 1
-
-    def fed() -> Iterator[str]:
-        nonlocal last
-        for number, line in lines:
-            last = number
-            yield line
-
-    reader = csv.reader(fed(), delimiter=delimiter, strict=True)
+    reached = [1]  # the last line that the reader has taken
+    reader = csv.reader(_noting(lines, reached), delimiter=delimiter, strict=True)
     while True:
-        start = last + 1
+        start = reached[0] + 1
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             if "unexpected end of data" in str(error):
-                raise DataError(
-                    f"{path}, line {start}: a quoted cell is never closed; close it or double the quote inside it."
-                ) from None
+                advice = "close it, or double the quotes inside it"
+                raise DataError(f"{path}, line {start}: a quoted cell is never closed; {advice}.") from None
             yield start, BadRow(str(path), start, str(error))
             continue
         if cells:
-            yield start, _csv_row(path, start, columns, cells)
+            yield start, _csv_row(path, start, columns, cells, encoding)
 
 
-def _csv_row(path: Path, line: int, columns: list[str], cells: list[str]) -> Row | BadRow:
+def _noting(lines: Iterator[tuple[int, str]], reached: list[int]) -> Iterator[str]:
+    for number, line in lines:
+        reached[0] = number
+        yield line
+
+
+def _csv_row(path: Path, line: int, columns: list[str], cells: list[str], encoding: str) -> Row | BadRow:
+    row = dict(zip(columns, cells, strict=False))
     if len(cells) != len(columns):
-        return BadRow(str(path), line, f"{len(cells)} cells where the first row names {len(columns)} columns")
-    if any(_has_bad_bytes(cell) for cell in cells):
-        return BadRow(str(path), line, "not UTF-8")
-    return dict(zip(columns, cells, strict=True))
+        reason = f"{len(cells)} cells where the first row names {len(columns)} columns"
+    elif any(map(_has_bad_bytes, cells)):
+        reason = f"not {'UTF-8' if encoding == 'utf-8' else encoding}"
+    else:
+        return row
+    return BadRow(str(path), line, reason, {name: _readable(cell) for name, cell in row.items()})
 
 
-def _decoded_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers; bytes that are not UTF-8 become lone surrogates, to be found again in the cell."""
+def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; bytes that cannot be decoded become lone surrogates, to be found again in the cell."""
     with open_binary(path) as raw:
         start = raw.read(2)
-        if start in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError(f"{path} is UTF-16; save it as UTF-8.")
+        if start in (b"\xff\xfe", b"\xfe\xff") and encoding == "utf-8":
+            raise DataError(f"{path} is UTF-16; save it as UTF-8, or give --encoding utf-16.")
         raw.seek(0)
-        text = io.TextIOWrapper(raw, encoding="utf-8-sig", errors="surrogateescape", newline="")
-        yield from enumerate(text, start=1)
+        errors = "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
+        name = "utf-8-sig" if encoding == "utf-8" else encoding
+        text = io.TextIOWrapper(raw, encoding=name, errors=errors, newline="")
+        try:
+            yield from enumerate(text, start=1)
+        except UnicodeError as error:
+            raise DataError(f"{path} is not {encoding}: {error}.") from None
 
 
 def _has_bad_bytes(cell: str) -> bool:
-    return not cell.isascii() and any("\udc80" <= letter <= "\udcff" for letter in cell)
+    return not cell.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cell)
+
+
+def _readable(cell: str) -> str:
+    return cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _find_delimiter(header: str) -> str:
@@ -133,48 +164,99 @@ def _find_delimiter(header: str) -> str:
     return max(("\t", ";", ",", "|"), key=lambda mark: (bare.count(mark), mark == ","))
 
 
-def _stream_jsonl(path: Path) -> tuple[list[str], Iterator[tuple[int, Row | BadRow]]]:
+# ---- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
+    rows = _json_list if _starts_a_list(path) else _json_rows
     columns: dict[str, None] = {}
-    for number, (_, row) in enumerate(_json_rows(path)):
+    for number, (_, row) in enumerate(rows(path, encoding)):
         if isinstance(row, dict):
             columns.update(dict.fromkeys(row))
         if number == 100:
             break
     if not columns:
-        raise DataError(f'{path} holds no JSON object; give one object a line, such as {{"text": "…", "label": "…"}}.')
-    return list(columns), _json_rows(path)
+        example = '{"text": "…", "label": "…"}'
+        raise DataError(f"{path} holds no JSON object in UTF-8; give one object a line, such as {example}.")
+    return list(columns), rows(path, encoding)
 
 
-def _json_rows(path: Path) -> Iterator[tuple[int, Row | BadRow]]:
+def _starts_a_list(path: Path) -> bool:
+    with open_binary(path) as file:
+        return file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+
+
+def _json_list(path: Path, encoding: str) -> Rows:
+    """One JSON list of objects; objects are counted as if each stood on a line of its own."""
+    with open_binary(path) as file:
+        data = file.read()
+    try:
+        rows = json.loads(data.decode("utf-8-sig" if encoding == "utf-8" else encoding))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not a valid JSON list: {str(error)[:80]}.") from None
+    for number, row in enumerate(rows, start=1):
+        yield number, _checked_object(path, number, row)
+
+
+def _json_rows(path: Path, encoding: str) -> Rows:
     with open_binary(path) as file:
         for number, line in enumerate(file, start=1):
             if line.strip():
-                yield number, _json_row(path, number, line)
+                yield number, _json_row(path, number, line.removeprefix(codecs.BOM_UTF8), encoding)
 
 
-def _json_row(path: Path, number: int, line: bytes) -> Row | BadRow:
+def _json_row(path: Path, number: int, line: bytes, encoding: str) -> Row | BadRow:
     try:
-        row = json.loads(line)
+        return _checked_object(path, number, json.loads(line.decode(encoding)))
     except UnicodeDecodeError:
-        return BadRow(str(path), number, "not UTF-8")
+        return BadRow(str(path), number, f"not {'UTF-8' if encoding == 'utf-8' else encoding}")
     except (ValueError, RecursionError):
         return BadRow(str(path), number, "not valid JSON")
-    return row if isinstance(row, dict) else BadRow(str(path), number, "not a JSON object")
 
 
-def _stream_parquet(path: Path) -> tuple[list[str], Iterator[tuple[int, Row | BadRow]]]:
+def _checked_object(path: Path, number: int, row: Any) -> Row | BadRow:
+    if not isinstance(row, dict):
+        return BadRow(str(path), number, "not a JSON object")
+    if any(isinstance(value, str) and _has_bad_bytes(value) for value in _leaves(row)):
+        cells = {name: _replaced(value) for name, value in row.items() if isinstance(value, str)}
+        return BadRow(str(path), number, "half of a two-part character (a lone surrogate), which is no text", cells)
+    return row
+
+
+def _leaves(row: Row) -> Iterator[Any]:
+    for value in row.values():
+        yield from value if isinstance(value, list) else (value,)
+
+
+def _replaced(value: str) -> str:
+    return value.encode("utf-8", "replace").decode()
+
+
+# ---- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def _stream_parquet(path: Path) -> tuple[list[str], Rows]:
     import polars
 
-    try:
-        table = polars.scan_parquet(path)
-        columns = table.collect_schema().names()
-    except (OSError, polars.exceptions.PolarsError) as error:
-        raise DataError(f"{path} cannot be read as Parquet: {str(error).splitlines()[0][:120]}.") from None
+    @contextmanager
+    def guarded() -> Iterator[None]:
+        try:
+            yield
+        except (OSError, polars.exceptions.PolarsError) as error:
+            first = str(error).split("\n", 1)[0][:120]
+            raise DataError(f"{path} cannot be read as Parquet: {first}.") from None
 
-    def rows() -> Iterator[tuple[int, Row | BadRow]]:
+    def rows() -> Rows:
         start = 0
-        while (batch := table.slice(start, PARQUET_BATCH).collect()).height:
+        while True:
+            with guarded():
+                batch = table.slice(start, PARQUET_BATCH).collect()
+            if not batch.height:
+                return
             yield from enumerate(batch.iter_rows(named=True), start=start + 1)
             start += batch.height
 
+    with guarded():
+        table = polars.scan_parquet(path)
+        columns = table.collect_schema().names()
     return columns, rows()

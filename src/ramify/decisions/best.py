@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.errors import InputError
+from ramify.errors import InputError, ModelError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 
@@ -48,3 +48,11 @@ class Best:
     def state(self) -> dict[str, Any]:
         """Plain values from which the same rule can be made."""
         return asdict(self)
+
+    @classmethod
+    def from_state(cls, values: dict[str, Any]) -> Best:
+        """Make a rule from its state."""
+        rule = cls(**values)
+        if not isinstance(rule.leaves_only, bool):
+            raise ModelError(f"leaves_only is {rule.leaves_only!r}, not true or false; train the model again.")
+        return rule

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
@@ -11,28 +13,41 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from ramify.errors import InputError, suggest
 
 WORD = re.compile(r"(?u)\b\w\w+\b")  # words of two or more characters, as in scikit-learn
+MAX_NGRAM = 20
 
-Analyzer = Callable[[str], list[str]]
 
-
-def make_analyzer(
-    ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
-) -> Analyzer:
+@dataclass(frozen=True, slots=True)
+class Analyzer:
     """A function from a text to its terms, in order.
 
     >>> make_analyzer((1, 2), True, ["the"], None)("The red fox")
     ['red', 'fox', 'red fox']
     """
+
+    shortest: int
+    longest: int
+    lowercase: bool
+    stop_words: frozenset[str]
+    stemmer: str | None
+
+    def __call__(self, text: str) -> list[str]:
+        """The terms of a text."""
+        words = WORD.findall(text.lower() if self.lowercase else text)
+        if self.stop_words:
+            words = [word for word in words if word not in self.stop_words]
+        if self.stemmer is not None:
+            words = list(_stemmer(self.stemmer).stemWords(words))
+        return join_ngrams(words, self.shortest, self.longest)
+
+
+def make_analyzer(
+    ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
+) -> Analyzer:
+    """An analyzer with checked settings."""
     shortest, longest = _checked_range(ngram_range)
-    stop = find_stop_words(stop_words)
-    stem = _find_stemmer(stemmer)
-
-    def analyze(text: str) -> list[str]:
-        words = WORD.findall(text.lower() if lowercase else text)
-        words = [word for word in words if word not in stop] if stop else words
-        return join_ngrams(stem(words) if stem else words, shortest, longest)
-
-    return analyze
+    if stemmer is not None:
+        _stemmer(stemmer)
+    return Analyzer(shortest, longest, bool(lowercase), find_stop_words(stop_words), stemmer)
 
 
 def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
@@ -59,26 +74,18 @@ def _checked_range(ngram_range: tuple[int, int]) -> tuple[int, int]:
         shortest, longest = (int(n) for n in ngram_range)
     except (TypeError, ValueError):
         raise InputError(f"ngram_range is {ngram_range!r}; give two whole numbers, such as (1, 2).") from None
-    if not 1 <= shortest <= longest <= 20:
-        raise InputError(
-            f"ngram_range is {ngram_range!r}; the first number is at least 1, the second between it and 20."
-        )
+    if not 1 <= shortest <= longest <= MAX_NGRAM:
+        allowed = f"the first number is at least 1, the second between it and {MAX_NGRAM}"
+        raise InputError(f"ngram_range is {ngram_range!r}; {allowed}.")
     return shortest, longest
 
 
-def _find_stemmer(language: str | None) -> Callable[[list[str]], list[str]] | None:
-    if language is None:
-        return None
-    library = _snowball()
-    if language not in library.algorithms():
-        raise InputError(f"stemmer {language!r} is unknown.{suggest(language, library.algorithms())}")
-    stemmer = library.stemmer(language)
-    return lambda words: list(stemmer.stemWords(words))
-
-
-def _snowball() -> Any:
+@cache
+def _stemmer(language: str) -> Any:
     try:
         import snowballstemmer
     except ImportError:
         raise InputError("stemming needs snowballstemmer; install it with: pip install 'ramify[stem]'.") from None
-    return snowballstemmer
+    if language not in snowballstemmer.algorithms():
+        raise InputError(f"stemmer {language!r} is unknown.{suggest(str(language), snowballstemmer.algorithms())}")
+    return snowballstemmer.stemmer(language)

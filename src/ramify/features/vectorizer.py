@@ -112,10 +112,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         terms, made.idf_ = values["terms"], arrays["idf"]
         if not terms or not all(isinstance(term, str) for term in terms) or len(set(terms)) < len(terms):
             raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
-        if made.idf_.shape != (len(terms),) or made.idf_.dtype != np.float32:
-            raise ModelError(
-                f"the vectorizer has {len(terms)} terms but {made.idf_.size} weights; train the model again."
-            )
+        fits = made.idf_.shape == (len(terms),) and made.idf_.dtype == np.float32
+        if not fits or not np.isfinite(made.idf_).all():
+            raise ModelError(f"the vectorizer has {len(terms)} terms but {made.idf_.size} weights; train the model again.")
         made.terms_ = np.asarray(terms, dtype=object)
         made._set_counter()
         return made
@@ -159,9 +158,7 @@ def checked_texts(texts: Iterable[str]) -> list[str]:
     listed = list(texts)
     for position, text in enumerate(listed):
         if not isinstance(text, str):
-            raise InputError(
-                f"text {position + 1} is {_name_of(text)}; every text is a string. Drop it or give it some words."
-            )
+            raise InputError(f"text {position + 1} is {_name_of(text)}; every text is a string. Drop it or give it some words.")
     return listed
 
 
@@ -188,9 +185,8 @@ def _smooth_idf(counts: Any) -> NDArray[np.float32]:
 def _explain(error: ValueError, n_texts: int) -> str:
     if "empty vocabulary" in str(error):
         return (
-            f"the {n_texts} texts have no words in them (other than stop words); "
-            "give texts of words of two letters or more."
+            f"the {n_texts} texts have no words in them (other than stop words); give texts with words of two letters or more."
         )
-    if "no terms remain" in str(error):
+    if "no terms remain" in str(error) or "corresponds to" in str(error):
         return "min_df, max_df and max_features leave no term; loosen them."
     return f"the texts cannot be turned into features: {error}"

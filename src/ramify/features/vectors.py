@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ramify.errors import ModelError
+from ramify.errors import InputError, ModelError, first_sentence
 
 
 class Vectors(TransformerMixin, BaseEstimator):
@@ -20,13 +20,17 @@ class Vectors(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the number of features."""
-        validate_data(self, X, accept_sparse="csr", dtype=np.float32)
+        self._checked(X, reset=True)
         return self
 
     def transform(self, X: Any) -> csr_array:
         """The same matrix, checked."""
         check_is_fitted(self)
-        return csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=False))
+        return self._checked(X, reset=False)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The numbers of the features, as names."""
+        return np.asarray([f"feature {column}" for column in range(self.n_features_in_)], dtype=object)
 
     @property
     def n_features_out(self) -> int:
@@ -46,11 +50,19 @@ class Vectors(TransformerMixin, BaseEstimator):
             raise ModelError(f"the number of features is {values['features']!r}; train the model again.")
         return made
 
+    def _checked(self, X: Any, reset: bool) -> csr_array:
+        try:
+            options = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
+            return csr_array(validate_data(self, X, reset=reset, ensure_min_samples=int(reset), **options))
+        except ValueError as error:
+            raise InputError(f"vectors are needed here: {first_sentence(error)}") from None
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags

@@ -1,13 +1,14 @@
 """What a learner is: ``fit(X, Y)``, then scores for every node of the taxonomy, row by row the same in any batch.
 
-A learner says in `_learn` how it learns and in `_score` how it scores a block of rows; this class does the rest: it
-checks what comes in, cuts rows into blocks, runs them where it is told, and gives predictions in the form in which the
-labels came.
+A learner says in `_learn` how it learns, in `_score` how it scores a block of rows, and in `to_probabilities` what scores
+mean; this class does the rest: it checks what comes in, cuts rows into blocks, runs them where it is told, and gives
+predictions in the form in which the labels came.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +16,13 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from ramify.errors import InputError, first_sentence
 from ramify.execution import choose_executor, row_blocks, stage
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 Scores = NDArray[np.float32]
+Result = TypeVar("Result")
 
 
 class Learner(ClassifierMixin, BaseEstimator):
@@ -43,8 +46,8 @@ class Learner(ClassifierMixin, BaseEstimator):
         """Scores of a block of rows, documents × nodes; NaN where a node has no classifier."""
         raise NotImplementedError
 
-    def _probabilities(self, scores: Scores) -> Scores:
-        """Probabilities of a block of scores, documents × nodes."""
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """Probabilities over all nodes that belong to scores over all nodes."""
         raise NotImplementedError
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -65,7 +68,7 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def scores(self, X: Any) -> Scores:
         """Scores over all nodes, documents × nodes; NaN where a node has no classifier."""
-        return self._by_blocks(X, self._score)
+        return self._stacked(X, lambda S: S, np.float32)
 
     def decision_function(self, X: Any) -> Scores:
         """Scores over all nodes; with two plain classes and no taxonomy, one score for the second against the first."""
@@ -74,20 +77,30 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, X: Any) -> Scores:
         """Probabilities over all nodes; a parent's is never below a child's."""
-        return self._by_blocks(X, lambda rows: self._probabilities(self._score(rows)))
+        return self._stacked(X, self.to_probabilities, np.float32)
 
     def predict(self, X: Any) -> Any:
         """The best-scoring node of each document, in the form in which the labels came."""
-        best = self._by_blocks(X, lambda rows: np.nanargmax(self._score(rows), axis=1)[:, None], np.int64, 1)[:, 0]
+        best = self._stacked(X, lambda S: np.nanargmax(S, axis=1), np.int64)
         if self.form_ == "classes":
             return self.classes_[best]
-        own = csr_array(
-            (np.ones(len(best), dtype=bool), best, np.arange(len(best) + 1)), shape=(len(best), len(self.taxonomy_))
-        )
+        ones, ends = np.ones(len(best), dtype=bool), np.arange(len(best) + 1)
+        own = csr_array((ones, best, ends), shape=(len(best), len(self.taxonomy_)))
         if self.form_ == "matrix":
             return expand_to_ancestors(own, self.taxonomy_)
         names = self.taxonomy_.decode(own)
         return names if self.form_ == "lists" else np.asarray([name for row in names for name in row])
+
+    def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
+        check_is_fitted(self, "taxonomy_")
+        X = self._check(X, reset=False)
+        blocks = row_blocks(X.shape[0], 16 * len(self.taxonomy_))
+        with stage("scoring", X.shape[0]) as step:
+            results = choose_executor(self.n_jobs).map(lambda rows: work(self._score(X[rows])), blocks)
+            for rows, result in zip(blocks, results, strict=True):
+                yield rows, result
+                step.advance(rows.stop - rows.start)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -95,20 +108,25 @@ class Learner(ClassifierMixin, BaseEstimator):
         return tags
 
     def _check(self, X: Any, reset: bool) -> csr_array:
-        """Sparse and dense documents by one way: CSR float32 with sorted columns."""
-        X = csr_array(validate_data(self, X, accept_sparse="csr", dtype=np.float32, reset=reset))
-        X.sum_duplicates()
+        """Sparse and dense documents by one way: CSR float32 with sorted columns; what was given stays as it is."""
+        X = check_documents(self, X, reset)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
         return X
 
-    def _by_blocks(self, X: Any, work: Any, dtype: Any = np.float32, width: int | None = None) -> NDArray[Any]:
-        check_is_fitted(self, "taxonomy_")
-        X = self._check(X, reset=False)
-        width = len(self.taxonomy_) if width is None else width
-        blocks = row_blocks(X.shape[0], 8 * len(self.taxonomy_))
-        out = np.empty((X.shape[0], width), dtype=dtype)
-        with stage("scoring", X.shape[0]) as step:
-            results = choose_executor(self.n_jobs).map(lambda rows: work(X[rows]), blocks)
-            for rows, result in zip(blocks, results, strict=True):
-                out[rows] = result
-                step.advance(rows.stop - rows.start)
-        return out
+    def _stacked(self, X: Any, work: Callable[[Scores], NDArray[Any]], dtype: Any) -> NDArray[Any]:
+        parts = [part for _, part in self.map_scores(X, work)]
+        parts = parts or [work(np.empty((0, len(self.taxonomy_)), dtype=np.float32))]
+        return np.concatenate(parts).astype(dtype, copy=False)
+
+
+def check_documents(estimator: Any, X: Any, reset: bool) -> csr_array:
+    """A document matrix as scikit-learn checks it, with its complaint as an error of ours."""
+    try:
+        options = {"accept_sparse": "csr", "dtype": np.float32, "ensure_min_samples": int(reset)}
+        return csr_array(validate_data(estimator, X, reset=reset, **options))
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(first_sentence(error)) from None

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from scipy.special import logsumexp
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_non_negative
 
 from ramify.errors import InputError, ModelError
 from ramify.execution import stage
@@ -29,7 +28,7 @@ from ramify.learners.targets import Targets
 from ramify.native import score_rows_in_place
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
-MAX_WEIGHTS = 1 << 31
+MAX_WEIGHTS = 1 << 29
 
 
 class MultinomialNaiveBayes(Learner):
@@ -60,17 +59,22 @@ class MultinomialNaiveBayes(Learner):
         self.n_jobs = n_jobs
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        check_non_negative(X, "MultinomialNaiveBayes (input X)")
+        if X.data.size and X.data.min() < 0:
+            raise InputError("Negative values in data passed to naive Bayes; it takes counts or weights of 0 and more.")
         if not _is_positive(self.alpha):
             raise InputError(f"alpha is {self.alpha!r}; give a number above 0, such as 1 or 0.1.")
-        self.class_nodes_ = np.unique(targets.own.indices).astype(np.int64)
+        if not isinstance(self.fit_prior, (bool, np.bool_)):
+            raise InputError(f"fit_prior is {self.fit_prior!r}; give true or false.")
+        self._set_classes(np.unique(targets.own.indices).astype(np.int64))
         _refuse_too_large(X.shape[1], len(self.class_nodes_))
         with stage("counting words by class", 1) as step:
             members = diags_array(sample_weight) @ targets.own[:, self.class_nodes_].astype(np.float64)
-            N = (X.T.astype(np.float64) @ members).toarray()
+            N = (X.T @ members).toarray()
             step.advance()
-        theta = (N + self.alpha) / (N.sum(axis=0) + self.alpha * X.shape[1])
-        self.log_theta_ = np.ascontiguousarray(np.log(theta), dtype=np.float32)
+        totals = N.sum(axis=0) + self.alpha * X.shape[1]
+        N += self.alpha
+        N /= totals
+        self.log_theta_ = np.ascontiguousarray(np.log(N, out=N), dtype=np.float32)
         self.log_prior_ = _log_priors(np.asarray(members.sum(axis=0)), self.fit_prior)
 
     def _score(self, X: csr_array) -> Scores:
@@ -82,12 +86,11 @@ class MultinomialNaiveBayes(Learner):
         S[:, self.class_nodes_] = joint - logsumexp(joint, axis=1, keepdims=True)
         return S
 
-    def _probabilities(self, scores: Scores) -> Scores:
+    def to_probabilities(self, scores: Scores) -> Scores:
         """Add up the posteriors of the classes at and below each node."""
         posterior = np.exp(scores[:, self.class_nodes_].astype(np.float64))
         posterior /= posterior.sum(axis=1, keepdims=True)
-        nodes_above = ancestor_matrix(self.taxonomy_)[self.class_nodes_].astype(np.float64)
-        return np.asarray(posterior @ nodes_above, dtype=np.float32).clip(0, 1)
+        return np.asarray(posterior @ self._nodes_above, dtype=np.float32).clip(0, 1)
 
     @available_if(lambda self: self.taxonomy is not None)  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> Scores:
@@ -106,18 +109,21 @@ class MultinomialNaiveBayes(Learner):
         return values, {"class_nodes": self.class_nodes_, "log_theta": self.log_theta_, "log_prior": self.log_prior_}
 
     @classmethod
-    def from_state(
-        cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]
-    ) -> MultinomialNaiveBayes:
+    def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> MultinomialNaiveBayes:
         """Make a learner from its state, after checking shapes, types and index ranges."""
         made = cls(taxonomy, alpha=values["alpha"], fit_prior=values["fit_prior"])
-        made.class_nodes_, made.log_theta_, made.log_prior_ = (
-            arrays[n] for n in ("class_nodes", "log_theta", "log_prior")
-        )
+        made.class_nodes_, made.log_theta_, made.log_prior_ = (arrays[n] for n in ("class_nodes", "log_theta", "log_prior"))
+        if not _is_positive(made.alpha) or not isinstance(made.fit_prior, bool):
+            raise ModelError("the parameters of naive Bayes are not ones that it takes; train the model again.")
         _check_arrays(made.class_nodes_, made.log_theta_, made.log_prior_, len(taxonomy))
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         made.n_features_in_ = made.log_theta_.shape[0]
+        made._set_classes(made.class_nodes_)
         return made
+
+    def _set_classes(self, nodes: NDArray[np.int64]) -> None:
+        self.class_nodes_ = nodes
+        self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -157,8 +163,7 @@ def _check_arrays(class_nodes: NDArray[Any], log_theta: NDArray[Any], log_prior:
         raise ModelError("the weights of naive Bayes have shapes that do not fit together; train the model again.")
     if class_nodes.min() < 0 or class_nodes.max() >= n_nodes or np.any(np.diff(class_nodes) <= 0):
         raise ModelError(
-            f"the classes of naive Bayes are not nodes of the taxonomy (0 to {n_nodes - 1}, rising); "
-            "train the model again."
+            f"the classes of naive Bayes are not nodes of the taxonomy (0 to {n_nodes - 1}, rising); train the model again."
         )
     if not (np.isfinite(log_theta).all() and np.isfinite(log_prior).all()):
         raise ModelError("the weights of naive Bayes are not all finite numbers; train the model again.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import assert_all_finite, column_or_1d
 
 from ramify.errors import InputError, LabelError
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+from ramify.taxonomy import Taxonomy, as_taxonomy, expand_to_ancestors, most_specific
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,13 @@ class Targets:
     classes: NDArray[Any] | None = None
 
 
-def read_targets(y: Any, taxonomy: Taxonomy | None, n_documents: int) -> Targets:
+def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: int) -> Targets:
     """Understand labels given as a matrix over nodes, one value a document, or a list of names a document."""
     if y is None:
         raise InputError("fitting requires y to be passed, but the target y is None.")
-    targets = _read(y, taxonomy)
+    targets = _read(y, None if taxonomy is None else as_taxonomy(taxonomy))
     if targets.own.shape[0] != n_documents:
-        raise InputError(
-            f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document."
-        )
+        raise InputError(f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document.")
     _refuse_single_class(targets)
     return targets
 
@@ -63,20 +62,14 @@ def is_nested(y: Any) -> bool:
         return False
     if not isinstance(y, (list, tuple, np.ndarray)):
         return False
-    entries = [entry for entry in y if entry is not None]
-    listed = [isinstance(entry, (list, tuple, set, frozenset)) for entry in entries]
-    return any(listed) and all(
-        isinstance(e, str) or _all_strings(e) for e, nested in zip(entries, listed, strict=True) if nested
-    )
-
-
-def _all_strings(entry: Sequence[Any]) -> bool:
-    return all(isinstance(label, str) for label in entry)
+    lists = [entry for entry in y if isinstance(entry, (list, tuple, set, frozenset))]
+    return bool(lists) and all(isinstance(label, str) for entry in lists for label in entry)
 
 
 def _from_names(y: Sequence[Any], taxonomy: Taxonomy | None, form: str) -> Targets:
     if taxonomy is None:
-        taxonomy = Taxonomy.flat(sorted({label for labels in y for label in labels}))
+        listed = [[labels] if isinstance(labels, str) else labels or () for labels in y]
+        taxonomy = Taxonomy.flat(sorted({label for labels in listed for label in labels}))
     return Targets(taxonomy, most_specific(taxonomy.encode(y), taxonomy), form)
 
 

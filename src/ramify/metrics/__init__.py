@@ -1,7 +1,12 @@
 """Measures of how well label sets over a taxonomy agree; ``docs/metrics.md`` defines each of them."""
 
 from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
-from ramify.metrics.calibration import ReliabilityBins, expected_calibration_error, reliability
+from ramify.metrics.calibration import (
+    ReliabilityBins,
+    answer_calibration_error,
+    expected_calibration_error,
+    reliability,
+)
 from ramify.metrics.flat import NodeScores, accuracy, macro_f1, micro_f1, precision_recall_f1
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
@@ -16,6 +21,7 @@ __all__ = [
     "ReliabilityBins",
     "Report",
     "accuracy",
+    "answer_calibration_error",
     "by_level",
     "by_subtree",
     "document_auc",

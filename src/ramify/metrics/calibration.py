@@ -9,7 +9,7 @@ import numpy as np
 
 from ramify.errors import InputError
 from ramify.metrics.counting import Counts, Floats
-from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,21 @@ def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxono
         distance += float((level.count[filled] * gaps).sum())
         total += float(level.count.sum())
     return distance / total if total else 0.0
+
+
+def answer_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
+    """The same for the answers alone: the most specific predicted labels and their probabilities, all depths together."""
+    own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
+    rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
+    p = np.asarray(probabilities, dtype=np.float64)[rows, own.indices]
+    true = np.asarray(truth[rows, own.indices]).ravel()
+    given = ~np.isnan(p)
+    filled = _fill_bins(0, p[given], true[given], np.arange(1, bins) / bins)
+    if not filled.count.sum():
+        return 0.0
+    used = filled.count > 0
+    gaps = np.abs(filled.mean_probability[used] - filled.share_true[used])
+    return float((filled.count[used] * gaps).sum() / filled.count.sum())
 
 
 def _fill_bins(depth: int, p: Floats, true: Any, inner_edges: Floats) -> ReliabilityBins:

@@ -19,9 +19,7 @@ def label_pair(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> tuple[csr_array,
     """Truth and prediction, both closed upward, of the same documents: the one door of all metrics."""
     T, P = expand_to_ancestors(Y_true, taxonomy), expand_to_ancestors(Y_pred, taxonomy)
     if T.shape[0] != P.shape[0]:
-        raise InputError(
-            f"Y_true has {T.shape[0]} documents and Y_pred has {P.shape[0]}; they must be the same documents."
-        )
+        raise InputError(f"Y_true has {T.shape[0]} documents and Y_pred has {P.shape[0]}; they must be the same documents.")
     return T, P
 
 
@@ -43,9 +41,7 @@ def per_document(Y: csr_array) -> Counts:
 def ratio(correct: Any, total: Any, other_total: Any) -> Floats:
     """correct / total; where total is 0: 1 if the other side is empty too, else 0."""
     correct, total, other_total = (np.asarray(value, dtype=np.float64) for value in (correct, total, other_total))
-    empty = np.broadcast_to(
-        np.where(other_total == 0, 1.0, 0.0), np.broadcast_shapes(correct.shape, total.shape)
-    ).copy()
+    empty = np.broadcast_to(np.where(other_total == 0, 1.0, 0.0), np.broadcast_shapes(correct.shape, total.shape)).copy()
     return np.asarray(np.divide(correct, total, out=empty, where=total > 0), dtype=np.float64)
 
 

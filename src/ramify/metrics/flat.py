@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -56,6 +57,8 @@ def macro_f1(
     T, P, nodes = _compared(Y_true, Y_pred, taxonomy, over)
     correct, true, predicted = (per_node(Y)[nodes] for Y in (both(T, P), T, P))
     scores, occurs = f1(correct, true, predicted), (true + predicted) > 0
+    if empty != "skip" and not _is_number(empty):
+        raise InputError(f"empty is {empty!r}; give a number, or 'skip'.")
     if empty == "skip":
         return mean(scores[occurs], of_nothing=1.0)
     return mean(np.where(occurs, scores, float(empty)), of_nothing=1.0)
@@ -73,6 +76,10 @@ def precision_recall_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NodeSco
         ratio(correct, true, predicted),
         f1(correct, true, predicted),
     )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real)
 
 
 def _compared(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: str) -> tuple[csr_array, csr_array, Counts]:

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.metrics.counting import Floats, label_pair
-from ramify.taxonomy import Taxonomy, ancestor_matrix
+from ramify.taxonomy import Taxonomy, most_general
 
 Costs = Literal["siblings"] | Floats | list[float] | None
 
@@ -47,11 +47,9 @@ def h_loss_by_node(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs = 
 
 def first_mistakes(T: csr_array, P: csr_array, taxonomy: Taxonomy) -> csr_array:
     """The wrong nodes of each document that have no wrong ancestor: the contour of its H-loss."""
-    wrong = csr_array((T != P).astype(np.int32))
-    wrong_above_or_here = csr_array(wrong.multiply(wrong @ ancestor_matrix(taxonomy).T.astype(np.int32)))
-    wrong_above_or_here.data = wrong_above_or_here.data == 1  # only itself
-    wrong_above_or_here.eliminate_zeros()
-    return wrong_above_or_here
+    # T and P are closed: a wrong node's parents lie in T or in P. If all are right, they lie in both, and so do all their
+    # ancestors; so looking at parents is enough
+    return most_general(T != P, taxonomy)
 
 
 def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
@@ -63,8 +61,10 @@ def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
             raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number a node.")
         return _sibling_costs(taxonomy)
     given = np.asarray(costs, dtype=np.float64)
-    if given.shape != (len(taxonomy),) or not np.all(np.isfinite(given) & (given >= 0)):
-        raise InputError(f"costs must be {len(taxonomy)} numbers of 0 or more, one a node; found shape {given.shape}.")
+    if given.shape != (len(taxonomy),):
+        raise InputError(f"costs have shape {given.shape}; give {len(taxonomy)} numbers, one a node.")
+    if not np.all(np.isfinite(given) & (given >= 0)):
+        raise InputError("costs must be numbers of 0 or more; one of them is negative, infinite or missing.")
     return given
 
 

@@ -10,6 +10,7 @@ from ramify.metrics import svg
 from ramify.metrics.report import Report
 from ramify.metrics.terminal import LABELS
 
+MAX_DOTS, MAX_ROWS = 2_000, 100
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2430; --soft: #5b6678; --line: #d9dee7; --card: #f6f8fb; --page: #fff;
   --c0: #2f6fde; --c1: #e0862c; --c2: #2f9e6e; --c3: #a14bc9; --c4: #d2445b; --c5: #4b8f9c; }
@@ -66,20 +67,14 @@ def _cards(report: Report) -> str:
 def _plots(report: Report) -> str:
     levels = [(f"level {row['key'] + 1}", (row["f1"], row["macro_f1"])) for row in report.levels]
     plots = [("F1 at each level", svg.bars(levels, ("micro F1", "macro F1"), "F1 at each level"))]
-    points = [(row["support"], row["f1"], row["path"]) for row in report.nodes if row["support"]]
-    plots.append(
-        ("Support against F1, one dot a node", svg.dots(points, "Support against F1", "documents of the node"))
-    )
+    points = [(row["support"], row["f1"], row["path"]) for row in report.nodes if row["support"]][:MAX_DOTS]
+    plots.append(("Support against F1, one dot a node", svg.dots(points, "Support against F1", "documents of the node")))
     if report.reliability:
         plots.append(("Promised against observed frequency", _reliability_plot(report)))
     if report.confusions:
         worst = [(f"{row['true']} → {row['predicted']}", row["count"]) for row in report.confusions[:8]]
         plots.append(("Siblings taken for each other (true → said)", svg.rows(worst, "Siblings taken for each other")))
-    return (
-        '<div class="plots">'
-        + "".join(f"<figure><figcaption>{c}</figcaption>{p}</figure>" for c, p in plots)
-        + "</div>"
-    )
+    return '<div class="plots">' + "".join(f"<figure><figcaption>{c}</figcaption>{p}</figure>" for c, p in plots) + "</div>"
 
 
 def _reliability_plot(report: Report) -> str:
@@ -95,8 +90,7 @@ def _levels(report: Report) -> str:
     head = ("level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss")
     ratios = ("precision", "recall", "f1", "macro_f1", "h_loss")
     rows = (
-        [str(r["key"] + 1), f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)]
-        for r in report.levels
+        [str(r["key"] + 1), f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)] for r in report.levels
     )
     return _table(head, rows)
 
@@ -104,7 +98,8 @@ def _levels(report: Report) -> str:
 def _branches(report: Report) -> str:
     ratios = ("precision", "recall", "f1", "macro_f1")
     rows = (
-        [r["name"], f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)] for r in report.branches
+        [r["name"], f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)]
+        for r in report.branches[:MAX_ROWS]
     )
     return "<h2>By branch</h2>" + _table(
         ("branch", "nodes", "support", "precision", "recall", "micro F1", "macro F1"), rows, texts=1
@@ -138,9 +133,7 @@ def _table(head: tuple[str, ...], rows: Iterable[list[Any]], texts: int = 0) -> 
     def line(cells: Iterable[Any], tag: str) -> str:
         kinds = (' class="text"' if i < texts else "" for i in range(len(head)))
         return (
-            "<tr>"
-            + "".join(f"<{tag}{kind}>{escape(str(c))}</{tag}>" for c, kind in zip(cells, kinds, strict=True))
-            + "</tr>"
+            "<tr>" + "".join(f"<{tag}{kind}>{escape(str(c))}</{tag}>" for c, kind in zip(cells, kinds, strict=True)) + "</tr>"
         )
 
     body = "".join(line(row, "td") for row in rows)

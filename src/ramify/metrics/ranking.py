@@ -16,7 +16,16 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 def document_auc(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> Floats:
     """For each document, the chance that a true node scores above another; NaN where there is nothing to compare."""
     truth, S = _ranked(Y_true, scores, taxonomy)
-    return np.asarray([_auc(truth[d], S[d]) for d in range(len(S))], dtype=np.float64)
+    scored = ~np.isnan(S)
+    positive = truth & scored
+    n_true, n_other = positive.sum(axis=1), (~truth & scored).sum(axis=1)
+    # the Mann–Whitney statistic from midranks; nodes without a score stand below all others and are counted off again
+    lowest = np.nan_to_num(S, nan=-np.inf, neginf=np.finfo(np.float64).min)
+    ranks = rankdata(lowest, axis=1) - (~scored).sum(axis=1, keepdims=True)
+    above = (ranks * positive).sum(axis=1) - n_true * (n_true + 1) / 2
+    pairs = (n_true * n_other).astype(np.float64)
+    auc: Floats = np.divide(above, pairs, out=np.full(len(S), np.nan), where=pairs > 0)
+    return auc
 
 
 def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> float:
@@ -35,14 +44,3 @@ def _ranked(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> tuple[NDArray[np.bo
     if S.shape != T.shape:
         raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score a document and node.")
     return T.toarray(), S
-
-
-def _auc(truth: NDArray[np.bool_], scores: Floats) -> float:
-    """The Mann–Whitney statistic from midranks."""
-    scored = ~np.isnan(scores)
-    positive = truth[scored]
-    n_true, n_other = int(positive.sum()), int((~positive).sum())
-    if n_true == 0 or n_other == 0:
-        return float("nan")
-    ranks = rankdata(scores[scored])[positive].sum()
-    return float((ranks - n_true * (n_true + 1) / 2) / (n_true * n_other))

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
-from ramify.metrics.calibration import expected_calibration_error, reliability
+from ramify.metrics.calibration import answer_calibration_error, expected_calibration_error, reliability
 from ramify.metrics.flat import accuracy, macro_f1, micro_f1, precision_recall_f1
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
@@ -19,7 +19,7 @@ from ramify.metrics.ranking import document_auc, precision_at_k
 from ramify.metrics.tables import GroupScores, by_level, by_subtree, sibling_confusion
 from ramify.taxonomy import Taxonomy, most_specific
 
-MAX_DENSE = 1 << 27  # document–node pairs; ranking and calibration look at a dense matrix
+MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a dense matrix
 MAX_CONFUSIONS = 50
 
 
@@ -54,6 +54,7 @@ def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any
         notes.append("no probabilities were given, so there is no ranking and no calibration")
     else:
         figures |= _ranking_figures(Y_true, probabilities, taxonomy)
+        figures["answer_calibration_error"] = answer_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
         bins = _reliability_rows(Y_true, probabilities, taxonomy)
     distance = tree_distance(Y_true, Y_pred, taxonomy)
     return Report(

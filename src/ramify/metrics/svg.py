@@ -24,9 +24,7 @@ def bars(groups: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], t
                 f"<title>{tip}</title></rect>"
             )
             marks.append(f'<text class="value" x="{x + thick / 2 - 1:.1f}" y="{top - 4:.1f}">{value:.2f}</text>')
-        marks.append(
-            f'<text class="tick" x="{LEFT + step * (g + 0.5):.1f}" y="{HEIGHT - BOTTOM + 16}">{escape(name)}</text>'
-        )
+        marks.append(f'<text class="tick" x="{LEFT + step * (g + 0.5):.1f}" y="{HEIGHT - BOTTOM + 16}">{escape(name)}</text>')
     return _frame([*_share_axis(), *marks, *_legend(series)], title)
 
 
@@ -68,12 +66,8 @@ def lines(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], title: st
         marks.append(f'<polyline class="l{s % 6}" points="{path}"/>')
         for a, b in points:
             tip = escape(f"{name}: promised {a:.2f}, observed {b:.2f}")
-            marks.append(
-                f'<circle class="s{s % 6}" cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="3.5"><title>{tip}</title></circle>'
-            )
-    ticks = [
-        f'<text class="tick" x="{_x(v):.1f}" y="{HEIGHT - BOTTOM + 16}">{v:.2f}</text>' for v in (0, 0.25, 0.5, 0.75, 1)
-    ]
+            marks.append(f'<circle class="s{s % 6}" cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="3.5"><title>{tip}</title></circle>')
+    ticks = [f'<text class="tick" x="{_x(v):.1f}" y="{HEIGHT - BOTTOM + 16}">{v:.2f}</text>' for v in (0, 0.25, 0.5, 0.75, 1)]
     return _frame([*_share_axis(), *marks, *ticks, _x_title(x_label), *_legend([name for name, _ in series])], title)
 
 

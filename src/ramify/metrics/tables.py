@@ -12,7 +12,7 @@ import numpy as np
 
 from ramify.metrics.counting import Counts, f1, label_pair, mean, ratio
 from ramify.metrics.flat import NodeScores, precision_recall_f1
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,10 @@ def by_level(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[GroupScores]:
 def by_subtree(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[GroupScores]:
     """Scores of each root with everything below it; `key` is the root."""
     scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
-    branches = ((int(root), np.append(taxonomy.descendants_of(int(root)), root)) for root in taxonomy.roots)
-    return [_group(root, nodes, scores) for root, nodes in branches]
+    roots = taxonomy.roots
+    below = ancestor_matrix(taxonomy)[:, roots].tocsc()  # nodes × roots: which roots a node lies below, itself included
+    branches = (below.indices[below.indptr[r] : below.indptr[r + 1]] for r in range(len(roots)))
+    return [_group(int(root), nodes, scores) for root, nodes in zip(roots, branches, strict=True)]
 
 
 def sibling_confusion(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[Confusion]:

@@ -24,7 +24,7 @@ LABELS = {
     "document_auc": "AUC in a document",
     "leaf_precision_at_1": "best leaf is true",
     "leaf_precision_at_3": "precision of the best 3 leaves",
-    "expected_calibration_error": "calibration error",
+    "answer_calibration_error": "calibration error of the answers",
 }
 BAR = "█"
 
@@ -62,20 +62,14 @@ def _branches(rows: list[dict[str, Any]]) -> Table:
         "By branch", ("branch", "left"), ("nodes", "right"), ("support", "right"), ("micro F1", "right"), ("", "left")
     )
     for row in rows:
-        table.add_row(
-            escape(row["name"]), f"{row['nodes']:,}", f"{row['support']:,}", f"{row['f1']:.3f}", _bar(row["f1"])
-        )
+        table.add_row(escape(row["name"]), f"{row['nodes']:,}", f"{row['support']:,}", f"{row['f1']:.3f}", _bar(row["f1"]))
     return table
 
 
 def _confusions(rows: Iterable[dict[str, Any]]) -> Table:
-    table = _table(
-        "Most confused siblings", ("true", "left"), ("taken for", "left"), ("times", "right"), ("below", "left")
-    )
+    table = _table("Most confused siblings", ("true", "left"), ("taken for", "left"), ("times", "right"), ("below", "left"))
     for row in rows:
-        table.add_row(
-            escape(row["true"]), escape(row["predicted"]), str(row["count"]), escape(row["parent"] or "(top level)")
-        )
+        table.add_row(escape(row["true"]), escape(row["predicted"]), str(row["count"]), escape(row["parent"] or "(top level)"))
     return table
 
 

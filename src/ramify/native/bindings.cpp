@@ -39,10 +39,13 @@ static nb::tuple on_label_rows(In<int64_t> offsets, In<int32_t> nodes, In<int64_
 // noconvert: an array of another type is refused, never copied behind the caller's back.
 NB_MODULE(_core, m) {
   m.doc() = "Ramify's compiled kernels; see kernels.h for what each computes.";
-  m.def("close_upward", &on_label_rows<ramify::close_upward>, "offsets"_a.noconvert(), "nodes"_a.noconvert(), "parent_offsets"_a.noconvert(),
-        "parent_nodes"_a.noconvert());
-  m.def("keep_most_specific", &on_label_rows<ramify::keep_most_specific>, "offsets"_a.noconvert(), "nodes"_a.noconvert(),
-        "parent_offsets"_a.noconvert(), "parent_nodes"_a.noconvert());
+  const auto label_kernel = [&m](const char *name, auto function) {
+    m.def(name, function, "offsets"_a.noconvert(), "nodes"_a.noconvert(), "parent_offsets"_a.noconvert(),
+          "parent_nodes"_a.noconvert());
+  };
+  label_kernel("close_upward", &on_label_rows<ramify::close_upward>);
+  label_kernel("keep_most_specific", &on_label_rows<ramify::keep_most_specific>);
+  label_kernel("keep_most_general", &on_label_rows<ramify::keep_most_general>);
   m.def(
       "score_rows_in_place",
       [](In<int64_t> offsets, In<int32_t> features, In<float> values, InMatrix<float> weights, In<double> bias,

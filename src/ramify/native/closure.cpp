@@ -48,4 +48,23 @@ LabelRows keep_most_specific(const int64_t *offsets, const int32_t *nodes, size_
   return kept;
 }
 
+LabelRows keep_most_general(const int64_t *offsets, const int32_t *nodes, size_t n_rows, const int64_t *parent_offsets,
+                            const int32_t *parent_nodes, size_t n_nodes) {
+  LabelRows kept;
+  kept.offsets.reserve(n_rows + 1);
+  std::vector<int64_t> last_row(n_nodes, -1);
+  for (size_t r = 0; r < n_rows; ++r) {
+    const int64_t row = static_cast<int64_t>(r);
+    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) last_row[nodes[k]] = row;
+    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) {
+      const int32_t node = nodes[k];
+      const bool below_another = std::any_of(parent_nodes + parent_offsets[node], parent_nodes + parent_offsets[node + 1],
+                                             [&](int32_t parent) { return last_row[parent] == row; });
+      if (!below_another) kept.nodes.push_back(node);
+    }
+    kept.offsets.push_back(static_cast<int64_t>(kept.nodes.size()));
+  }
+  return kept;
+}
+
 }  // namespace ramify

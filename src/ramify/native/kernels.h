@@ -6,7 +6,7 @@
 #include <vector>
 
 // One build serves machines with and without wide vectors; the loader picks the widest clone that runs.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__linux__)
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)  // it needs ifuncs
 #define RAMIFY_WIDE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
 #else
 #define RAMIFY_WIDE_CLONES
@@ -27,6 +27,10 @@ LabelRows close_upward(const int64_t *offsets, const int32_t *nodes, size_t n_ro
 // Keeps the nodes of each row that have no child in the row; rows must be closed upward.
 LabelRows keep_most_specific(const int64_t *offsets, const int32_t *nodes, size_t n_rows,
                              const int64_t *parent_offsets, const int32_t *parent_nodes, size_t n_nodes);
+
+// Keeps the nodes of each row that have no parent in the row; rows need not be closed.
+LabelRows keep_most_general(const int64_t *offsets, const int32_t *nodes, size_t n_rows, const int64_t *parent_offsets,
+                            const int32_t *parent_nodes, size_t n_nodes);
 
 // scores[r, c] = bias[c] + sum over the non-zeros (f, x) of row r of x * weights[f, c], summed in double precision.
 void score_rows_in_place(const int64_t *offsets, const int32_t *features, const float *values, size_t n_rows,

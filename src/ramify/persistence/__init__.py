@@ -1,7 +1,14 @@
 """Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
 
-from ramify.persistence.atomic import atomic_writer, write_text_atomically
-from ramify.persistence.directory import FORMAT_VERSION, StoredModel, is_model, read_model, write_model
+from ramify.persistence.atomic import atomic_writer, refuse_unwritable, write_text_atomically
+from ramify.persistence.directory import (
+    FORMAT_VERSION,
+    StoredModel,
+    is_model,
+    refuse_foreign_target,
+    write_model,
+)
+from ramify.persistence.reading import read_model
 
 __all__ = [
     "FORMAT_VERSION",
@@ -9,6 +16,8 @@ __all__ = [
     "atomic_writer",
     "is_model",
     "read_model",
+    "refuse_foreign_target",
+    "refuse_unwritable",
     "write_model",
     "write_text_atomically",
 ]

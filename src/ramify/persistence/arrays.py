@@ -1,19 +1,25 @@
-"""Named arrays in a safetensors file, mapped into memory on load instead of copied."""
+"""Named arrays in a safetensors file, mapped into memory on load instead of copied.
+
+The library writes the file. It cannot map one that is already open, so the header is read here: 8 bytes of length, then JSON
+with type, shape and place of each array, which must lie one after the other, aligned, and fill the file.
+"""
 
 from __future__ import annotations
 
 import json
 import os
+from math import prod
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.numpy import save_file
 
 from ramify.errors import ModelError
 
+MAX_HEADER = 1 << 24
 DTYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64,
     "U16": np.uint16, "U32": np.uint32, "U64": np.uint64, "F16": np.float16, "F32": np.float32, "F64": np.float64,
@@ -31,26 +37,41 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
         os.fsync(file.fileno())
 
 
-def map_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Read-only views of the arrays in a file; the system loads what is touched."""
+def map_arrays(path: Path, file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    """Read-only views of the arrays in an open file; the system loads what is touched."""
     try:
-        with safe_open(path, framework="np") as file:  # checks the header: offsets, shapes, sizes, no holes
-            names = list(file.keys())
-    except (SafetensorError, OSError) as error:
+        return _map(file)
+    except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{path} is not a valid array file ({str(error)[:80]}); train the model again.") from None
-    if not names:
-        return {}
-    with open(path, "rb") as raw:
-        length = int.from_bytes(raw.read(8), "little")
-        header = json.loads(raw.read(length))
-    data = np.memmap(path, dtype=np.uint8, mode="r", offset=0)
-    return {name: _view(data, header[name], 8 + length, path) for name in names}
 
 
-def _view(data: NDArray[np.uint8], entry: dict[str, Any], start: int, path: Path) -> NDArray[Any]:
-    if entry["dtype"] not in DTYPES:
-        raise ModelError(
-            f"{path} holds an array of type {entry['dtype']!r}, which no Ramify writes; do not trust this model."
-        )
+def _map(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+    size = os.fstat(file.fileno()).st_size
+    length = int.from_bytes(file.read(8), "little")
+    if not 2 <= length <= min(MAX_HEADER, size - 8):
+        raise ValueError(f"a header of {length} bytes")
+    header = json.loads(file.read(length))
+    entries = sorted(
+        ((name, entry) for name, entry in header.items() if name != "__metadata__"), key=lambda e: e[1]["data_offsets"]
+    )
+    data = np.memmap(file, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+    arrays, position = {}, 0
+    for name, entry in entries:
+        arrays[name], position = _view(data[8 + length :], entry, position)
+    if 8 + length + position != size:
+        raise ValueError("bytes that belong to no array")
+    return arrays
+
+
+def _view(data: NDArray[np.uint8], entry: dict[str, Any], position: int) -> tuple[NDArray[Any], int]:
+    """One array that begins where the last one ended, and where it ends itself."""
+    dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
     begin, end = entry["data_offsets"]
-    return np.asarray(data[start + begin : start + end]).view(DTYPES[entry["dtype"]]).reshape(entry["shape"])
+    if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
+        raise ValueError("a size below 0")
+    if begin != position or end - begin != prod(shape) * dtype.itemsize or end > len(data):
+        raise ValueError("arrays that overlap, leave holes or reach beyond the end")
+    array = np.asarray(data[begin:end]).view(dtype).reshape(shape)
+    if not array.flags.aligned:
+        raise ValueError("an array that is not aligned")
+    return array, end

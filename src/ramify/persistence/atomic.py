@@ -1,46 +1,55 @@
 """Files and directories that are there whole or not at all.
 
-New content is written under a temporary name beside its place, flushed to the disk, and renamed into place. A process
-that is killed in between leaves the old content, and a leftover that the next write to the same place clears away.
+New content is written under a temporary name beside its place, flushed to the disk, and renamed into place. A process that is
+killed in between leaves the old content, and a leftover that the next write to the same place clears away: whoever writes
+holds a lock on the temporary name, so what can be locked belongs to nobody.
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import re
 import shutil
+import stat
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 from ramify.errors import InputError
 
-LEFTOVER = re.compile(r"\.(?P<name>.+)\.(?P<pid>\d+)-[0-9a-f]{8}\.(?:partial|replaced)")
+try:
+    import fcntl
+
+    CAN_LOCK = True
+except ImportError:  # no locks on this system: leftovers are then left alone
+    CAN_LOCK = False
+
+LEFTOVER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.(?P<kind>partial|replaced)")
 RENAME_EXCHANGE = 2  # linux/fs.h: swap the two names in one step
 AT_FDCWD = -100
 
 
 @contextmanager
 def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
-    """Open a text file that takes the place of `path` only when the block ends without an error."""
+    """Open a text file that takes the place of `path` only when the block ends without an error.
+
+    A path that is no regular file, such as a pipe or a device, is written to as it is; a link keeps pointing where it did.
+    """
     path = Path(path)
-    clear_leftovers(path)
-    beside = name_beside(path, "partial")
     try:
-        with open(beside, "w", encoding="utf-8", newline="") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
+        if path.exists() and not path.is_file():
+            with open(path, "w", encoding="utf-8", newline="") as file:
+                yield file
+        else:
+            with _replacing(path.resolve()) as file:
+                yield file
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; what was there before is untouched.") from error
-    finally:
-        with suppress(OSError):
-            beside.unlink(missing_ok=True)
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:
@@ -49,18 +58,38 @@ def write_text_atomically(path: str | Path, text: str) -> None:
         file.write(text)
 
 
+def refuse_unwritable(path: str | Path) -> None:
+    """Refuse a place where no file can be written; long work asks this before it starts."""
+    path = Path(path)
+    if path.is_dir():
+        raise InputError(f"cannot write {path}: it is a directory; give the name of a file.")
+    if not path.resolve().parent.is_dir() or not os.access(path.resolve().parent, os.W_OK):
+        raise InputError(f"cannot write {path}: its directory does not exist or is not writable.")
+
+
 def name_beside(path: Path, kind: str) -> Path:
-    """A new name in the same directory, which tells the process that made it."""
-    return path.parent / f".{path.name}.{os.getpid()}-{uuid.uuid4().hex[:8]}.{kind}"
+    """A new name in the same directory."""
+    return path.parent / f".{path.name}.{uuid.uuid4().hex}.{kind}"
 
 
-def clear_leftovers(path: Path) -> None:
-    """Remove what processes that no longer run left beside a path."""
+def leftovers_of(path: Path, kind: str) -> list[Path]:
+    """What earlier writes to a path left beside it."""
+    found = []
     with suppress(OSError):
         for entry in path.parent.iterdir():
             match = LEFTOVER.fullmatch(entry.name)
-            if match and match["name"] == path.name and not _is_running(int(match["pid"])):
-                remove(entry)
+            if match and match["name"] == path.name and match["kind"] == kind:
+                found.append(entry)
+    return found
+
+
+def clear_leftovers(path: Path) -> None:
+    """Remove what writers that are gone left beside a path; a replaced directory only once another one stands in its place."""
+    for entry in leftovers_of(path, "partial"):
+        _remove_abandoned(entry)
+    if path.exists():
+        for entry in leftovers_of(path, "replaced"):
+            remove(entry)
 
 
 def remove(path: Path) -> None:
@@ -68,38 +97,66 @@ def remove(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
-        path.unlink(missing_ok=True)
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+
+
+@contextmanager
+def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
+    """A new file or directory beside a path that nobody else takes for abandoned; gone when the block ends."""
+    for _ in range(100):
+        beside = name_beside(path, "partial")
+        make(beside)
+        handle = lock(beside)
+        if handle is not None:
+            break
+    else:
+        raise OSError(errno.EBUSY, "others keep writing to the same place")
+    try:
+        yield beside
+    finally:
+        remove(beside)
+        os.close(handle)
+
+
+def lock(path: Path) -> int | None:
+    """A handle that holds a lock on a file or directory until it is closed; None where another has it, or it is gone."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        if CAN_LOCK:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.stat(path), os.fstat(handle)):
+            return handle
+    except (BlockingIOError, FileNotFoundError):
+        pass
+    os.close(handle)
+    return None
 
 
 def replace_directory(new: Path, path: Path) -> None:
-    """Put a directory in the place of another (or of nothing); at every moment one of the two is there.
+    """Put a directory in the place of another, or of nothing.
 
-    Where the system cannot swap two names, the old one is moved aside first; :func:`recover_directory` brings it back
-    should the process die in between.
+    Where the system can swap two names, one of the two is there at every moment. Elsewhere the old one stands aside for a
+    moment, under a name that :func:`leftovers_of` finds, and readers read it there.
     """
-    if not path.exists():
-        os.rename(new, path)
-    elif _exchange(new, path):
-        remove(new)
+    for _ in range(100):
+        try:
+            if not path.exists():
+                os.rename(new, path)
+            elif _exchange(new, path):
+                remove(new)
+            else:
+                _move_aside_and_in(new, path)
+            break
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or not new.exists():
+                raise  # otherwise another writer was quicker: look again
     else:
-        aside = name_beside(path, "replaced")
-        os.rename(path, aside)
-        os.rename(new, path)
-        remove(aside)
+        raise OSError(errno.EBUSY, "others keep writing to the same place")
     sync_directory(path.parent)
-
-
-def recover_directory(path: Path) -> None:
-    """Bring back a directory that a dead process had moved aside and not yet replaced."""
-    if path.exists() or not path.parent.is_dir():
-        return
-    for entry in path.parent.iterdir():
-        match = LEFTOVER.fullmatch(entry.name)
-        aside = match is not None and match["name"] == path.name and entry.name.endswith(".replaced")
-        if match is not None and aside and not _is_running(int(match["pid"])):
-            with suppress(OSError):
-                os.rename(entry, path)
-            return
 
 
 def sync_directory(path: Path) -> None:
@@ -113,6 +170,38 @@ def sync_directory(path: Path) -> None:
         os.close(handle)
 
 
+@contextmanager
+def _replacing(path: Path) -> Iterator[IO[str]]:
+    clear_leftovers(path)
+    with claimed(path, Path.touch) as beside, open(beside, "w", encoding="utf-8", newline="") as file:
+        if path.exists():
+            beside.chmod(stat.S_IMODE(path.stat().st_mode))
+        yield file
+        file.flush()
+        os.fsync(file.fileno())
+        os.replace(beside, path)
+        sync_directory(path.parent)
+
+
+def _remove_abandoned(entry: Path) -> None:
+    """Remove a leftover unless its writer still holds it."""
+    handle = lock(entry) if CAN_LOCK else None
+    if handle is not None:
+        remove(entry)
+        os.close(handle)
+
+
+def _move_aside_and_in(new: Path, path: Path) -> None:
+    aside = name_beside(path, "replaced")
+    os.rename(path, aside)
+    try:
+        os.rename(new, path)
+    except OSError:
+        os.rename(aside, path)
+        raise
+    remove(aside)
+
+
 def _exchange(a: Path, b: Path) -> bool:
     """Swap two names in one step; False where the system or the file system cannot."""
     if not sys.platform.startswith("linux"):
@@ -122,15 +211,3 @@ def _exchange(a: Path, b: Path) -> bool:
     except AttributeError:
         return False
     return bool(swap(AT_FDCWD, os.fsencode(a), AT_FDCWD, os.fsencode(b), RENAME_EXCHANGE) == 0)
-
-
-def _is_running(pid: int) -> bool:
-    if pid == os.getpid():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True

@@ -1,9 +1,8 @@
-"""Text in, label paths out: features, learner and decision rule over one taxonomy, as one scikit-learn estimator."""
+"""Text in, label paths out: features, a learner and a decision rule over one taxonomy, as one scikit-learn estimator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,37 +14,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
-from ramify.execution import row_blocks
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
+from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
-from ramify.taxonomy import Taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
-
-
-@dataclass(frozen=True, slots=True)
-class Explanation:
-    """Why a text got its label.
-
-    path: titles from the top to the predicted node. probabilities: one for each node of the path.
-    rival: the path of the second-best class. words: each word of the text with how much it speaks for the prediction
-    and against the rival, strongest first; `prior` is what the classes' sizes add. They add up to `margin`, the
-    difference of the two scores.
-    """
-
-    path: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    rival: tuple[str, ...]
-    words: list[tuple[str, float]]
-    prior: float
-    margin: float
+from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
     """Classify texts into a taxonomy.
 
     system: the name of a row of ``ramify systems``; it chooses every part that is not given.
-    taxonomy: optional when labels are paths, or a flat list of classes.
+    taxonomy: a taxonomy or the path of its file; optional when labels are paths, or a flat list of classes.
     vectorizer, learner, decision: parts to use instead of the system's.
     separator: what joins the parts of a label path; found from the labels when not given.
     n_jobs: threads, as in scikit-learn.
@@ -58,7 +39,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def __init__(
         self,
         system: str = "nb",
-        taxonomy: Taxonomy | None = None,
+        taxonomy: Taxonomy | str | Path | None = None,
         *,
         vectorizer: Any = None,
         learner: Any = None,
@@ -81,18 +62,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if labels is None:
             raise InputError("fitting requires y to be passed, but the target y is None.")
         system = find_system(self.system)
-        rows, many = listed_labels(labels)
-        taxonomy = taxonomy_of_labels(rows, self.separator) if self.taxonomy is None else self.taxonomy
-        if system.needs_tree:
-            taxonomy.require_tree(f"system {system.name!r}")
+        rows, many, integers = listed_labels(labels)
+        taxonomy = self._taxonomy_for(rows, system)
         Y = taxonomy.encode(rows)
-        self.vectorizer_ = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
-        X = self.vectorizer_.fit_transform(texts)
+        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        X = vectorizer.fit_transform(texts)
         if X.shape[0] != Y.shape[0]:
             raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry a text.")
-        self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, taxonomy)
-        self.learner_ = self._new_learner(system, taxonomy).fit(X, Y)
-        self.decision_ = self._new_decision(system)
+        learner = self._new_learner(system, taxonomy).fit(X, Y)
+        # only now, so that a fit that fails leaves an earlier one whole
+        self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
+        self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, self._new_decision(system)
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         return self
@@ -108,18 +88,25 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
         X = self._features(texts)
-        decided = [self.decision_.decide(self.learner_.scores(X[rows]), self.taxonomy_) for rows in self._blocks(X)]
+        decided = [Y for _, Y in self.learner_.map_scores(X, lambda S: self.decision_.decide(S, self.taxonomy_))]
         return _stacked(decided, len(self.taxonomy_))
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Probabilities of each text over all nodes, in taxonomy order; a parent's is never below a child's."""
-        probabilities: NDArray[np.float32] = self.learner_.predict_proba(self._features(texts))
+        X = self._features(texts)
+        probabilities: NDArray[np.float32] = self.learner_.predict_proba(X)
         return probabilities
 
     def decide_with_probabilities(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.float32]]:
-        """Labels and probabilities over all nodes, with one reading of the texts."""
-        X = self._features(texts)
-        return self.decision_.decide(self.learner_.scores(X), self.taxonomy_), self.learner_.predict_proba(X)
+        """Labels and probabilities over all nodes, with one reading and one scoring of the texts."""
+        X, width = self._features(texts), len(self.taxonomy_)
+
+        def both(S: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+            return self.decision_.decide(S, self.taxonomy_), self.learner_.to_probabilities(S)
+
+        pairs = [pair for _, pair in self.learner_.map_scores(X, both)]
+        P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
+        return _stacked([Y for Y, _ in pairs], width), P
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""
@@ -127,25 +114,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return accuracy(self.taxonomy_.encode(listed_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 
     def explain(self, text: str) -> Explanation:
-        """The words that decided between the best and the second-best class of a text."""
-        x = self._features([text])
-        S, P = self.learner_.scores(x)[0], self.learner_.predict_proba(x)[0]
-        best, rival = (int(node) for node in np.argsort(-np.nan_to_num(S, nan=-np.inf), kind="stable")[:2])
-        features, for_best, prior_best = self.learner_.contributions(x, best)
-        _, for_rival, prior_rival = self.learner_.contributions(x, rival)
-        terms, difference = self.vectorizer_.get_feature_names_out(), for_best - for_rival
-        words = sorted(
-            ((str(terms[f]), float(d)) for f, d in zip(features, difference, strict=True)), key=lambda w: -abs(w[1])
-        )
-        path = [*self.taxonomy_.ancestors_of(best).tolist(), best]
-        return Explanation(
-            path=tuple(self.taxonomy_.titles[node] for node in path),
-            probabilities=tuple(float(P[node]) for node in path),
-            rival=self.taxonomy_.path_of(rival),
-            words=words,
-            prior=prior_best - prior_rival,
-            margin=float(difference.sum() + prior_best - prior_rival),
-        )
+        """The words that decided for the label of a text and against the next best class."""
+        return explain(self, self._features([text]))
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
@@ -163,6 +133,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "taxonomy_")
 
+    def _taxonomy_for(self, rows: list[list[str]], system: System) -> Taxonomy:
+        given = self.taxonomy
+        taxonomy = taxonomy_of_labels(rows, self.separator) if given is None else as_taxonomy(given)
+        if system.needs_tree:
+            taxonomy.require_tree(f"system {system.name!r}")
+        return taxonomy
+
     def _new_learner(self, system: System, taxonomy: Taxonomy) -> Any:
         learner = system.learner() if self.learner is None else clone(self.learner)
         return learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
@@ -174,9 +151,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, texts: Sequence[str]) -> csr_array:
         check_is_fitted(self, "taxonomy_")
         return self.vectorizer_.transform(texts)
-
-    def _blocks(self, X: csr_array) -> Iterator[slice]:
-        return iter(row_blocks(X.shape[0], 8 * len(self.taxonomy_)))
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:

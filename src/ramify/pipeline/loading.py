@@ -5,12 +5,12 @@ Only the parts listed here are ever made from a file, and each checks itself.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from ramify.decisions import Best
 from ramify.errors import ModelError, RamifyError
@@ -48,16 +48,28 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     about, features = stored.about, dict(stored.documents["features"])
     learner, decision = dict(about["learner"]), dict(about["decision"])
     made = TextClassifier(find_system(about["system"]).name)
-    made.taxonomy_ = made.taxonomy = json_nodes.parse(json.dumps(stored.documents["taxonomy"]))
+    made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
     made.learner_ = _part(LEARNERS, learner).from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"))
-    made.decision_ = _part(DECISIONS, decision)(**decision)
+    made.decision_ = _part(DECISIONS, decision).from_state(decision)
     made.form_ = LabelForm.from_state(about["labels"])
-    made.figures_ = dict(about["figures"])
+    made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
+    # parameters as well as parts, so that a clone of what was loaded trains the same
+    made.vectorizer, made.decision = clone(made.vectorizer_), made.decision_
+    made.learner = clone(made.learner_).set_params(taxonomy=None)
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
     return made
+
+
+def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
+    figures = about["figures"]
+    if not isinstance(figures, dict) or not isinstance(figures.get("evaluation", {}), dict):
+        raise ModelError("the training figures are not ones that Ramify writes; train the model again.")
+    if not isinstance(about["ramify"], str) or not isinstance(figures.get("columns", {}), dict):
+        raise ModelError("the manifest is not one that Ramify writes; train the model again.")
+    return figures
 
 
 def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:
@@ -68,6 +80,4 @@ def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:
 
 
 def _arrays_of(stored: StoredModel, part: str) -> dict[str, NDArray[Any]]:
-    return {
-        name.removeprefix(f"{part}."): array for name, array in stored.arrays.items() if name.startswith(f"{part}.")
-    }
+    return {name.removeprefix(f"{part}."): array for name, array in stored.arrays.items() if name.startswith(f"{part}.")}

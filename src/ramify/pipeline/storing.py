@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,7 @@ def to_stored(classifier: TextClassifier) -> StoredModel:
         "figures": classifier.figures_,
     }
     documents = {
-        "taxonomy": json.loads(json_nodes.render(classifier.taxonomy_)),
+        "taxonomy": json_nodes.to_values(classifier.taxonomy_),
         "features": {"kind": classifier.vectorizer_.kind, **features},
     }
     arrays = {f"features.{name}": array for name, array in feature_arrays.items()}

@@ -10,69 +10,80 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.datasets import BadRow
+from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
+from ramify.execution import row_blocks
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.training import fitting
 from ramify.taxonomy import most_specific
 
 BATCH = 2_000
+BATCH_BYTES = 1 << 26
+
+Labels = list[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What is said of one row.
 
-    line: where the row stands. row: its cells, empty when it could not be read.
-    labels: with a probability each, most likely first. others: further candidates.
-    problem: why there is no answer, or None.
+    line: where the row stands. row: its cells, as far as they could be read. labels: with a probability each, most likely
+    first. others: further candidates. problem: why there is no answer, or None.
     """
 
     line: int
     row: dict[str, Any]
-    labels: list[tuple[str, float]]
-    others: list[tuple[str, float]]
+    labels: Labels
+    others: Labels
     problem: str | None = None
 
 
 def classify_rows(
-    classifier: TextClassifier,
-    rows: Iterable[tuple[int, dict[str, Any] | BadRow]],
-    text: str,
-    top: int = 1,
-    source: str = "",
+    classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, top: int = 1
 ) -> Iterator[Answer]:
     """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label."""
     stream = iter(rows)
-    while batch := list(islice(stream, BATCH)):
+    while batch := list(islice(stream, _batch_size(classifier))):
         reasons = [row.reason if isinstance(row, BadRow) else why_not_text(row.get(text)) for _, row in batch]
-        texts = [
-            row[text]
-            for (_, row), reason in zip(batch, reasons, strict=True)
-            if reason is None and isinstance(row, dict)
-        ]
+        texts = [row[text] for (_, row), why in zip(batch, reasons, strict=True) if why is None and isinstance(row, dict)]
         answers = iter(_classify(classifier, texts, top))
         for (line, row), reason in zip(batch, reasons, strict=True):
-            cells = row if isinstance(row, dict) else {}
+            cells = row.cells if isinstance(row, BadRow) else row
             labels, others = next(answers) if reason is None else ([], [])
             yield Answer(line, cells, labels, others, reason)
 
 
-def _classify(
-    classifier: TextClassifier, texts: list[str], top: int
-) -> Iterator[tuple[list[tuple[str, float]], list[tuple[str, float]]]]:
-    if not texts:
-        return
-    Y, P = classifier.decide_with_probabilities(texts)
+def classify_vectors(classifier: TextClassifier, corpus: Corpus, top: int = 1) -> Iterator[Answer]:
+    """An answer for every document of a corpus of vectors, and for every bad row, in order of their lines."""
+    corpus = fitting(classifier, corpus)
+    bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
+    waiting = next(bad, None)
+    for block in row_blocks(len(corpus), BATCH_BYTES // _batch_size(classifier), BATCH_BYTES):
+        answers = _classify(classifier, corpus.documents[block], top)
+        for line, (labels, others) in zip(corpus.lines[block], answers, strict=True):
+            while waiting is not None and waiting.line < line:
+                yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
+                waiting = next(bad, None)
+            yield Answer(line, {"line": line}, labels, others)
+    while waiting is not None:
+        yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
+        waiting = next(bad, None)
+
+
+def _batch_size(classifier: TextClassifier) -> int:
+    return max(1, min(BATCH, BATCH_BYTES // (16 * len(classifier.taxonomy_))))
+
+
+def _classify(classifier: TextClassifier, documents: Any, top: int) -> Iterator[tuple[Labels, Labels]]:
+    Y, P = classifier.decide_with_probabilities(documents)
     own = most_specific(Y, classifier.taxonomy_)
-    for d in range(len(texts)):
+    for d in range(Y.shape[0]):
         chosen = own.indices[own.indptr[d] : own.indptr[d + 1]]
         others = _next_best(classifier, P[d], chosen, top - 1)
         yield _written(classifier, chosen, P[d]), _written(classifier, others, P[d])
 
 
-def _next_best(
-    classifier: TextClassifier, p: NDArray[np.float32], chosen: NDArray[Any], count: int
-) -> NDArray[np.int64]:
+def _next_best(classifier: TextClassifier, p: NDArray[np.float32], chosen: NDArray[Any], count: int) -> NDArray[np.int64]:
     """The most likely leaves that were not chosen."""
     if count < 1:
         return np.zeros(0, dtype=np.int64)
@@ -80,9 +91,7 @@ def _next_best(
     return candidates[np.argsort(-p[candidates], kind="stable")[:count]]
 
 
-def _written(classifier: TextClassifier, nodes: NDArray[Any], p: NDArray[np.float32]) -> list[tuple[str, float]]:
+def _written(classifier: TextClassifier, nodes: NDArray[Any], p: NDArray[np.float32]) -> Labels:
     ordered = sorted(nodes.tolist(), key=lambda node: -p[node])
-    return [
-        (label, float(p[node]))
-        for node, label in zip(ordered, classifier.form_.write(classifier.taxonomy_, ordered), strict=True)
-    ]
+    names = classifier.form_.write(classifier.taxonomy_, ordered)
+    return [(name, float(p[node])) for node, name in zip(ordered, names, strict=True)]

@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sklearn.base import clone
 
 from ramify.datasets import Corpus, hold_out
-from ramify.errors import DataError
+from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.execution import stage
 from ramify.features import Vectors
 from ramify.metrics import Report, make_report
 from ramify.metrics.report import fits_dense
 from ramify.pipeline.classifier import TextClassifier
-from ramify.taxonomy import LabelForm, find_form, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
     """A classifier, and how well it did on documents that it had not seen.
 
-    report: of a classifier trained on `learnt_from` documents and tested on `tested_on` others; None when nothing was
-    tested.
+    report: of a classifier trained on `learnt_from` documents and tested on `tested_on` others; None when nothing was tested.
     refitted: whether the classifier was trained once more, on all documents, after that.
+    seen_before: how many test documents have the same text as one that was learnt from.
     """
 
     classifier: TextClassifier
     report: Report | None
     learnt_from: int
-    tested_on: int
-    refitted: bool
+    tested_on: int = 0
+    refitted: bool = False
+    seen_before: int = 0
 
 
 def train(
@@ -46,51 +47,93 @@ def train(
     share: of the documents to hold out when there is no test corpus; 0 for no test.
     refit: after testing on a hold-out, train once more on everything.
     """
-    classifier = _prepared(classifier, corpus)
-    held_out = test is None and share > 0
-    learn, tested = corpus, test
-    if held_out:
-        learnt, kept = hold_out(corpus.labels, share, seed)
-        learn, tested = corpus.take(learnt), corpus.take(kept)
-    fitted = _fit(classifier, learn)
+    classifier, taxonomy = _prepared(classifier, corpus)
+    check_labels(corpus, taxonomy)
+    held_out = test is None and share != 0
+    learn, tested = _split(corpus, share, seed) if held_out else (corpus, test)
     if tested is None or len(tested) == 0:
-        return Trained(fitted, None, len(learn), 0, False)
+        return Trained(_fit(classifier, corpus), None, len(corpus))
+    check_labels(tested, taxonomy)
+    fitted = _fit(classifier, learn)
     report = evaluate(fitted, tested)
     if held_out and refit:
         fitted = _fit(clone(classifier), corpus)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
-    return Trained(fitted, report, len(learn), len(tested), held_out and refit)
+    return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
 
 
 def evaluate(classifier: TextClassifier, corpus: Corpus) -> Report:
     """Compare a classifier's answers with the labels of a corpus."""
     taxonomy = classifier.taxonomy_
     if len(corpus) == 0:
-        raise DataError(f"{corpus.source} has no documents to evaluate on.")
+        raise DataError(f"{corpus.source} has no labelled documents to evaluate on.")
+    check_labels(corpus, taxonomy)
+    corpus = fitting(classifier, corpus)
     Y_true = taxonomy.encode(corpus.labels)
     with stage("evaluating"):
         if fits_dense(len(corpus), taxonomy):
             Y_pred, probabilities = classifier.decide_with_probabilities(corpus.documents)
             return make_report(Y_true, Y_pred, taxonomy, probabilities)
-        return make_report(Y_true, classifier.predict_matrix(corpus.documents), taxonomy)
+        report = make_report(Y_true, classifier.predict_matrix(corpus.documents), taxonomy)
+        why = "documents × nodes is too large for ranking and calibration; evaluate on fewer documents to see them"
+        return replace(report, notes=[why])
 
 
-def _prepared(classifier: TextClassifier, corpus: Corpus) -> TextClassifier:
-    """A copy with the taxonomy of all labels, so that a hold-out changes nothing about it.
+def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
+    """Refuse labels that the taxonomy does not have, with their number and the place of the first."""
+    known: dict[str, bool] = {}
+    for labels in corpus.labels:
+        for label in labels:
+            if label not in known:
+                known[label] = label in taxonomy
+    unknown = [label for label, is_known in known.items() if not is_known]
+    if not unknown:
+        return
+    where = [i for i, labels in enumerate(corpus.labels) if any(not known[label] for label in labels)]
+    many = f", and {len(unknown) - 1:,} more labels are unknown" if len(unknown) > 1 else ""
+    raise LabelError(
+        f"{corpus.place_of(where[0])}: label {unknown[0]!r} is not in the taxonomy of {len(taxonomy):,} nodes{many} "
+        f"({len(where):,} of {len(corpus):,} documents); add the nodes, or put the labels right."
+        f"{suggest(unknown[0], taxonomy.names[:20_000])}"
+    )
 
-    Where documents are vectors, it has vectors in place of a vectorizer.
-    """
+
+def fitting(classifier: TextClassifier, corpus: Corpus) -> Corpus:
+    """A corpus as the classifier can read it; refuses vectors for a model of texts, and texts for one of vectors."""
+    takes_vectors = isinstance(classifier.vectorizer_, Vectors)
+    if takes_vectors != corpus.has_vectors:
+        kinds = ("vectors", "texts") if takes_vectors else ("texts", "vectors")
+        raise InputError(f"the model learnt from {kinds[0]}, but {corpus.source} holds {kinds[1]}; give {kinds[0]}.")
+    return corpus.with_width(classifier.vectorizer_.n_features_out) if takes_vectors else corpus
+
+
+def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:
+    """A copy whose taxonomy is that of all labels, and which takes vectors where documents are vectors."""
     made: TextClassifier = clone(classifier)
-    if made.taxonomy is None:
-        made.taxonomy = taxonomy_of_labels(corpus.labels, made.separator)
+    given = made.taxonomy
+    taxonomy = taxonomy_of_labels(corpus.labels, made.separator) if given is None else as_taxonomy(given)
+    made.taxonomy = taxonomy
     if corpus.has_vectors:
         made.vectorizer = Vectors()
-    return made
+    return made, taxonomy
+
+
+def _split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
+    texts = None if corpus.has_vectors else corpus.documents
+    learnt, kept = hold_out(corpus.labels, share, seed, texts)
+    return corpus.take(learnt), corpus.take(kept)
 
 
 def _fit(classifier: TextClassifier, corpus: Corpus) -> TextClassifier:
-    fitted = classifier.fit(corpus.documents, corpus.labels)
     several = any(len(labels) != 1 for labels in corpus.labels)
-    form = find_form(corpus.labels, several, fitted.taxonomy_)
-    fitted.form_ = LabelForm(several, form.style, form.separator)
+    fitted = classifier.fit(corpus.documents, corpus.labels)
+    fitted.form_ = replace(fitted.form_, many=several)
+    fitted.figures_["columns"] = corpus.found
     return fitted
+
+
+def _count_seen(learn: Corpus, tested: Corpus) -> int:
+    if learn.has_vectors or tested.has_vectors:
+        return 0
+    seen = set(learn.documents)
+    return sum(text in seen for text in tested.documents)

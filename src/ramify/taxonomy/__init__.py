@@ -1,7 +1,7 @@
 """Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
 
-from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_specific
-from ramify.taxonomy.files import read_taxonomy, write_taxonomy
+from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_general, most_specific
+from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
 from ramify.taxonomy.graph import LabelGraph
 from ramify.taxonomy.hierarchy import PATH_SEPARATORS, Taxonomy
 from ramify.taxonomy.label_form import LabelForm, find_form, listed_labels, taxonomy_of_labels
@@ -13,9 +13,11 @@ __all__ = [
     "Taxonomy",
     "ancestor_matrix",
     "as_label_matrix",
+    "as_taxonomy",
     "expand_to_ancestors",
     "find_form",
     "listed_labels",
+    "most_general",
     "most_specific",
     "read_taxonomy",
     "taxonomy_of_labels",

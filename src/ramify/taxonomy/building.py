@@ -53,8 +53,7 @@ def _refuse_unknown_parents(parents: Parents) -> None:
         for parent in above:
             if parent not in parents:
                 raise TaxonomyError(
-                    f"{parent!r}, the parent of {child!r}, has no row of its own; "
-                    "add one, with its parent or as a root."
+                    f"{parent!r}, the parent of {child!r}, has no row of its own; add one, with its parent or as a root."
                 )
 
 
@@ -84,11 +83,11 @@ def parents_first(parents: Parents) -> list[str]:
 def _cycle(parents: Parents, placed: set[str]) -> str:
     """Walk upward among the nodes that could not be placed until one comes round again."""
     name = next(name for name in parents if name not in placed)
-    seen: list[str] = []
+    seen: dict[str, int] = {}
     while name not in seen:
-        seen.append(name)
+        seen[name] = len(seen)
         name = next(parent for parent in parents[name] if parent not in placed)
-    loop = [*seen[seen.index(name) :], name]
+    loop = [*list(seen)[seen[name] :], name]
     shown = loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]]
     return " is below ".join(part if part == "…" else repr(part) for part in shown)
 
@@ -102,13 +101,13 @@ def pack_parents(order: Sequence[str], parents: Parents) -> tuple[NDArray[np.int
     return offsets, np.asarray(nodes, dtype=np.int32)
 
 
-def edges_of_paths(paths: Iterable[str], separator: str) -> tuple[list[tuple[str, str | None]], dict[str, str]]:
-    """(child, parent) pairs and titles of every prefix of every path; the parts of a path lose their outer spaces."""
+def edges_of_paths(paths: Iterable[Sequence[str]], separator: str) -> tuple[list[tuple[str, str | None]], dict[str, str]]:
+    """(child, parent) pairs and titles of every prefix of every path of titles; a name is the whole path, joined."""
     edges: dict[tuple[str, str | None], None] = {}
     titles: dict[str, str] = {}
     for path in paths:
         parent = None
-        for title in split_path(path, separator):
+        for title in path:
             name = title if parent is None else parent + separator + title
             edges.setdefault((name, parent))
             titles[name] = title
@@ -116,17 +115,27 @@ def edges_of_paths(paths: Iterable[str], separator: str) -> tuple[list[tuple[str
     return list(edges), titles
 
 
+def free_separator(titles: Iterable[str]) -> str:
+    """A separator that stands in none of the titles, so that paths can be taken apart again."""
+    together = "\n".join(titles)
+    for separator in (" > ", "/", "::", " » ", "→"):
+        if separator.strip() not in together:
+            return separator
+    raise TaxonomyError("the titles use every known separator; list the nodes with their parents instead.")
+
+
 def split_path(path: str, separator: str) -> list[str]:
     """The parts of a path, without outer spaces; refuses an empty part."""
-    parts = [part.strip() for part in path.strip().split(separator)] if separator else [path.strip()]
-    if not all(parts):
-        raise TaxonomyError(f"path {path!r} has an empty part between two {separator!r}; give every part a name.")
+    parts = [part.strip() for part in path.split(separator)] if separator else [path.strip()]
+    bare = separator.strip()
+    # of "a > > b" and "a >" the spaced separator leaves "> b" and "a >": parts that hang on to a bare one
+    hanging = bare != separator and any(f" {bare} " in f" {part} " for part in parts)
+    if hanging or not all(parts):
+        raise TaxonomyError(f"path {path!r} has an empty part beside a {separator!r}; give every part a name.")
     return parts
 
 
-def children(
-    parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def children(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The reverse of the parent lists; each node's children in node order."""
     n_nodes = len(parent_offsets) - 1
     child_of_edge = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(parent_offsets))
@@ -146,11 +155,11 @@ def depths(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -
     return np.asarray(depth, dtype=np.int32)
 
 
-def unique_positions(titles: Sequence[str]) -> dict[str, int | None]:
-    """Where each title stands; None where several nodes bear it."""
-    found: dict[str, int | None] = {}
+def bearers(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """The nodes that bear each title."""
+    found: dict[str, tuple[int, ...]] = {}
     for node, title in enumerate(titles):
-        found[title] = None if title in found else node
+        found[title] = (*found[title], node) if title in found else (node,)
     return found
 
 

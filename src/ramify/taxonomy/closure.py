@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ramify.errors import InputError, LabelError
-from ramify.native import close_upward, keep_most_specific
+from ramify.native import close_upward, keep_most_general, keep_most_specific
 
 if TYPE_CHECKING:
     from ramify.taxonomy.hierarchy import Taxonomy
@@ -24,7 +24,7 @@ def encode(taxonomy: Taxonomy, labels: Iterable[str | Iterable[str] | None]) -> 
     known: dict[str, int] = {}
     offsets, nodes = [0], []
     for document, given in enumerate(labels):
-        for label in _as_labels(given):
+        for label in _as_labels(given, document):
             if label not in known:
                 known[label] = _find(taxonomy, label, document)
             nodes.append(known[label])
@@ -50,6 +50,11 @@ def most_specific(Y: Any, taxonomy: Taxonomy) -> csr_array:
     return _on_rows(keep_most_specific, expand_to_ancestors(Y, taxonomy), taxonomy)
 
 
+def most_general(Y: Any, taxonomy: Taxonomy) -> csr_array:
+    """The nodes of each row that have no parent in the row; nothing is added."""
+    return _on_rows(keep_most_general, as_label_matrix(Y, taxonomy), taxonomy)
+
+
 def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
     """Any 0/1 matrix over the taxonomy's nodes as boolean CSR with sorted columns; nothing is added."""
     if not issparse(Y):
@@ -58,6 +63,8 @@ def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
             raise InputError(f"a label matrix has one row a document and one column a node, not {Y.ndim} dimensions.")
     if Y.shape[1] != len(taxonomy):
         raise InputError(f"the label matrix has {Y.shape[1]} columns, but the taxonomy has {len(taxonomy)} nodes.")
+    if isinstance(Y, csr_array) and Y.dtype == bool and Y.has_canonical_format and Y.data.all():
+        return Y
     matrix = csr_array(Y).astype(bool)
     matrix.eliminate_zeros()
     matrix.sum_duplicates()
@@ -71,10 +78,14 @@ def ancestor_matrix(taxonomy: Taxonomy) -> csr_array:
     return _from_rows(taxonomy, close_upward, *every)
 
 
-def _as_labels(given: str | Iterable[str] | None) -> Iterable[str]:
+def _as_labels(given: str | Iterable[str] | None, document: int) -> Iterable[str]:
     if given is None:
         return ()
-    return (given,) if isinstance(given, str) else given
+    if isinstance(given, str):
+        return (given,)
+    if not isinstance(given, Iterable):
+        raise LabelError(f"document {document + 1} has label {given!r}; labels are names or paths, as strings.")
+    return given
 
 
 def _find(taxonomy: Taxonomy, label: str, document: int) -> int:
@@ -90,9 +101,7 @@ def _on_rows(kernel: LabelKernel, Y: csr_array, taxonomy: Taxonomy) -> csr_array
     return _from_rows(taxonomy, kernel, Y.indptr.astype(np.int64), Y.indices.astype(np.int32))
 
 
-def _from_rows(
-    taxonomy: Taxonomy, kernel: LabelKernel, offsets: NDArray[np.int64], nodes: NDArray[np.int32]
-) -> csr_array:
+def _from_rows(taxonomy: Taxonomy, kernel: LabelKernel, offsets: NDArray[np.int64], nodes: NDArray[np.int32]) -> csr_array:
     offsets, nodes = kernel(offsets, nodes, taxonomy.parent_offsets, taxonomy.parent_nodes)
     shape = (len(offsets) - 1, len(taxonomy))
     return csr_array((np.ones(len(nodes), dtype=bool), nodes, offsets), shape=shape)

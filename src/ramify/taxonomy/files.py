@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from ramify.errors import InputError, TaxonomyError, suggest
@@ -33,9 +34,7 @@ def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:
     """
     name = format or find_format(text)
     if name not in FORMATS:
-        raise InputError(
-            f"taxonomy format {name!r} is unknown; the formats are {', '.join(FORMATS)}.{suggest(name, FORMATS)}"
-        )
+        raise InputError(f"taxonomy format {name!r} is unknown; the formats are {', '.join(FORMATS)}.{suggest(name, FORMATS)}")
     return FORMATS[name].parse(text)
 
 
@@ -47,19 +46,28 @@ def find_format(text: str) -> str:
     raise TaxonomyError("the file is empty; give at least one node.")
 
 
-def looks_like_taxonomy(path: str | Path) -> bool:
-    """Whether a file is rather a taxonomy than a table of documents.
+def as_taxonomy(given: Taxonomy | str | Path) -> Taxonomy:
+    """A taxonomy as it is, or read from a file."""
+    if isinstance(given, Taxonomy):
+        return given
+    if isinstance(given, (str, Path)):
+        return read_taxonomy(given)
+    raise InputError(f"taxonomy is a {type(given).__name__}; give a ramify.Taxonomy or the path of a taxonomy file.")
 
-    A table of two or three columns is a taxonomy when its first row names a parent column or some node has no parent.
-    """
+
+def looks_like_taxonomy(path: str | Path) -> bool:
+    """Whether a file is rather a taxonomy than documents: a table must say so, a JSON list must not be of documents."""
     path = Path(path)
-    if path.suffix.lower() in (".jsonl", ".ndjson", ".parquet", ".gz", ".svm", ".svmlight", ".libsvm"):
+    suffix = path.suffix.lower()
+    if suffix in (".jsonl", ".ndjson", ".parquet", ".gz", ".svm", ".svmlight", ".libsvm"):
         return False
     try:
         text = _read_text(path)
     except TaxonomyError:
-        return False
-    return edges.names_a_parent(text) if path.suffix.lower() in (".csv", ".tsv", ".tab") else True
+        return suffix not in (".csv", ".tsv", ".tab")
+    if suffix in (".csv", ".tsv", ".tab"):
+        return edges.names_a_parent(text)
+    return re.match(r'\s*\[?\s*\{\s*"(text|body|message|label|labels|id|category)"', text) is None
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,12 @@ class LabelGraph:
 
     names: tuple[str, ...]
     adjacency: csr_array
+    _position: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_position", {name: node for node, name in enumerate(self.names)})
+        for array in (self.adjacency.data, self.adjacency.indices, self.adjacency.indptr):
+            array.setflags(write=False)
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[str, str]], names: Iterable[str] = ()) -> LabelGraph:
@@ -51,10 +57,9 @@ class LabelGraph:
 
     def index(self, name: str) -> int:
         """The position of a label."""
-        try:
-            return self.names.index(name)
-        except ValueError:
-            raise LabelError(f"label {name!r} is not in the graph of {len(self)}.{suggest(name, self.names)}") from None
+        if name not in self._position:
+            raise LabelError(f"label {name!r} is not in the graph of {len(self)}.{suggest(name, self.names)}")
+        return self._position[name]
 
     def neighbours_of(self, node: int) -> NDArray[np.int64]:
         """The labels joined to a label, in order."""

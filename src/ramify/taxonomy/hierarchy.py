@@ -43,7 +43,7 @@ class Taxonomy:
     depth: NDArray[np.int32] = field(init=False)
     is_leaf: NDArray[np.bool_] = field(init=False)
     _position: dict[str, int] = field(init=False)
-    _by_title: dict[str, int | None] = field(init=False)
+    _bearers: dict[str, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         derived: dict[str, Any] = {"titles": tuple(self.titles) or self.names}
@@ -51,7 +51,7 @@ class Taxonomy:
         derived["depth"] = building.depths(self.parent_offsets, self.parent_nodes)
         derived["is_leaf"] = np.diff(derived["child_offsets"]) == 0
         derived["_position"] = {name: node for node, name in enumerate(self.names)}
-        derived["_by_title"] = building.unique_positions(derived["titles"])
+        derived["_bearers"] = building.bearers(derived["titles"])
         for name, value in derived.items():
             object.__setattr__(self, name, value)
         for array in (
@@ -87,16 +87,28 @@ class Taxonomy:
         >>> Taxonomy.from_paths(["food/fruit/apple"]).names
         ('food', 'food/fruit', 'food/fruit/apple')
         """
-        edges, titles = building.edges_of_paths(paths, separator)
+        parts = (building.split_path(path, separator) for path in paths)
+        edges, titles = building.edges_of_paths(parts, separator)
+        return cls.from_edges(edges, titles=titles, separator=separator or " > ")
+
+    @classmethod
+    def from_title_paths(cls, paths: Iterable[Sequence[str]]) -> Taxonomy:
+        """Make a forest from paths given as sequences of titles, whatever stands in the titles."""
+        listed = [[title.strip() for title in path] for path in paths]
+        separator = building.free_separator(title for path in listed for title in path)
+        edges, titles = building.edges_of_paths(listed, separator)
         return cls.from_edges(edges, titles=titles, separator=separator)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
-        """Make a taxonomy from a networkx ``DiGraph`` whose edges run from parent to child."""
+        """Make a taxonomy from a networkx ``DiGraph`` whose edges run from parent to child; node titles are kept."""
+        if not (hasattr(graph, "is_directed") and graph.is_directed()):
+            raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.")
         edges: list[tuple[str, str | None]] = []
         for node in graph.nodes:
             edges += [(str(node), str(parent)) for parent in graph.predecessors(node)] or [(str(node), None)]
-        return cls.from_edges(edges)
+        titles = {str(node): str(title) for node, title in graph.nodes(data="title") if title is not None}
+        return cls.from_edges(edges, titles=titles)
 
     @classmethod
     def flat(cls, names: Iterable[str]) -> Taxonomy:
@@ -112,7 +124,7 @@ class Taxonomy:
         return iter(self.names)
 
     def __contains__(self, label: object) -> bool:
-        return isinstance(label, str) and self._find(label) is not None
+        return isinstance(label, str) and len(self._find(label)) == 1
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Taxonomy):
@@ -120,6 +132,7 @@ class Taxonomy:
         return (
             self.names == other.names
             and self.titles == other.titles
+            and self.separator == other.separator
             and np.array_equal(self.parent_offsets, other.parent_offsets)
             and np.array_equal(self.parent_nodes, other.parent_nodes)
         )
@@ -130,6 +143,9 @@ class Taxonomy:
     def __repr__(self) -> str:
         kind = "tree or forest" if self.is_tree else "DAG"
         return f"<Taxonomy: {kind}, {len(self)} nodes, {int(self.is_leaf.sum())} leaves, {self.n_levels} levels>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Taxonomy, (self.names, self.parent_offsets, self.parent_nodes, self.titles, self.separator)
 
     def __copy__(self) -> Taxonomy:
         return self
@@ -204,15 +220,13 @@ class Taxonomy:
     def index(self, label: str) -> int:
         """The position of a node, found by its name, its path, or its title where only one node bears it."""
         found = self._find(label)
-        if found is not None:
-            return found
-        if label in self._by_title:
-            raise LabelError(
-                f"several nodes are titled {label!r}; give the whole path, for example {self._example(label)!r}."
-            )
-        raise LabelError(
-            f"label {label!r} is not in the taxonomy of {len(self)} nodes.{suggest(label, self.names[:20_000])}"
-        )
+        if len(found) == 1:
+            return found[0]
+        if found:
+            example = self.show(found[0])
+            raise LabelError(f"several nodes are titled {label!r}; give the whole path, for example {example!r}.")
+        known = suggest(label, self.names[:20_000])
+        raise LabelError(f"label {label!r} is not in the taxonomy of {len(self)} nodes.{known}")
 
     def encode(self, labels: Iterable[str | Iterable[str] | None]) -> csr_array:
         """Label sets of documents as a boolean CSR matrix over nodes, closed upward.
@@ -225,27 +239,29 @@ class Taxonomy:
         """The most specific names of each row of a label matrix."""
         return closure.decode(self, Y)
 
-    def _find(self, label: str) -> int | None:
-        found = self._position.get(label)
-        if found is None:
-            found = self._by_title.get(label)
-        return found if found is not None else self._find_by_path(label)
+    def _find(self, label: str) -> tuple[int, ...]:
+        """The nodes that a label may mean: by name, by title, or by path."""
+        if label in self._position:
+            return (self._position[label],)
+        return self._bearers.get(label) or self._find_by_path(label)
 
-    def _find_by_path(self, label: str) -> int | None:
+    def _find_by_path(self, label: str) -> tuple[int, ...]:
         for separator in dict.fromkeys((self.separator, *PATH_SEPARATORS)):
-            parts = [part.strip() for part in label.split(separator)]
-            if len(parts) > 1 and (found := self._follow(parts)) is not None:
-                return found
-        return None
+            parts = [part.strip() for part in label.split(separator)] if separator else []
+            if len(parts) > 1:
+                ends = [node for node in self._called(parts[-1]) if self._hangs_below(node, parts[:-1])]
+                if ends:
+                    return tuple(ends)
+        return ()
 
-    def _follow(self, parts: Sequence[str]) -> int | None:
-        level = self.roots
-        for part in parts:
-            here = [int(node) for node in level if part in (self.titles[node], self.names[node])]
-            if not here:
-                return None
-            level = self.children_of(here[0])
-        return here[0]
+    def _called(self, part: str) -> list[int]:
+        named = (self._position[part],) if part in self._position else ()
+        return list(dict.fromkeys((*named, *self._bearers.get(part, ()))))
 
-    def _example(self, title: str) -> str:
-        return self.show(self.titles.index(title))
+    def _hangs_below(self, node: int, parts: Sequence[str]) -> bool:
+        """Whether parts lead from a root down to a parent of the node."""
+        parents: list[int] = self.parents_of(node).tolist()
+        if not parts or not parents:
+            return not parts and not parents
+        fitting = [p for p in parents if parts[-1] in (self.titles[p], self.names[p])]
+        return any(self._hangs_below(parent, parts[:-1]) for parent in fitting)

@@ -21,11 +21,13 @@ class LabelForm:
 
     many: a list of labels a document, rather than one label.
     style: a node's "name", its "title", or its "path" of titles joined by `separator`.
+    integers: labels came as whole numbers, and go back as such.
     """
 
     many: bool
     style: str = "name"
     separator: str = " > "
+    integers: bool = False
 
     def write(self, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
         """Nodes as the user would write them."""
@@ -37,6 +39,9 @@ class LabelForm:
 
     def gather(self, rows: list[list[str]]) -> Any:
         """Label lists as they are, or an array with one label a document ('' where there is none)."""
+        if self.integers:
+            numbers = [[int(label) for label in row] for row in rows]
+            return numbers if self.many else np.asarray([row[0] if row else -1 for row in numbers])
         return rows if self.many else np.asarray([row[0] if row else "" for row in rows], dtype=str)
 
     def state(self) -> dict[str, Any]:
@@ -47,28 +52,29 @@ class LabelForm:
     def from_state(cls, values: dict[str, Any]) -> LabelForm:
         """Make a form from its state."""
         form = cls(**values)
-        if not isinstance(form.many, bool) or form.style not in STYLES or not isinstance(form.separator, str):
+        flags = isinstance(form.many, bool) and isinstance(form.integers, bool)
+        if not flags or form.style not in STYLES or not (isinstance(form.separator, str) and form.separator):
             raise ModelError("the form of the labels is not one that Ramify writes; train the model again.")
         return form
 
 
-def listed_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool]:
-    """Labels as one list a document, and whether they came as lists."""
+def listed_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool]:
+    """Labels as one list of strings a document; whether they came as lists; and whether they came as whole numbers."""
+    if isinstance(labels, (str, bytes)):
+        raise LabelError("a list of labels is needed, one entry a document, not one string; put it in brackets.")
     entries = list(labels)
     many = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in entries)
-    rows: list[list[str]] = []
-    for entry in entries:
-        given = [] if entry is None else [entry] if isinstance(entry, str) or np.isscalar(entry) else list(entry)
-        rows.append([label if isinstance(label, str) else _as_string(label, len(rows)) for label in given])
-    return rows, many
+    raw = [[] if entry is None else [entry] if np.isscalar(entry) else list(entry) for entry in entries]
+    integers = bool(raw) and all(isinstance(label, (int, np.integer)) for row in raw for label in row)
+    return [[_as_string(label, document) for label in row] for document, row in enumerate(raw)], many, integers
 
 
-def find_form(rows: Iterable[Iterable[str]], many: bool, taxonomy: Taxonomy) -> LabelForm:
+def find_form(rows: Iterable[Iterable[str]], many: bool, integers: bool, taxonomy: Taxonomy) -> LabelForm:
     """The form of labels that are all in the taxonomy."""
     distinct = {label for row in rows for label in row}
     names = set(taxonomy.names)
     if distinct <= names:
-        return LabelForm(many)
+        return LabelForm(many, integers=integers and all(name.lstrip("-").isdecimal() for name in names))
     if distinct <= set(taxonomy.titles):
         return LabelForm(many, "title")
     return LabelForm(many, "path", find_separator(distinct - names) or taxonomy.separator)
@@ -84,6 +90,8 @@ def taxonomy_of_labels(rows: Iterable[Iterable[str]], separator: str | None = No
 
 
 def _as_string(label: Any, document: int) -> str:
-    if isinstance(label, (bool, np.bool_)) or not isinstance(label, (str, int, np.integer, np.str_)):
-        raise LabelError(f"document {document + 1} has label {label!r}; labels are names or paths, as strings.")
-    return str(label)
+    if isinstance(label, str):
+        return str(label)
+    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
+        return str(int(label))
+    raise LabelError(f"document {document + 1} has label {label!r}; labels are names or paths, as strings.")

@@ -20,9 +20,7 @@ def draw(taxonomy: Taxonomy, counts: Sequence[int] | None = None, levels: int = 
     return top
 
 
-def _hang(
-    branch: Tree, taxonomy: Taxonomy, nodes: list[int], counts: Sequence[int] | None, levels: int, width: int
-) -> None:
+def _hang(branch: Tree, taxonomy: Taxonomy, nodes: list[int], counts: Sequence[int] | None, levels: int, width: int) -> None:
     if nodes and levels == 0:
         branch.add(f"[dim]… {len(nodes)} below[/dim]")
         return

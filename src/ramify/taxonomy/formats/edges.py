@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import io
+from typing import Any
 
 from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
@@ -15,18 +16,26 @@ ROOT_WORDS = ("", "ROOT")
 DELIMITERS = ("\t", ";", ",")
 CHILD_WORDS = ("child", "node", "id", "name", "code", "label", "category", "class")
 PARENT_WORDS = ("parent", "broader", "parent_id", "parentid", "parent_name", "parent_code")
+DOCUMENT_WORDS = ("text", "body", "message", "label", "labels", "category")
 TITLE_WORDS = ("title", "description", "text", "pref_label", "name", "label")
 
 
 def looks_like(text: str) -> bool:
-    """Every one of the first lines has two or three cells, and none is a path of the form A > B."""
-    return _delimiter(text) is not None
+    """Tabs between two or three cells; with commas or semicolons, the table must also say that it is one."""
+    return _delimiter(text) == "\t" or names_a_parent(text)
 
 
 def parse(text: str) -> Taxonomy:
     """Read the rows; nodes keep the order of their rows."""
     delimiter = _delimiter(text) or "\t"
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        return _from_rows(rows, delimiter)
+    except csv.Error as error:
+        raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
+
+
+def _from_rows(rows: Any, delimiter: str) -> Taxonomy:
     columns = (0, 1, 2)
     edges: list[tuple[str, str | None]] = []
     titles: dict[str, str] = {}
@@ -39,8 +48,7 @@ def parse(text: str) -> Taxonomy:
             continue
         if len(cells) not in (2, 3) or not cells[columns[0]]:
             raise TaxonomyError(
-                f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}; "
-                "give a child and its parent."
+                f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}; give a child and its parent."
             )
         child, parent = cells[columns[0]], cells[columns[1]]
         edges.append((child, parent))
@@ -50,21 +58,33 @@ def parse(text: str) -> Taxonomy:
 
 
 def names_a_parent(text: str) -> bool:
-    """Whether a table says of itself that it is one: by its column names, or by a node without a parent."""
+    """Whether a table says of itself that it is one.
+
+    It does by its column names, or when half of its second cells are roots or nodes of the first column.
+    """
     delimiter = _delimiter(text)
     if delimiter is None:
         return False
-    rows = [[cell.strip() for cell in row] for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
-    return _header(rows[0]) is not None or any(len(row) > 1 and row[1] in ROOT_WORDS for row in rows)
+    rows = [[cell.strip() for cell in row] for row in _rows(text.splitlines(), delimiter)]
+    if not rows:
+        return False
+    if _header(rows[0]) is not None:
+        return True
+    if any(word.lower() in DOCUMENT_WORDS for word in rows[0]):
+        return False
+    nodes = {row[0] for row in rows}
+    above = [row[1] for row in rows if len(row) > 1]
+    return 2 * sum(parent in nodes or parent in ROOT_WORDS for parent in above) >= len(rows)
 
 
 def render(taxonomy: Taxonomy) -> str:
     """Write tab-separated rows, with titles only where they differ from names."""
     has_titles = taxonomy.titles != taxonomy.names
+    root = "" if "ROOT" in taxonomy.names else "ROOT"
     out = io.StringIO(newline="")
     table = csv.writer(out, delimiter="\t", lineterminator="\n")
     for node, name in enumerate(taxonomy.names):
-        parents = [taxonomy.names[parent] for parent in taxonomy.parents_of(node)] or ["ROOT"]
+        parents = [taxonomy.names[parent] for parent in taxonomy.parents_of(node)] or [root]
         for parent in parents:
             table.writerow([name, parent, taxonomy.titles[node]] if has_titles else [name, parent])
     return out.getvalue()
@@ -75,9 +95,18 @@ def _delimiter(text: str) -> str | None:
     if any(" > " in line for line in lines):
         return "\t" if lines and all("\t" in line.strip() for line in lines) else None
     for delimiter in DELIMITERS:
-        if lines and all(len(row) in (2, 3) for row in csv.reader(lines, delimiter=delimiter)):
+        rows = _rows(lines, delimiter)
+        if rows and all(len(row) in (2, 3) for row in rows):
             return delimiter
     return None
+
+
+def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
+    """The rows that are not empty; none when the text is no table."""
+    try:
+        return [row for row in csv.reader(lines, delimiter=delimiter) if any(row)]
+    except csv.Error:
+        return []
 
 
 def _header(cells: list[str]) -> tuple[int, int, int] | None:

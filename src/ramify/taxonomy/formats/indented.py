@@ -5,8 +5,6 @@ from __future__ import annotations
 from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
-SEPARATOR = " > "
-
 
 def looks_like(text: str) -> bool:
     """The first line starts at the margin and some other line does not."""
@@ -16,7 +14,7 @@ def looks_like(text: str) -> bool:
 
 def parse(text: str) -> Taxonomy:
     """Read the lines with a stack of open nodes."""
-    paths: dict[str, None] = {}
+    paths: dict[tuple[str, ...], None] = {}
     open_nodes: list[tuple[int, str]] = []
     for number, line in enumerate(text.expandtabs(4).splitlines(), start=1):
         if not line.strip():
@@ -25,15 +23,14 @@ def parse(text: str) -> Taxonomy:
         indents = [width for width, _ in open_nodes]
         if indent not in indents and indents and indent < indents[-1]:
             raise TaxonomyError(
-                f"line {number}, {title!r}, is indented by {indent}, but no line above it is; "
-                "line it up with a sibling."
+                f"line {number}, {title!r}, is indented by {indent}, but no line above it is; line it up with a sibling."
             )
         open_nodes = [*((width, above) for width, above in open_nodes if width < indent), (indent, title)]
-        path = SEPARATOR.join(above for _, above in open_nodes)
+        path = tuple(above for _, above in open_nodes)
         if path in paths:
-            raise TaxonomyError(f"line {number} lists {path!r} a second time; keep one of the two lines.")
+            raise TaxonomyError(f"line {number} lists {title!r} a second time; keep one of the two lines.")
         paths[path] = None
-    return Taxonomy.from_paths(paths, SEPARATOR)
+    return Taxonomy.from_title_paths(paths)
 
 
 def render(taxonomy: Taxonomy) -> str:

@@ -25,43 +25,50 @@ def parse(text: str) -> Taxonomy:
     """Read any of the three forms."""
     try:
         tree = json.loads(text)
-        if isinstance(tree, dict) and isinstance(tree.get("nodes"), list):
-            return _from_nodes(tree)
-        paths = [SEPARATOR.join(path) for path in _walk(tree, ())]
+        return from_values(tree) if _lists_nodes(tree) else Taxonomy.from_title_paths(_walk(tree, ()))
     except json.JSONDecodeError as error:
         raise TaxonomyError(f"the taxonomy is not valid JSON: {error}.") from None
     except RecursionError:
-        raise TaxonomyError(
-            "the taxonomy's JSON is nested too deeply; list its nodes with their parents instead."
-        ) from None
-    return Taxonomy.from_paths(paths, SEPARATOR)
+        raise TaxonomyError("the taxonomy's JSON is nested too deeply; list its nodes with their parents instead.") from None
 
 
 def render(taxonomy: Taxonomy) -> str:
     """Write the first form, one node a line."""
-    rows = ",\n".join(f"  {json.dumps(node, ensure_ascii=False)}" for node in _nodes(taxonomy))
+    rows = ",\n".join(f"  {json.dumps(node, ensure_ascii=False)}" for node in to_values(taxonomy)["nodes"])
     return f'{{"separator": {json.dumps(taxonomy.separator)}, "nodes": [\n{rows}\n]}}\n'
 
 
-def _nodes(taxonomy: Taxonomy) -> Iterator[dict[str, Any]]:
+def to_values(taxonomy: Taxonomy) -> dict[str, Any]:
+    """The first form as plain values."""
+    nodes = []
     for node, name in enumerate(taxonomy.names):
         entry: dict[str, Any] = {"name": name, "parents": [taxonomy.names[p] for p in taxonomy.parents_of(node)]}
         if taxonomy.titles[node] != name:
             entry["title"] = taxonomy.titles[node]
-        yield entry
+        nodes.append(entry)
+    return {"separator": taxonomy.separator, "nodes": nodes}
 
 
-def _from_nodes(tree: dict[str, Any]) -> Taxonomy:
+def from_values(tree: Any) -> Taxonomy:
+    """Make a taxonomy of the first form."""
+    if not _lists_nodes(tree):
+        raise TaxonomyError("expected an object with a list of 'nodes'.")
     edges: list[tuple[str, str | None]] = []
     titles: dict[str, str] = {}
     for node in tree["nodes"]:
         name, parents, title = _fields(node)
+        if name in titles:
+            raise TaxonomyError(f"node {name!r} is listed twice; keep one of the two entries.")
         edges += [(name, parent) for parent in parents] or [(name, None)]
         titles[name] = title
     separator = tree.get("separator", SEPARATOR)
     if not isinstance(separator, str) or not separator:
         raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
     return Taxonomy.from_edges(edges, titles=titles, separator=separator)
+
+
+def _lists_nodes(tree: Any) -> bool:
+    return isinstance(tree, dict) and isinstance(tree.get("nodes"), list)
 
 
 def _fields(node: Any) -> tuple[str, list[str], str]:

@@ -6,12 +6,14 @@ A concept's URI is its name and its preferred label its title, English first.
 
 from __future__ import annotations
 
+import re
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from ramify.errors import InputError, TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
+URN = "urn:ramify:"  # stands before names that are no URIs, and is taken off again
 MARK = "www.w3.org/2004/02/skos/core"
 
 
@@ -31,8 +33,8 @@ def parse(text: str) -> Taxonomy:
     parents = _broader(graph, rdf.SKOS)
     edges: list[tuple[str, str | None]] = []
     for concept in sorted(parents):
-        edges += [(str(concept), str(parent)) for parent in sorted(parents[concept])] or [(str(concept), None)]
-    titles = {str(concept): _title(graph, concept, rdf.SKOS) for concept in parents}
+        edges += [(_name(concept), _name(parent)) for parent in sorted(parents[concept])] or [(_name(concept), None)]
+    titles = {_name(concept): _title(graph, concept, rdf.SKOS) for concept in parents}
     return Taxonomy.from_edges(edges, titles=titles)
 
 
@@ -41,9 +43,7 @@ def render(taxonomy: Taxonomy) -> str:
     rdf = _rdflib()
     graph = rdf.Graph()
     graph.bind("skos", rdf.SKOS)
-    uris = [
-        rdf.URIRef(name if ":" in name and " " not in name else f"urn:ramify:{quote(name)}") for name in taxonomy.names
-    ]
+    uris = [rdf.URIRef(_uri(name)) for name in taxonomy.names]
     for node, uri in enumerate(uris):
         graph.add((uri, rdf.RDF.type, rdf.SKOS.Concept))
         graph.add((uri, rdf.SKOS.prefLabel, rdf.Literal(taxonomy.titles[node])))
@@ -56,9 +56,7 @@ def _rdflib() -> Any:
     try:
         import rdflib
     except ImportError:
-        raise InputError(
-            "reading and writing SKOS needs rdflib; install it with: pip install 'ramify[skos]'."
-        ) from None
+        raise InputError("reading and writing SKOS needs rdflib; install it with: pip install 'ramify[skos]'.") from None
     return rdflib
 
 
@@ -81,5 +79,19 @@ def _broader(graph: Any, skos: Any) -> dict[Any, set[Any]]:
 
 
 def _title(graph: Any, concept: Any, skos: Any) -> str:
-    labels = sorted(graph.objects(concept, skos.prefLabel), key=lambda label: (label.language != "en", str(label)))
-    return str(labels[0]) if labels else str(concept).rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
+    labels = sorted(graph.objects(concept, skos.prefLabel), key=lambda label: (_language(label) != "en", str(label)))
+    return str(labels[0]) if labels else _name(concept).rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
+
+
+def _language(label: Any) -> str | None:
+    return getattr(label, "language", None)
+
+
+def _uri(name: str) -> str:
+    is_uri = re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+", name) is not None and not name.startswith(URN)
+    return name if is_uri else URN + quote(name, safe="")
+
+
+def _name(concept: Any) -> str:
+    uri = str(concept)
+    return unquote(uri.removeprefix(URN)) if uri.startswith(URN) else uri

@@ -1,0 +1,74 @@
+"""The commands, and what may happen to any of them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import typer
+
+from ramify import __version__
+from ramify.cli.demo import demo
+from ramify.cli.evaluate import evaluate
+from ramify.cli.inspect import inspect
+from ramify.cli.main import INTERRUPTED, drop_output
+from ramify.cli.predict import predict
+from ramify.cli.systems import systems
+from ramify.cli.train import train
+from ramify.errors import RamifyError
+
+app = typer.Typer(
+    help="Classify text into a taxonomy. Start with 'ramify demo', then 'ramify train your.csv --model out'.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+
+
+def guarded(command: Callable[..., None]) -> Callable[..., None]:
+    """Turn an interruption, and output that cannot be written, into errors of ours, before the library does otherwise."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **options: Any) -> None:
+        try:
+            command(*args, **options)
+            sys.stdout.flush()
+        except KeyboardInterrupt:
+            raise RamifyError(INTERRUPTED) from None
+        except BrokenPipeError:
+            drop_output()
+            raise SystemExit(0) from None
+        except OSError as error:
+            drop_output()
+            where = error.filename or "standard output"
+            raise RamifyError(f"cannot read or write {where}: {error.strerror}.") from None
+
+    return wrapped
+
+
+for command in (train, predict, evaluate, inspect, systems, demo):
+    app.command()(guarded(command))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"ramify {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=False)
+def options(
+    version: bool = typer.Option(False, "--version", is_eager=True, help="Print the version.", callback=_version),
+) -> None:
+    """Classify text into a taxonomy: train, predict label paths, evaluate level by level.
+
+    \b
+    Examples:
+      ramify demo
+      ramify train tickets.csv --model out --report report.html
+      ramify predict out new.csv > classified.csv
+    """

@@ -1,0 +1,74 @@
+"""Answers as rows of a table: CSV, TSV or JSON Lines."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import IO, Any
+
+from ramify.errors import InputError
+from ramify.pipeline import Answer
+
+SEVERAL = " | "
+Writer = Callable[[IO[str], list[str], int], Callable[[Answer], None]]
+
+
+def choose_writer(out: Path | None, as_json: bool) -> Writer:
+    """By --json, or by the ending of the output file."""
+    suffix = "" if out is None else out.suffix.lower()
+    if as_json or suffix in (".jsonl", ".ndjson"):
+        return _json_lines
+    if suffix in (".tsv", ".tab"):
+        return partial(_table, delimiter="\t")
+    if suffix in ("", ".csv", ".txt"):
+        return partial(_table, delimiter=",")
+    raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv, .tsv or .jsonl.")
+
+
+def _json_lines(file: IO[str], columns: list[str], top: int) -> Callable[[Answer], None]:
+    predicted, also, line, problem = _free_names(("predicted", "also", "line", "problem"), columns)
+
+    def write(answer: Answer) -> None:
+        row: dict[str, Any] = {**answer.row, predicted: _objects(answer.labels)}
+        if answer.others:
+            row[also] = _objects(answer.others)
+        if answer.problem:
+            row |= {line: answer.line, problem: answer.problem}
+        file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+    return write
+
+
+def _table(file: IO[str], columns: list[str], top: int, delimiter: str) -> Callable[[Answer], None]:
+    table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+    pairs = [f"{name}_{k}" for k in range(2, top + 1) for name in ("predicted", "probability")]
+    table.writerow([*columns, *_free_names(("predicted", "probability", *pairs, "problem"), columns)])
+
+    def write(answer: Answer) -> None:
+        cells = [_cell(answer.row.get(column)) for column in columns]
+        labels, probabilities = (SEVERAL.join(part) for part in _texts(answer.labels))
+        others = [cell for pair in zip(*_texts(answer.others), strict=True) for cell in pair]
+        missing = [""] * (len(pairs) - len(others))
+        table.writerow([*cells, labels, probabilities, *others, *missing, answer.problem or ""])
+
+    return write
+
+
+def _free_names(names: tuple[str, ...], taken: list[str]) -> list[str]:
+    """Names for our columns that the input does not use already."""
+    return [name if name not in taken else f"ramify_{name}" for name in names]
+
+
+def _texts(labels: list[tuple[str, float]]) -> tuple[list[str], list[str]]:
+    return [label for label, _ in labels], [f"{p:.4f}" for _, p in labels]
+
+
+def _objects(labels: list[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{"label": label, "probability": p} for label, p in labels]
+
+
+def _cell(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value

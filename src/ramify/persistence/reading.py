@@ -1,0 +1,156 @@
+"""Reading a model directory that may be damaged, hostile, or just being replaced.
+
+The directory is opened once, and every file once below it: what is checked is what is read, also while another process puts a
+newer model in its place. Only plain files are opened, links are not followed, and nothing is read that the manifest does not
+name.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from ramify.errors import ModelError
+from ramify.persistence import atomic
+from ramify.persistence.arrays import map_arrays
+from ramify.persistence.directory import DOCUMENT_NAME, FORMAT, FORMAT_VERSION, MANIFEST, WEIGHTS, StoredModel
+
+MAX_MANIFEST = 1 << 24
+MAX_DOCUMENT = 1 << 30
+MAX_DOCUMENTS = 8
+TRIES = 50
+AGAIN = "Train the model again, or restore it from a copy."
+
+
+def read_model(path: str | Path) -> StoredModel:
+    """Read a model directory after checking every file against the manifest."""
+    path = Path(path)
+    for _ in range(TRIES):
+        with _opened_directory(path) as handle:
+            try:
+                return _read(path, handle)
+            except ModelError:
+                if not _was_replaced(path, handle):
+                    raise
+    raise ModelError(f"{path} is replaced faster than it can be read; try again.")
+
+
+def _read(path: Path, directory: int) -> StoredModel:
+    manifest = _checked_manifest(path, _read_json(path, directory, MANIFEST, MAX_MANIFEST, None))
+    documents: dict[str, Any] = {}
+    arrays = {}
+    for name, entry in manifest["files"].items():
+        if name == WEIGHTS:
+            with _opened_file(path, directory, name) as file:
+                _check(path / name, file, entry)
+                arrays = map_arrays(path / name, file)
+        else:
+            documents[name.removesuffix(".json")] = _read_json(path, directory, name, MAX_DOCUMENT, entry)
+    return StoredModel(manifest["about"], documents, arrays)
+
+
+@contextmanager
+def _opened_directory(path: Path) -> Iterator[int]:
+    """The directory itself, whatever name it has by now; one that stands aside while it is replaced counts too."""
+    handle = _open_directory(path)
+    if handle is None:
+        time.sleep(0.01)  # one that is just being replaced is back by now
+        handle = _open_directory(path)
+    if handle is None:
+        found = "it is no directory" if path.exists() else "there is no such directory"
+        raise ModelError(f"{path} is not a Ramify model: {found}. Give the directory that 'ramify train' wrote.")
+    try:
+        yield handle
+    finally:
+        os.close(handle)
+
+
+def _open_directory(path: Path) -> int | None:
+    for candidate in (path, *atomic.leftovers_of(path, "replaced")):
+        try:
+            return os.open(candidate, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
+        except OSError:
+            continue
+    return None
+
+
+@contextmanager
+def _opened_file(path: Path, directory: int, name: str) -> Iterator[IO[bytes]]:
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    try:
+        handle = os.open(name, flags, dir_fd=directory)
+    except FileNotFoundError:
+        if name == MANIFEST:
+            raise ModelError(
+                f"{path} is not a Ramify model: it has no {MANIFEST}. Give the directory that 'ramify train' wrote."
+            ) from None
+        raise ModelError(f"{path / name} is missing. {AGAIN}") from None
+    except OSError as error:
+        raise ModelError(f"{path / name} cannot be read: {error.strerror}. {AGAIN}") from None
+    with open(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise ModelError(f"{path / name} is not a plain file; do not trust this model.")
+        yield file
+
+
+def _read_json(path: Path, directory: int, name: str, limit: int, entry: Any) -> Any:
+    with _opened_file(path, directory, name) as file:
+        if os.fstat(file.fileno()).st_size > limit:
+            raise ModelError(f"{path / name} has more than {limit:,} bytes; do not trust this model.")
+        if entry is not None:
+            _check(path / name, file, entry)
+        try:
+            return json.loads(file.read())
+        except (ValueError, RecursionError):
+            raise ModelError(f"{path / name} is not valid JSON. {AGAIN}") from None
+
+
+def _check(path: Path, file: IO[bytes], entry: dict[str, Any]) -> None:
+    """Compare size and hash with the manifest's, and go back to the beginning."""
+    size = os.fstat(file.fileno()).st_size
+    if size != entry.get("bytes"):
+        expected = entry.get("bytes")
+        raise ModelError(f"{path} has {size:,} bytes where {expected!r} were written; it is damaged or cut short. {AGAIN}")
+    if hashlib.file_digest(file, "sha256").hexdigest() != entry.get("sha256"):  # type: ignore[arg-type]
+        raise ModelError(f"{path} was changed after it was saved. {AGAIN}")
+    file.seek(0)
+
+
+def _checked_manifest(path: Path, manifest: Any) -> dict[str, Any]:
+    if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        raise ModelError(f"{path / MANIFEST} does not describe a Ramify model. {AGAIN}")
+    _check_version(path, manifest.get("version"))
+    if not isinstance(manifest.get("about"), dict) or not isinstance(manifest.get("files"), dict):
+        raise ModelError(f"{path / MANIFEST} is incomplete. {AGAIN}")
+    if len(manifest["files"]) > MAX_DOCUMENTS:
+        raise ModelError(f"{path / MANIFEST} names more files than a model has; do not trust this model.")
+    for name, entry in manifest["files"].items():
+        if name != WEIGHTS and (not DOCUMENT_NAME.fullmatch(name) or name == MANIFEST):
+            raise ModelError(f"{path / MANIFEST} names the file {name!r}, no part of a model; do not trust this model.")
+        if not isinstance(entry, dict):
+            raise ModelError(f"{path / MANIFEST} does not give size and hash of {name}; do not trust this model.")
+    return manifest
+
+
+def _check_version(path: Path, version: Any) -> None:
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        expected = f"expected a whole number up to {FORMAT_VERSION}"
+        raise ModelError(f"{path / MANIFEST} has format version {version!r}; {expected}.")
+    if version > FORMAT_VERSION:
+        reads = f"this Ramify reads versions up to {FORMAT_VERSION}"
+        raise ModelError(f"{path} has format version {version}, but {reads}; install a newer Ramify.")
+
+
+def _was_replaced(path: Path, handle: int) -> bool:
+    """Whether another directory stands in the place of the one that was read."""
+    try:
+        return not os.path.samestat(os.stat(path), os.fstat(handle))
+    except OSError:
+        return bool(atomic.leftovers_of(path, "replaced"))
