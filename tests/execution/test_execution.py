@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ramify import TextClassifier
 from ramify.errors import InputError
 from ramify.execution import (
     SerialExecutor,
@@ -109,8 +110,12 @@ def test_work_is_silent_until_someone_listens():
     assert listener.heard == [("heard", 3), ("heard", "+", 2), ("heard", "done")]
 
 
-def test_training_tells_how_far_it_is(classifier, shop):
+def test_training_and_scoring_tell_how_far_they_are(shop):
     listener = Listener()
     with reporting_to(listener):
-        classifier.predict_proba(shop.test.documents[:10])
+        clf = TextClassifier("nb", shop.taxonomy).fit(shop.train.documents, shop.train.labels)
+        clf.predict_proba(shop.test.documents[:10])
+    titles = [entry[0] for entry in listener.heard if len(entry) == 2]
+    assert ("reading words", len(shop.train)) in listener.heard
+    assert "counting words by class" in titles
     assert ("scoring", 10) in listener.heard

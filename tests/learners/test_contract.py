@@ -122,7 +122,7 @@ def test_clone_grid_search_and_pipelines_work(learner):
     one = [row[0] if row else "c" for row in TAXONOMY.decode(Y)]
     assert clone(learner(TAXONOMY)).taxonomy is TAXONOMY
     pipeline = make_pipeline(MaxAbsScaler(), learner(TAXONOMY))
-    assert len(cross_val_score(pipeline, X, np.asarray([name[0] for name in one]), cv=2, error_score=np.nan)) == 2
+    assert len(cross_val_score(pipeline, X, np.asarray([name[0] for name in one]), cv=2, error_score="raise")) == 2
     name = next(iter(set(learner().get_params()) - {"taxonomy", "n_jobs"}))
     search = GridSearchCV(learner(), {name: [getattr(learner(), name)]}, cv=2)
     assert search.fit(X, np.asarray([n[0] for n in one])).best_estimator_ is not None

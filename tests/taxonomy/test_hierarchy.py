@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles import taxonomy as oracle
 from strategies import build, parent_lists, trees
 
-from ramify import Taxonomy
+from ramify import Taxonomy, read_taxonomy
 from ramify.errors import LabelError, TaxonomyError
 
 
@@ -133,13 +133,16 @@ def test_an_empty_taxonomy_has_no_levels():
     assert empty.encode([[]]).shape == (1, 0)
 
 
-def test_a_hundred_thousand_nodes_load():
+def test_a_hundred_thousand_nodes_load(tmp_path):
     n = 100_000
     parent = np.random.default_rng(0).integers(0, np.maximum(1, np.arange(n)))
     edges = [("n0", None)] + [(f"n{i}", f"n{parent[i]}") for i in range(1, n)]
-    taxonomy = Taxonomy.from_edges(edges)
+    path = tmp_path / "taxonomy.tsv"
+    path.write_text("".join(f"{child}\t{above or 'ROOT'}\n" for child, above in edges))
+    taxonomy = read_taxonomy(path)
     assert len(taxonomy) == n
     assert taxonomy.parent[1:].tolist() == parent[1:].tolist()
+    assert taxonomy.encode([["n99999"]]).nnz == taxonomy.depth[-1] + 1
 
 
 def test_networkx_round_trip(diamond):
