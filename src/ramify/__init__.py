@@ -8,7 +8,6 @@
 """
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from ramify.pipeline import TextClassifier, load
     from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
 
-__version__ = version("ramify")
+    __version__: str
 
 __all__ = [
     "LabelGraph",
@@ -41,6 +40,8 @@ _HOMES |= dict.fromkeys(("LabelGraph", "Taxonomy", "read_taxonomy", "write_taxon
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is asked for: the command line starts at once, and can be interrupted at once."""
+    if name == "__version__":
+        return import_module("importlib.metadata").version("ramify")
     if name in _ROOMS:
         return import_module(f"ramify.{name}")
     if name in _HOMES:

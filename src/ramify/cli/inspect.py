@@ -58,7 +58,7 @@ def inspect(
         else:
             raise InputError(f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.")
     if tree:
-        taxonomy.require_tree("--tree")
+        taxonomy.require_tree("the option --tree")
     if as_json:
         print_json({"kind": kind, **facts, "taxonomy": _taxonomy_facts(taxonomy)})
         return

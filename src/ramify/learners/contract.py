@@ -7,6 +7,7 @@ predictions in the form in which the labels came.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -25,7 +26,7 @@ Scores = NDArray[np.float32]
 Result = TypeVar("Result")
 
 
-class Learner(ClassifierMixin, BaseEstimator):
+class Learner(ClassifierMixin, BaseEstimator, ABC):
     """The common part of all learners.
 
     Labels come as a matrix over the taxonomy's nodes, one name a document, or a list of names a document. Without a
@@ -39,20 +40,21 @@ class Learner(ClassifierMixin, BaseEstimator):
 
     # ---- what each learner says -------------------------------------------------------------------------------------
 
+    @abstractmethod
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        raise NotImplementedError
+        """Learn from checked documents and labels."""
 
+    @abstractmethod
     def _score(self, X: csr_array) -> Scores:
         """Scores of a block of rows, documents × nodes; NaN where a node has no classifier."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_probabilities(self, scores: Scores) -> Scores:
         """Probabilities over all nodes that belong to scores over all nodes."""
-        raise NotImplementedError
 
+    @abstractmethod
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which `from_state` makes the same learner."""
-        raise NotImplementedError
 
     # ---- what all learners share ------------------------------------------------------------------------------------
 
@@ -129,4 +131,5 @@ def check_documents(estimator: Any, X: Any, reset: bool) -> csr_array:
     except InputError:
         raise
     except ValueError as error:
-        raise InputError(first_sentence(error)) from None
+        advice = " Fill in missing values first." if "NaN" in str(error) else ""
+        raise InputError(first_sentence(error) + advice) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,41 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ramify.errors import InputError
+from ramify.execution import row_blocks
 from ramify.metrics.counting import Floats, mean
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 
 def document_auc(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> Floats:
-    """For each document, the chance that a true node scores above another; NaN where there is nothing to compare."""
-    truth, S = _ranked(Y_true, scores, taxonomy)
+    """For each document, the chance that a true node scores above another one; NaN where there is nothing to compare."""
+    return _over_blocks(Y_true, scores, taxonomy, _auc)
+
+
+def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> float:
+    """The mean share of true nodes among the k best-scoring ones; equal scores are taken in node order."""
+    if k < 1:
+        raise InputError(f"k is {k}; give a whole number of at least 1.")
+    return mean(_over_blocks(Y_true, scores, taxonomy, lambda truth, S: _hits(truth, S, k)) / k, of_nothing=1.0)
+
+
+def _over_blocks(
+    Y_true: Any, scores: Any, taxonomy: Taxonomy, measure: Callable[[NDArray[np.bool_], Floats], Floats]
+) -> Floats:
+    """One number a document, from a few dense rows of truth and scores at a time."""
+    T, S = expand_to_ancestors(Y_true, taxonomy), np.asarray(scores)
+    if S.shape != T.shape:
+        raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score a document and node.")
+    blocks = row_blocks(len(S), 64 * len(taxonomy))
+    parts = [measure(T[rows].toarray(), S[rows].astype(np.float64)) for rows in blocks]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def _auc(truth: NDArray[np.bool_], S: Floats) -> Floats:
+    """The Mann–Whitney statistic from midranks."""
     scored = ~np.isnan(S)
     positive = truth & scored
     n_true, n_other = positive.sum(axis=1), (~truth & scored).sum(axis=1)
-    # the Mann–Whitney statistic from midranks; nodes without a score stand below all others and are counted off again
+    # nodes without a score stand below all others and are counted off again
     lowest = np.nan_to_num(S, nan=-np.inf, neginf=np.finfo(np.float64).min)
     ranks = rankdata(lowest, axis=1) - (~scored).sum(axis=1, keepdims=True)
     above = (ranks * positive).sum(axis=1) - n_true * (n_true + 1) / 2
@@ -28,19 +53,8 @@ def document_auc(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> Floats:
     return auc
 
 
-def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> float:
-    """The mean share of true nodes among the k best-scoring ones; equal scores are taken in node order."""
-    if k < 1:
-        raise InputError(f"k is {k}; give a whole number of at least 1.")
-    truth, S = _ranked(Y_true, scores, taxonomy)
-    filled = np.where(np.isnan(S), -np.inf, S)
-    top = np.argsort(-filled, axis=1, kind="stable")[:, :k]
-    hits = np.take_along_axis(truth & ~np.isnan(S), top, axis=1).sum(axis=1)
-    return mean(hits / k, of_nothing=1.0)
-
-
-def _ranked(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> tuple[NDArray[np.bool_], Floats]:
-    T, S = expand_to_ancestors(Y_true, taxonomy), np.asarray(scores, dtype=np.float64)
-    if S.shape != T.shape:
-        raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score a document and node.")
-    return T.toarray(), S
+def _hits(truth: NDArray[np.bool_], S: Floats, k: int) -> Floats:
+    """How many of the k best-scoring nodes of each document are true."""
+    top = np.argsort(np.where(np.isnan(S), np.inf, -S), axis=1, kind="stable")[:, :k]
+    hits: Floats = np.take_along_axis(truth & ~np.isnan(S), top, axis=1).sum(axis=1).astype(np.float64)
+    return hits
