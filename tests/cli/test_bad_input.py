@@ -267,8 +267,9 @@ def test_texts_and_vectors_are_not_mixed_up(capsys, good):
     assert "learnt from texts" in refused(capsys, good, "predict", good / "model", good / "v.svm")
     assert run(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
     capsys.readouterr()
-    assert "vectors are needed here" in refused(capsys, good, "predict", good / "vm", "--try", "hello")
-    assert "vectors are needed here" in refused(capsys, good, "predict", good / "vm", good / "good.csv")
+    assert "learnt from vectors, but --try holds texts" in refused(capsys, good, "predict", good / "vm", "--try", "hello")
+    assert "learnt from vectors" in refused(capsys, good, "predict", good / "vm", good / "good.csv")
+    assert "learnt from vectors" in refused_quietly(capsys, good, "evaluate", good / "vm", good / "good.csv")
 
 
 @pytest.mark.parametrize(("line", "message"), [("a 1:nan", "contains NaN"), ("a 1:-1", "Negative values")])
@@ -311,3 +312,36 @@ def test_an_interruption_while_the_libraries_load(good):
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
     assert err == "ramify: interrupted; every file is as it was before, or complete.\n"
+
+
+def test_nothing_is_written_into_a_model_directory(capsys, good):
+    place = good / "model" / "manifest.json"
+    assert "lies in the model directory" in refused(
+        capsys, good, "train", good / "good.csv", "--model", good / "model", "--report", place
+    )
+    assert "lies in the model directory" in refused(
+        capsys, good, "predict", good / "model", good / "good.csv", "--out", good / "model" / "x.csv"
+    )
+
+
+@pytest.mark.parametrize("place", ["good.csv/m", "."])
+def test_places_where_no_model_can_be_are_refused_before_training(capsys, good, monkeypatch, place):
+    monkeypatch.chdir(good)
+    assert "choose another place" in refused(capsys, good, "train", good / "good.csv", "--model", place)
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [(["--stop-words", "klingon"], "give 'english'"), (["--stem", "klingon"], "There are"), (["--threads", "0"], "0 threads")],
+)
+def test_settings_that_make_no_sense_are_refused_before_reading(capsys, good, option, message):
+    assert message in refused(capsys, good, "train", good / "good.csv", "--model", good / "model", *option)
+
+
+def test_a_vector_that_cannot_be_classified_keeps_its_place(capsys, good):
+    (good / "v.svm").write_text("a 1:1\nb 2:1\n" * 4)
+    assert run(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
+    (good / "new.svm").write_text("1:1\n1:1e39\n")
+    capsys.readouterr()
+    assert run(["predict", str(good / "vm"), str(good / "new.svm")]) == 0
+    assert "too large" in capsys.readouterr().out.splitlines()[2]

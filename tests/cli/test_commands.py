@@ -288,3 +288,23 @@ def test_inspect_checks_labels_against_a_taxonomy(capsys, tickets, tmp_path):
         "tickets.csv, line 8: label 'Orders > Wrong' is not in the taxonomy of 4 nodes, and 1 more labels are unknown (12 of 24"
         in err
     )
+
+
+def test_keys_that_come_late_and_answers_of_earlier_runs_are_kept(capsys, model, tmp_path):
+    rows = [{"body": "late parcel"}] * 150 + [{"body": "dark screen", "ticket": 7, "predicted": "HUMAN"}]
+    (tmp_path / "new.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    _, out, _ = ramify(capsys, "predict", model, tmp_path / "new.jsonl")
+    last = list(csv.DictReader(out.splitlines()))[-1]
+    assert (last["ticket"], last["predicted"], last["ramify_predicted"]) == ("7", "HUMAN", "TV > Picture")
+    _, out, _ = ramify(capsys, "predict", model, tmp_path / "new.jsonl", "--json")
+    assert json.loads(out.splitlines()[-1])["predicted"] == "HUMAN"
+    (tmp_path / "again.csv").write_text("body,predicted,ramify_predicted\nlate parcel,a,b\n")
+    _, out, _ = ramify(capsys, "predict", model, tmp_path / "again.csv")
+    assert out.splitlines()[0] == "body,predicted,ramify_predicted,ramify_ramify_predicted,probability,problem"
+
+
+def test_pipes_can_be_inspected_and_tested_on(tickets, tmp_path):
+    python = f"{sys.executable} -m ramify.cli.main"
+    for command in (f"inspect <(cat {tickets})", f"train {tickets} --model {tmp_path}/m --test <(cat {tickets})"):
+        done = subprocess.run(["bash", "-c", f"{python} {command}"], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr

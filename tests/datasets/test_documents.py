@@ -208,3 +208,47 @@ def test_any_bytes_give_a_corpus_or_one_clear_sentence(tmp_path_factory, content
         read_corpus(path)
     except DataError as error:
         assert "\n" not in str(error)
+
+
+def test_level_columns_make_a_tree_even_when_few_rows_go_deep(tmp_path):
+    from ramify.taxonomy import taxonomy_of_labels
+
+    path = write(tmp_path, "d.csv", "text,level1,level2\none,A,\ntwo,B,\nthree,C,\nfour,A,x\n")
+    assert taxonomy_of_labels(read_corpus(path).labels).names == ("A", "A > x", "B", "C")
+
+
+def test_lines_are_counted_from_the_top_of_the_file(tmp_path):
+    assert read_corpus(write(tmp_path, "d.csv", "\n\ntext,label\nx y,a\nz w,b\n")).lines == [4, 5]
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "utf8", "utf_8"])
+def test_encodings_go_by_any_of_their_names(tmp_path, encoding):
+    path = write(tmp_path, "d.csv", b"\xef\xbb\xbftext,label\nx,a\ny,b\n")
+    assert read_corpus(path, encoding=encoding).documents == ["x", "y"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "cp1252"])
+def test_json_lines_come_in_any_encoding(tmp_path, encoding):
+    path = write(tmp_path, "d.jsonl", '{"text": "café", "label": "a"}\n{"text": "thé", "label": "b"}\n'.encode(encoding))
+    assert read_corpus(path, encoding=encoding).documents == ["café", "thé"]
+
+
+@pytest.mark.parametrize("encoding", ["klingon", "hex", "base64", "rot13"])
+def test_what_is_no_text_encoding_is_refused(tmp_path, encoding):
+    from ramify.errors import InputError
+
+    with pytest.raises(InputError, match="is unknown; give one such as"):
+        read_corpus(write(tmp_path, "d.csv", "text,label\nx,a\n"), encoding=encoding)
+
+
+@pytest.mark.parametrize("row", ['{"text": "x", "m": {"a": "\\ud800"}}', '{"text": "x", "\\ud800": 1}', '{"text": "\\ud800"}'])
+def test_half_a_character_anywhere_makes_a_bad_row(tmp_path, row):
+    good = '{"text": "fine", "label": "a"}\n' * 20
+    corpus = read_corpus(write(tmp_path, "d.jsonl", good + row + "\n"))
+    assert [bad.line for bad in corpus.bad_rows] == [21]
+    assert all("\ud800" not in str(value) for bad in corpus.bad_rows for value in bad.cells.values())
+
+
+def test_a_label_column_may_hold_its_own_name(tmp_path):
+    path = write(tmp_path, "d.csv", "text,type\none,type\ntwo,other\n")
+    assert read_corpus(path).labels == [["type"], ["other"]]

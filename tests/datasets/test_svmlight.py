@@ -41,3 +41,13 @@ def test_a_bad_line_is_named(tmp_path, line):
 def test_an_empty_file_is_refused(tmp_path):
     with pytest.raises(DataError, match="is empty"):
         read(tmp_path, "\n")
+
+
+def test_a_mark_inside_a_label_is_no_comment(tmp_path):
+    corpus = read(tmp_path, "C# 1:1 # a comment\n# only a comment\nC 2:1\n")
+    assert corpus.labels == [["C#"], ["C"]]
+    assert corpus.documents.nnz == 2
+
+
+def test_values_beyond_32_bits_are_bad_rows(tmp_path):
+    assert [bad.line for bad in read(tmp_path, "a 1:1\n" * 20 + "b 1:1e39\n").bad_rows] == [21]

@@ -1,3 +1,4 @@
+import errno
 import os
 import threading
 
@@ -117,3 +118,34 @@ def test_a_place_that_cannot_hold_a_file_is_refused_beforehand(tmp_path):
         with pytest.raises(InputError, match="cannot write"):
             refuse_unwritable(place)
     refuse_unwritable(tmp_path / "file")
+
+
+def test_leftovers_that_cannot_be_opened_are_left_alone(tmp_path):
+    os.mkfifo(tmp_path / f".out.{'a' * 32}.partial")
+    (tmp_path / f".out.{'b' * 32}.partial").symlink_to(tmp_path / f".out.{'b' * 32}.partial")
+    write_text_atomically(tmp_path / "out", "written")
+    assert (tmp_path / "out").read_text() == "written"
+
+
+def test_file_systems_without_locks_will_do(tmp_path, monkeypatch):
+    def unable(handle, how):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(atomic.fcntl, "flock", unable)
+    write_text_atomically(tmp_path / "out", "written")
+    assert os.listdir(tmp_path) == ["out"]
+
+
+def test_a_lock_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
+    def broken(handle, how):
+        raise OSError(errno.EIO, "broken")
+
+    monkeypatch.setattr(atomic.fcntl, "flock", broken)
+    with pytest.raises(InputError, match="broken"):
+        write_text_atomically(tmp_path / "out", "written")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_name_may_be_as_long_as_the_system_allows(tmp_path):
+    write_text_atomically(tmp_path / ("n" * 250), "written")
+    assert os.listdir(tmp_path) == ["n" * 250]

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 import ramify
 from ramify.errors import ModelError
 from ramify.persistence import FORMAT_VERSION, StoredModel, is_model, read_model, write_model
+from ramify.persistence.arrays import map_arrays
 from ramify.persistence.directory import refuse_foreign_target
 
 MODEL = StoredModel(
@@ -100,6 +101,26 @@ def test_a_truncated_file_is_found(saved, name, keep):
     data = (saved / name).read_bytes()
     (saved / name).write_bytes(data[: int(keep * len(data))])
     with pytest.raises(ModelError):
+        read_model(saved)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        b"[]", b"12", b'"abc"', b"{", b'{"w": 3}', b'{"w": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}',
+        b'{"w": {"dtype": "X", "shape": [1], "data_offsets": [0, 4]}}', b'{"w": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}}',
+        b'{"w": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}}', b'{"w": {"dtype": "U8", "shape": [3], "data_offsets": [0, 3]}}',
+    ],
+)  # fmt: skip
+def test_an_array_file_with_a_header_that_lies_is_refused(tmp_path, header):
+    (tmp_path / "w").write_bytes(len(header).to_bytes(8, "little") + header + b"\x00" * 4)
+    with open(tmp_path / "w", "rb") as file, pytest.raises(ModelError, match="not a valid array file"):
+        map_arrays(tmp_path / "w", file)
+
+
+def test_numbers_that_json_does_not_have_are_refused(saved):
+    (saved / "manifest.json").write_text((saved / "manifest.json").read_text().replace('"x"', "NaN"))
+    with pytest.raises(ModelError, match="not valid JSON"):
         read_model(saved)
 
 
@@ -286,6 +307,10 @@ def out_of_range(copy, name, value):
         lambda m: m.about["learner"].update(alpha="x"),
         lambda m: m.about["labels"].update(separator=""),
         lambda m: m.about.pop("ramify"),
+        lambda m: m.about["learner"].update(alpha=10**400),
+        lambda m: m.about["labels"].update(integers=True),
+        lambda m: m.about["figures"].update(columns={"label": 5}),
+        lambda m: m.about["figures"].update(columns={"text": ["x"]}),
         lambda m: m.about["figures"].update(evaluation=3),
         lambda m: out_of_range(m, "features.idf", np.nan),
         lambda m: m.about["labels"].update(style="evil"),

@@ -222,3 +222,41 @@ def test_a_json_node_listed_twice_is_refused():
 
 def test_a_comma_in_a_path_list_makes_no_table():
     assert parse_taxonomy("TV, audio\nPhones, tablets\n").names == ("TV, audio", "Phones, tablets")
+
+
+@pytest.mark.parametrize("text", ['{"food": {"x": []}, "food": {"y": []}}', '{"name": "a", "children": ["b", "b"]}'])
+def test_names_repeated_in_nested_json_are_refused(text):
+    with pytest.raises(TaxonomyError, match="listed twice"):
+        parse_taxonomy(text)
+
+
+@pytest.mark.parametrize("title", ["two\nlines", "line\u2028break", "tab\tbed", " space"])
+@pytest.mark.parametrize("name", ["paths", "indented"])
+def test_titles_that_fit_on_no_line_are_not_written_as_lines(name, title):
+    taxonomy = Taxonomy.from_edges([("a", None), ("b", "a")], titles={"b": title})
+    with pytest.raises(TaxonomyError, match="does not fit on a line"):
+        FORMATS[name].render(taxonomy)
+    assert FORMATS["json"].parse(FORMATS["json"].render(taxonomy)) == taxonomy
+
+
+def test_siblings_with_one_title_are_not_written_as_paths():
+    taxonomy = Taxonomy.from_edges([("a", None), ("b", "a"), ("c", "a")], titles={"b": "x", "c": "x"})
+    with pytest.raises(TaxonomyError, match="two nodes have the path 'a > x'"):
+        FORMATS["indented"].render(taxonomy)
+
+
+@pytest.mark.parametrize("name", ["edges", "paths", "indented"])
+def test_names_that_begin_like_json_are_told_from_json(name):
+    taxonomy = Taxonomy.from_paths(["[a] > b", "{c} > d"], " > ")
+    again = parse_taxonomy(FORMATS[name].render(taxonomy))
+    assert sorted(again.path_of(n) for n in range(4)) == sorted(taxonomy.path_of(n) for n in range(4))
+
+
+def test_a_turned_table_with_a_short_row_names_the_line():
+    with pytest.raises(TaxonomyError, match="line 3 has 2 cells"):
+        parse_taxonomy("parent,title,child\n,Fruit,fruit\nfruit,Apple\n", "edges")
+
+
+def test_half_a_character_is_no_name():
+    with pytest.raises(TaxonomyError, match="two-part character"):
+        parse_taxonomy('{"nodes": [{"name": "a\\ud800"}]}')

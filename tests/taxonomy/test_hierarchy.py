@@ -175,3 +175,29 @@ def test_an_undirected_graph_is_no_taxonomy():
 
     with pytest.raises(TaxonomyError, match="directed"):
         Taxonomy.from_networkx(networkx.Graph([("a", "b")]))
+
+
+def test_long_paths_and_many_equal_titles_are_no_trouble():
+    depth = 3000
+    chain = Taxonomy.from_edges([("0", None), *((str(i), str(i - 1)) for i in range(1, depth))])
+    assert chain.index("/".join(map(str, range(depth)))) == depth - 1
+    same = Taxonomy.from_edges([(str(i), None) for i in range(60_000)], titles=dict.fromkeys(map(str, range(60_000)), "same"))
+    assert "same" not in same
+    ladder = [("a0", None), ("b0", None)]
+    for i in range(1, 40):
+        ladder += [(f"{side}{i}", f"{above}{i - 1}") for side in "ab" for above in "ab"]
+    titles = {f"{side}{i}": str(i) for side in "ab" for i in range(40)}
+    with pytest.raises(LabelError, match="several nodes"):
+        Taxonomy.from_edges(ladder, titles=titles).index("/".join(map(str, range(40))))
+
+
+def test_arrays_given_stay_as_they_were():
+    offsets, nodes = np.asarray([0, 0, 1]), np.asarray([0], dtype=np.int32)
+    Taxonomy(("a", "b"), offsets, nodes)
+    offsets[0] = 0
+    nodes[0] = 0
+
+
+def test_labels_nested_too_deeply_are_refused(food):
+    with pytest.raises(LabelError, match="document 1 has label"):
+        food.encode([[["apple"]]])

@@ -20,13 +20,13 @@ from ramify.cli.options import (
     Threads,
     labelled,
     readable,
-    refuse_overwriting,
+    refuse_output,
 )
 from ramify.datasets import read_corpus
 from ramify.execution import reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
-from ramify.persistence import refuse_unwritable, write_text_atomically
+from ramify.persistence import write_text_atomically
 from ramify.pipeline import evaluate as evaluate_on
 from ramify.pipeline import load
 
@@ -53,8 +53,7 @@ def evaluate(
       ramify evaluate out test.csv --json > figures.json
     """
     if report is not None:
-        refuse_unwritable(report)
-        refuse_overwriting(report, data)
+        refuse_output(report, model, data)
     with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         classifier = load(model)
         classifier.learner_.n_jobs = threads

@@ -44,8 +44,8 @@ def inspect(
       ramify inspect tickets.csv
       ramify inspect taxonomy.tsv --levels 2
     """
-    kind = kind or _find_kind(path)
     with RichProgress() as progress, reporting_to(progress), readable(path) as file:
+        kind = kind or _find_kind(file)
         if kind == "model":
             facts, taxonomy, counts = _inspect_model(file)
         elif kind == "taxonomy":
@@ -68,8 +68,6 @@ def inspect(
 
 
 def _find_kind(path: Path) -> str:
-    if str(path) == "-":
-        return "data"
     if not path.exists():
         raise InputError(f"there is no {path}; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():

@@ -16,6 +16,7 @@ import typer
 from ramify.cli.console import counted, say
 from ramify.datasets import Corpus
 from ramify.errors import InputError
+from ramify.persistence import refuse_unwritable
 
 ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text; found when not given.")]
@@ -64,10 +65,13 @@ def readable(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def refuse_overwriting(output: Path | None, *inputs: Path | None) -> None:
-    """Refuse to write over what is read."""
+def refuse_output(output: Path, model: Path, *inputs: Path | None) -> None:
+    """Refuse to write where nothing can be written, over what is read, or into a model directory."""
+    refuse_unwritable(output)
+    if output.resolve().parent == model.resolve():
+        raise InputError(f"{output} lies in the model directory; choose another place for it.")
     for given in inputs:
-        if output is not None and given is not None and output.exists() and given.exists() and output.samefile(given):
+        if given is not None and output.exists() and given.exists() and output.samefile(given):
             raise InputError(f"{output} is read by this command and would be overwritten; choose another output file.")
 
 

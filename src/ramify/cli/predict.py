@@ -19,16 +19,17 @@ from ramify.cli.options import (
     TextColumn,
     Threads,
     readable,
-    refuse_overwriting,
+    refuse_output,
 )
 from ramify.cli.tables import Writer, choose_writer
 from ramify.datasets import stream_rows
 from ramify.datasets.svmlight import read_vectors
-from ramify.datasets.tables import find_kind
+from ramify.datasets.tables import find_kind, known_encoding
 from ramify.errors import DataError, InputError
-from ramify.execution import reporting_to, stage
-from ramify.persistence import atomic_writer, refuse_unwritable
+from ramify.execution import count_workers, reporting_to, stage
+from ramify.persistence import atomic_writer
 from ramify.pipeline import Answer, TextClassifier, classify_rows, classify_vectors, load
+from ramify.pipeline.training import fitting, refuse_texts
 
 
 def predict(
@@ -60,9 +61,9 @@ def predict(
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
     writer = choose_writer(out, as_json)
     if out is not None:
-        refuse_unwritable(out)
-        refuse_overwriting(out, data)
+        refuse_output(out, model, data)
     classifier = load(model)
+    count_workers(threads)
     classifier.learner_.n_jobs = threads
     if sentence is not None:
         _try(classifier, sentence, top, as_json)
@@ -73,6 +74,7 @@ def predict(
 
 
 def _try(classifier: TextClassifier, sentence: str, top: int, as_json: bool) -> None:
+    refuse_texts(classifier, "--try")
     answer = next(iter(classify_rows(classifier, [(1, {"text": sentence})], "text", top)))
     if answer.problem:
         raise InputError(f"{answer.problem}; give some words to classify.")
@@ -92,8 +94,9 @@ def _answers(
     classifier: TextClassifier, file: Path, text: str | None, top: int, encoding: str
 ) -> tuple[list[str], Iterator[Answer]]:
     """The columns of the input, and an answer for every row."""
-    if find_kind(file) == "svmlight":
-        return ["line"], classify_vectors(classifier, read_vectors(file), top)
+    if find_kind(file, known_encoding(encoding)) == "svmlight":
+        return ["line"], classify_vectors(classifier, fitting(classifier, read_vectors(file)), top)
+    refuse_texts(classifier, str(file))
     columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
     return columns, classify_rows(classifier, rows, column, top)
 

@@ -59,7 +59,13 @@ def _table(file: IO[str], columns: list[str], top: int, delimiter: str) -> Calla
 
 def _free_names(names: tuple[str, ...], taken: list[str]) -> list[str]:
     """Names for our columns that the input does not use already."""
-    return [name if name not in taken else f"ramify_{name}" for name in names]
+    return [_free(name, taken) for name in names]
+
+
+def _free(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name = f"ramify_{name}"
+    return name
 
 
 def _texts(labels: list[tuple[str, float]]) -> tuple[list[str], list[str]]:

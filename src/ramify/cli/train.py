@@ -20,14 +20,15 @@ from ramify.cli.options import (
     labelled,
     read_params,
     readable,
-    refuse_overwriting,
+    refuse_output,
 )
 from ramify.datasets import Corpus, read_corpus
 from ramify.errors import InputError
-from ramify.execution import reporting_to
+from ramify.execution import count_workers, reporting_to
+from ramify.features.analysis import make_analyzer
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
-from ramify.persistence import refuse_foreign_target, refuse_unwritable, write_text_atomically
+from ramify.persistence import refuse_foreign_target, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
 from ramify.systems import System, find_system
@@ -71,15 +72,15 @@ def train(
     """
     refuse_foreign_target(model)
     if report is not None:
-        refuse_unwritable(report)
-        refuse_overwriting(report, data, test, taxonomy)
+        refuse_output(report, model, data, test, taxonomy)
     chosen = find_system(system)
     known = None if taxonomy is None else read_taxonomy(taxonomy, taxonomy_format)
     features = {"ngram_range": (1, ngrams), "stop_words": stop_words, "stemmer": stem}
+    count_workers(threads)
     classifier = TextClassifier(
         system,
         known,
-        vectorizer=chosen.vectorizer().set_params(min_df=min_df, max_features=max_features, **features),
+        vectorizer=_checked(chosen.vectorizer().set_params(min_df=min_df, max_features=max_features, **features)),
         learner=_learner(chosen, read_params(param or [])),
         separator=path_separator,
         n_jobs=threads,
@@ -87,9 +88,8 @@ def train(
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
     with RichProgress() as progress, reporting_to(progress):
-        with readable(data) as file:
-            corpus = labelled(read_corpus(file, **reading), keep_unlabelled)
-        tested = None if test is None else labelled(read_corpus(test, **reading), keep_unlabelled)
+        corpus = labelled(_read(data, reading), keep_unlabelled)
+        tested = None if test is None else labelled(_read(test, reading), keep_unlabelled)
         _warn_about_several_labels(chosen, corpus)
         trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit)
         trained.classifier.save(model)
@@ -100,6 +100,17 @@ def train(
         print_json(_as_dict(trained, model))
     else:
         _tell(trained, model, report)
+
+
+def _checked(vectorizer: Any) -> Any:
+    """Settings that make no sense are found out before anything is read."""
+    make_analyzer(vectorizer.ngram_range, vectorizer.lowercase, vectorizer.stop_words, vectorizer.stemmer)
+    return vectorizer
+
+
+def _read(path: Path, reading: dict[str, Any]) -> Corpus:
+    with readable(path) as file:
+        return read_corpus(file, **reading)
 
 
 def _learner(system: System, params: dict[str, Any]) -> Any:

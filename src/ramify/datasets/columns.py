@@ -56,43 +56,36 @@ def find_columns(
     source: str,
     names: Sequence[str],
     sample: Sequence[dict[str, Any]],
-    text: str | None,
-    label: str | None,
-    need_labels: bool,
+    text: str | None = None,
+    labels: Sequence[str] | None = None,
 ) -> Columns:
-    """The columns that the user names, or else those that look like it."""
+    """The columns that are named, or else those that look like it; there may be none with labels."""
     if text is not None:
         _refuse_missing(source, names, text, "--text")
-    labels = (
-        tuple(part.strip() for part in label.split(","))
-        if label is not None and label not in names
-        else (label,)
-        if label
-        else ()
-    )
-    for column in labels:
+    for column in labels or ():
         _refuse_missing(source, names, column, "--label")
-    text = text or _guess_text(names, sample, labels)
-    labels = labels or _guess_labels(names, sample, text)
+    text = text or _guess_text(names, sample, labels or ())
     if text is None:
         raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {_list(names)}.")
-    if need_labels and not labels:
+    return Columns(text, tuple(labels) if labels else _guess_labels(names, sample, text))
+
+
+def split_names(label: str, names: Sequence[str]) -> list[str]:
+    """One column name, or several with commas between them."""
+    return [label] if label in names else [part.strip() for part in label.split(",")]
+
+
+def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, sample: Sequence[dict[str, Any]]) -> None:
+    """Refuse a table that cannot be learnt from: no labels, the text as label, or a document in place of column names."""
+    if not columns.labels:
         raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {_list(names)}.")
-    _refuse_same(source, text, labels)
-    _refuse_missing_header(source, labels, sample)
-    return Columns(text, labels)
-
-
-def _refuse_same(source: str, text: str, labels: Sequence[str]) -> None:
-    if text in labels:
-        raise DataError(f"{source}: column {text!r} is to be both the text and the label; name two different columns.")
-
-
-def _refuse_missing_header(source: str, labels: Sequence[str], sample: Sequence[dict[str, Any]]) -> None:
-    """A first row whose label comes again below is a document, not a row of names."""
-    if len(labels) == 1 and any(row.get(labels[0]) == labels[0] for row in sample):
+    if columns.text in columns.labels:
+        raise DataError(f"{source}: column {columns.text!r} is to be both text and label; name two different columns.")
+    first = columns.labels[0]
+    known_name = first.lower() in LABEL_NAMES
+    if len(columns.labels) == 1 and not known_name and any(row.get(first) == first for row in sample):
         raise DataError(
-            f"{source}: the first row looks like a document, since its {labels[0][:40]!r} is a label of other rows too; "
+            f"{source}: the first row looks like a document, since its {first[:40]!r} is a label of other rows too; "
             "put a row with column names first."
         )
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ramify.datasets.columns import Columns, find_columns
+from ramify.datasets.columns import Columns, find_columns, refuse_without_labels, split_names
 from ramify.datasets.corpus import MAX_BAD_SHARE, BadRow, Corpus
 from ramify.datasets.labels import find_label_separator, join_levels, split_cell
 from ramify.datasets.svmlight import read_vectors
-from ramify.datasets.tables import Row, Rows, find_kind, stream_table
+from ramify.datasets.tables import Row, Rows, find_kind, known_encoding, stream_table
 from ramify.errors import DataError
 from ramify.execution import stage
 
@@ -37,15 +37,15 @@ def read_corpus(
     like: what an earlier corpus of the kind had `found`; its columns are preferred where the table has them.
     strict: refuse the file at the first bad row. Otherwise bad rows are left out and named, unless one in ten is bad.
     """
-    path = Path(path)
-    kind = find_kind(path)
+    path, encoding = Path(path), known_encoding(encoding)
+    kind = find_kind(path, encoding)
     if kind == "svmlight":
         corpus = read_vectors(path)
     else:
         names, rows = stream_table(path, kind, encoding)
         sample = list(islice(rows, SAMPLE))
-        wanted = _preferred(names, text, label, like)
-        columns = find_columns(str(path), names, _readable_rows(sample), *wanted, need_labels=True)
+        columns = find_columns(str(path), names, _readable_rows(sample), *_preferred(names, text, label, like))
+        refuse_without_labels(str(path), names, columns, _readable_rows(sample))
         corpus = _collect(path, chain(sample, rows), columns, label_separator, is_label)
     _judge_bad_rows(corpus, strict)
     return corpus
@@ -55,25 +55,24 @@ def stream_rows(
     path: str | Path, text: str | None = None, *, like: dict[str, Any] | None = None, encoding: str = "utf-8"
 ) -> tuple[list[str], str, Rows]:
     """The columns, the text column, and every row with its line, without holding the file in memory."""
-    path = Path(path)
-    names, rows = stream_table(path, find_kind(path), encoding)
+    path, encoding = Path(path), known_encoding(encoding)
+    names, rows = stream_table(path, find_kind(path, encoding), encoding)
     sample = list(islice(rows, SAMPLE))
-    wanted = _preferred(names, text, None, like)
-    columns = find_columns(str(path), names, _readable_rows(sample), *wanted, need_labels=False)
+    columns = find_columns(str(path), names, _readable_rows(sample), *_preferred(names, text, None, like))
     return names, columns.text, chain(sample, rows)
 
 
 def _preferred(
     names: list[str], text: str | None, label: str | None, like: dict[str, Any] | None
-) -> tuple[str | None, str | None]:
+) -> tuple[str | None, Sequence[str] | None]:
     """The columns that the user names, or else those of an earlier corpus that are here too."""
     known = like or {}
     if text is None and known.get("text") in names:
         text = known["text"]
-    labels = known.get("label") or []
-    if label is None and labels and all(name in names for name in labels):
-        label = labels[0] if len(labels) == 1 else ",".join(labels)
-    return text, label
+    labels = split_names(label, names) if label is not None else known.get("label") or []
+    if label is None and not all(name in names for name in labels):
+        labels = []
+    return text, labels or None
 
 
 def _readable_rows(sample: list[tuple[int, Row | BadRow]]) -> list[Row]:
@@ -118,7 +117,11 @@ def _problem(path: Path, line: int, row: Row, columns: Columns) -> BadRow | None
 
 
 def _why_not_label(row: Row, columns: Columns) -> str | None:
-    cell = row.get(columns.labels[0])
+    cells = [row.get(name) for name in columns.labels]
+    if len(cells) > 1:
+        odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
+        return f"the level {str(odd[0])[:40]} is no word" if odd else None
+    cell = cells[0]
     if isinstance(cell, list) and not all(isinstance(label, str) for label in cell):
         return f"the label list {str(cell)[:40]} holds something other than strings"
     if isinstance(cell, (dict, bool)):

@@ -19,6 +19,8 @@ from ramify.errors import DataError
 from ramify.execution import stage
 
 MAX_FEATURE = (1 << 31) - 2
+MAX_VALUE = float(np.finfo(np.float32).max)
+COMMENT = re.compile(rb"(?:^|\s)#")
 PAIR = re.compile(rb"\d+:[^:]+")
 FORM = "label,label feature:value feature:value …"
 
@@ -32,7 +34,7 @@ def read_vectors(path: Path) -> Corpus:
     with open_binary(path) as file, stage(f"reading {path.name}") as step:
         for number, line in enumerate(file, start=1):
             step.advance()
-            line = line.split(b"#", 1)[0]
+            line = COMMENT.split(line, maxsplit=1)[0]
             if not line.strip() or (number == 1 and _is_header(line)):
                 continue
             try:
@@ -64,6 +66,8 @@ def _parse(line: bytes) -> tuple[list[str], NDArray[np.float64]]:
         raise ValueError(f"not of the form {FORM}") from None
     if pairs.size and pairs[:, 0].max() > MAX_FEATURE:
         raise ValueError(f"a feature above {MAX_FEATURE:,}")
+    if np.any(np.abs(pairs[:, 1]) > MAX_VALUE):
+        raise ValueError("a value too large for a 32-bit number")
     return names, pairs
 
 

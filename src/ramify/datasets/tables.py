@@ -23,6 +23,7 @@ from ramify.errors import DataError, InputError
 
 Row = dict[str, Any]
 Rows = Iterator[tuple[int, Row | BadRow]]
+UTF_8 = "utf-8"
 MAX_CELL = 1 << 27
 PARQUET_BATCH = 10_000
 SUFFIXES = {
@@ -32,13 +33,13 @@ SUFFIXES = {
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
-def find_kind(path: Path) -> str:
+def find_kind(path: Path, encoding: str = UTF_8) -> str:
     """csv, jsonl, parquet or svmlight: by the ending of the name, or else by the first bytes."""
     with open_binary(path) as file:
         start = file.read(4096)
     if start.startswith(b"PAR1"):
         return "parquet"
-    _refuse_binary(path, start)
+    _refuse_binary(path, start, encoding)
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
@@ -58,22 +59,28 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
         raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
 
 
-def stream_table(path: Path, kind: str, encoding: str = "utf-8") -> tuple[list[str], Rows]:
+def known_encoding(name: str) -> str:
+    """The proper name of a text encoding."""
+    try:
+        "".encode(name)
+        io.TextIOWrapper(io.BytesIO(), encoding=name)
+        return codecs.lookup(name).name
+    except (LookupError, UnicodeError):
+        raise InputError(f"encoding {name!r} is unknown; give one such as 'cp1252' or 'utf-16'.") from None
+
+
+def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str], Rows]:
     """The names of the columns, and the rows with their line numbers."""
     if kind == "parquet":
         return _stream_parquet(path)
-    try:
-        codecs.lookup(encoding)
-    except LookupError:
-        raise InputError(f"encoding {encoding!r} is unknown; give one such as 'cp1252' or 'utf-16'.") from None
     return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
 
 
-def _refuse_binary(path: Path, start: bytes) -> None:
-    utf_16 = start.startswith((b"\xff\xfe", b"\xfe\xff"))
+def _refuse_binary(path: Path, start: bytes, encoding: str) -> None:
+    wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or encoding != UTF_8
     if start.startswith(b"PK\x03\x04"):
         raise DataError(f"{path} is a zip or spreadsheet file; save the table as CSV in UTF-8.")
-    if b"\x00" in start and not utf_16:
+    if b"\x00" in start and not wide:
         raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines or Parquet.")
 
 
@@ -82,7 +89,7 @@ def _refuse_binary(path: Path, start: bytes) -> None:
 
 def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
     lines = _decoded_lines(path, encoding)
-    first = next((line for _, line in lines if line.strip()), None)
+    number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
     if first is None:
         raise DataError(f"{path} is empty; give a table whose first row names its columns.")
     delimiter = _find_delimiter(first)
@@ -95,12 +102,14 @@ def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
         raise DataError(f"{path} has two columns named {twice[:40]!r}; rename one of them.")
-    return columns, _csv_rows(path, lines, columns, delimiter, encoding)
+    return columns, _csv_rows(path, lines, number, columns, delimiter, encoding)
 
 
-def _csv_rows(path: Path, lines: Iterator[tuple[int, str]], columns: list[str], delimiter: str, encoding: str) -> Rows:
+def _csv_rows(
+    path: Path, lines: Iterator[tuple[int, str]], header: int, columns: list[str], delimiter: str, encoding: str
+) -> Rows:
     csv.field_size_limit(MAX_CELL)
-    reached = [1]  # the last line that the reader has taken
+    reached = [header]  # the last line that the reader has taken
     reader = csv.reader(_noting(lines, reached), delimiter=delimiter, strict=True)
     while True:
         start = reached[0] + 1
@@ -129,7 +138,7 @@ def _csv_row(path: Path, line: int, columns: list[str], cells: list[str], encodi
     if len(cells) != len(columns):
         reason = f"{len(cells)} cells where the first row names {len(columns)} columns"
     elif any(map(_has_bad_bytes, cells)):
-        reason = f"not {'UTF-8' if encoding == 'utf-8' else encoding}"
+        reason = f"not {encoding.upper()}"
     else:
         return row
     return BadRow(str(path), line, reason, {name: _readable(cell) for name, cell in row.items()})
@@ -139,11 +148,11 @@ def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
     """Lines with their numbers; bytes that cannot be decoded become lone surrogates, to be found again in the cell."""
     with open_binary(path) as raw:
         start = raw.read(2)
-        if start in (b"\xff\xfe", b"\xfe\xff") and encoding == "utf-8":
+        if start in (b"\xff\xfe", b"\xfe\xff") and encoding == UTF_8:
             raise DataError(f"{path} is UTF-16; save it as UTF-8, or give --encoding utf-16.")
         raw.seek(0)
         errors = "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
-        name = "utf-8-sig" if encoding == "utf-8" else encoding
+        name = "utf-8-sig" if encoding == UTF_8 else encoding
         text = io.TextIOWrapper(raw, encoding=name, errors=errors, newline="")
         try:
             yield from enumerate(text, start=1)
@@ -156,7 +165,7 @@ def _has_bad_bytes(cell: str) -> bool:
 
 
 def _readable(cell: str) -> str:
-    return cell.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in cell)
 
 
 def _find_delimiter(header: str) -> str:
@@ -170,20 +179,18 @@ def _find_delimiter(header: str) -> str:
 def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
     rows = _json_list if _starts_a_list(path) else _json_rows
     columns: dict[str, None] = {}
-    for number, (_, row) in enumerate(rows(path, encoding)):
+    for _, row in rows(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
         if isinstance(row, dict):
             columns.update(dict.fromkeys(row))
-        if number == 100:
-            break
     if not columns:
         example = '{"text": "…", "label": "…"}'
-        raise DataError(f"{path} holds no JSON object in UTF-8; give one object a line, such as {example}.")
+        raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
     return list(columns), rows(path, encoding)
 
 
 def _starts_a_list(path: Path) -> bool:
     with open_binary(path) as file:
-        return file.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+        return file.read(4096).replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"[")
 
 
 def _json_list(path: Path, encoding: str) -> Rows:
@@ -191,7 +198,7 @@ def _json_list(path: Path, encoding: str) -> Rows:
     with open_binary(path) as file:
         data = file.read()
     try:
-        rows = json.loads(data.decode("utf-8-sig" if encoding == "utf-8" else encoding))
+        rows = json.loads(data.decode("utf-8-sig" if encoding == UTF_8 else encoding))
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path} is not a valid JSON list: {str(error)[:80]}.") from None
     for number, row in enumerate(rows, start=1):
@@ -199,17 +206,27 @@ def _json_list(path: Path, encoding: str) -> Rows:
 
 
 def _json_rows(path: Path, encoding: str) -> Rows:
-    with open_binary(path) as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield number, _json_row(path, number, line.removeprefix(codecs.BOM_UTF8), encoding)
+    for number, line in _json_lines(path, encoding):
+        if line.strip():
+            yield number, _json_row(path, number, line, encoding)
+
+
+def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:
+    """Lines in UTF-8, as far as they can be decoded."""
+    if encoding == UTF_8:
+        with open_binary(path) as file:
+            for number, raw in enumerate(file, start=1):
+                yield number, raw.removeprefix(codecs.BOM_UTF8)
+    else:
+        for number, line in _decoded_lines(path, encoding):
+            yield number, line.encode("utf-8", "surrogateescape")
 
 
 def _json_row(path: Path, number: int, line: bytes, encoding: str) -> Row | BadRow:
     try:
-        return _checked_object(path, number, json.loads(line.decode(encoding)))
+        return _checked_object(path, number, json.loads(line.decode()))
     except UnicodeDecodeError:
-        return BadRow(str(path), number, f"not {'UTF-8' if encoding == 'utf-8' else encoding}")
+        return BadRow(str(path), number, f"not {encoding.upper()}")
     except (ValueError, RecursionError):
         return BadRow(str(path), number, "not valid JSON")
 
@@ -217,19 +234,22 @@ def _json_row(path: Path, number: int, line: bytes, encoding: str) -> Row | BadR
 def _checked_object(path: Path, number: int, row: Any) -> Row | BadRow:
     if not isinstance(row, dict):
         return BadRow(str(path), number, "not a JSON object")
-    if any(isinstance(value, str) and _has_bad_bytes(value) for value in _leaves(row)):
-        cells = {name: _replaced(value) for name, value in row.items() if isinstance(value, str)}
+    if any(map(_has_bad_bytes, _texts_in(row))):
+        cells = {_readable(name): _readable(value) for name, value in row.items() if isinstance(value, str)}
         return BadRow(str(path), number, "half of a two-part character (a lone surrogate), which is no text", cells)
     return row
 
 
-def _leaves(row: Row) -> Iterator[Any]:
-    for value in row.values():
-        yield from value if isinstance(value, list) else (value,)
-
-
-def _replaced(value: str) -> str:
-    return value.encode("utf-8", "replace").decode()
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield name
+            yield from _texts_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts_in(part)
 
 
 # ---- Parquet ----------------------------------------------------------------------------------------------------------

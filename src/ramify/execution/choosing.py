@@ -26,5 +26,5 @@ def count_workers(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
     if n_jobs == 0:
-        raise InputError("n_jobs is 0; give a number of threads, or -1 for all cores.")
+        raise InputError("0 threads can do no work (n_jobs is 0); give a number of threads, or -1 for all cores.")
     return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)

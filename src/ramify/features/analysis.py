@@ -87,5 +87,6 @@ def _stemmer(language: str) -> Any:
     except ImportError:
         raise InputError("stemming needs snowballstemmer; install it with: pip install 'ramify[stem]'.") from None
     if language not in snowballstemmer.algorithms():
-        raise InputError(f"stemmer {language!r} is unknown.{suggest(str(language), snowballstemmer.algorithms())}")
+        known = snowballstemmer.algorithms()
+        raise InputError(f"stemmer {language!r} is unknown.{suggest(str(language), known)} There are {', '.join(known)}.")
     return snowballstemmer.stemmer(language)

@@ -51,10 +51,12 @@ def _map(file: IO[bytes]) -> dict[str, NDArray[Any]]:
     if not 2 <= length <= min(MAX_HEADER, size - 8):
         raise ValueError(f"a header of {length} bytes")
     header = json.loads(file.read(length))
+    if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
+        raise ValueError("a header that is no object of objects")
     entries = sorted(
         ((name, entry) for name, entry in header.items() if name != "__metadata__"), key=lambda e: e[1]["data_offsets"]
     )
-    data = np.memmap(file, dtype=np.uint8, mode="r") if size else np.zeros(0, dtype=np.uint8)
+    data = np.memmap(file, dtype=np.uint8, mode="r")
     arrays, position = {}, 0
     for name, entry in entries:
         arrays[name], position = _view(data[8 + length :], entry, position)

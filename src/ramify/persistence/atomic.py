@@ -32,6 +32,7 @@ except ImportError:  # no locks on this system: leftovers are then left alone
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.(?P<kind>partial|replaced)")
 RENAME_EXCHANGE = 2  # linux/fs.h: swap the two names in one step
 AT_FDCWD = -100
+MAX_NAME = 60
 
 
 @contextmanager
@@ -68,8 +69,8 @@ def refuse_unwritable(path: str | Path) -> None:
 
 
 def name_beside(path: Path, kind: str) -> Path:
-    """A new name in the same directory."""
-    return path.parent / f".{path.name}.{uuid.uuid4().hex}.{kind}"
+    """A new name in the same directory; of a long name only the beginning, so that it stays a name."""
+    return path.parent / f".{path.name[:MAX_NAME]}.{uuid.uuid4().hex}.{kind}"
 
 
 def leftovers_of(path: Path, kind: str) -> list[Path]:
@@ -78,7 +79,7 @@ def leftovers_of(path: Path, kind: str) -> list[Path]:
     with suppress(OSError):
         for entry in path.parent.iterdir():
             match = LEFTOVER.fullmatch(entry.name)
-            if match and match["name"] == path.name and match["kind"] == kind:
+            if match and match["name"] == path.name[:MAX_NAME] and match["kind"] == kind:
                 found.append(entry)
     return found
 
@@ -87,8 +88,8 @@ def clear_leftovers(path: Path) -> None:
     """Remove what writers that are gone left beside a path; a replaced directory only once another one stands in its place."""
     for entry in leftovers_of(path, "partial"):
         _remove_abandoned(entry)
-    if path.exists():
-        for entry in leftovers_of(path, "replaced"):
+    for entry in leftovers_of(path, "replaced"):
+        if path.exists():
             remove(entry)
 
 
@@ -106,8 +107,12 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     """A new file or directory beside a path that nobody else takes for abandoned; gone when the block ends."""
     for _ in range(100):
         beside = name_beside(path, "partial")
-        make(beside)
-        handle = lock(beside)
+        try:
+            make(beside)
+            handle = lock(beside)
+        except OSError:
+            remove(beside)
+            raise
         if handle is not None:
             break
     else:
@@ -122,18 +127,31 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 def lock(path: Path) -> int | None:
     """A handle that holds a lock on a file or directory until it is closed; None where another has it, or it is gone."""
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
         return None
     try:
-        if CAN_LOCK:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _flock(handle)
         if os.path.samestat(os.stat(path), os.fstat(handle)):
             return handle
     except (BlockingIOError, FileNotFoundError):
         pass
+    except OSError:
+        os.close(handle)
+        raise
     os.close(handle)
     return None
+
+
+def _flock(handle: int) -> None:
+    """Lock an open file, on file systems that know locks."""
+    if not CAN_LOCK:
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+            raise
 
 
 def replace_directory(new: Path, path: Path) -> None:
@@ -161,19 +179,18 @@ def replace_directory(new: Path, path: Path) -> None:
 
 def sync_directory(path: Path) -> None:
     """Make the names in a directory survive a loss of power."""
-    if os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    with suppress(OSError):  # not every system can; the names are right all the same
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[str]]:
     clear_leftovers(path)
-    with claimed(path, Path.touch) as beside, open(beside, "w", encoding="utf-8", newline="") as file:
+    with claimed(path, Path.touch) as beside, open(beside, "w", encoding="utf-8", errors="replace", newline="") as file:
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         yield file
@@ -185,10 +202,13 @@ def _replacing(path: Path) -> Iterator[IO[str]]:
 
 def _remove_abandoned(entry: Path) -> None:
     """Remove a leftover unless its writer still holds it."""
-    handle = lock(entry) if CAN_LOCK else None
-    if handle is not None:
-        remove(entry)
-        os.close(handle)
+    if not CAN_LOCK:
+        return
+    with suppress(OSError):  # what cannot be opened or locked is left alone
+        handle = lock(entry)
+        if handle is not None:
+            remove(entry)
+            os.close(handle)
 
 
 def _move_aside_and_in(new: Path, path: Path) -> None:

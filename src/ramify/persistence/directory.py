@@ -55,7 +55,7 @@ def write_model(path: str | Path, model: StoredModel) -> None:
     except OSError as error:
         raise ModelError(
             f"cannot save the model at {path}: {error.strerror}; what was there before is untouched. "
-            "Make room, or choose another place."
+            "Put that right, or choose another place."
         ) from error
 
 
@@ -68,6 +68,9 @@ def refuse_foreign_target(path: str | Path) -> None:
     """Refuse to put a model where something else is; long work asks this before it starts."""
     path = Path(path)
     try:
+        above = next(parent for parent in (*path.absolute().parents,) if parent.exists())
+        if not above.is_dir() or path.resolve() == Path.cwd():
+            raise ModelError(f"{path} cannot be a model directory; choose another place for the model.")
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise ModelError(f"{path} is not a directory; choose another place for the model.")
         foreign = _foreign_files(path)

@@ -76,8 +76,10 @@ def _open_directory(path: Path) -> int | None:
     for candidate in (path, *atomic.leftovers_of(path, "replaced")):
         try:
             return os.open(candidate, os.O_RDONLY | getattr(os, "O_DIRECTORY", 0))
-        except OSError:
+        except (FileNotFoundError, NotADirectoryError):
             continue
+        except OSError as error:
+            raise ModelError(f"{path} cannot be read: {error.strerror}.") from None
     return None
 
 
@@ -107,9 +109,13 @@ def _read_json(path: Path, directory: int, name: str, limit: int, entry: Any) ->
         if entry is not None:
             _check(path / name, file, entry)
         try:
-            return json.loads(file.read())
+            return json.loads(file.read(), parse_constant=_refuse_constant)
         except (ValueError, RecursionError):
             raise ModelError(f"{path / name} is not valid JSON. {AGAIN}") from None
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
 
 
 def _check(path: Path, file: IO[bytes], entry: dict[str, Any]) -> None:

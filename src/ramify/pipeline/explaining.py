@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.taxonomy import Taxonomy, most_specific
+from ramify.taxonomy import most_specific
 
 if TYPE_CHECKING:
     from ramify.pipeline.classifier import TextClassifier
@@ -46,20 +46,12 @@ def explain(classifier: TextClassifier, x: csr_array) -> Explanation:
     P = learner.to_probabilities(S)[0]
     return Explanation(
         path=taxonomy.path_of(chosen),
-        probabilities=tuple(float(P[node]) for node in _nodes_to(taxonomy, chosen)),
+        probabilities=tuple(float(P[node]) for node in taxonomy.nodes_to(chosen)),
         rival=taxonomy.path_of(rival),
         words=_named(classifier.vectorizer_, features, difference),
         prior=prior,
         margin=float(difference.sum() + prior),
     )
-
-
-def _nodes_to(taxonomy: Taxonomy, node: int) -> list[int]:
-    """The nodes of :meth:`Taxonomy.path_of`, from the top."""
-    nodes = [node]
-    while len(parents := taxonomy.parents_of(nodes[0])):
-        nodes.insert(0, int(parents[0]))
-    return nodes
 
 
 def _named(vectorizer: Any, features: Any, weights: Any) -> list[tuple[str, float]]:

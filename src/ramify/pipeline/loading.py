@@ -37,7 +37,7 @@ def load(path: str | Path) -> TextClassifier:
         return from_stored(stored)
     except RamifyError as error:
         raise ModelError(f"{path}: {error}") from None
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise ModelError(
             f"{path} holds parts that do not fit together ({error}); train the model again, or restore it from a copy."
         ) from None
@@ -52,7 +52,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
     made.learner_ = _part(LEARNERS, learner).from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"))
     made.decision_ = _part(DECISIONS, decision).from_state(decision)
-    made.form_ = LabelForm.from_state(about["labels"])
+    made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
     # parameters as well as parts, so that a clone of what was loaded trains the same
@@ -67,7 +67,10 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     figures = about["figures"]
     if not isinstance(figures, dict) or not isinstance(figures.get("evaluation", {}), dict):
         raise ModelError("the training figures are not ones that Ramify writes; train the model again.")
-    if not isinstance(about["ramify"], str) or not isinstance(figures.get("columns", {}), dict):
+    columns = figures.get("columns", {})
+    labels = columns.get("label", [])
+    names = [columns.get("text", ""), *labels, about["ramify"]]
+    if not isinstance(labels, list) or not all(isinstance(name, str) for name in names):
         raise ModelError("the manifest is not one that Ramify writes; train the model again.")
     return figures
 

@@ -14,7 +14,6 @@ from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
 from ramify.execution import row_blocks
 from ramify.pipeline.classifier import TextClassifier
-from ramify.pipeline.training import fitting
 from ramify.taxonomy import most_specific
 
 BATCH = 2_000
@@ -54,8 +53,7 @@ def classify_rows(
 
 
 def classify_vectors(classifier: TextClassifier, corpus: Corpus, top: int = 1) -> Iterator[Answer]:
-    """An answer for every document of a corpus of vectors, and for every bad row, in order of their lines."""
-    corpus = fitting(classifier, corpus)
+    """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
     bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
     waiting = next(bad, None)
     for block in row_blocks(len(corpus), BATCH_BYTES // _batch_size(classifier), BATCH_BYTES):

@@ -67,8 +67,8 @@ def evaluate(classifier: TextClassifier, corpus: Corpus) -> Report:
     taxonomy = classifier.taxonomy_
     if len(corpus) == 0:
         raise DataError(f"{corpus.source} has no labelled documents to evaluate on.")
-    check_labels(corpus, taxonomy)
     corpus = fitting(classifier, corpus)
+    check_labels(corpus, taxonomy)
     Y_true = taxonomy.encode(corpus.labels)
     with stage("evaluating"):
         if fits_dense(len(corpus), taxonomy):
@@ -100,11 +100,18 @@ def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
 
 def fitting(classifier: TextClassifier, corpus: Corpus) -> Corpus:
     """A corpus as the classifier can read it; refuses vectors for a model of texts, and texts for one of vectors."""
-    takes_vectors = isinstance(classifier.vectorizer_, Vectors)
-    if takes_vectors != corpus.has_vectors:
-        kinds = ("vectors", "texts") if takes_vectors else ("texts", "vectors")
-        raise InputError(f"the model learnt from {kinds[0]}, but {corpus.source} holds {kinds[1]}; give {kinds[0]}.")
-    return corpus.with_width(classifier.vectorizer_.n_features_out) if takes_vectors else corpus
+    if not corpus.has_vectors:
+        refuse_texts(classifier, corpus.source)
+        return corpus
+    if not isinstance(classifier.vectorizer_, Vectors):
+        raise InputError(f"the model learnt from texts, but {corpus.source} holds vectors; give texts.")
+    return corpus.with_width(classifier.vectorizer_.n_features_out)
+
+
+def refuse_texts(classifier: TextClassifier, source: str) -> None:
+    """Refuse texts for a model of vectors."""
+    if isinstance(classifier.vectorizer_, Vectors):
+        raise InputError(f"the model learnt from vectors, but {source} holds texts; give vectors, as svmlight.")
 
 
 def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:

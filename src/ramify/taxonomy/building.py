@@ -32,6 +32,8 @@ def collect_parents(edges: Iterable[tuple[str, str | None]]) -> Parents:
 
 def _checked(edge: tuple[str, str | None]) -> tuple[str, str | None]:
     child, parent = edge
+    if isinstance(child, str) and any("\ud800" <= letter <= "\udfff" for letter in child):
+        raise TaxonomyError(f"the name {child!r} holds half of a two-part character; put it right.")
     if not isinstance(child, str) or not child.strip():
         raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
     if parent is not None and (not isinstance(parent, str) or not parent.strip()):
@@ -157,10 +159,10 @@ def depths(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -
 
 def bearers(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """The nodes that bear each title."""
-    found: dict[str, tuple[int, ...]] = {}
+    found: dict[str, list[int]] = {}
     for node, title in enumerate(titles):
-        found[title] = (*found[title], node) if title in found else (node,)
-    return found
+        found.setdefault(title, []).append(node)
+    return {title: tuple(nodes) for title, nodes in found.items()}
 
 
 def reach(start: int, step: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:

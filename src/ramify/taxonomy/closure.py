@@ -25,7 +25,7 @@ def encode(taxonomy: Taxonomy, labels: Iterable[str | Iterable[str] | None]) -> 
     offsets, nodes = [0], []
     for document, given in enumerate(labels):
         for label in _as_labels(given, document):
-            if label not in known:
+            if not isinstance(label, str) or label not in known:
                 known[label] = _find(taxonomy, label, document)
             nodes.append(known[label])
         offsets.append(len(nodes))

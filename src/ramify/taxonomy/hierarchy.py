@@ -14,7 +14,8 @@ from ramify.errors import LabelError, TaxonomyError, suggest
 from ramify.taxonomy import building, closure
 
 IntArray = NDArray[np.int64]
-PATH_SEPARATORS = (" > ", "/", ">", "::", "\\")
+ARROW = " > "
+PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -46,7 +47,9 @@ class Taxonomy:
     _bearers: dict[str, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        derived: dict[str, Any] = {"titles": tuple(self.titles) or self.names}
+        derived: dict[str, Any] = {"parent_offsets": np.array(self.parent_offsets, dtype=np.int64)}
+        derived |= {"parent_nodes": np.array(self.parent_nodes, dtype=np.int32)}
+        derived |= {"titles": tuple(self.titles) or self.names}
         derived["child_offsets"], derived["child_nodes"] = building.children(self.parent_offsets, self.parent_nodes)
         derived["depth"] = building.depths(self.parent_offsets, self.parent_nodes)
         derived["is_leaf"] = np.diff(derived["child_offsets"]) == 0
@@ -205,11 +208,14 @@ class Taxonomy:
 
     def path_of(self, node: int) -> tuple[str, ...]:
         """Titles from a root down to the node; in a DAG, along first parents."""
-        path = [self.titles[node]]
-        while len(parents := self.parents_of(node)):
-            node = int(parents[0])
-            path.append(self.titles[node])
-        return tuple(reversed(path))
+        return tuple(self.titles[here] for here in self.nodes_to(node))
+
+    def nodes_to(self, node: int) -> list[int]:
+        """The nodes from a root down to the node; in a DAG, along first parents."""
+        nodes = [node]
+        while (start := self.parent_offsets[nodes[-1]]) < self.parent_offsets[nodes[-1] + 1]:
+            nodes.append(int(self.parent_nodes[start]))
+        return nodes[::-1]
 
     def show(self, node: int) -> str:
         """The path of a node as one line of text."""
@@ -260,8 +266,19 @@ class Taxonomy:
 
     def _hangs_below(self, node: int, parts: Sequence[str]) -> bool:
         """Whether parts lead from a root down to a parent of the node."""
-        parents: list[int] = self.parents_of(node).tolist()
-        if not parts or not parents:
-            return not parts and not parents
-        fitting = [p for p in parents if parts[-1] in (self.titles[p], self.names[p])]
-        return any(self._hangs_below(parent, parts[:-1]) for parent in fitting)
+        level = {node}
+        for part in reversed(parts):
+            above = {p for here in level for p in self.parents_of(here).tolist()}
+            level = {p for p in above if part in (self.titles[p], self.names[p])}
+        return any(len(self.parents_of(top)) == 0 for top in level)
+
+
+def refuse_unprintable(taxonomy: Taxonomy) -> None:
+    """Refuse titles that no line of text can hold, and siblings that share one, before they are written as text."""
+    for title in taxonomy.titles:
+        if title != title.strip() or len(title.splitlines()) > 1 or "\t" in title:
+            raise TaxonomyError(f"the title {title!r} does not fit on a line of text; write .json.")
+    paths = [taxonomy.path_of(node) for node in range(len(taxonomy))]
+    if len(set(paths)) < len(paths):
+        twice = next(path for path in paths if paths.count(path) > 1)
+        raise TaxonomyError(f"two nodes have the path {ARROW.join(twice)!r}; write .tsv or .json.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -49,12 +50,14 @@ class LabelForm:
         return asdict(self)
 
     @classmethod
-    def from_state(cls, values: dict[str, Any]) -> LabelForm:
-        """Make a form from its state."""
+    def from_state(cls, values: dict[str, Any], taxonomy: Taxonomy) -> LabelForm:
+        """Make a form from its state, for the labels of a taxonomy."""
         form = cls(**values)
         flags = isinstance(form.many, bool) and isinstance(form.integers, bool)
         if not flags or form.style not in STYLES or not (isinstance(form.separator, str) and form.separator):
             raise ModelError("the form of the labels is not one that Ramify writes; train the model again.")
+        if form.integers and not _are_integers(taxonomy.names):
+            raise ModelError("the labels are not the whole numbers that the model says they are; train the model again.")
         return form
 
 
@@ -74,7 +77,7 @@ def find_form(rows: Iterable[Iterable[str]], many: bool, integers: bool, taxonom
     distinct = {label for row in rows for label in row}
     names = set(taxonomy.names)
     if distinct <= names:
-        return LabelForm(many, integers=integers and all(name.lstrip("-").isdecimal() for name in names))
+        return LabelForm(many, integers=integers and _are_integers(names))
     if distinct <= set(taxonomy.titles):
         return LabelForm(many, "title")
     return LabelForm(many, "path", find_separator(distinct - names) or taxonomy.separator)
@@ -95,3 +98,7 @@ def _as_string(label: Any, document: int) -> str:
     if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
         return str(int(label))
     raise LabelError(f"document {document + 1} has label {label!r}; labels are names or paths, as strings.")
+
+
+def _are_integers(names: Iterable[str]) -> bool:
+    return all(re.fullmatch(r"-?[0-9]{1,18}", name) for name in names)

@@ -46,7 +46,7 @@ def _from_rows(rows: Any, delimiter: str) -> Taxonomy:
         if not edges and (named := _header(cells)):
             columns = named
             continue
-        if len(cells) not in (2, 3) or not cells[columns[0]]:
+        if len(cells) not in (2, 3) or max(columns[:2]) >= len(cells) or not cells[columns[0]]:
             raise TaxonomyError(
                 f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}; give a child and its parent."
             )
@@ -65,7 +65,7 @@ def names_a_parent(text: str) -> bool:
     delimiter = _delimiter(text)
     if delimiter is None:
         return False
-    rows = [[cell.strip() for cell in row] for row in _rows(text.splitlines(), delimiter)]
+    rows = [[cell.strip() for cell in row] for row in _rows(text.split("\n"), delimiter)]
     if not rows:
         return False
     if _header(rows[0]) is not None:
@@ -79,6 +79,8 @@ def names_a_parent(text: str) -> bool:
 
 def render(taxonomy: Taxonomy) -> str:
     """Write tab-separated rows, with titles only where they differ from names."""
+    if any(word != word.strip() for word in (*taxonomy.names, *taxonomy.titles)):
+        raise TaxonomyError("a name begins or ends with a space, which a table does not keep; write .json.")
     has_titles = taxonomy.titles != taxonomy.names
     root = "" if "ROOT" in taxonomy.names else "ROOT"
     out = io.StringIO(newline="")
@@ -91,7 +93,7 @@ def render(taxonomy: Taxonomy) -> str:
 
 
 def _delimiter(text: str) -> str | None:
-    lines = [line for line in text.splitlines()[:50] if line.strip()]
+    lines = [line for line in text.split("\n")[:50] if line.strip()]
     if any(" > " in line for line in lines):
         return "\t" if lines and all("\t" in line.strip() for line in lines) else None
     for delimiter in DELIMITERS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ramify.errors import TaxonomyError
-from ramify.taxonomy.hierarchy import Taxonomy
+from ramify.taxonomy.hierarchy import Taxonomy, refuse_unprintable
 
 
 def looks_like(text: str) -> bool:
@@ -16,7 +16,7 @@ def parse(text: str) -> Taxonomy:
     """Read the lines with a stack of open nodes."""
     paths: dict[tuple[str, ...], None] = {}
     open_nodes: list[tuple[int, str]] = []
-    for number, line in enumerate(text.expandtabs(4).splitlines(), start=1):
+    for number, line in enumerate(text.expandtabs(4).split("\n"), start=1):
         if not line.strip():
             continue
         indent, title = len(line) - len(line.lstrip()), line.strip()
@@ -36,6 +36,7 @@ def parse(text: str) -> Taxonomy:
 def render(taxonomy: Taxonomy) -> str:
     """Write every node below its parent, two spaces further in."""
     taxonomy.require_tree("the indented format")
+    refuse_unprintable(taxonomy)
     lines: list[str] = []
     stack = [(int(root), 0) for root in taxonomy.roots[::-1]]
     while stack:

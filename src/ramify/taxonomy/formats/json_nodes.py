@@ -7,6 +7,7 @@ The nested forms are ``{"food": {"fruit": ["apple", "pear"]}}`` and
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,15 +18,15 @@ SEPARATOR = " > "
 
 
 def looks_like(text: str) -> bool:
-    """A JSON object or list."""
-    return text.lstrip()[:1] in ("{", "[")
+    """A JSON object or list: it begins as one, and goes on as one."""
+    return re.match(r'\s*(\{\s*("|\})|\[\s*("|\{|\[|\]))', text) is not None
 
 
 def parse(text: str) -> Taxonomy:
     """Read any of the three forms."""
     try:
-        tree = json.loads(text)
-        return from_values(tree) if _lists_nodes(tree) else Taxonomy.from_title_paths(_walk(tree, ()))
+        tree = json.loads(text, object_pairs_hook=_refuse_repeats)
+        return from_values(tree) if _lists_nodes(tree) else Taxonomy.from_title_paths(_distinct(_walk(tree, ())))
     except json.JSONDecodeError as error:
         raise TaxonomyError(f"the taxonomy is not valid JSON: {error}.") from None
     except RecursionError:
@@ -65,6 +66,24 @@ def from_values(tree: Any) -> Taxonomy:
     if not isinstance(separator, str) or not separator:
         raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
     return Taxonomy.from_edges(edges, titles=titles, separator=separator)
+
+
+def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise TaxonomyError(f"{twice!r} is listed twice in one JSON object; keep one of the two entries.")
+    return found
+
+
+def _distinct(paths: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    seen: set[tuple[str, ...]] = set()
+    for path in paths:
+        if path in seen:
+            raise TaxonomyError(f"{SEPARATOR.join(path)!r} is listed twice; keep one of the two entries.")
+        seen.add(path)
+        yield path
 
 
 def _lists_nodes(tree: Any) -> bool:
