@@ -8,7 +8,7 @@ copyright = "2026, The Ramify developers"
 release = version = installed("ramify")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
-myst_enable_extensions = ["deflist", "dollarmath"]
+myst_enable_extensions = ["deflist"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = f"Ramify {release}"
