@@ -9,7 +9,7 @@ from oracles import taxonomy as oracle
 from strategies import build, parent_lists, trees
 
 from ramify import Taxonomy, read_taxonomy
-from ramify.errors import LabelError, TaxonomyError
+from ramify.errors import InputError, LabelError, TaxonomyError
 
 
 @given(parent_lists())
@@ -201,3 +201,10 @@ def test_arrays_given_stay_as_they_were():
 def test_labels_nested_too_deeply_are_refused(food):
     with pytest.raises(LabelError, match="document 1 has label"):
         food.encode([[["apple"]]])
+
+
+@pytest.mark.parametrize("method", ["children_of", "parents_of", "ancestors_of", "descendants_of"])
+@pytest.mark.parametrize("node", [-1, 6])
+def test_a_node_outside_the_taxonomy_is_refused(food, method, node):
+    with pytest.raises(InputError, match="counted from 0"):
+        getattr(food, method)(node)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.errors import LabelError, TaxonomyError, suggest
+from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.taxonomy import building, closure
 
 IntArray = NDArray[np.int64]
@@ -47,25 +47,23 @@ class Taxonomy:
     _bearers: dict[str, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
-        derived: dict[str, Any] = {"parent_offsets": np.array(self.parent_offsets, dtype=np.int64)}
-        derived |= {"parent_nodes": np.array(self.parent_nodes, dtype=np.int32)}
-        derived |= {"titles": tuple(self.titles) or self.names}
-        derived["child_offsets"], derived["child_nodes"] = building.children(self.parent_offsets, self.parent_nodes)
-        derived["depth"] = building.depths(self.parent_offsets, self.parent_nodes)
-        derived["is_leaf"] = np.diff(derived["child_offsets"]) == 0
-        derived["_position"] = {name: node for node, name in enumerate(self.names)}
-        derived["_bearers"] = building.bearers(derived["titles"])
-        for name, value in derived.items():
-            object.__setattr__(self, name, value)
-        for array in (
-            self.parent_offsets,
-            self.parent_nodes,
-            self.child_offsets,
-            self.child_nodes,
-            self.depth,
-            self.is_leaf,
-        ):
+        offsets, parents = np.array(self.parent_offsets, dtype=np.int64), np.array(self.parent_nodes, dtype=np.int32)
+        child_offsets, child_nodes = building.children(offsets, parents)
+        arrays = {
+            "parent_offsets": offsets,
+            "parent_nodes": parents,
+            "child_offsets": child_offsets,
+            "child_nodes": child_nodes,
+            "depth": building.depths(offsets, parents),
+            "is_leaf": np.diff(child_offsets) == 0,
+        }
+        for array in arrays.values():
             array.setflags(write=False)
+        titles = tuple(self.titles) or self.names
+        position = {name: node for node, name in enumerate(self.names)}
+        looked_up = {"titles": titles, "_position": position, "_bearers": building.bearers(titles)}
+        for name, value in {**arrays, **looked_up}.items():
+            object.__setattr__(self, name, value)
 
     # ---- making one -------------------------------------------------------------------------------------------------
 
@@ -192,10 +190,12 @@ class Taxonomy:
 
     def parents_of(self, node: int) -> IntArray:
         """The direct parents of a node."""
+        self._refuse_outside(node)
         return self.parent_nodes[self.parent_offsets[node] : self.parent_offsets[node + 1]].astype(np.int64)
 
     def children_of(self, node: int) -> IntArray:
         """The direct children of a node."""
+        self._refuse_outside(node)
         return self.child_nodes[self.child_offsets[node] : self.child_offsets[node + 1]].astype(np.int64)
 
     def ancestors_of(self, node: int) -> IntArray:
@@ -244,6 +244,10 @@ class Taxonomy:
     def decode(self, Y: Any) -> list[list[str]]:
         """The most specific names of each row of a label matrix."""
         return closure.decode(self, Y)
+
+    def _refuse_outside(self, node: int) -> None:
+        if not 0 <= node < len(self.names):
+            raise InputError(f"node {node} is not one of the {len(self)} nodes, which are counted from 0; -1 means no parent.")
 
     def _find(self, label: str) -> tuple[int, ...]:
         """The nodes that a label may mean: by name, by title, or by path."""
