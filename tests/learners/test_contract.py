@@ -142,3 +142,14 @@ def test_clone_grid_search_and_pipelines_work(learner):
 def test_labels_that_cannot_be_learnt_are_refused(learner, labels, message):
     with pytest.raises((InputError, LabelError), match=message):
         learner(TAXONOMY).fit(np.eye(4), labels)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_documents_given_in_disorder_are_understood_and_left_as_they_are(learner):
+    data, columns, offsets = np.asarray([1, 2, 3, 1, 1], dtype=np.float32), np.asarray([2, 0, 2, 1, 1]), np.asarray([0, 3, 5])
+    X = csr_array((data, columns, offsets), shape=(2, 3))
+    assert not X.has_canonical_format
+    fitted = learner().fit(X, [0, 1])
+    assert (X.data.tolist(), X.indices.tolist(), X.indptr.tolist()) == ([1, 2, 3, 1, 1], [2, 0, 2, 1, 1], [0, 3, 5])
+    tidy = learner().fit(X.toarray(), [0, 1])
+    np.testing.assert_array_equal(fitted.scores(X), tidy.scores(X.toarray()))
