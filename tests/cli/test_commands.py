@@ -167,7 +167,7 @@ def test_bad_rows_are_counted_and_named_by_line(capsys, tmp_path):
 def test_every_command_has_help_with_an_example(capsys, command):
     code, out, _ = ramify(capsys, *([] if command is None else [command]), "--help")
     assert code == 0
-    assert command is None or f"ramify {command}" in out.split("Example")[1]
+    assert f"ramify {command or 'demo'}" in out.split("Example")[1]
 
 
 def test_the_version_is_told(capsys):

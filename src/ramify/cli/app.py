@@ -20,7 +20,6 @@ from ramify.cli.train import train
 from ramify.errors import RamifyError
 
 app = typer.Typer(
-    help="Classify text into a taxonomy. Start with 'ramify demo', then 'ramify train your.csv --model out'.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
