@@ -50,7 +50,8 @@ for round in range(200):
     kept = found
 write_model(path, model(kept + 1))
 assert check() == kept + 1
-assert {0, 1} <= seen  # some kills fell into the first save, some after it
+assert 0 in seen  # some kills fell into the first save …
+assert kept > 0  # … and some saves were finished
 print("survived 200 kills;", "saves finished before a kill:", sorted(seen))
 print("left beside the model:", [name for name in os.listdir(os.path.dirname(path)) if name != "model"])
 """

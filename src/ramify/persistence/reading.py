@@ -60,7 +60,9 @@ def _read(path: Path, directory: int) -> StoredModel:
 def _opened_directory(path: Path) -> Iterator[int]:
     """The directory itself, whatever name it has by now; one that stands aside while it is replaced counts too."""
     handle = _open_directory(path)
-    if handle is None:
+    for _ in range(5):
+        if handle is not None:
+            break
         time.sleep(0.01)  # one that is just being replaced is back by now
         handle = _open_directory(path)
     if handle is None:
