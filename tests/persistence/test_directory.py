@@ -152,10 +152,13 @@ def test_nothing_else_is_overwritten(tmp_path):
 
 
 def test_a_file_of_the_users_in_a_model_directory_is_never_deleted(saved):
-    (saved / "notes.md").write_text("mine")
-    with pytest.raises(ModelError, match="holds 'notes.md'.*move it away"):
-        write_model(saved, MODEL)
-    assert (saved / "notes.md").read_text() == "mine"
+    for name in ("notes.md", "notes.json"):
+        (saved / name).write_text("mine")
+        with pytest.raises(ModelError, match=f"holds '{name}'.*move it away"):
+            write_model(saved, MODEL)
+        assert (saved / name).read_text() == "mine"
+        (saved / name).unlink()
+    write_model(saved, MODEL)
 
 
 def test_links_pipes_and_devices_are_not_opened(saved):

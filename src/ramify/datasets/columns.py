@@ -107,7 +107,7 @@ def _guess_text(names: Sequence[str], sample: Sequence[dict[str, Any]], taken: S
     free = [name for name in names if name not in taken]
     for wanted in TEXT_NAMES:
         for name in free:
-            if name.lower() == wanted and wanted not in LABEL_NAMES:
+            if name.lower() == wanted:
                 return name
     lengths = {name: _mean_length(sample, name) for name in free}
     longest = max(lengths, key=lambda name: lengths[name], default=None)

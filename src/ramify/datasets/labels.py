@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ramify.taxonomy import ARROW
+
 # how large a share of the pieces must be known labels before a mark counts as a separator;
 # commas are common inside names
 SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9}
-LEVEL_SEPARATOR = " > "
 
 
 def find_label_separator(cells: Iterable[str], is_label: Callable[[str], bool] | None = None) -> str | None:
@@ -31,8 +32,7 @@ def find_label_separator(cells: Iterable[str], is_label: Callable[[str], bool] |
 
 def split_cell(cell: str, separator: str | None, is_label: Callable[[str], bool] | None = None) -> list[str]:
     """The labels of a cell, without outer spaces and repetitions; an empty cell has none, a known label stays whole."""
-    whole = not separator or (is_label is not None and is_label(cell.strip()))
-    pieces = [cell] if whole or not separator else cell.split(separator)
+    pieces = cell.split(separator) if separator and not (is_label and is_label(cell.strip())) else [cell]
     return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
 
 
@@ -43,4 +43,4 @@ def join_levels(cells: Iterable[Any]) -> str:
         if cell is None or not str(cell).strip():
             break
         parts.append(str(cell).strip())
-    return LEVEL_SEPARATOR.join(parts)
+    return ARROW.join(parts)

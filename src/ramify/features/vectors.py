@@ -20,13 +20,13 @@ class Vectors(TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the number of features."""
-        self._checked(X, reset=True)
+        check_documents(self, X, reset=True, allow_nan=True)
         return self
 
     def transform(self, X: Any) -> csr_array:
         """The same matrix, checked."""
         check_is_fitted(self)
-        return self._checked(X, reset=False)
+        return check_documents(self, X, reset=False, allow_nan=True)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The numbers of the features, as names."""
@@ -50,13 +50,6 @@ class Vectors(TransformerMixin, BaseEstimator):
             raise ModelError(f"the number of features is {values['features']!r}; train the model again.")
         return made
 
-    def _checked(self, X: Any, reset: bool) -> csr_array:
-        try:
-            options = {"accept_sparse": "csr", "dtype": np.float32, "ensure_all_finite": "allow-nan"}
-            return csr_array(validate_data(self, X, reset=reset, ensure_min_samples=int(reset), **options))
-        except ValueError as error:
-            raise InputError(f"vectors are needed here: {first_sentence(error)}") from None
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
 
@@ -66,3 +59,14 @@ class Vectors(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False) -> csr_array:
+    """A document matrix as CSR float32, as scikit-learn checks it, with its complaint as an error of ours."""
+    finite = "allow-nan" if allow_nan else True
+    options = {"accept_sparse": "csr", "dtype": np.float32, "ensure_min_samples": int(reset), "ensure_all_finite": finite}
+    try:
+        return csr_array(validate_data(estimator, X, reset=reset, **options))
+    except ValueError as error:
+        advice = " Fill in missing values first." if "NaN" in str(error) else ""
+        raise InputError(first_sentence(error) + advice) from None

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ramify.errors import InputError, first_sentence
 from ramify.execution import choose_executor, row_blocks, stage
+from ramify.features.vectors import check_documents
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
@@ -121,15 +121,3 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         parts = [part for _, part in self.map_scores(X, work)]
         parts = parts or [work(np.empty((0, len(self.taxonomy_)), dtype=np.float32))]
         return np.concatenate(parts).astype(dtype, copy=False)
-
-
-def check_documents(estimator: Any, X: Any, reset: bool) -> csr_array:
-    """A document matrix as scikit-learn checks it, with its complaint as an error of ours."""
-    try:
-        options = {"accept_sparse": "csr", "dtype": np.float32, "ensure_min_samples": int(reset)}
-        return csr_array(validate_data(estimator, X, reset=reset, **options))
-    except InputError:
-        raise
-    except ValueError as error:
-        advice = " Fill in missing values first." if "NaN" in str(error) else ""
-        raise InputError(first_sentence(error) + advice) from None

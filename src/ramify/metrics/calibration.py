@@ -45,13 +45,7 @@ def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxono
 
     It is 0 without pairs.
     """
-    distance = total = 0.0
-    for level in reliability(Y_true, probabilities, taxonomy, bins):
-        filled = level.count > 0
-        gaps = np.abs(level.mean_probability[filled] - level.share_true[filled])
-        distance += float((level.count[filled] * gaps).sum())
-        total += float(level.count.sum())
-    return distance / total if total else 0.0
+    return _mean_gap(reliability(Y_true, probabilities, taxonomy, bins))
 
 
 def answer_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
@@ -61,12 +55,17 @@ def answer_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxon
     p = np.asarray(probabilities, dtype=np.float64)[rows, own.indices]
     true = np.asarray(truth[rows, own.indices]).ravel()
     given = ~np.isnan(p)
-    filled = _fill_bins(0, p[given], true[given], np.arange(1, bins) / bins)
-    if not filled.count.sum():
-        return 0.0
-    used = filled.count > 0
-    gaps = np.abs(filled.mean_probability[used] - filled.share_true[used])
-    return float((filled.count[used] * gaps).sum() / filled.count.sum())
+    return _mean_gap([_fill_bins(0, p[given], true[given], np.arange(1, bins) / bins)])
+
+
+def _mean_gap(filled: list[ReliabilityBins]) -> float:
+    """The mean over pairs of the distance between the two frequencies of their bin; 0 without pairs."""
+    distance = total = 0.0
+    for bins in filled:
+        gaps = np.abs(bins.mean_probability - bins.share_true)
+        distance += float((bins.count * np.nan_to_num(gaps)).sum())
+        total += float(bins.count.sum())
+    return distance / total if total else 0.0
 
 
 def _fill_bins(depth: int, p: Floats, true: Any, inner_edges: Floats) -> ReliabilityBins:

@@ -68,7 +68,7 @@ def refuse_foreign_target(path: str | Path) -> None:
     """Refuse to put a model where something else is; long work asks this before it starts."""
     path = Path(path)
     try:
-        above = next(parent for parent in (*path.absolute().parents,) if parent.exists())
+        above = next(parent for parent in path.absolute().parents if parent.exists())
         if not above.is_dir() or path.resolve() == Path.cwd():
             raise ModelError(f"{path} cannot be a model directory; choose another place for the model.")
         if path.is_symlink() or (path.exists() and not path.is_dir()):
@@ -81,12 +81,20 @@ def refuse_foreign_target(path: str | Path) -> None:
 
 
 def _foreign_files(path: Path) -> list[str]:
-    """What is in a directory that Ramify did not write."""
+    """What is in a directory and is not named by its manifest."""
     if not path.is_dir():
         return []
-    names = sorted(entry.name for entry in path.iterdir())
-    ours = {MANIFEST, WEIGHTS} if is_model(path) else set()
-    return [name for name in names if name not in ours and not (ours and DOCUMENT_NAME.fullmatch(name))]
+    ours = {MANIFEST, *_named_files(path)} if is_model(path) else set()
+    return sorted(entry.name for entry in path.iterdir() if entry.name not in ours)
+
+
+def _named_files(path: Path) -> list[str]:
+    """The files that a manifest names; none when it cannot be read."""
+    try:
+        manifest = json.loads((path / MANIFEST).read_bytes())
+        return list(manifest["files"]) if manifest["format"] == FORMAT else []
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
 
 
 def _write_files(directory: Path, model: StoredModel) -> None:

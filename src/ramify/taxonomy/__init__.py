@@ -3,10 +3,11 @@
 from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_general, most_specific
 from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
 from ramify.taxonomy.graph import LabelGraph
-from ramify.taxonomy.hierarchy import PATH_SEPARATORS, Taxonomy
+from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
 from ramify.taxonomy.label_form import LabelForm, find_form, listed_labels, taxonomy_of_labels
 
 __all__ = [
+    "ARROW",
     "PATH_SEPARATORS",
     "LabelForm",
     "LabelGraph",

@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ramify.errors import TaxonomyError
-from ramify.taxonomy.hierarchy import Taxonomy
-
-SEPARATOR = " > "
+from ramify.taxonomy.hierarchy import ARROW, Taxonomy
 
 
 def looks_like(text: str) -> bool:
@@ -62,7 +60,7 @@ def from_values(tree: Any) -> Taxonomy:
             raise TaxonomyError(f"node {name!r} is listed twice; keep one of the two entries.")
         edges += [(name, parent) for parent in parents] or [(name, None)]
         titles[name] = title
-    separator = tree.get("separator", SEPARATOR)
+    separator = tree.get("separator", ARROW)
     if not isinstance(separator, str) or not separator:
         raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
     return Taxonomy.from_edges(edges, titles=titles, separator=separator)
@@ -81,7 +79,7 @@ def _distinct(paths: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     seen: set[tuple[str, ...]] = set()
     for path in paths:
         if path in seen:
-            raise TaxonomyError(f"{SEPARATOR.join(path)!r} is listed twice; keep one of the two entries.")
+            raise TaxonomyError(f"{ARROW.join(path)!r} is listed twice; keep one of the two entries.")
         seen.add(path)
         yield path
 
