@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
 BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test check lint types imports docs tests wheel pictures clean
+.PHONY: demo test check lint types imports docs tests wheel pictures bench clean
 
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
@@ -48,6 +48,10 @@ wheel: $(VENV)/.test
 # Draws the pictures in docs/images anew; needs Chromium.
 pictures: $(VENV)/.test
 	$(BIN)/python docs/draw_pictures.py
+
+# Ramify beside its peers: make bench BENCH='--problem directory-100'; see benchmarks/README.md.
+bench: $(VENV)/.run
+	$(BIN)/python benchmarks/run.py $(BENCH)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 from scipy.sparse import csr_array
 
@@ -19,3 +19,11 @@ class DecisionRule(Protocol):
 
     def state(self) -> dict[str, Any]:
         """Plain values from which the same rule can be made."""
+
+
+@runtime_checkable
+class LearnableRule(DecisionRule, Protocol):
+    """A rule that is learnt from scores of documents that its learner has not seen; until then it refuses to decide."""
+
+    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """A new rule of the same kind, learnt from held-out scores and true labels, both documents × nodes."""

@@ -1,5 +1,31 @@
 """Ramify's compiled kernels. Each takes plain arrays, holds no state, and has a slow twin in ``tests/oracles``."""
 
-from ramify.native._core import close_upward, keep_most_general, keep_most_specific, score_rows_in_place
+from ramify.native._core import (
+    ascend_tree_in_place,
+    close_upward,
+    gather_classes,
+    gather_tree,
+    keep_most_general,
+    keep_most_specific,
+    look_at_tree,
+    multiply_siblings,
+    nearest_classes,
+    score_rows_in_place,
+    screen_classes,
+    solve_classes_in_place,
+)
 
-__all__ = ["close_upward", "keep_most_general", "keep_most_specific", "score_rows_in_place"]
+__all__ = [
+    "ascend_tree_in_place",
+    "close_upward",
+    "gather_classes",
+    "gather_tree",
+    "keep_most_general",
+    "keep_most_specific",
+    "look_at_tree",
+    "multiply_siblings",
+    "nearest_classes",
+    "score_rows_in_place",
+    "screen_classes",
+    "solve_classes_in_place",
+]

@@ -12,6 +12,8 @@ using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <typename T>
 using InMatrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 template <typename T>
+using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <typename T>
 using OutMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <typename T>
@@ -36,6 +38,38 @@ static nb::tuple on_label_rows(In<int64_t> offsets, In<int32_t> nodes, In<int64_
   return nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.nodes)));
 }
 
+static ramify::Rows rows_of(In<int64_t> &offsets, In<int32_t> &features, In<float> &values, In<float> &squared_norms,
+                            size_t n_features) {
+  return {offsets.data(), features.data(), values.data(), squared_norms.data(), n_features};
+}
+
+static ramify::Pairs pairs_of(In<int64_t> &offsets, In<int32_t> &documents, In<int64_t> &n_positive,
+                              In<float> &cost_positive, In<float> &cost_negative, Out<float> &alphas) {
+  return {offsets.data(),       documents.data(),     n_positive.data(),
+          cost_positive.data(), cost_negative.data(), alphas.data()};
+}
+
+static ramify::Vectors vectors_of(In<int64_t> &start, In<int64_t> &end, In<int32_t> &features, In<float> &values) {
+  return {start.data(), end.data(), features.data(), values.data()};
+}
+
+static ramify::Tree tree_of(In<int32_t> &parent, In<int32_t> &class_of, In<float> &share, In<uint8_t> &visited) {
+  return {parent.size(), parent.data(), class_of.data(), share.data(), visited.data()};
+}
+
+static std::vector<double> listed(const ramify::Sums &sums) {
+  std::vector<double> all(sums.loss, sums.loss + ramify::kStretches);
+  all.push_back(sums.entropy);
+  all.push_back(sums.quadratic);
+  return all;
+}
+
+static nb::tuple to_tuple(ramify::WalkResult &&result) {
+  return nb::make_tuple(to_numpy(std::move(result.units)), to_numpy(std::move(result.ends)),
+                        to_numpy(std::move(result.features)), to_numpy(std::move(result.values)),
+                        to_numpy(listed(result.sums)));
+}
+
 // noconvert: an array of another type is refused, never copied behind the caller's back.
 NB_MODULE(_core, m) {
   m.doc() = "Ramify's compiled kernels; see kernels.h for what each computes.";
@@ -55,4 +89,123 @@ NB_MODULE(_core, m) {
                                     bias.data(), bias.size(), scores.data());
       },
       "offsets"_a.noconvert(), "features"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert(), "bias"_a.noconvert(), "scores"_a.noconvert());
+  m.def("solve_classes_in_place",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           int loss, In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
+           In<float> cost_negative, Out<float> alphas, In<float> document_weights, In<int64_t> above_offsets,
+           In<int32_t> above, In<int64_t> start, In<int64_t> end, In<int32_t> delta_features, In<float> delta_values,
+           In<int32_t> classes, double tolerance, size_t max_passes, uint64_t seed, OutMatrix<double> certificates) {
+          nb::gil_scoped_release unlocked;
+          const ramify::Vectors deltas = vectors_of(start, end, delta_features, delta_values);
+          ramify::solve_classes_in_place(
+              rows_of(offsets, features, values, squared_norms, n_features), static_cast<ramify::LossKind>(loss),
+              pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+              document_weights.data(), {above_offsets.data(), above.data(), deltas}, classes.data(), classes.size(),
+              tolerance, max_passes, seed,
+              reinterpret_cast<ramify::Certificate *>(certificates.data()));
+        });
+  m.def("gather_classes",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
+           In<float> cost_negative, Out<float> alphas, In<double> stretch, size_t first, size_t last) {
+          ramify::WalkResult result;
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::gather_classes(rows_of(offsets, features, values, squared_norms, n_features),
+                                   pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                                   stretch.data(), first, last, result);
+          }
+          return to_tuple(std::move(result));
+        });
+  m.def("ascend_tree_in_place",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           int loss, In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> start,
+           In<int64_t> end, In<int32_t> delta_features, In<float> delta_values, In<int64_t> pair_offsets,
+           In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
+           Out<float> alphas, In<float> document_weights, In<int64_t> sibling_offsets, In<int32_t> sibling_documents,
+           In<int64_t> product_offsets, In<float> products, Out<uint8_t> awake, Out<float> slack, size_t group_passes,
+           size_t passes, uint64_t seed) {
+          ramify::WalkResult result;
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::ascend_tree_in_place(
+                rows_of(offsets, features, values, squared_norms, n_features), squared_norms.size(),
+                static_cast<ramify::LossKind>(loss), tree_of(parent, class_of, share, visited),
+                vectors_of(start, end, delta_features, delta_values),
+                pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                document_weights.data(),
+                {sibling_offsets.data(), sibling_documents.data(), product_offsets.data(), products.data()},
+                awake.data(), slack.data(), group_passes, passes, seed, result);
+          }
+          return to_tuple(std::move(result));
+        });
+  m.def("multiply_siblings",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           In<int64_t> sibling_offsets, In<int32_t> sibling_documents, In<int64_t> product_offsets, size_t first,
+           size_t last, Out<float> products) {
+          nb::gil_scoped_release unlocked;
+          ramify::multiply_siblings(
+              rows_of(offsets, features, values, squared_norms, n_features),
+              {sibling_offsets.data(), sibling_documents.data(), product_offsets.data(), nullptr}, first, last,
+              products.data());
+        });
+  m.def("look_at_tree",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           int loss, In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> start,
+           In<int64_t> end, In<int32_t> delta_features, In<float> delta_values, In<int64_t> pair_offsets,
+           In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
+           Out<float> alphas, In<float> document_weights) {
+          ramify::Sums sums;
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::look_at_tree(
+                rows_of(offsets, features, values, squared_norms, n_features), static_cast<ramify::LossKind>(loss),
+                tree_of(parent, class_of, share, visited), vectors_of(start, end, delta_features, delta_values),
+                pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                document_weights.data(), sums);
+          }
+          return to_numpy(listed(sums));
+        });
+  m.def("gather_tree",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> pair_offsets,
+           In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
+           Out<float> alphas) {
+          ramify::WalkResult result;
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::gather_tree(rows_of(offsets, features, values, squared_norms, n_features),
+                                tree_of(parent, class_of, share, visited),
+                                pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                                result);
+          }
+          return to_tuple(std::move(result));
+        });
+  m.def("screen_classes",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
+           In<float> cost_negative, Out<float> alphas, In<int64_t> above_offsets, In<int32_t> above, In<int64_t> start,
+           In<int64_t> end, In<int32_t> delta_features, In<float> delta_values, In<double> stretch,
+           In<int32_t> classes, float threshold, size_t most, int loss, In<float> document_weights, Out<double> losses) {
+          ramify::Found found;
+          {
+            nb::gil_scoped_release unlocked;
+            const ramify::Vectors deltas = vectors_of(start, end, delta_features, delta_values);
+            ramify::screen_classes(
+                rows_of(offsets, features, values, squared_norms, n_features), squared_norms.size(),
+                pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                {above_offsets.data(), above.data(), deltas}, stretch.data(), classes.data(), classes.size(), threshold, most,
+                static_cast<ramify::LossKind>(loss), document_weights.data(), found, losses.data());
+          }
+          return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.classes)));
+        });
+  m.def("nearest_classes",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           size_t first, size_t last, In<int64_t> index_offsets, In<int32_t> classes, In<float> weights,
+           size_t n_classes, In<int64_t> own_offsets, In<int32_t> own, OutMatrix<int32_t> nearest) {
+          nb::gil_scoped_release unlocked;
+          ramify::nearest_classes(rows_of(offsets, features, values, squared_norms, n_features), first, last,
+                                  {index_offsets.data(), classes.data(), weights.data(), n_classes}, own_offsets.data(), own.data(), nearest.shape(1),
+                                  nearest.data() + first * nearest.shape(1));
+        });
 }

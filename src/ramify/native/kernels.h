@@ -1,13 +1,16 @@
 // The hot loops of Ramify. Kernels take plain arrays, hold no state, and trust what they are given:
 // checks belong to the Python functions that call them.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
+#include "linear.h"
+
 // One build serves machines with and without wide vectors; the loader picks the widest clone that runs.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)  // it needs ifuncs
-#define RAMIFY_WIDE_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define RAMIFY_WIDE_CLONES __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
 #else
 #define RAMIFY_WIDE_CLONES
 #endif
@@ -35,5 +38,140 @@ LabelRows keep_most_general(const int64_t *offsets, const int32_t *nodes, size_t
 // scores[r, c] = bias[c] + sum over the non-zeros (f, x) of row r of x * weights[f, c], summed in double precision.
 void score_rows_in_place(const int64_t *offsets, const int32_t *features, const float *values, size_t n_rows,
                          const float *weights, const double *bias, size_t n_classes, double *scores);
+
+// ---- linear models --------------------------------------------------------------------------------------------------
+
+// One sparse vector a unit: its features and values lie from start to end.
+struct Vectors {
+  const int64_t *start, *end;
+  const int32_t *features;
+  const float *values;
+
+  void add_to(size_t unit, float *w) const {
+    for (int64_t p = start[unit]; p < end[unit]; ++p) w[features[p]] += values[p];
+  }
+};
+
+// Sparse vectors as they come, and the sums over all pairs seen.
+struct WalkResult {
+  std::vector<int64_t> units, ends;
+  std::vector<int32_t> features;
+  std::vector<float> values;
+  Sums sums;
+
+  void keep(size_t unit, const float *dense, size_t n_features) {
+    for (size_t f = 0; f < n_features; ++f)
+      if (dense[f] != 0) features.push_back(static_cast<int32_t>(f)), values.push_back(dense[f]);
+    units.push_back(static_cast<int64_t>(unit));
+    ends.push_back(static_cast<int64_t>(features.size()));
+  }
+};
+
+// For every class the units above it, from the root down, and the deltas of all units. Classes that have the same units
+// above them stand side by side.
+struct Above {
+  const int64_t *offsets;
+  const int32_t *units;
+  const Vectors &deltas;
+
+  size_t count(size_t k) const { return static_cast<size_t>(offsets[k + 1] - offsets[k]); }
+  bool same(size_t k, size_t other) const {
+    return count(k) == count(other) &&
+           std::equal(units + offsets[k], units + offsets[k + 1], units + offsets[other]);
+  }
+};
+
+// The sum of the deltas above a class; made anew only where the class before had other units above it.
+class PathWeights {
+ public:
+  explicit PathWeights(size_t n_features) : sum_(n_features) {}
+  const float *of(const Above &above, size_t k) {
+    if (above.count(k) == 0) return nullptr;
+    if (!has_last_ || !above.same(k, last_)) {
+      std::fill(sum_.begin(), sum_.end(), 0.0f);
+      for (int64_t p = above.offsets[k]; p < above.offsets[k + 1]; ++p)
+        above.deltas.add_to(static_cast<size_t>(above.units[p]), sum_.data());
+    }
+    has_last_ = true, last_ = k;
+    return sum_.data();
+  }
+
+ private:
+  std::vector<float> sum_;
+  size_t last_ = 0;
+  bool has_last_ = false;
+};
+
+// Raises the dual of the listed classes, with the weights above them held fixed, until each has a relative duality gap
+// within the tolerance on its own pairs; writes the dual variables, and what is certain of each class.
+void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, const float *document_weights,
+                            const Above &above, const int32_t *classes, size_t n_classes, double tolerance,
+                            size_t max_passes, uint64_t seed, Certificate *certificates);
+
+// u = stretch · Σ α y x of the classes first .. last, as sparse vectors.
+void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, size_t first, size_t last,
+                    WalkResult &result);
+
+// Units of a forest in preorder: inner units, and classes as leaves.
+struct Tree {
+  size_t n_units;
+  const int32_t *parent;    // -1 above a root
+  const int32_t *class_of;  // -1 for an inner unit
+  const float *share;       // how many walks pass the unit
+  const uint8_t *visited;   // whether this walk does
+};
+
+// For every inner unit some documents of the classes right below it, and the products of these with each other.
+struct Siblings {
+  const int64_t *offsets;
+  const int32_t *documents;
+  const int64_t *product_offsets;
+  const float *products;
+};
+
+// Fills in the products of the units first .. last.
+void multiply_siblings(const Rows &X, const Siblings &siblings, size_t first, size_t last, float *products);
+
+// Some passes over the awake pairs of every class that the walk visits; gives the new delta of every inner unit, or for a
+// shared one what this walk adds to it. The sums are those of the first pass, taken while weights move.
+void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tree &tree, const Vectors &deltas, const Pairs &pairs,
+                          const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
+                          size_t group_passes, size_t passes, uint64_t seed, WalkResult &result);
+
+// Exact sums over all pairs.
+void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Vectors &deltas, const Pairs &pairs,
+                  const float *document_weights, Sums &sums);
+
+// The delta of every inner unit that the walk visits, made anew from the dual variables below it.
+void gather_tree(const Rows &X, const Tree &tree, const Pairs &pairs, WalkResult &result);
+
+constexpr size_t kBlock = 32;  // classes that are scored together
+constexpr size_t kAhead = 12;  // how many features ahead their lines are fetched
+
+struct Found {
+  std::vector<int32_t> rows, classes;
+  void add(size_t row, size_t c) {
+    rows.push_back(static_cast<int32_t>(row));
+    classes.push_back(static_cast<int32_t>(c));
+  }
+};
+
+// Of the pairs of a row and a listed class that are not among the known ones, those whose score may lie above the threshold: what all of them cost at most, by class, and for every class the worst `most` of them.
+void screen_classes(const Rows &X, size_t n_rows, const Pairs &pairs, const Above &above, const double *stretch,
+                    const int32_t *classes, size_t n_classes, float threshold, size_t most, LossKind loss,
+                    const float *document_weights, Found &found, double *losses);
+
+// By feature: the classes that have it in their signatures, and with which weight.
+struct Signatures {
+  const int64_t *offsets;
+  const int32_t *classes;
+  const float *weights;
+  size_t n_classes;
+};
+
+// rows × n_nearest: the classes whose signatures have the largest product with a row, in order of number; -1 where none.
+// A row's own classes are left out.
+void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const int64_t *own_offsets,
+                     const int32_t *own, size_t n_nearest, int32_t *nearest);
 
 }  // namespace ramify

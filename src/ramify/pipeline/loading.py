@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ramify.decisions import Best
+from ramify.decisions import Best, PCut, PredictedCut, RCut, SCut
 from ramify.errors import ModelError, RamifyError
 from ramify.features import Vectorizer, Vectors
 from ramify.learners import MultinomialNaiveBayes
@@ -24,7 +24,7 @@ from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 LEARNERS: dict[str, Any] = {part.kind: part for part in (MultinomialNaiveBayes,)}
-DECISIONS: dict[str, Any] = {part.kind: part for part in (Best,)}
+DECISIONS: dict[str, Any] = {part.kind: part for part in (Best, SCut, RCut, PCut, PredictedCut)}
 
 
 def load(path: str | Path) -> TextClassifier:

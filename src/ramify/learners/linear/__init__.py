@@ -1,0 +1,1 @@
+"""Linear classes over one set of documents, solved in the dual with a certificate."""

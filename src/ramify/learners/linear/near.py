@@ -1,0 +1,76 @@
+"""Classes that lie near a document, found by a few telling features of each class.
+
+The signature of a class holds the features whose mean weight in its documents exceeds the mean of all documents most.
+Kept by feature, signatures are an index: a document meets only the classes that share a telling feature with it, so the
+cost of a lookup does not grow with the number of classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from ramify.execution import Executor, row_blocks
+from ramify.learners.linear.rows import Rows
+from ramify.native import nearest_classes
+
+SIGNATURE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """By feature: the classes that have it in their signatures, and its weight there."""
+
+    offsets: NDArray[np.int64]
+    classes: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    n_classes: int
+
+
+def learn_signatures(rows: Rows, own: csc_array, size: int = SIGNATURE) -> Signatures:
+    """Learn from documents and their classes (documents × classes)."""
+    X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(rows), rows.n_features))
+    counts = np.maximum(np.diff(own.indptr), 1).astype(np.float32)
+    means = csr_array(csr_array(own.T).astype(np.float32) @ X)
+    means.data /= np.repeat(counts, np.diff(means.indptr))
+    overall = np.asarray(X.sum(axis=0), dtype=np.float32).ravel() / max(1, len(rows))
+    means.data -= overall[means.indices]
+    kept = _largest_of_rows(means, size)
+    norms = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1))).ravel()
+    kept.data /= np.repeat(np.maximum(norms, 1e-30), np.diff(kept.indptr))
+    index = csc_array(kept)
+    return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
+
+
+def _largest_of_rows(matrix: csr_array, size: int) -> csr_array:
+    """Of each row the `size` largest entries above zero."""
+    kept, ends = [], [0]
+    for start, end in zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True):
+        row = matrix.data[start:end]
+        best = np.argpartition(row, -size)[-size:] if len(row) > size else np.arange(len(row))
+        best = best[row[best] > 0]
+        kept.append(start + best)
+        ends.append(ends[-1] + len(best))
+    places = np.concatenate(kept)
+    return csr_array((matrix.data[places], matrix.indices[places], ends), shape=matrix.shape)
+
+
+def find_near(rows: Rows, index: Signatures, own: csr_array, n_nearest: int, executor: Executor) -> csr_array:
+    """For every document the classes it is near to, its own left out (documents × classes)."""
+    n_nearest = min(n_nearest, index.n_classes)
+    nearest = np.empty((len(rows), n_nearest), dtype=np.int32)
+    mine = own.indptr.astype(np.int64), own.indices.astype(np.int32)
+
+    def look(block: slice) -> None:
+        found = index.offsets, index.classes, index.weights, index.n_classes
+        nearest_classes(*rows.arrays, block.start, block.stop, *found, *mine, nearest)
+
+    for _ in executor.map(look, row_blocks(len(rows), 1, 2048)):
+        pass
+    there = nearest >= 0
+    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    classes = nearest[there]
+    return csr_array((np.ones(len(classes), dtype=bool), classes, ends), shape=(len(rows), index.n_classes))

@@ -1,0 +1,87 @@
+"""The pairs of a document and a class on which a solver works; all others are known to cost nothing, or are not known yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+Floats = NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Class after class: first its own documents, then others.
+
+    offsets: where each class starts. documents, alphas: one entry a pair; the alphas are the solver's to change.
+    n_positive: how many documents of its own each class has.
+    cost_positive, cost_negative: what a unit of loss costs, by class; a document's weight multiplies it.
+    """
+
+    offsets: NDArray[np.int64]
+    documents: NDArray[np.int32]
+    n_positive: NDArray[np.int64]
+    cost_positive: Floats
+    cost_negative: Floats
+    alphas: Floats
+
+    def __len__(self) -> int:
+        return len(self.n_positive)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of every kernel that works on pairs."""
+        return self.offsets, self.documents, self.n_positive, self.cost_positive, self.cost_negative, self.alphas
+
+
+def pair_up(own: csc_array, others: csc_array, cost_positive: Floats, cost_negative: Floats) -> Pairs:
+    """Join, class by class, its own documents and others (both documents × classes)."""
+    n_positive, n_others = np.diff(own.indptr).astype(np.int64), np.diff(others.indptr).astype(np.int64)
+    offsets = np.concatenate([[0], np.cumsum(n_positive + n_others)]).astype(np.int64)
+    documents = np.empty(offsets[-1], dtype=np.int32)
+    documents[_places(offsets[:-1], n_positive)] = own.indices
+    documents[_places(offsets[:-1] + n_positive, n_others)] = others.indices
+    return Pairs(offsets, documents, n_positive, cost_positive, cost_negative, np.zeros(offsets[-1], dtype=np.float32))
+
+
+def widen(pairs: Pairs, documents: NDArray[np.int32], classes: NDArray[np.int32]) -> Pairs:
+    """Add new pairs behind those that each class has."""
+    order = np.argsort(classes, kind="stable")
+    added = np.bincount(classes, minlength=len(pairs)).astype(np.int64)
+    old = np.diff(pairs.offsets)
+    offsets = np.concatenate([[0], np.cumsum(old + added)]).astype(np.int64)
+    kept, new = _places(offsets[:-1], old), _places(offsets[:-1] + old, added)
+    wider = replace(
+        pairs,
+        offsets=offsets,
+        documents=np.empty(offsets[-1], dtype=np.int32),
+        alphas=np.zeros(offsets[-1], dtype=np.float32),
+    )
+    wider.documents[kept], wider.documents[new] = pairs.documents, documents[order]
+    wider.alphas[kept] = pairs.alphas
+    return wider
+
+
+def all_others(own: csc_array) -> csc_array:
+    """For every class all documents that are not its own."""
+    n_docs, n_classes = own.shape
+    mine = np.zeros(n_docs * n_classes, dtype=bool)
+    mine[np.repeat(np.arange(n_classes), np.diff(own.indptr)) * n_docs + own.indices] = True
+    others = np.flatnonzero(~mine)
+    ends = np.cumsum(n_docs - np.diff(own.indptr))
+    documents = (others % n_docs).astype(np.int32)
+    return csc_array((np.ones(len(others), dtype=bool), documents, np.concatenate([[0], ends])), shape=own.shape)
+
+
+def by_class(labels: csr_array) -> csc_array:
+    """Documents × classes, class by class."""
+    return csc_array(labels)
+
+
+def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """start, start + 1, … for every start, as many as its length."""
+    ends = np.cumsum(lengths)
+    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)

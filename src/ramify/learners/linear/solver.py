@@ -1,0 +1,312 @@
+"""The dual solver of all linear learners: classes drawn to zero, or tied along the paths of a tree.
+
+    min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)
+
+over all units v, with the loss L of the classes n (Gopal & Yang 2013, section 3); above a root, and above every class of a
+flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at and below v, the dual is
+Σ U h(α/U) − ½ Σ_v ‖δ_v‖².
+
+Deviations from the paper. It alternates between levels; here every dual step moves the whole path. Only pairs of a document
+and a class that can matter are worked on: near ones first, then whatever a screening of all pairs finds. The objective
+reported is that of the weights that are kept: inner units as the dual has them, and each class solved once more with the
+weights above it held fixed, which removes nearly all that the dual still lacks. Training stops when that objective, losses
+of all pairs included, and the dual differ by no more than the tolerance.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from ramify.execution import Executor, stage
+from ramify.learners.linear.deltas import Deltas, join
+from ramify.learners.linear.forest import Forest, Walks, share_out
+from ramify.learners.linear.near import find_near, learn_signatures
+from ramify.learners.linear.pairs import Pairs, all_others, pair_up, widen
+from ramify.learners.linear.rows import Rows
+from ramify.learners.linear.siblings import Siblings, gather_siblings
+from ramify.native import (
+    ascend_tree_in_place,
+    gather_tree,
+    look_at_tree,
+    screen_classes,
+    solve_classes_in_place,
+)
+
+LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
+NEAR = 40  # classes near a document that it is a first negative of, when classes stand alone
+STRAYS = 2048  # of a class that one screening adds at most
+FIRST = 1e-2  # relative gap at which all pairs are screened for the first time
+SMALL = 1 << 22  # pairs up to which all are taken at once
+CLASSES_A_TASK = 32
+SETTLING = 3  # passes over the documents of siblings before each pass over their classes
+ROUNDS = 5  # over the tree between two looks at the objective
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to solve: the loss, the relative duality gap to reach, rounds at most, and the seed of all orders.
+
+    fast: be content with near negatives; pairs that were never looked at may then cost something.
+    """
+
+    loss: str = "hinge"
+    tolerance: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+    fast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What a unit of loss costs: by class for its own documents and for others, times a weight by document."""
+
+    positive: NDArray[np.float32]
+    negative: NDArray[np.float32]
+    documents: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The objective of the weights, a bound that no weights go below, and their distance relative to the objective."""
+
+    primal: float
+    dual: float
+    rounds: int
+
+    @property
+    def gap(self) -> float:
+        """(primal − dual) / primal."""
+        return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """Dual variables of all pairs, those of the classes' last step, stretches and deltas: all that weights are made of."""
+
+    pairs: Pairs
+    leaves: Pairs
+    stretch: NDArray[np.float64]
+    deltas: Deltas
+    certificate: Certificate
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One problem: documents, the classes' own documents (documents × classes), how classes are tied, and costs."""
+
+    rows: Rows
+    own: csc_array
+    forest: Forest
+    costs: Costs
+    settings: Settings
+    executor: Executor
+    n_walks: int = 1
+
+    @property
+    def loss(self) -> int:
+        """The number by which kernels know the loss."""
+        return LOSSES[self.settings.loss]
+
+    @property
+    def classes(self) -> NDArray[np.int32]:
+        """All classes."""
+        return np.arange(self.own.shape[1], dtype=np.int32)
+
+    def over(self, classes: NDArray[np.int32], work: Any) -> list[Any]:
+        """Results of `work` on some classes after the other."""
+        starts = range(0, len(classes), CLASSES_A_TASK)
+        return list(self.executor.map(lambda start: work(classes[start : start + CLASSES_A_TASK]), starts))
+
+
+def solve(task: Task, start: Solution | None = None) -> Solution:
+    """Solve a problem, from the dual variables of an earlier solution with other costs if there is one."""
+    complete = task.own.shape[0] * task.own.shape[1] <= SMALL or task.settings.loss == "logistic"
+    pairs = _first_pairs(task, complete) if start is None else _rescaled(start.pairs, task)
+    deltas = Deltas.zero(len(task.forest)) if start is None else _gather(task, pairs)
+    return _solve_flat(task, pairs, complete) if task.forest.is_flat else _solve_tree(task, pairs, deltas, complete)
+
+
+# ---- pairs --------------------------------------------------------------------------------------------------------------
+
+
+def _first_pairs(task: Task, complete: bool) -> Pairs:
+    if complete:
+        others = all_others(task.own)
+    else:
+        with stage("finding near classes", 1) as step:
+            index = learn_signatures(task.rows, task.own)
+            others = csc_array(find_near(task.rows, index, csr_array(task.own), NEAR, task.executor))
+            step.advance()
+    return pair_up(task.own, others, task.costs.positive, task.costs.negative)
+
+
+def _rescaled(pairs: Pairs, task: Task) -> Pairs:
+    """Dual variables in proportion to the new costs, so that those at a bound stay there."""
+    factor = task.costs.negative / np.maximum(pairs.cost_negative, np.float32(1e-30))
+    alphas = pairs.alphas * np.repeat(factor, np.diff(pairs.offsets))
+    return replace(pairs, cost_positive=task.costs.positive, cost_negative=task.costs.negative, alphas=alphas)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is certain of every class: objective, bound, stretch and passes; and what its unknown pairs cost at most."""
+
+    certificates: NDArray[np.float64]
+    stretch: NDArray[np.float64]
+    strays: NDArray[np.float64]
+
+    @classmethod
+    def nothing(cls, n_classes: int) -> Known:
+        """Before anything was solved."""
+        return cls(np.zeros((n_classes, 4)), np.ones(n_classes), np.zeros(n_classes))
+
+    def certificate(self, inner: float, dual: float | None, rounds: int) -> Certificate:
+        """Of the whole problem: `inner` is what the units above cost, `dual` the joint bound where classes are tied."""
+        primal = inner + float(self.certificates[:, 0].sum() + self.strays.sum())
+        return Certificate(primal, float(self.certificates[:, 1].sum()) if dual is None else dual, rounds)
+
+
+def _screen(
+    task: Task, leaves: Pairs, known: Known, deltas: Deltas, classes: NDArray[np.int32], margin: float
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Unknown pairs of some classes whose score may lie above −1 − margin; notes what they cost at most."""
+    above = task.forest.above_offsets, task.forest.above, *deltas.arrays
+    known.strays[classes] = 0
+
+    def look(some: NDArray[np.int32]) -> Any:
+        return screen_classes(
+            *task.rows.arrays, *leaves.arrays, *above, known.stretch, some, -1 - margin, STRAYS,
+            task.loss, task.costs.documents, known.strays,
+        )  # fmt: skip
+
+    parts = task.over(classes, look)
+    return np.concatenate([rows for rows, _ in parts]), np.concatenate([found for _, found in parts])
+
+
+# ---- classes that stand alone ----------------------------------------------------------------------------------------------
+
+
+def _settle(task: Task, pairs: Pairs, deltas: Deltas, known: Known, classes: NDArray[np.int32], tolerance: float) -> int:
+    """Solve classes with the weights above them held fixed, and note what is certain of each; gives the most passes."""
+    above = task.forest.above_offsets, task.forest.above, *deltas.arrays
+
+    def work(some: NDArray[np.int32]) -> None:
+        solve_classes_in_place(
+            *task.rows.arrays, task.loss, *pairs.arrays, task.costs.documents, *above,
+            some, tolerance, task.settings.max_iter, task.settings.seed, known.certificates,
+        )  # fmt: skip
+
+    task.over(classes, work)
+    known.stretch[classes] = known.certificates[classes, 2]
+    return int(known.certificates[classes, 3].max(initial=0))
+
+
+def _solve_flat(task: Task, pairs: Pairs, complete: bool) -> Solution:
+    deltas, settings, classes = Deltas.zero(len(task.forest)), task.settings, task.classes
+    known, rounds = Known.nothing(len(classes)), 0
+    tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
+    with stage("solving", None) as step:
+        while True:
+            rounds += _settle(task, pairs, deltas, known, classes, tolerance)
+            if complete or settings.fast:
+                return Solution(pairs, pairs, known.stretch, deltas, known.certificate(0.0, None, rounds))
+            documents, strays = _screen(task, pairs, known, deltas, classes, 0.5 * tolerance)
+            certificate = known.certificate(0.0, None, rounds)
+            step.advance()
+            if certificate.gap <= settings.tolerance or rounds >= settings.max_iter:
+                return Solution(pairs, pairs, known.stretch, deltas, certificate)
+            pairs = widen(pairs, documents, strays)
+            # classes without strays are done, once they are solved as closely as they must be
+            classes = np.unique(strays) if tolerance < settings.tolerance else task.classes
+            tolerance = 0.9 * settings.tolerance
+
+
+# ---- classes of a tree -----------------------------------------------------------------------------------------------------
+
+
+def _gather(task: Task, pairs: Pairs) -> Deltas:
+    walks = share_out(task.forest, np.diff(pairs.offsets), task.n_walks)
+
+    def work(visited: NDArray[np.uint8]) -> Any:
+        return gather_tree(*task.rows.arrays, task.forest.parent, task.forest.class_of, walks.share, visited, *pairs.arrays)
+
+    parts = list(task.executor.map(work, walks.visited))
+    return join(parts, walks.share, Deltas.zero(len(task.forest)), task.rows.n_features)
+
+
+@dataclass(slots=True)
+class Climb:
+    """Where the ascent of a tree's dual stands."""
+
+    pairs: Pairs
+    deltas: Deltas
+    walks: Walks
+    siblings: Siblings
+    awake: NDArray[np.uint8]
+    slack: NDArray[np.float32]
+    rounds: int = 0
+
+
+def _start_climb(task: Task, pairs: Pairs, deltas: Deltas, siblings: Siblings, rounds: int = 0) -> Climb:
+    walks = share_out(task.forest, np.diff(pairs.offsets), task.n_walks)
+    awake = np.ones(len(pairs.documents), dtype=np.uint8)
+    return Climb(pairs, deltas, walks, siblings, awake, np.full(len(pairs), np.inf, dtype=np.float32), rounds)
+
+
+def _climb(task: Task, climb: Climb, n_rounds: int) -> None:
+    """Some rounds over all classes; before the last one every pair is woken."""
+    forest, walks, pairs = task.forest, climb.walks, climb.pairs
+    for k in range(n_rounds):
+        if k == n_rounds - 1:
+            climb.awake[:] = 1
+        seed, deltas = task.settings.seed + 1_000_003 * climb.rounds, climb.deltas
+
+        def work(visited: NDArray[np.uint8], seed: int = seed, deltas: Deltas = deltas) -> Any:
+            return ascend_tree_in_place(
+                *task.rows.arrays, task.loss, forest.parent, forest.class_of, walks.share, visited, *deltas.arrays,
+                *pairs.arrays, task.costs.documents, *climb.siblings.arrays, climb.awake, climb.slack, SETTLING, 1, seed,
+            )  # fmt: skip
+
+        parts = list(task.executor.map(work, walks.visited))
+        climb.deltas = join(parts, walks.share, deltas, task.rows.n_features)
+        climb.rounds += 1
+
+
+def _dual_of(task: Task, climb: Climb) -> float:
+    forest, walks = task.forest, climb.walks
+
+    def work(visited: NDArray[np.uint8]) -> Any:
+        return look_at_tree(
+            *task.rows.arrays, task.loss, forest.parent, forest.class_of, walks.share, visited, *climb.deltas.arrays,
+            *climb.pairs.arrays, task.costs.documents,
+        )  # fmt: skip
+
+    sums = sum(task.executor.map(work, walks.visited))
+    return float(sums[-2] - 0.5 * sums[-1])
+
+
+def _solve_tree(task: Task, pairs: Pairs, deltas: Deltas, complete: bool) -> Solution:
+    settings, known = task.settings, Known.nothing(len(pairs))
+    climb = _start_climb(task, pairs, deltas, gather_siblings(task.rows, task.own, task.forest, task.executor))
+    tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
+    with stage("solving", None) as step:
+        while True:
+            _climb(task, climb, ROUNDS)
+            leaves = replace(climb.pairs, alphas=climb.pairs.alphas.copy())
+            _settle(task, leaves, climb.deltas, known, task.classes, 0.3 * tolerance)
+            documents = strays = np.zeros(0, dtype=np.int32)
+            if not complete and not settings.fast:
+                documents, strays = _screen(task, leaves, known, climb.deltas, task.classes, 0.0)
+            certificate = known.certificate(climb.deltas.half_squares(), _dual_of(task, climb), climb.rounds)
+            step.advance()
+            if certificate.gap <= settings.tolerance or climb.rounds >= settings.max_iter:
+                return Solution(climb.pairs, leaves, known.stretch, climb.deltas, certificate)
+            if len(documents):
+                wider = widen(climb.pairs, documents, strays)
+                climb = _start_climb(task, wider, climb.deltas, climb.siblings, climb.rounds)
+            tolerance = settings.tolerance

@@ -1,0 +1,108 @@
+// Coordinate ascent on the dual of single classes, each drawn to the weights above it: to zero when classes are independent,
+// to the weights of its parent, held fixed, when they are leaves of a tree.
+//
+// With p above and u = Σ α y x, w = p + u: primal ½‖u‖² + Σ U L(z), dual Σ U h(α / U) − Σ α y p·x − ½‖u‖², z = y w·x.
+#include "kernels.h"
+
+namespace ramify {
+
+namespace {
+
+constexpr float kSlack = 0.25f;  // of the largest violation of a pass: how far beyond its bound an idle pair must lie
+struct Known {
+  Sums sums;
+  double squared_norm;  // of u
+};
+
+// Every pair once, without a step: exact sums for the weights as they are.
+template <class Loss>
+Known look(const Rows &X, const Class &c, const float *w, const float *above) {
+  Known known{};
+  for (size_t j = 0; j < c.n_pairs; ++j) {
+    if (j + 1 < c.n_pairs) prefetch_row(X, static_cast<size_t>(c.documents[j + 1]));
+    const float z = c.sign(j) * dot(X, static_cast<size_t>(c.documents[j]), w);
+    if (c.upper(j) > 0) known.sums.add<Loss>(c.alphas[j], z, c.upper(j));
+  }
+  for (size_t f = 0; f < X.n_features; ++f) {
+    const double u = w[f] - (above ? above[f] : 0.0f);
+    known.squared_norm += u * u;
+  }
+  return known;
+}
+
+// Weights can be stretched only where nothing lies above them.
+Certificate certify(const Known &known, bool may_stretch) {
+  Certificate best;
+  best.dual = known.sums.entropy - known.sums.quadratic + 0.5 * known.squared_norm;
+  for (int k = 0; k < (may_stretch ? kStretches : 1); ++k) {
+    const double stretch = kStretch[k], primal = 0.5 * stretch * stretch * known.squared_norm + known.sums.loss[k];
+    if (k == 0 || primal < best.primal) best.primal = primal, best.stretch = stretch;
+  }
+  return best;
+}
+
+double estimate_gap(const Sums &sums, bool may_stretch, double squared_norm) {
+  double gap = sums.loss[0] - sums.entropy + sums.quadratic;
+  for (int k = 1; may_stretch && k < kStretches; ++k)
+    gap = std::min(gap, sums.loss[k] - sums.entropy + sums.quadratic +
+                            0.5 * (kStretch[k] * kStretch[k] - 1) * squared_norm);
+  return gap;
+}
+
+template <class Loss>
+Certificate solve_class(const Rows &X, Class &c, const float *above, double tolerance, size_t max_passes, uint64_t seed,
+                        std::vector<float> &w) {
+  if (above) w.assign(above, above + X.n_features);
+  else std::fill(w.begin(), w.end(), 0.0f);
+  add_pairs(X, c, w.data());
+  const bool may_stretch = Loss::has_corner && !above;
+  Active active(c.n_pairs);
+  Random random(seed);
+  Known known = look<Loss>(X, c, w.data(), above);
+  Certificate found = certify(known, may_stretch);
+  size_t passes = 0;
+  float slack = INFINITY;
+  while (found.primal - found.dual > tolerance * found.primal && passes < max_passes) {
+    Sums sums;
+    slack = kSlack * ascend<Loss>(X, c, 1.0f, slack, active, random, w.data(), &sums);
+    ++passes;
+    // these sums were taken while weights moved, so they only say when to look closely
+    const double gap = estimate_gap(sums, may_stretch, std::max(known.squared_norm, sums.quadratic));
+    if (gap > 2 * tolerance * found.primal && active.size > 0 && passes < max_passes) continue;
+    known = look<Loss>(X, c, w.data(), above);
+    found = certify(known, may_stretch);
+    active.wake_all();
+  }
+  found.passes = static_cast<double>(passes);
+  return found;
+}
+
+}  // namespace
+
+void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, const float *document_weights,
+                            const Above &above, const int32_t *classes, size_t n_classes, double tolerance,
+                            size_t max_passes, uint64_t seed, Certificate *certificates) {
+  std::vector<float> w(X.n_features);
+  PathWeights path(X.n_features);
+  for (size_t next = 0; next < n_classes; ++next) {
+    const auto k = static_cast<size_t>(classes[next]);
+    Class c = pairs.of(k, document_weights);
+    const float *p = path.of(above, k);
+    certificates[k] = with_loss(loss, [&](auto kind) {
+      return solve_class<decltype(kind)>(X, c, p, tolerance, max_passes, seed + k, w);
+    });
+  }
+}
+
+void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, size_t first, size_t last,
+                    WalkResult &result) {
+  std::vector<float> u(X.n_features, 0.0f);
+  for (size_t k = first; k < last; ++k) {
+    add_pairs(X, pairs.of(k, nullptr), u.data());
+    for (float &weight : u) weight *= static_cast<float>(stretch[k]);
+    result.keep(k, u.data(), X.n_features);
+    std::fill(u.begin(), u.end(), 0.0f);
+  }
+}
+
+}  // namespace ramify

@@ -1,0 +1,249 @@
+// Pieces that the kernels of linear models share: documents in compressed rows, the three losses with their duals, and
+// coordinate ascent on the dual of one class.
+//
+// For class n with documents i, signs y_i, bounds U_i (cost of document i) and weights w, z_i = y_i w·x_i:
+//
+//   primal   ½‖w‖² + Σ_i U_i L(z_i)            dual   Σ_i U_i h(α_i / U_i) − ½‖Σ_i α_i y_i x_i‖²,   0 ≤ α_i ≤ U_i
+//
+// and primal − dual is a sum over documents of U_i L(z_i) − U_i h(α_i / U_i) + α_i z_i, no term below zero.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace ramify {
+
+// Row r holds the features and values at offsets[r] .. offsets[r + 1]; the constant feature of the bias is among them.
+struct Rows {
+  const int64_t *offsets;
+  const int32_t *features;
+  const float *values;
+  const float *squared_norms;
+  size_t n_features;
+
+  size_t length(size_t r) const { return static_cast<size_t>(offsets[r + 1] - offsets[r]); }
+  const int32_t *features_of(size_t r) const { return features + offsets[r]; }
+  const float *values_of(size_t r) const { return values + offsets[r]; }
+};
+
+// Four sums side by side, so that an addition need not wait for the one before it.
+inline float dot(const Rows &X, size_t row, const float *w) {
+  const int32_t *f = X.features_of(row);
+  const float *x = X.values_of(row);
+  const size_t n = X.length(row);
+  float a = 0, b = 0, c = 0, d = 0;
+  size_t k = 0;
+  for (; k + 3 < n; k += 4) {
+    a += w[f[k]] * x[k];
+    b += w[f[k + 1]] * x[k + 1];
+    c += w[f[k + 2]] * x[k + 2];
+    d += w[f[k + 3]] * x[k + 3];
+  }
+  for (; k < n; ++k) a += w[f[k]] * x[k];
+  return (a + b) + (c + d);
+}
+
+inline void add_row(const Rows &X, size_t row, float factor, float *w) {
+  const int32_t *f = X.features_of(row);
+  const float *x = X.values_of(row);
+  for (size_t k = 0, n = X.length(row); k < n; ++k) w[f[k]] += factor * x[k];
+}
+
+inline void prefetch_row(const Rows &X, size_t row) {
+#if defined(__GNUC__)
+  const char *f = reinterpret_cast<const char *>(X.features_of(row));
+  const char *x = reinterpret_cast<const char *>(X.values_of(row));
+  const size_t bytes = X.length(row) * 4;
+  for (size_t k = 0; k < bytes && k < 1024; k += 64) {
+    __builtin_prefetch(f + k);
+    __builtin_prefetch(x + k);
+  }
+#endif
+}
+
+// ---- losses: L(z), U h(α / U), and the α that is best when z would move by curvature · change ---------------------
+
+struct Hinge {
+  static constexpr bool has_corner = true;
+  static double loss(double z) { return z < 1 ? 1 - z : 0; }
+  static double entropy(double alpha, double) { return alpha; }
+  static float best(float alpha, float z, float upper, float curvature) {
+    return std::min(std::max(alpha - (z - 1) / curvature, 0.0f), upper);
+  }
+  static bool is_idle(float alpha, float z, float upper, float slack) {
+    return (alpha <= 0 && z > 1 + slack) || (alpha >= upper && z < 1 - slack);
+  }
+};
+
+struct SquaredHinge {
+  static constexpr bool has_corner = false;
+  static double loss(double z) { return z < 1 ? (1 - z) * (1 - z) : 0; }
+  static double entropy(double alpha, double upper) { return alpha - alpha * alpha / (4 * upper); }
+  static float best(float alpha, float z, float upper, float curvature) {
+    const float slope = z - 1 + alpha / (2 * upper);
+    return std::max(alpha - slope / (curvature + 1 / (2 * upper)), 0.0f);
+  }
+  static bool is_idle(float alpha, float z, float, float slack) { return alpha <= 0 && z > 1 + slack; }
+};
+
+struct Logistic {
+  static constexpr bool has_corner = false;
+  static double loss(double z) { return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z; }
+  static double entropy(double alpha, double upper) {
+    const double share = alpha / upper;
+    const double rest = 1 - share;
+    double h = 0;
+    if (share > 0) h -= share * std::log(share);
+    if (rest > 0) h -= rest * std::log(rest);
+    return upper * h;
+  }
+  // Newton's method on σ, share = 1 / (1 + e^σ): σ = z + curvature · upper · (share(σ) − share) has one root and a
+  // derivative between 1 and 1 + curvature · upper / 4, so a step that is kept inside its bracket always arrives.
+  static float best(float alpha, float z, float upper, float curvature) {
+    const double reach = static_cast<double>(curvature) * upper, share = static_cast<double>(alpha) / upper;
+    double low = z - reach * share, high = z + reach * (1 - share), sigma = std::min(std::max<double>(z, low), high);
+    for (int step = 0; step < 12; ++step) {
+      const double p = 1 / (1 + std::exp(sigma)), off = sigma - z - reach * (p - share);
+      if (off > 0) high = sigma; else low = sigma;
+      double next = sigma - off / (1 + reach * p * (1 - p));
+      if (next <= low || next >= high) next = 0.5 * (low + high);
+      const bool settled = std::fabs(next - sigma) <= 1e-6 * (1 + std::fabs(sigma));
+      sigma = next;
+      if (settled) break;
+    }
+    return static_cast<float>(upper / (1 + std::exp(sigma)));
+  }
+  static bool is_idle(float, float, float, float) { return false; }
+};
+
+// ---- one class ------------------------------------------------------------------------------------------------------
+
+// The pairs of one class: documents, dual variables, and what each may cost; the first n_positive are of the class.
+struct Class {
+  const int32_t *documents;
+  float *alphas;
+  size_t n_pairs, n_positive;
+  float cost_positive, cost_negative;
+  const float *document_weights;
+
+  float sign(size_t j) const { return j < n_positive ? 1.0f : -1.0f; }
+  float upper(size_t j) const { return (j < n_positive ? cost_positive : cost_negative) * document_weights[documents[j]]; }
+};
+
+// The pairs of many classes, class after class.
+struct Pairs {
+  const int64_t *offsets;
+  const int32_t *documents;
+  const int64_t *n_positive;
+  const float *cost_positive, *cost_negative;
+  float *alphas;
+
+  Class of(size_t k, const float *document_weights) const {
+    const auto start = static_cast<size_t>(offsets[k]), end = static_cast<size_t>(offsets[k + 1]);
+    return {documents + start, alphas + start, end - start, static_cast<size_t>(n_positive[k]),
+            cost_positive[k],  cost_negative[k], document_weights};
+  }
+};
+
+// What is known of a class, or of all of them: the best stretch of its weights, and the objective on either side.
+struct Certificate {
+  double primal = 0, dual = 0, stretch = 1, passes = 0;
+};
+
+enum class LossKind : int { hinge = 0, squared_hinge = 1, logistic = 2 };
+
+template <class Work>
+auto with_loss(LossKind kind, Work work) {
+  if (kind == LossKind::hinge) return work(Hinge{});
+  if (kind == LossKind::squared_hinge) return work(SquaredHinge{});
+  return work(Logistic{});
+}
+
+// A small generator of its own for every class and pass: results do not depend on who works on which class.
+struct Random {
+  uint64_t state;
+  explicit Random(uint64_t seed) : state(seed * 0x9E3779B97F4A7C15ull + 0xD1B54A32D192ED03ull) { next(); next(); }
+  uint64_t next() {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    return state;
+  }
+  uint32_t below(uint32_t n) { return static_cast<uint32_t>((next() >> 32) * n >> 32); }
+};
+
+// The pairs of a class that are worth a visit: the first `size` of the order.
+struct Active {
+  std::vector<uint32_t> order;
+  size_t size = 0;
+
+  explicit Active(size_t n_pairs) : order(n_pairs) { wake_all(); }
+  void wake_all() {
+    size = order.size();
+    for (size_t j = 0; j < size; ++j) order[j] = static_cast<uint32_t>(j);
+  }
+  void shuffle(Random &random) {
+    for (size_t k = size; k > 1; --k) std::swap(order[k - 1], order[random.below(static_cast<uint32_t>(k))]);
+  }
+};
+
+// w += Σ α y x over the pairs of a class.
+inline void add_pairs(const Rows &X, const Class &c, float *w) {
+  for (size_t j = 0; j < c.n_pairs; ++j)
+    if (c.alphas[j] != 0) add_row(X, static_cast<size_t>(c.documents[j]), c.alphas[j] * c.sign(j), w);
+}
+
+// Weights may be stretched by a factor 1 or a little more: documents that ought to lie on the margin lie around it while
+// the dual is still on its way, and a stretch lifts most of them over the corner of the hinge.
+constexpr int kStretches = 8;
+constexpr float kStretch[kStretches] = {1.0f, 1.0003f, 1.001f, 1.003f, 1.006f, 1.012f, 1.025f, 1.05f};
+
+// What a pass over the pairs of a class adds up.
+struct Sums {
+  double loss[kStretches] = {};  // Σ U L(stretch · z)
+  double entropy = 0;            // Σ U h(α / U)
+  double quadratic = 0;          // Σ α z, which is w·u
+
+  template <class Loss>
+  void add(float alpha, float z, float upper) {
+    if (Loss::has_corner) {
+      for (int k = 0; k < kStretches; ++k) loss[k] += std::max(0.0f, upper * (1 - kStretch[k] * z));
+    } else {
+      loss[0] += upper * Loss::loss(z);
+    }
+    entropy += Loss::entropy(alpha, upper);
+    quadratic += static_cast<double>(alpha) * z;
+  }
+};
+
+// One pass of coordinate ascent over the active pairs: w moves by `curvature` · change in α · y · x. Pairs that lie at a
+// bound and want to stay there by more than `slack` leave the active ones. Gives the largest violation seen.
+template <class Loss>
+float ascend(const Rows &X, Class &c, float curvature, float slack, Active &active, Random &random, float *w,
+             Sums *sums) {
+  active.shuffle(random);
+  float worst = 0;
+  size_t kept = 0;
+  for (size_t k = 0; k < active.size; ++k) {
+    const uint32_t j = active.order[k];
+    const size_t i = static_cast<size_t>(c.documents[j]);
+    if (k + 1 < active.size) prefetch_row(X, static_cast<size_t>(c.documents[active.order[k + 1]]));
+    const float y = c.sign(j), upper = c.upper(j), alpha = c.alphas[j], norm = curvature * X.squared_norms[i];
+    if (upper <= 0 || norm <= 0) continue;
+    const float z = y * dot(X, i, w);
+    if (sums) sums->add<Loss>(alpha, z, upper);
+    const float better = Loss::best(alpha, z, upper, norm), change = better - alpha;
+    if (change == 0 && Loss::is_idle(alpha, z, upper, slack)) continue;
+    active.order[kept++] = j;
+    if (change == 0) continue;
+    worst = std::max(worst, std::fabs(change) * norm);
+    c.alphas[j] = better;
+    add_row(X, i, change * curvature * y, w);
+  }
+  active.size = kept;
+  return worst;
+}
+
+}  // namespace ramify
