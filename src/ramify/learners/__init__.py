@@ -2,5 +2,14 @@
 
 from ramify.learners.contract import Learner
 from ramify.learners.naive_bayes import MultinomialNaiveBayes
+from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
+from ramify.learners.recursive import RecursiveLogistic, RecursiveSVM
 
-__all__ = ["Learner", "MultinomialNaiveBayes"]
+__all__ = [
+    "Learner",
+    "MultinomialNaiveBayes",
+    "OneVsRestLogistic",
+    "OneVsRestSVM",
+    "RecursiveLogistic",
+    "RecursiveSVM",
+]

@@ -54,7 +54,7 @@ def join(parts: list[tuple[Any, ...]], share: NDArray[np.float32], before: Delta
     features, values, length = [], [], 0
     crown: dict[int, NDArray[np.float32]] = {}
     for units, ends, part_features, part_values, *_ in parts:
-        starts = np.concatenate([[0], ends[:-1]]).astype(np.int64)
+        starts = np.concatenate([[0], ends])[:-1].astype(np.int64)
         start[units], end[units] = starts + length, ends + length
         for unit, a, b in zip(units.tolist(), starts.tolist(), ends.tolist(), strict=True):
             if share[unit] > 1:

@@ -44,7 +44,7 @@ FIRST = 1e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 22  # pairs up to which all are taken at once
 CLASSES_A_TASK = 32
 SETTLING = 3  # passes over the documents of siblings before each pass over their classes
-ROUNDS = 5  # over the tree between two looks at the objective
+FIRST_ROUNDS, ROUNDS = 10, 5  # over the tree before the first and between further looks at the objective
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,9 +296,9 @@ def _solve_tree(task: Task, pairs: Pairs, deltas: Deltas, complete: bool) -> Sol
     tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
     with stage("solving", None) as step:
         while True:
-            _climb(task, climb, ROUNDS)
+            _climb(task, climb, FIRST_ROUNDS if climb.rounds < 2 * FIRST_ROUNDS else ROUNDS)
             leaves = replace(climb.pairs, alphas=climb.pairs.alphas.copy())
-            _settle(task, leaves, climb.deltas, known, task.classes, 0.3 * tolerance)
+            _settle(task, leaves, climb.deltas, known, task.classes, 0.5 * tolerance)
             documents = strays = np.zeros(0, dtype=np.int32)
             if not complete and not settings.fast:
                 documents, strays = _screen(task, leaves, known, climb.deltas, task.classes, 0.0)

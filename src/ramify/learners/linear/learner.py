@@ -1,0 +1,154 @@
+"""What all linear learners share: parameters, scores, probabilities, explanations, and how they are kept."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import InputError, ModelError
+from ramify.learners.contract import Learner, Scores
+from ramify.learners.linear.forest import Forest
+from ramify.learners.linear.solver import Certificate
+from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
+from ramify.learners.linear.weights import Weights
+from ramify.learners.targets import Targets
+from ramify.taxonomy import Taxonomy, ancestor_matrix
+
+
+class LinearLearner(Learner):
+    """One linear classifier for every node that has documents of its own.
+
+    ``class_nodes_``: the nodes that have a classifier. ``weights_``: their weights.
+    ``gap_``: the certificate: ``primal``, ``dual``, and ``gap``, their distance relative to the primal.
+    """
+
+    class_nodes_: NDArray[np.int64]
+    weights_: Weights
+    gap_: Certificate
+    several_labels_: bool
+    C: float | str
+    C_: float
+
+    # ---- what each of them says -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _loss(self) -> str:
+        """The loss by name."""
+
+    @abstractmethod
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+        """The units, and which of them are drawn to which."""
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+        setup = check_setup(self, self._loss())
+        forest = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
+        own = csr_array(targets.own[:, forest.class_nodes])
+        trained = self._train(X, own, forest, setup, targets.taxonomy, sample_weight)
+        warn_unless_converged(trained.certificate, setup)
+        self.weights_, self.gap_ = trained.weights, trained.certificate
+        self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
+        self._set_classes(forest.class_nodes)
+
+    def _train(
+        self, X: csr_array, own: csr_array, forest: Forest, setup: Setup, taxonomy: Taxonomy, sample_weight: Any
+    ) -> Trained:
+        costs = weigh_classes(own.tocsc(), setup, taxonomy, forest.class_nodes, sample_weight)
+        self.C_ = setup.C
+        return train(X, own, forest, costs, setup)
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def _score(self, X: csr_array) -> Scores:
+        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self.class_nodes_] = self.weights_.score(X)
+        return S
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """Sigmoids of the scores, not calibrated.
+
+        Learnt from one label a document, they are made to add up to one, and a node gets the sum of the classes at and
+        below it; otherwise it gets the largest of them.
+        """
+        each = 1 / (1 + np.exp(-scores[:, self.class_nodes_].astype(np.float64)))
+        if self.several_labels_:
+            P = np.zeros((len(scores), len(self.taxonomy_)))
+            for column, above in enumerate(self._above):
+                P[:, above] = np.maximum(P[:, above], each[:, [column]])
+            return P.astype(np.float32)
+        each /= np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        return np.asarray(each @ self._nodes_above, dtype=np.float32).clip(0, 1)
+
+    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Features of one document, what each adds to the score of a class, and the bias."""
+        w, bias = self.weights_.of_unit(self._unit_of(node))
+        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+
+    def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
+        """The features with the largest weights for a node, strongest first, by number or by name.
+
+        >>> from ramify.learners import OneVsRestSVM
+        >>> fitted = OneVsRestSVM().fit([[1, 0], [0, 1], [1, 0]], ["a", "b", "a"])
+        >>> fitted.top_terms("a", n=1, feature_names=["apple", "bread"])[0][0]
+        'apple'
+        """
+        place = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
+        w, _ = self.weights_.of_unit(self._unit_of(place))
+        names = np.arange(len(w)) if feature_names is None else np.asarray(feature_names)
+        best = [f for f in np.argsort(-w, kind="stable")[:n] if w[f] > 0]
+        return [(names[f].item(), float(w[f])) for f in best]
+
+    def _unit_of(self, node: int) -> int:
+        found = np.flatnonzero(self.class_nodes_ == node)
+        if not len(found):
+            name = self.taxonomy_.names[node]
+            raise InputError(f"node {name!r} has no classifier, since no document was labelled with it; ask for another node.")
+        return int(self.weights_.class_units[found[0]])
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain values and arrays from which :meth:`from_state` makes the same learner."""
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
+        gap = {"primal": self.gap_.primal, "dual": self.gap_.dual, "rounds": self.gap_.rounds}
+        values = {"parameters": parameters, "gap": gap, "several_labels": self.several_labels_, "chosen_C": self.C_}
+        values["n_features"] = self.weights_.n_features
+        return values, {"class_nodes": self.class_nodes_, **self.weights_.arrays()}
+
+    @classmethod
+    def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Make a learner from its state, after checking shapes, types and ranges."""
+        parameters = dict(values["parameters"])
+        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_KEPT:
+            raise ModelError("the parameters of the linear model are not the ones that it takes; train the model again.")
+        made = cls(taxonomy, **parameters)
+        check_setup(made, made._loss())
+        made.several_labels_, made.C_ = bool(values["several_labels"]), float(values["chosen_C"])
+        made.gap_ = Certificate(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
+        made.n_features_in_ = int(values["n_features"])
+        made.weights_ = Weights.from_arrays(arrays, made.n_features_in_)
+        made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
+        made._set_classes(_checked_nodes(arrays["class_nodes"], made.weights_, len(taxonomy)))
+        return made
+
+    def _set_classes(self, nodes: NDArray[np.int64]) -> None:
+        self.class_nodes_ = nodes
+        self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
+        ends = self._nodes_above.indptr
+        self._above = [self._nodes_above.indices[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+
+
+_NOT_KEPT = {"taxonomy", "n_jobs", "class_weight", "random_state"}
+
+
+def _checked_nodes(nodes: NDArray[Any], weights: Weights, n_nodes: int) -> NDArray[np.int64]:
+    if nodes.dtype != np.int64 or nodes.shape != weights.class_units.shape or len(np.unique(nodes)) < len(nodes):
+        raise ModelError("the classes of the linear model do not fit its weights; train the model again.")
+    if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
+        raise ModelError(f"the classes of the linear model are not nodes of the taxonomy (0 to {n_nodes - 1}); train it again.")
+    return nodes

@@ -1,0 +1,167 @@
+"""From documents and labels to weights: which solver, which costs, and what is certain of the result."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from ramify.errors import InputError, suggest
+from ramify.execution import choose_executor, count_workers
+from ramify.learners.linear.forest import Forest
+from ramify.learners.linear.rows import Rows, arrange_rows
+from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve
+from ramify.learners.linear.weights import Weights
+from ramify.native import gather_classes
+from ramify.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """The parameters that all linear learners share, checked."""
+
+    C: float
+    loss: str
+    class_weight: Any
+    settings: Settings
+    bias: bool
+    n_jobs: int | None
+
+
+def check_setup(learner: Any, loss: str) -> Setup:
+    """Refuse parameters that mean nothing."""
+    if loss not in LOSSES:
+        raise InputError(f"loss is {loss!r}; give one of {', '.join(map(repr, LOSSES))}.{suggest(str(loss), LOSSES)}")
+    if not _is_number(learner.tol) or not 0 < learner.tol < 1:
+        raise InputError(f"tol is {learner.tol!r}; give a relative duality gap between 0 and 1, such as 1e-3.")
+    if not isinstance(learner.max_iter, (int, np.integer)) or learner.max_iter < 1:
+        raise InputError(f"max_iter is {learner.max_iter!r}; give a whole number of 1 or more.")
+    if learner.mode not in ("exact", "fast"):
+        raise InputError(f"mode is {learner.mode!r}; give 'exact' or 'fast'.")
+    if not isinstance(learner.fit_intercept, (bool, np.bool_)):
+        raise InputError(f"fit_intercept is {learner.fit_intercept!r}; give true or false.")
+    seed = _seed_of(learner.random_state)
+    settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed, learner.mode == "fast")
+    return Setup(check_cost(learner.C), loss, learner.class_weight, settings, bool(learner.fit_intercept), learner.n_jobs)
+
+
+def check_cost(C: Any) -> float:
+    """A cost above zero; ``"auto"`` stands for one that is still to be chosen."""
+    if isinstance(C, str) and C == "auto":
+        return 1.0
+    if not _is_number(C) or not 0 < C < np.inf:
+        raise InputError(f"C is {C!r}; give a number above 0, such as 1, or 'auto' to choose it by cross-validation.")
+    return float(C)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _seed_of(random_state: Any) -> int:
+    if random_state is None:
+        return 0
+    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31))
+    raise InputError(f"random_state is {random_state!r}; give a whole number of 0 or more.")
+
+
+def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArray[np.int64], documents: Any) -> Costs:
+    """What a unit of loss costs: C, times a class's weight for its own documents, times a document's weight."""
+    n_classes = own.shape[1]
+    factor = np.ones(n_classes)
+    if isinstance(setup.class_weight, str) and setup.class_weight == "balanced":
+        counts = np.maximum(np.asarray(own.astype(np.float64).T @ documents), 1e-12)
+        factor = documents.sum() / (n_classes * counts)
+    elif isinstance(setup.class_weight, Mapping):
+        places = {int(node): k for k, node in enumerate(nodes)}
+        for name, weight in setup.class_weight.items():
+            node = taxonomy.index(str(name))
+            if not _is_number(weight) or not 0 <= weight < np.inf:
+                raise InputError(f"class_weight of {name!r} is {weight!r}; give a number of 0 or more.")
+            if node in places:
+                factor[places[node]] = weight
+    elif setup.class_weight is not None:
+        raise InputError(f"class_weight is {setup.class_weight!r}; give None, 'balanced' or a weight by class name.")
+    costs = np.full(n_classes, setup.C, dtype=np.float32)
+    return Costs((costs * factor).astype(np.float32), costs, np.asarray(documents, dtype=np.float32))
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """Weights, what is certain of them, and the solution that they were made of, from which others can start."""
+
+    weights: Weights
+    certificate: Certificate
+    solution: Solution | None
+
+
+def train(X: csr_array, own: csr_array, forest: Forest, costs: Costs, setup: Setup, start: Solution | None = None) -> Trained:
+    """Solve classes that stand alone, or are tied along the paths of a tree (own: documents × classes)."""
+    order = _by_class(own)
+    rows = arrange_rows(X[order], setup.bias)
+    costs = Costs(costs.positive, costs.negative, costs.documents[order])
+    executor, n_walks = choose_executor(setup.n_jobs), count_workers(setup.n_jobs)
+    task = Task(rows, csc_array(own[order]), forest, costs, setup.settings, executor, n_walks)
+    solution = solve(task, start)
+    return Trained(_weights_of(task, solution), solution.certificate, solution)
+
+
+def _by_class(own: csr_array) -> NDArray[np.int64]:
+    """Documents of a class side by side, neighbours in the tree near each other: their rare features then share caches."""
+    first = np.full(own.shape[0], own.shape[1], dtype=np.int64)
+    labelled = np.diff(own.indptr) > 0
+    first[labelled] = own.indices[own.indptr[:-1][labelled]]
+    return np.argsort(first, kind="stable")
+
+
+def _weights_of(task: Task, solution: Solution) -> Weights:
+    """Inner units as the dual has them, classes as their last step left them, in the features as they came."""
+
+    def work(some: NDArray[np.int32]) -> Any:
+        return gather_classes(*task.rows.arrays, *solution.leaves.arrays, solution.stretch, int(some[0]), int(some[-1]) + 1)
+
+    parts = task.over(task.classes, work)
+    u = _stack(parts, task.own.shape[1], task.rows.n_features)
+    forest = task.forest
+    units = np.flatnonzero(forest.class_of >= 0)
+    place = csr_array((np.ones(len(units), dtype=np.float32), (units, np.arange(len(units)))), shape=(len(forest), len(units)))
+    deltas = csr_array(place @ u + solution.deltas.to_matrix(task.rows.n_features))
+    return Weights(*_as_they_came(deltas, task.rows), forest.parent, units.astype(np.int64))
+
+
+def _stack(parts: list[Any], n_rows: int, n_features: int) -> csr_array:
+    lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends, *_ in parts])
+    features, values = np.concatenate([part[2] for part in parts]), np.concatenate([part[3] for part in parts])
+    return csr_array((values, features, np.concatenate([[0], np.cumsum(lengths)])), shape=(n_rows, n_features))
+
+
+def _as_they_came(deltas: csr_array, rows: Rows) -> tuple[csr_array, NDArray[np.float64]]:
+    """Units × features in the documents' own numbering, and the bias of each unit."""
+    bias = np.zeros(deltas.shape[0])
+    if rows.has_bias:
+        bias = deltas[:, [0]].toarray().ravel().astype(np.float64)
+    ordered = csr_array(deltas[:, rows.place])
+    ordered.eliminate_zeros()
+    ordered.sort_indices()
+    return ordered, bias
+
+
+def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:
+    """Say what to do when training ended before the gap was reached."""
+    if certificate.gap > setup.settings.tolerance and not setup.settings.fast:
+        warnings.warn(
+            f"training stopped after {certificate.rounds} rounds at a relative duality gap of {certificate.gap:.2g}, "
+            f"above tol={setup.settings.tolerance:g}; raise max_iter, lower C, or accept the gap by raising tol.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )

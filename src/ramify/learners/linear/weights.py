@@ -1,0 +1,134 @@
+"""The weights of a linear model, kept as the change from each unit to the one above it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import ModelError
+from ramify.native import score_rows_in_place
+
+MAX_TABLE = 1 << 28  # weights up to which features × classes is held as a table for scoring
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """One sparse row a unit; the weights of a unit are the sum of the rows on its path.
+
+    deltas: units × features. bias: one a unit, tied in the same way.
+    parent: the unit above each, -1 above a root; parents come first. class_units: the unit of every class.
+    """
+
+    deltas: csr_array
+    bias: NDArray[np.float64]
+    parent: NDArray[np.int32]
+    class_units: NDArray[np.int64]
+    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def n_features(self) -> int:
+        """The width of the documents that can be scored."""
+        return int(self.deltas.shape[1])
+
+    def of_unit(self, unit: int) -> tuple[NDArray[np.float64], float]:
+        """Weights and bias of one unit."""
+        path = self.path_of(unit)
+        return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
+
+    def path_of(self, unit: int) -> list[int]:
+        """The units from the root down to one."""
+        path = [unit]
+        while self.parent[path[-1]] >= 0:
+            path.append(int(self.parent[path[-1]]))
+        return path[::-1]
+
+    def score(self, X: csr_array) -> NDArray[np.float32]:
+        """Scores of documents, documents × classes."""
+        if self.n_features * len(self.class_units) <= MAX_TABLE:
+            return self._score_by_table(X)
+        return self._score_by_unit(X)
+
+    def _score_by_table(self, X: csr_array) -> NDArray[np.float32]:
+        table, bias = self._table()
+        S = np.empty((X.shape[0], len(bias)))
+        score_rows_in_place(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, table, bias, S)
+        return S.astype(np.float32)
+
+    def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
+        """Each unit once for each document; classes then add up what lies on their paths."""
+        by_unit = (self.deltas @ X.T).toarray().astype(np.float64) + self.bias[:, None]
+        return np.ascontiguousarray((self._paths() @ by_unit).T, dtype=np.float32)
+
+    def _table(self) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
+        if "table" not in self._cache:
+            paths = self._paths()
+            weights = (paths.astype(np.float32) @ self.deltas).T.toarray()
+            self._cache["table"] = np.ascontiguousarray(weights, dtype=np.float32), paths @ self.bias
+        table: tuple[NDArray[np.float32], NDArray[np.float64]] = self._cache["table"]
+        return table
+
+    def _paths(self) -> csr_array:
+        """Classes × units: one where a unit lies on the path to a class."""
+        if "paths" not in self._cache:
+            listed = [self.path_of(unit) for unit in self.class_units.tolist()]
+            ends = np.concatenate([[0], np.cumsum([len(path) for path in listed])])
+            units = np.asarray([unit for path in listed for unit in path], dtype=np.int64)
+            shape = (len(listed), len(self.parent))
+            self._cache["paths"] = csr_array((np.ones(len(units)), units, ends), shape=shape)
+        paths: csr_array = self._cache["paths"]
+        return paths
+
+    # ---- keeping ------------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Plain arrays from which :meth:`from_arrays` makes the same weights."""
+        return {
+            "delta_offsets": self.deltas.indptr.astype(np.int64),
+            "delta_features": self.deltas.indices.astype(np.int32),
+            "delta_values": self.deltas.data.astype(np.float32),
+            "unit_bias": self.bias,
+            "unit_parent": self.parent,
+            "class_units": self.class_units,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> Weights:
+        """Make weights after checking types, shapes and ranges."""
+        offsets, features, values, bias, parent, class_units = (arrays[name] for name in _TYPES)
+        _check_types(arrays)
+        n_units = len(parent)
+        fits = len(offsets) == n_units + 1 and len(features) == len(values) and len(bias) == n_units and n_units > 0
+        if not fits or offsets[0] != 0 or offsets[-1] != len(features) or np.any(np.diff(offsets) < 0):
+            raise ModelError("the weights of the linear model have shapes that do not fit together; train the model again.")
+        _check_range("a feature", features, 0, n_features)
+        _check_range("a class", class_units, 0, n_units)
+        _check_range("a unit's parent", parent - np.arange(n_units), -n_units - 1, 0)
+        _check_range("a unit's parent", parent, -1, n_units)
+        if not (np.isfinite(values).all() and np.isfinite(bias).all()):
+            raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
+        return cls(csr_array((values, features, offsets), shape=(n_units, n_features)), bias, parent, class_units)
+
+
+_TYPES = {
+    "delta_offsets": np.int64,
+    "delta_features": np.int32,
+    "delta_values": np.float32,
+    "unit_bias": np.float64,
+    "unit_parent": np.int32,
+    "class_units": np.int64,
+}
+
+
+def _check_types(arrays: dict[str, NDArray[Any]]) -> None:
+    for name, kind in _TYPES.items():
+        if arrays[name].dtype != kind or arrays[name].ndim != 1:
+            raise ModelError(f"{name} of the linear model is of another type than it writes; train the model again.")
+
+
+def _check_range(what: str, numbers: NDArray[Any], low: int, high: int) -> None:
+    if len(numbers) and (numbers.min() < low or numbers.max() >= high):
+        raise ModelError(f"{what} of the linear model has a number outside {low} to {high - 1}; train the model again.")
