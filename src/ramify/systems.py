@@ -6,10 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ramify.decisions import Best, DecisionRule
+from ramify.decisions import Best, DecisionRule, Descend, SCut
 from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
-from ramify.learners import Learner, MultinomialNaiveBayes
+from ramify.learners import (
+    Learner,
+    MultinomialNaiveBayes,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    RecursiveLogistic,
+    RecursiveSVM,
+    TopDownSVM,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +25,8 @@ class System:
     """One way to classify text into a taxonomy.
 
     vectorizer, learner, decision: make a new, unfitted part each.
-    needs_tree: whether a DAG is refused. several_labels: whether an answer may hold more than one label.
+    several: makes the rule that is used instead where documents have several labels; None where one label is all it gives.
+    needs_tree: whether a DAG is refused.
     """
 
     name: str
@@ -26,8 +35,21 @@ class System:
     vectorizer: Callable[[], Any]
     learner: Callable[[], Learner]
     decision: Callable[[], DecisionRule]
+    several: Callable[[], DecisionRule] | None = None
     needs_tree: bool = False
-    several_labels: bool = False
+
+    @property
+    def several_labels(self) -> bool:
+        """Whether an answer may hold more than one label."""
+        return self.several is not None
+
+
+def _tf_idf() -> Vectorizer:
+    return Vectorizer(weighting="tf-idf", sublinear_tf=True)
+
+
+def _cut_by_node() -> SCut:
+    return SCut(at_least_one=True)
 
 
 _ROWS = (
@@ -38,6 +60,51 @@ _ROWS = (
         vectorizer=lambda: Vectorizer(weighting="counts"),
         learner=MultinomialNaiveBayes,
         decision=Best,
+    ),
+    System(
+        name="svm",
+        summary="flat support vector machines, one against the rest",
+        source="Gopal & Yang 2013",
+        vectorizer=_tf_idf,
+        learner=OneVsRestSVM,
+        decision=Best,
+        several=_cut_by_node,
+    ),
+    System(
+        name="lr",
+        summary="flat logistic regression, one against the rest",
+        source="Gopal & Yang 2013",
+        vectorizer=_tf_idf,
+        learner=OneVsRestLogistic,
+        decision=Best,
+        several=_cut_by_node,
+    ),
+    System(
+        name="td-svm",
+        summary="support vector machines from the top down, siblings against each other",
+        source="Gopal & Yang 2013",
+        vectorizer=_tf_idf,
+        learner=TopDownSVM,
+        decision=Descend,
+        needs_tree=True,
+    ),
+    System(
+        name="hr-svm",
+        summary="support vector machines whose weights are drawn to those of the parent",
+        source="Gopal & Yang 2013",
+        vectorizer=_tf_idf,
+        learner=RecursiveSVM,
+        decision=Best,
+        several=_cut_by_node,
+    ),
+    System(
+        name="hr-lr",
+        summary="logistic regression whose weights are drawn to those of the parent",
+        source="Gopal & Yang 2013",
+        vectorizer=_tf_idf,
+        learner=RecursiveLogistic,
+        decision=Best,
+        several=_cut_by_node,
     ),
 )
 

@@ -4,6 +4,7 @@ from ramify.learners.contract import Learner
 from ramify.learners.naive_bayes import MultinomialNaiveBayes
 from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 from ramify.learners.recursive import RecursiveLogistic, RecursiveSVM
+from ramify.learners.top_down import TopDownSVM
 
 __all__ = [
     "Learner",
@@ -12,4 +13,5 @@ __all__ = [
     "OneVsRestSVM",
     "RecursiveLogistic",
     "RecursiveSVM",
+    "TopDownSVM",
 ]

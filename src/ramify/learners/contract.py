@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ramify.errors import InputError
 from ramify.execution import choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
 from ramify.learners.targets import Targets, read_targets
@@ -83,7 +84,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def predict(self, X: Any) -> Any:
         """The best-scoring node of each document, in the form in which the labels came."""
-        best = self._stacked(X, lambda S: np.nanargmax(S, axis=1), np.int64)
+        best = self._stacked(X, self._best, np.int64)
         if self.form_ == "classes":
             return self.classes_[best]
         ones, ends = np.ones(len(best), dtype=bool), np.arange(len(best) + 1)
@@ -92,6 +93,17 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             return expand_to_ancestors(own, self.taxonomy_)
         names = self.taxonomy_.decode(own)
         return names if self.form_ == "lists" else np.asarray([name for row in names for name in row])
+
+    def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
+        """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
+
+        Exact; scores of all nodes exist for a block of documents at a time only.
+        """
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise InputError(f"k is {k!r}; give a whole number of 1 or more.")
+        parts = [best for _, best in self.map_scores(X, lambda S: _k_best(S, k))]
+        parts = parts or [(np.empty((0, k), dtype=np.int64), np.empty((0, k), dtype=np.float32))]
+        return np.concatenate([nodes for nodes, _ in parts]), np.concatenate([scores for _, scores in parts])
 
     def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
@@ -103,6 +115,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             for rows, result in zip(blocks, results, strict=True):
                 yield rows, result
                 step.advance(rows.stop - rows.start)
+
+    def _best(self, scores: Scores) -> NDArray[np.int64]:
+        """The node that :meth:`predict` takes."""
+        return np.asarray(np.nanargmax(scores, axis=1))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,3 +137,16 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         parts = [part for _, part in self.map_scores(X, work)]
         parts = parts or [work(np.empty((0, len(self.taxonomy_)), dtype=np.float32))]
         return np.concatenate(parts).astype(dtype, copy=False)
+
+
+def _k_best(scores: Scores, k: int) -> tuple[NDArray[np.int64], Scores]:
+    """Of each row the k highest scores; equal ones in node order."""
+    S = np.where(np.isnan(scores), -np.inf, scores)
+    kept = min(k, S.shape[1])
+    lowest = -np.partition(-S, kept - 1, axis=1)[:, [kept - 1]] if kept < S.shape[1] else np.full((len(S), 1), -np.inf)
+    nodes, best = np.full((len(S), k), -1, dtype=np.int64), np.full((len(S), k), -np.inf, dtype=np.float32)
+    for row, (line, bound) in enumerate(zip(S, lowest, strict=True)):
+        there = np.flatnonzero((line >= bound) & (line > -np.inf))
+        there = there[np.argsort(-line[there], kind="stable")[:k]]
+        nodes[row, : len(there)], best[row, : len(there)] = there, line[there]
+    return nodes, best

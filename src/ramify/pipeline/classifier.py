@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +12,18 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.decisions import DecisionRule
+from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
+from ramify.pipeline.rules import learn_rule
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
+
+
+SEVERAL = 0.05  # the share of documents with several labels from which answers may have several, too
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
@@ -70,9 +74,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if X.shape[0] != Y.shape[0]:
             raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry a text.")
         learner = self._new_learner(system, taxonomy).fit(X, Y)
+        decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
+        if isinstance(decision, LearnableRule):
+            decision = learn_rule(decision, learner, X, Y)
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
-        self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, self._new_decision(system)
+        self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         return self
@@ -144,13 +151,20 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         learner = system.learner() if self.learner is None else clone(self.learner)
         return learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
-    def _new_decision(self, system: System) -> DecisionRule:
-        decision: DecisionRule = system.decision() if self.decision is None else self.decision
-        return decision
+    def _new_decision(self, system: System, several: bool) -> DecisionRule:
+        """The rule given; else the system's, which has another where documents have several labels."""
+        if self.decision is not None:
+            return cast(DecisionRule, self.decision)
+        return system.several() if several and system.several is not None else system.decision()
 
     def _features(self, texts: Sequence[str]) -> csr_array:
         check_is_fitted(self, "taxonomy_")
         return self.vectorizer_.transform(texts)
+
+
+def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:
+    """The share of documents that have more than one most specific label."""
+    return float(np.mean(np.diff(most_specific(Y, taxonomy).indptr) > 1))
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:

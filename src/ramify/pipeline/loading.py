@@ -12,10 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ramify.decisions import Best, PCut, PredictedCut, RCut, SCut
+from ramify.decisions import Best, Descend, PCut, PredictedCut, RCut, SCut
 from ramify.errors import ModelError, RamifyError
 from ramify.features import Vectorizer, Vectors
-from ramify.learners import MultinomialNaiveBayes
+from ramify.learners import (
+    MultinomialNaiveBayes,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    RecursiveLogistic,
+    RecursiveSVM,
+    TopDownSVM,
+)
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
 from ramify.systems import find_system
@@ -23,8 +30,9 @@ from ramify.taxonomy import LabelForm
 from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
-LEARNERS: dict[str, Any] = {part.kind: part for part in (MultinomialNaiveBayes,)}
-DECISIONS: dict[str, Any] = {part.kind: part for part in (Best, SCut, RCut, PCut, PredictedCut)}
+_LEARNERS = (MultinomialNaiveBayes, OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
+LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
+DECISIONS: dict[str, Any] = {part.kind: part for part in (Best, Descend, SCut, RCut, PCut, PredictedCut)}
 
 
 def load(path: str | Path) -> TextClassifier:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,26 +49,39 @@ class Deltas:
 
 def join(parts: list[tuple[Any, ...]], share: NDArray[np.float32], before: Deltas, n_features: int) -> Deltas:
     """What walks give back, as one: units that several of them passed get the sum of their changes."""
-    n_units = len(share)
-    start, end = np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64)
+    start, end = np.zeros(len(share), dtype=np.int64), np.zeros(len(share), dtype=np.int64)
     features, values, length = [], [], 0
-    crown: dict[int, NDArray[np.float32]] = {}
-    for units, ends, part_features, part_values, *_ in parts:
-        starts = np.concatenate([[0], ends])[:-1].astype(np.int64)
-        start[units], end[units] = starts + length, ends + length
-        for unit, a, b in zip(units.tolist(), starts.tolist(), ends.tolist(), strict=True):
-            if share[unit] > 1:
-                _dense_of(crown, unit, before, n_features)[part_features[a:b]] += part_values[a:b]
+    for units, ends, part_features, part_values in _unshared(parts, share) + _shared(parts, share, before, n_features):
+        start[units], end[units] = np.concatenate([[0], ends])[:-1] + length, ends + length
         features.append(part_features)
         values.append(part_values)
         length += len(part_features)
-    for unit, dense in crown.items():
-        found = np.flatnonzero(dense).astype(np.int32)
-        start[unit], end[unit] = length, length + len(found)
-        features.append(found)
-        values.append(dense[found])
-        length += len(found)
     return Deltas(start, end, np.concatenate(features), np.concatenate(values))
+
+
+def _unshared(parts: list[tuple[Any, ...]], share: NDArray[np.float32]) -> list[tuple[Any, ...]]:
+    """Of every walk the units that it alone passed."""
+    made = []
+    for units, ends, features, values, *_ in parts:
+        lengths = np.diff(ends, prepend=0)
+        alone = share[units] <= 1
+        kept = np.repeat(alone, lengths)
+        made.append((units[alone], np.cumsum(lengths[alone]), features[kept], values[kept]))
+    return made
+
+
+def _shared(
+    parts: list[tuple[Any, ...]], share: NDArray[np.float32], before: Deltas, n_features: int
+) -> list[tuple[Any, ...]]:
+    """Units that several walks passed: what they were before, plus all changes."""
+    crown: dict[int, NDArray[np.float32]] = {}
+    for units, ends, features, values, *_ in parts:
+        starts = np.concatenate([[0], ends])[:-1].astype(np.int64)
+        for k in np.flatnonzero(share[units] > 1).tolist():
+            here = slice(starts[k], ends[k])
+            _dense_of(crown, int(units[k]), before, n_features)[features[here]] += values[here]
+    found = {unit: np.flatnonzero(dense).astype(np.int32) for unit, dense in crown.items()}
+    return [(np.asarray([u]), np.asarray([len(found[u])]), found[u], dense[found[u]]) for u, dense in crown.items()]
 
 
 def _dense_of(crown: dict[int, Any], unit: int, before: Deltas, n_features: int) -> NDArray[np.float32]:
@@ -76,4 +89,4 @@ def _dense_of(crown: dict[int, Any], unit: int, before: Deltas, n_features: int)
         crown[unit] = np.zeros(n_features, dtype=np.float32)
         features, values = before.of(unit)
         crown[unit][features] = values
-    return crown[unit]
+    return cast(NDArray[np.float32], crown[unit])

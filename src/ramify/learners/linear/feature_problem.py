@@ -1,7 +1,7 @@
 """One connected group of tied units as a problem in feature space, and the few products all its solvers are made of.
 
-    K classes, N documents, d features       Z, A: K × N, scores times signs and dual variables of all pairs
-    W: units × d                             U(A): units × d, Σ_i α_in y_in x_i in the rows of classes, else zero
+K classes, N documents, d features       Z, A: K × N, scores times signs and dual variables of all pairs
+W: units × d                             U(A): units × d, Σ_i α_in y_in x_i in the rows of classes, else zero
 """
 
 from __future__ import annotations
@@ -91,3 +91,32 @@ def add_gram_in_place(block: Floats, X: Floats, curvature: Floats, neglect: floa
         scaled = X[some]
         scaled *= np.sqrt(curvature[some])[:, None]
         block += scaled.T @ scaled
+
+
+@dataclass(slots=True)
+class Best:
+    """The lowest objective and the highest bound so far, with their weights and dual variables (classes × documents)."""
+
+    W: Floats
+    alphas: Floats
+    primal: float = np.inf
+    dual: float = 0.0
+    iterations: int = 0
+
+    @classmethod
+    def nothing(cls, problem: Problem) -> Best:
+        """Zeros, whose bound is 0 for every loss."""
+        best = cls(np.zeros(problem.shape), np.zeros(problem.signs.shape))
+        return best
+
+    @property
+    def gap(self) -> float:
+        """(primal − dual) / primal, 1 before there is anything."""
+        return (self.primal - self.dual) / max(self.primal, 1e-300) if np.isfinite(self.primal) else 1.0
+
+    def note(self, primal: float, W: Floats, dual: float, alphas: Floats) -> None:
+        """Keep what is better; what is not a number is not."""
+        if primal < self.primal:
+            self.primal, self.W = primal, W
+        if dual > self.dual:
+            self.dual, self.alphas = dual, alphas

@@ -41,7 +41,7 @@ class Forest:
 
 
 def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
-    """A tree's units: every node with a labelled node at or below it; a labelled inner node gets a class of its own below it."""
+    """A tree's units: nodes with a labelled node at or below them; a labelled inner node gets a class of its own below it."""
     has_own = np.zeros(len(taxonomy), dtype=bool)
     has_own[labelled] = True
     alive = has_own.copy()
@@ -55,11 +55,14 @@ def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
 
 def stand_alone(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
     """Classes with nothing above them, in the order in which a walk over the taxonomy meets them."""
-    order = tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled)
-    n = len(order)
-    nothing = np.zeros(n + 1, dtype=np.int64)
-    classes = np.arange(n, dtype=np.int32)
-    return Forest(np.full(n, -1, dtype=np.int32), order, classes, nothing, np.zeros(0, dtype=np.int32))
+    return single_units(tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled))
+
+
+def single_units(nodes: NDArray[np.int64]) -> Forest:
+    """One class for each of some nodes, and nothing above them."""
+    n = len(nodes)
+    nothing, classes = np.zeros(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
+    return Forest(np.full(n, -1, dtype=np.int32), nodes, classes, nothing, np.zeros(0, dtype=np.int32))
 
 
 def _walk(taxonomy: Taxonomy, has_own: Any, alive: Any, has_inner: Any) -> Forest:

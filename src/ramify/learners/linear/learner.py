@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.contract import Learner, Scores
+from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.forest import Forest
 from ramify.learners.linear.solver import Certificate
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
@@ -24,6 +26,7 @@ class LinearLearner(Learner):
 
     ``class_nodes_``: the nodes that have a classifier. ``weights_``: their weights.
     ``gap_``: the certificate: ``primal``, ``dual``, and ``gap``, their distance relative to the primal.
+    ``C_``: the cost that was used; ``C_scores_``: with ``C="auto"``, the quality of every cost that was tried.
     """
 
     class_nodes_: NDArray[np.int64]
@@ -32,6 +35,8 @@ class LinearLearner(Learner):
     several_labels_: bool
     C: float | str
     C_: float
+    C_scores_: dict[float, float]
+    n_iter_: int
 
     # ---- what each of them says -------------------------------------------------------------------------------------
 
@@ -49,18 +54,20 @@ class LinearLearner(Learner):
         setup = check_setup(self, self._loss())
         forest = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, forest.class_nodes])
-        trained = self._train(X, own, forest, setup, targets.taxonomy, sample_weight)
+
+        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Trained | None) -> Trained:
+            costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, forest.class_nodes, weight)
+            return train(X, own, forest, costs, setup, None if start is None else start.solution)
+
+        if self.C == "auto":
+            best, self.C_scores_ = choose_cost(X, own, sample_weight, setup, train_on)
+            setup = replace(setup, C=best)
+        trained = train_on(X, own, sample_weight, setup, None)
         warn_unless_converged(trained.certificate, setup)
-        self.weights_, self.gap_ = trained.weights, trained.certificate
+        self.weights_, self.gap_, self.C_ = trained.weights, trained.certificate, setup.C
+        self.n_iter_ = max(1, trained.certificate.rounds)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
         self._set_classes(forest.class_nodes)
-
-    def _train(
-        self, X: csr_array, own: csr_array, forest: Forest, setup: Setup, taxonomy: Taxonomy, sample_weight: Any
-    ) -> Trained:
-        costs = weigh_classes(own.tocsc(), setup, taxonomy, forest.class_nodes, sample_weight)
-        self.C_ = setup.C
-        return train(X, own, forest, costs, setup)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -118,7 +125,7 @@ class LinearLearner(Learner):
         gap = {"primal": self.gap_.primal, "dual": self.gap_.dual, "rounds": self.gap_.rounds}
         values = {"parameters": parameters, "gap": gap, "several_labels": self.several_labels_, "chosen_C": self.C_}
         values["n_features"] = self.weights_.n_features
-        return values, {"class_nodes": self.class_nodes_, **self.weights_.arrays()}
+        return values, self._class_arrays() | self.weights_.arrays()
 
     @classmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -129,18 +136,24 @@ class LinearLearner(Learner):
         made = cls(taxonomy, **parameters)
         check_setup(made, made._loss())
         made.several_labels_, made.C_ = bool(values["several_labels"]), float(values["chosen_C"])
+        made.n_iter_ = max(1, int(values["gap"]["rounds"]))
         made.gap_ = Certificate(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
         made.n_features_in_ = int(values["n_features"])
         made.weights_ = Weights.from_arrays(arrays, made.n_features_in_)
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
-        made._set_classes(_checked_nodes(arrays["class_nodes"], made.weights_, len(taxonomy)))
+        made._restore_classes(arrays)
         return made
+
+    def _class_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"class_nodes": self.class_nodes_}
+
+    def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self._set_classes(_checked_nodes(arrays["class_nodes"], self.weights_, len(self.taxonomy_)))
 
     def _set_classes(self, nodes: NDArray[np.int64]) -> None:
         self.class_nodes_ = nodes
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
-        ends = self._nodes_above.indptr
-        self._above = [self._nodes_above.indices[a:b] for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        self._above = np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])
 
 
 _NOT_KEPT = {"taxonomy", "n_jobs", "class_weight", "random_state"}

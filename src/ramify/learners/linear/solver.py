@@ -131,6 +131,11 @@ def solve(task: Task, start: Solution | None = None) -> Solution:
     return _solve_flat(task, pairs, complete) if task.forest.is_flat else _solve_tree(task, pairs, deltas, complete)
 
 
+def solve_given(task: Task, pairs: Pairs) -> Solution:
+    """Solve classes that stand alone on the pairs given, taking all others to cost nothing."""
+    return _solve_flat(task, pairs, complete=True)
+
+
 # ---- pairs --------------------------------------------------------------------------------------------------------------
 
 

@@ -15,9 +15,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.execution import choose_executor, count_workers
-from ramify.learners.linear.forest import Forest
+from ramify.learners.linear.forest import Forest, single_units
+from ramify.learners.linear.pairs import Pairs
 from ramify.learners.linear.rows import Rows, arrange_rows
-from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve
+from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve, solve_given
 from ramify.learners.linear.weights import Weights
 from ramify.native import gather_classes
 from ramify.taxonomy import Taxonomy
@@ -113,6 +114,15 @@ def train(X: csr_array, own: csr_array, forest: Forest, costs: Costs, setup: Set
     executor, n_walks = choose_executor(setup.n_jobs), count_workers(setup.n_jobs)
     task = Task(rows, csc_array(own[order]), forest, costs, setup.settings, executor, n_walks)
     solution = solve(task, start)
+    return Trained(_weights_of(task, solution), solution.certificate, solution)
+
+
+def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Trained:
+    """Solve classes that stand alone, each on pairs of its own choice."""
+    rows, executor = arrange_rows(X, setup.bias), choose_executor(setup.n_jobs)
+    own = csc_array((X.shape[0], len(pairs)), dtype=bool)
+    task = Task(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings, executor)
+    solution = solve_given(task, pairs)
     return Trained(_weights_of(task, solution), solution.certificate, solution)
 
 

@@ -1,0 +1,111 @@
+"""Linear learners on few, dense, correlated features, where dual coordinate descent stalls: second-order steps on W itself.
+
+    min over W   ½ Σ_ab M_ab w_a·w_b + Σ_n Σ_i U_in L(y_in w_n·x_i)
+
+over units a, b and classes n, each of them one unit (Gopal & Yang 2013, section 3). With u_n = Σ_i α_in y_in x_i the dual is
+Σ U h(α/U) − ½ tr(U' M⁻¹ U), and training stops when it and the objective differ by no more than the tolerance.
+
+Deviations from the paper. It uses coordinate descent and L-BFGS; here the hinge is solved by an interior point and the smooth
+losses by Newton steps, each over all units at once. Units that are not connected by M are solved one group after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import splu
+
+
+from ramify.learners.linear.feature_newton import LOSSES, descend
+from ramify.learners.linear.feature_problem import Best, Problem
+from ramify.learners.linear.solver import Costs
+from ramify.learners.linear.unit_blocks import Floats, order_units
+
+FEW, DENSE = 256, 0.25  # features, and the share of them that a document has
+VERY_FEW = 64
+BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureSolution:
+    """Weights (units × features), dual variables (documents × classes), objective, bound, and the most steps of a group."""
+
+    W: Floats
+    alphas: Floats
+    primal: float
+    dual: float
+    iterations: int
+
+    @property
+    def gap(self) -> float:
+        """(primal − dual) / primal."""
+        return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
+
+
+def suits_feature_space(n_docs: int, n_features: int, nnz: int, n_classes: int) -> bool:
+    """Whether features are few and documents dense: at most 64, or at most 256 of which a document has a quarter.
+
+    A step costs documents × features² for every class, and features² numbers are kept of it: no more than a gigabyte.
+
+    >>> suits_feature_space(10_000, 81, 700_000, 63), suits_feature_space(10_000, 40_000, 700_000, 63)
+    (True, False)
+    """
+    dense = n_features <= FEW and nnz >= DENSE * n_docs * n_features
+    return (n_features <= VERY_FEW or dense) and n_classes * n_features**2 <= BLOCKS
+
+
+def solve_in_feature_space(
+    X: Floats,
+    own: csc_array,
+    M: csr_array,
+    class_units: NDArray[np.integer],
+    costs: Costs,
+    loss: str = "hinge",
+    tolerance: float = 1e-3,
+    max_iter: int = 200,
+    start: Floats | None = None,
+) -> FeatureSolution:
+    """Solve a problem whose features are few, from the weights of an earlier solution with other costs if there are any."""
+    W = np.zeros((M.shape[0], X.shape[1]))
+    alphas = np.zeros((own.shape[1], X.shape[0]))
+    primal, dual, iterations = 0.0, 0.0, 0
+    for units, classes, problem in _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs):
+        first = np.zeros(problem.shape) if start is None else start[units]
+        best = _solve(problem, loss, tolerance, max_iter, first)
+        W[units], alphas[classes] = best.W, best.alphas
+        primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
+    return FeatureSolution(W, alphas.T, primal, dual, iterations)
+
+
+def _solve(problem: Problem, loss: str, tolerance: float, max_iter: int, start: Floats) -> Best:
+    with np.errstate(all="ignore"):  # a step that overflows is seen, and the best point before it returned
+        return descend(problem, LOSSES[loss], tolerance, max_iter, start)
+
+
+def _groups(
+    X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Problem]]:
+    """Units that M connects, the classes among them, and their problem; without classes there is none."""
+    _, group_of = connected_components(M, directed=False)
+    place = np.zeros(M.shape[0], dtype=np.intp)
+    for group in np.unique(group_of[class_units]):
+        units, classes = np.flatnonzero(group_of == group), np.flatnonzero(group_of[class_units] == group)
+        place[units] = np.arange(len(units))
+        M_group = csr_array(M[units][:, units])
+        most_work = max(1000.0, 4 * len(classes) * len(X) / X.shape[1])
+        yield units, classes, Problem(
+            X,
+            np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1))),
+            costs.positive[classes].astype(np.float64),
+            costs.negative[classes].astype(np.float64),
+            costs.documents.astype(np.float64),
+            M_group,
+            splu(M_group.tocsc()),
+            place[class_units[classes]],
+            order_units(M_group, most_work),
+        )  # fmt: skip

@@ -1,0 +1,249 @@
+"""Top-down support vector machines: at every node one classifier a child, learnt from the documents of that node alone.
+
+    min over w_c   ½‖w_c‖² + C Σ_i L(y_ic w_c·x_i)     for every child c, over the documents i at or below its parent
+
+Documents of the child are positive, those of its siblings, and those that stay at the parent, negative; where documents stay
+at a node, staying is one more child. Roots are siblings of each other.
+Source: the system TD of Gopal & Yang 2013, section 4.2 (after Liu et al. 2005).
+Deviation: the margins of siblings are turned into shares by a softmax, so that paths can be compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+from sklearn.base import clone
+
+from ramify.errors import InputError, ModelError
+from ramify.execution import stage
+from ramify.learners.contract import Scores
+from ramify.learners.linear.choosing import GRID, split_folds
+from ramify.learners.linear.pairs import pair_up
+from ramify.learners.linear.training import check_setup, train_pairs, warn_unless_converged, weigh_classes
+from ramify.learners.one_vs_rest import OneVsRestSVM
+from ramify.learners.targets import Targets
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
+
+
+class TopDownSVM(OneVsRestSVM):
+    """Support vector machines from the top down (system ``td-svm``); parameters as of :class:`OneVsRestSVM`.
+
+    Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
+
+    ``branch_nodes_``, ``branch_parents_``: the node of every classifier, and the node at which it is asked (-1 above the
+    roots); both are the same where it says that a document stays.
+
+    >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> fitted = TopDownSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
+    >>> fitted.predict([[1, 1, 0]])
+    array(['a/y'], dtype='<U3')
+    """
+
+    kind: ClassVar[str] = "top-down-svm"
+    branch_nodes_: NDArray[np.int64]
+    branch_parents_: NDArray[np.int64]
+    _alone: NDArray[np.int64]
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+        taxonomy = targets.taxonomy
+        taxonomy.require_tree("a top-down SVM")
+        setup = check_setup(self, self.loss)
+        closed = csc_array(expand_to_ancestors(targets.own, taxonomy))
+        branches = _branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
+        nodes, parents = branches.T
+        if self.C == "auto":
+            self.C_scores_ = self._try_costs(X, targets, sample_weight)
+            setup = replace(setup, C=max(GRID, key=lambda C: (self.C_scores_[C], -C)))
+        positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
+        costs = weigh_classes(positive, setup, taxonomy, nodes, sample_weight)
+        others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
+        others.eliminate_zeros()
+        trained = train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
+        warn_unless_converged(trained.certificate, setup)
+        self.weights_, self.gap_, self.C_ = trained.weights, trained.certificate, setup.C
+        self.n_iter_ = max(1, trained.certificate.rounds)
+        self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
+        # a node with documents but without a classifier is the only way on from its parent
+        alone = np.setdiff1d(np.flatnonzero(np.diff(closed.indptr) > 0), nodes[nodes != parents])
+        self._set_branches(nodes, parents, alone)
+
+    def _try_costs(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> dict[float, float]:
+        """The share of held-out documents that end at a label of theirs, for every cost of the grid."""
+        right, folds = dict.fromkeys(GRID, 0), list(split_folds(targets.own, 0))
+        with stage("choosing C by cross-validation", len(folds) * len(GRID)) as step:
+            for learnt, held_out in folds:
+                for C in GRID:
+                    tried = clone(self).set_params(C=C, taxonomy=targets.taxonomy)
+                    tried.fit(X[learnt], targets.own[learnt], sample_weight[learnt])
+                    ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
+                    right[C] += int(targets.own[held_out].toarray()[np.arange(len(ends)), ends].sum())
+                    step.advance()
+        total = sum(len(held_out) for _, held_out in folds)
+        return {C: count / max(1, total) for C, count in right.items()}
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def _score(self, X: csr_array) -> Scores:
+        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self._alone] = 0
+        if len(self.branch_nodes_):
+            shares = self._log_shares(self.weights_.score(X).astype(np.float64))
+            enters = self.branch_nodes_ != self.branch_parents_
+            S[:, self.branch_nodes_[enters]] = shares[:, enters]
+        return S
+
+    def _log_shares(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ln of the softmax over the branches of each node."""
+        lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
+        margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
+        totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
+        return margins - np.repeat(totals, lengths, axis=1)
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """The product of the shares on the path to a node."""
+        P = np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0)
+        for node in np.flatnonzero(self.taxonomy_.parent >= 0):  # parents come first
+            P[:, node] *= P[:, self.taxonomy_.parent[node]]
+        return P.astype(np.float32)
+
+    def _best(self, scores: Scores) -> NDArray[np.int64]:
+        return walk_down(scores, self.taxonomy_)
+
+    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Features of one document, what each adds to the margins on the path to a node, and the biases."""
+        w, bias = np.zeros(self.weights_.n_features), 0.0
+        for step in self.taxonomy_.nodes_to(node):
+            for unit in np.flatnonzero((self.branch_nodes_ == step) & (self.branch_parents_ != step)):
+                more, b = self.weights_.of_unit(int(unit))
+                w, bias = w + more, bias + b
+        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+
+    def search(self, X: Any, k: int = 1, beam: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The k likeliest end nodes of each document, going on from the `beam` likeliest nodes of each level only.
+
+        Gives nodes (-1 where there are fewer) and the logarithms of their probabilities, documents × k. Only classifiers
+        of nodes that a document reaches are asked.
+        """
+        if k < 1 or beam < k:
+            raise InputError(f"k is {k} and beam {beam}; give k of 1 or more, and a beam that is no narrower.")
+        return _Search(self, self._check(X, reset=False), k, beam).run()
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def _class_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"branch_nodes": self.branch_nodes_, "branch_parents": self.branch_parents_, "alone": self._alone}
+
+    def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.taxonomy_.require_tree("a top-down SVM")
+        nodes, parents, alone = arrays["branch_nodes"], arrays["branch_parents"], arrays["alone"]
+        _check_branches(nodes, parents, alone, len(self.weights_.class_units), len(self.taxonomy_))
+        self._set_branches(nodes, parents, alone)
+
+    def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
+        self.branch_nodes_, self.branch_parents_, self._alone = nodes.copy(), parents.copy(), alone
+        self._starts = np.flatnonzero(np.diff(parents, prepend=-2) != 0)
+        self._set_classes(np.unique(np.concatenate([nodes, alone])))
+
+
+def _branches(taxonomy: Taxonomy, alive: NDArray[np.bool_], has_own: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(node, parent) of every classifier: the branches of every node that has more than one way on."""
+    found: list[tuple[int, int]] = []
+    for parent in [-1, *np.flatnonzero(alive & ~taxonomy.is_leaf).tolist()]:
+        children = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
+        ways = [int(child) for child in children if alive[child]]
+        if parent >= 0 and has_own[parent]:
+            ways.append(parent)
+        if len(ways) > 1:
+            found += [(way, parent) for way in ways]
+    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+
+
+def _members(own: csc_array, closed: csc_array, nodes: Any, parents: Any) -> tuple[csc_array, csc_array]:
+    """Documents × branches: whose documents are of a branch, and whose are asked about it."""
+    stays = nodes == parents
+    everywhere = csc_array((np.diff(csr_array(own).indptr) > 0)[:, None])
+    stacked = csc_array(_beside(csc_array(closed), csc_array(own), everywhere))
+    n = closed.shape[1]
+    positive = csc_array(stacked[:, np.where(stays, n + nodes, nodes)])
+    return positive, csc_array(stacked[:, np.where(parents < 0, 2 * n, parents)])
+
+
+def _beside(*parts: csc_array) -> csc_array:
+    offsets = np.concatenate([[0], *[p.indptr[1:] + sum(q.nnz for q in parts[:k]) for k, p in enumerate(parts)]])
+    rows = np.concatenate([p.indices for p in parts])
+    shape = (parts[0].shape[0], sum(p.shape[1] for p in parts))
+    return csc_array((np.ones(len(rows), dtype=bool), rows, offsets), shape=shape)
+
+
+class _Search:
+    """A beam search, one level after the other, over the (document, node) pairs that are still in it."""
+
+    def __init__(self, learner: TopDownSVM, X: csr_array, k: int, beam: int) -> None:
+        self.learner, self.X, self.k, self.beam = learner, X, k, beam
+        n = X.shape[0]
+        self.ended: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        self.open = np.arange(n), np.full(n, -1, dtype=np.int64), np.zeros(n)
+
+    def run(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        while len(self.open[0]):
+            parts = [self._expand(int(node)) for node in np.unique(self.open[1])]
+            reached = [np.concatenate([part[i] for part in parts]) for i in range(3)]
+            self.open = _keep_best(*reached, self.beam)
+        return self._collect()
+
+    def _expand(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Go on from one node with the documents that are there; documents that stay are done."""
+        learner = self.learner
+        here = self.open[1] == node
+        documents, logs = self.open[0][here], self.open[2][here]
+        branches = np.flatnonzero(learner.branch_parents_ == node)
+        if not len(branches):
+            children = learner.taxonomy_.roots if node < 0 else learner.taxonomy_.children_of(node)
+            only = np.intersect1d(children, learner._alone)
+            if not len(only):
+                self.ended.append((documents, np.full(len(documents), node), logs))
+            return np.repeat(documents, len(only)), np.tile(only, len(documents)), np.repeat(logs, len(only))
+        weights = learner.weights_
+        margins = (self.X[documents] @ weights.deltas[branches].T).toarray() + weights.bias[branches]
+        margins -= margins.max(axis=1, keepdims=True)
+        shares = logs[:, None] + margins - np.log(np.exp(margins).sum(axis=1, keepdims=True))
+        stays = learner.branch_nodes_[branches] == node
+        if stays.any():
+            self.ended.append((documents, np.full(len(documents), node), shares[:, stays].ravel()))
+        ways = learner.branch_nodes_[branches][~stays]
+        return np.repeat(documents, len(ways)), np.tile(ways, len(documents)), shares[:, ~stays].ravel()
+
+    def _collect(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        documents, nodes, logs = (
+            np.concatenate([part[i] for part in self.ended] or [np.zeros(0, dtype=np.int64)]) for i in range(3)
+        )
+        documents, nodes, logs = _keep_best(documents, nodes, logs, self.k)
+        rank = np.arange(len(documents)) - np.searchsorted(documents, documents)
+        found = np.full((self.X.shape[0], self.k), -1, dtype=np.int64)
+        scores = np.full(found.shape, -np.inf, dtype=np.float32)
+        found[documents, rank], scores[documents, rank] = nodes, logs
+        return found, scores
+
+
+def _keep_best(documents: Any, nodes: Any, logs: Any, most: int) -> tuple[Any, Any, Any]:
+    """Of each document the likeliest nodes, in order."""
+    order = np.lexsort((nodes, -logs, documents))
+    documents, nodes, logs = documents[order], nodes[order], logs[order]
+    kept = np.arange(len(documents)) - np.searchsorted(documents, documents) < most
+    return documents[kept], nodes[kept], logs[kept]
+
+
+def _check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, n_nodes: int) -> None:
+    if any(array.dtype != np.int64 or array.ndim != 1 for array in (nodes, parents, alone)):
+        raise ModelError("the branches of the top-down model are of another type than it writes; train the model again.")
+    if len(nodes) != n_classes or len(parents) != n_classes or np.any(np.diff(parents) < 0):
+        raise ModelError("the branches of the top-down model do not fit its weights; train the model again.")
+    numbers = np.concatenate([nodes, alone, parents + 1])
+    if len(numbers) and (numbers.min() < 0 or numbers.max() > n_nodes or np.max(nodes, initial=0) >= n_nodes):
+        raise ModelError(
+            f"a branch of the top-down model is no node of the taxonomy (0 to {n_nodes - 1}); train the model again."
+        )
