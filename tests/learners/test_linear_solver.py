@@ -70,6 +70,7 @@ def pairs_at_first(request, monkeypatch):
     if request.param == "near pairs first":
         monkeypatch.setattr(solver, "SMALL", 0)
         monkeypatch.setattr(solver, "NEAR", 1)
+        monkeypatch.setattr(solver, "NEAR_IN_TREE", 1)
         monkeypatch.setattr(solver, "STRAYS", 3)
 
 

@@ -72,12 +72,8 @@ def descend(problem: Problem, loss: Loss, tolerance: float, max_iter: int, start
     for _ in range(max_iter):
         gap = best.gap
         look = _look(problem, loss, W, Z, best)
-        if best.gap <= tolerance or not np.isfinite(look.value):
+        if (best.gap <= tolerance and not loss.width) or not np.isfinite(look.value):
             break
-        if loss.width and look.blame_of_weights < SHARPEN_AT * look.blame_of_width:
-            wanted = np.sqrt(0.5 * tolerance * best.primal / look.blame_of_width)
-            loss = soft_hinge(loss.width * min(SLOWEST, max(FASTEST, wanted)))
-            look = _look(problem, loss, W, Z, best)
         if best.gap > 0.3 * gap:
             neglect *= 0.1
 
@@ -88,13 +84,16 @@ def descend(problem: Problem, loss: Loss, tolerance: float, max_iter: int, start
             dW = problem.factor(curvature, neglect).solve(-look.gradient)
         except np.linalg.LinAlgError:
             break
+        if loss.width and -0.5 * float(np.vdot(look.gradient, dW)) < tolerance * look.value:
+            break
         dZ = problem.margins(dW)
         step = _step(problem, loss, (W, dW), (Z, dZ), look)
         best.iterations += 1
-        if DEBUG: DEBUG.append(f"  w={loss.width:.1e} P={best.primal:.6g} gap={best.gap:.1e} bW={look.blame_of_weights/best.primal:.1e} bs={look.blame_of_width/best.primal:.1e} step={step} neglect={neglect:.0e}")
+        if DEBUG: DEBUG.append(f"  w={loss.width:.1e} V={look.value:.6g} dec={-np.vdot(look.gradient,dW)/look.value:.1e} gap={best.gap:.1e} bW={look.blame_of_weights/best.primal:.1e} step={step:.2g} neglect={neglect:.0e}")
         if step == 0.0:
             break
         W, Z = W + step * dW, Z + step * dZ
+    if loss.width: best.W = W
     return best
 DEBUG=[]
 

@@ -21,6 +21,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
 
+from ramify.learners.linear.feature_interior import follow_path
 from ramify.learners.linear.feature_newton import LOSSES, descend
 from ramify.learners.linear.feature_problem import Best, Problem
 from ramify.learners.linear.solver import Costs
@@ -84,6 +85,8 @@ def solve_in_feature_space(
 
 def _solve(problem: Problem, loss: str, tolerance: float, max_iter: int, start: Floats) -> Best:
     with np.errstate(all="ignore"):  # a step that overflows is seen, and the best point before it returned
+        if loss == "hinge":
+            return follow_path(problem, tolerance, max_iter, start)
         return descend(problem, LOSSES[loss], tolerance, max_iter, start)
 
 

@@ -44,7 +44,12 @@ FIRST = 1e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 22  # pairs up to which all are taken at once
 CLASSES_A_TASK = 32
 SETTLING = 3  # passes over the documents of siblings before each pass over their classes
-FIRST_ROUNDS, ROUNDS = 10, 5  # over the tree before the first and between further looks at the objective
+NEAR_IN_TREE = 20  # the same when they are tied: fewer documents then matter to a class
+MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tree may lie and still be taken
+LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
+MOST_ROUNDS = 40  # over a tree before the next look
+WAKING = 5  # rounds over a tree after which idle pairs are visited again
+SIGN = 25  # what rounds over a tree see of the gap, as a multiple of what is left of it once classes are settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +149,9 @@ def _first_pairs(task: Task, complete: bool) -> Pairs:
         others = all_others(task.own)
     else:
         with stage("finding near classes", 1) as step:
+            near = NEAR if task.forest.is_flat else NEAR_IN_TREE
             index = learn_signatures(task.rows, task.own)
-            others = csc_array(find_near(task.rows, index, csr_array(task.own), NEAR, task.executor))
+            others = csc_array(find_near(task.rows, index, csr_array(task.own), near, task.executor))
             step.advance()
     return pair_up(task.own, others, task.costs.positive, task.costs.negative)
 
@@ -263,23 +269,37 @@ def _start_climb(task: Task, pairs: Pairs, deltas: Deltas, siblings: Siblings, r
     return Climb(pairs, deltas, walks, siblings, awake, np.full(len(pairs), np.inf, dtype=np.float32), rounds)
 
 
-def _climb(task: Task, climb: Climb, n_rounds: int) -> None:
-    """Some rounds over all classes; before the last one every pair is woken."""
-    forest, walks, pairs = task.forest, climb.walks, climb.pairs
-    for k in range(n_rounds):
-        if k == n_rounds - 1:
+def _climb(task: Task, climb: Climb, target: float) -> float:
+    """Rounds over all classes until what they see of the gap, relative to the dual, is within the target.
+
+    Classes are seen one after the other while the weights above them move, so this is no more than a sign of the gap.
+    """
+    seen, last = np.inf, min(climb.rounds + MOST_ROUNDS, task.settings.max_iter)
+    while seen > target and climb.rounds < last:
+        if climb.rounds % WAKING == 0:
             climb.awake[:] = 1
-        seed, deltas = task.settings.seed + 1_000_003 * climb.rounds, climb.deltas
+        gap, dual = _ascend(task, climb)
+        seen = gap / max(dual, 1e-300)
+    return seen
 
-        def work(visited: NDArray[np.uint8], seed: int = seed, deltas: Deltas = deltas) -> Any:
-            return ascend_tree_in_place(
-                *task.rows.arrays, task.loss, forest.parent, forest.class_of, walks.share, visited, *deltas.arrays,
-                *pairs.arrays, task.costs.documents, *climb.siblings.arrays, climb.awake, climb.slack, SETTLING, 1, seed,
-            )  # fmt: skip
 
-        parts = list(task.executor.map(work, walks.visited))
-        climb.deltas = join(parts, walks.share, deltas, task.rows.n_features)
-        climb.rounds += 1
+def _ascend(task: Task, climb: Climb) -> tuple[float, float]:
+    """One round over all classes; gives the gap and the dual as the round saw them."""
+    forest, walks, deltas = task.forest, climb.walks, climb.deltas
+    seed = task.settings.seed + 1_000_003 * climb.rounds
+
+    def work(visited: NDArray[np.uint8]) -> Any:
+        return ascend_tree_in_place(
+            *task.rows.arrays, task.loss, forest.parent, forest.class_of, walks.share, visited, *deltas.arrays,
+            *climb.pairs.arrays, task.costs.documents, *climb.siblings.arrays, climb.awake, climb.slack,
+            SETTLING, 1, seed,
+        )  # fmt: skip
+
+    parts = list(task.executor.map(work, walks.visited))
+    climb.deltas = join(parts, walks.share, deltas, task.rows.n_features)
+    climb.rounds += 1
+    sums = sum(part[-1] for part in parts)
+    return float(sums[0] - sums[-2] + sums[-1]), float(sums[-2] - 0.5 * sums[-1])
 
 
 def _dual_of(task: Task, climb: Climb) -> float:
@@ -295,23 +315,37 @@ def _dual_of(task: Task, climb: Climb) -> float:
     return float(sums[-2] - 0.5 * sums[-1])
 
 
+def _settle_leaves(task: Task, climb: Climb, known: Known, tolerance: float, complete: bool) -> tuple[Pairs, Pairs]:
+    """Solve all classes with the weights above them held fixed, taking in pairs that turn out to cost something.
+
+    Gives the pairs as they are then, and the pairs of the climb with the same ones taken in.
+    """
+    leaves, pairs, classes = replace(climb.pairs, alphas=climb.pairs.alphas.copy()), climb.pairs, task.classes
+    for _ in range(LOOKS):
+        _settle(task, leaves, climb.deltas, known, classes, 0.5 * tolerance)
+        if complete or task.settings.fast:
+            break
+        documents, strays = _screen(task, leaves, known, climb.deltas, classes, MARGIN * tolerance)
+        leaves, pairs = widen(leaves, documents, strays), widen(pairs, documents, strays)
+        if known.strays.sum() <= 0.1 * tolerance * known.certificates[:, 0].sum():
+            break
+        classes = np.unique(strays)
+    return leaves, pairs
+
+
 def _solve_tree(task: Task, pairs: Pairs, deltas: Deltas, complete: bool) -> Solution:
     settings, known = task.settings, Known.nothing(len(pairs))
     climb = _start_climb(task, pairs, deltas, gather_siblings(task.rows, task.own, task.forest, task.executor))
     tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
+    target = SIGN * tolerance
     with stage("solving", None) as step:
         while True:
-            _climb(task, climb, FIRST_ROUNDS if climb.rounds < 2 * FIRST_ROUNDS else ROUNDS)
-            leaves = replace(climb.pairs, alphas=climb.pairs.alphas.copy())
-            _settle(task, leaves, climb.deltas, known, task.classes, 0.5 * tolerance)
-            documents = strays = np.zeros(0, dtype=np.int32)
-            if not complete and not settings.fast:
-                documents, strays = _screen(task, leaves, known, climb.deltas, task.classes, 0.0)
+            seen = _climb(task, climb, target)
+            leaves, pairs = _settle_leaves(task, climb, known, tolerance, complete)
             certificate = known.certificate(climb.deltas.half_squares(), _dual_of(task, climb), climb.rounds)
             step.advance()
             if certificate.gap <= settings.tolerance or climb.rounds >= settings.max_iter:
                 return Solution(climb.pairs, leaves, known.stretch, climb.deltas, certificate)
-            if len(documents):
-                wider = widen(climb.pairs, documents, strays)
-                climb = _start_climb(task, wider, climb.deltas, climb.siblings, climb.rounds)
-            tolerance = settings.tolerance
+            if len(pairs.documents) > len(climb.pairs.documents):
+                climb = _start_climb(task, pairs, climb.deltas, climb.siblings, climb.rounds)
+            tolerance, target = settings.tolerance, min(SIGN * settings.tolerance, 0.6 * seen)
