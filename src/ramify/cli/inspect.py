@@ -34,6 +34,7 @@ def inspect(
     encoding: Encoding = "utf-8",
     levels: Annotated[int, typer.Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, typer.Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
+    node: Annotated[str | None, typer.Option(help="Of a model: the words that speak for this node.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is in a model, a table of documents or a taxonomy, and whether it is in order.
@@ -43,9 +44,13 @@ def inspect(
       ramify inspect out
       ramify inspect tickets.csv
       ramify inspect taxonomy.tsv --levels 2
+      ramify inspect out --node food/fruit
     """
     with RichProgress() as progress, reporting_to(progress), readable(path) as file:
         kind = kind or _find_kind(file)
+        if node is not None:
+            _show_words(file, kind, node, as_json)
+            return
         if kind == "model":
             facts, taxonomy, counts = _inspect_model(file)
         elif kind == "taxonomy":
@@ -75,18 +80,43 @@ def _find_kind(path: Path) -> str:
     return "taxonomy" if looks_like_taxonomy(path) else "data"
 
 
+def _show_words(path: Path, kind: str, node: str, as_json: bool) -> None:
+    """The strongest words of one node of a linear model."""
+    if kind != "model":
+        raise InputError(f"--node shows the words of a model's node, but {path} is no model; give a model directory.")
+    classifier = load(path)
+    if not hasattr(classifier.learner_, "top_terms"):
+        raise InputError(f"system {classifier.system!r} has no weights that can be listed; train svm, lr, hr-svm or hr-lr.")
+    words = classifier.learner_.top_terms(node, 20, classifier.vectorizer_.get_feature_names_out())
+    if as_json:
+        print_json({"node": node, "words": [{"word": word, "weight": weight} for word, weight in words]})
+        return
+    table = Table("word", "weight", title=escape(node), title_justify="left")
+    for word, weight in words:
+        table.add_row(escape(str(word)), f"{weight:.3f}")
+    answers.print(table)
+
+
 def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
     classifier = load(path)
     values, arrays = classifier.learner_.state()
     figures = {key: value for key, value in classifier.figures_.items() if key not in ("evaluation", "columns")}
     facts = {
         "system": classifier.system,
-        "learner": ", ".join(f"{name}={value}" for name, value in values.items()),
+        "learner": ", ".join(f"{name}={value}" for name, value in values.get("parameters", values).items()),
+        **_certificate_facts(classifier.learner_),
         "weight_bytes": sum(array.nbytes for array in arrays.values()),
         **figures,
         **classifier.figures_.get("evaluation", {}),
     }
     return facts, classifier.taxonomy_, None
+
+
+def _certificate_facts(learner: Any) -> dict[str, Any]:
+    found = getattr(learner, "gap_", None)
+    if found is None:
+        return {}
+    return {"C": learner.C_, "objective": found.primal, "duality_gap": found.gap, "rounds": found.rounds}
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:

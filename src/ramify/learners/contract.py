@@ -62,7 +62,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from documents × features and labels."""
         X = self._check(X, reset=True)
-        targets = read_targets(y, self.taxonomy, X.shape[0])
+        targets = self._read_targets(y, X.shape[0])
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         self.taxonomy_, self.form_ = targets.taxonomy, targets.form
         self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
@@ -115,6 +115,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             for rows, result in zip(blocks, results, strict=True):
                 yield rows, result
                 step.advance(rows.stop - rows.start)
+
+    def _read_targets(self, y: Any, n_documents: int) -> Targets:
+        return read_targets(y, self.taxonomy, n_documents)
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         """The node that :meth:`predict` takes."""

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ramify.learners.linear.forest import Forest, stand_alone
 from ramify.learners.linear.learner import LinearLearner
+from ramify.learners.linear.structure import Structure
 from ramify.taxonomy import Taxonomy
 
 
@@ -59,7 +60,7 @@ class OneVsRestSVM(LinearLearner):
     def _loss(self) -> str:
         return self.loss
 
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return stand_alone(taxonomy, labelled)
 
 
@@ -98,5 +99,5 @@ class OneVsRestLogistic(LinearLearner):
     def _loss(self) -> str:
         return "logistic"
 
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return stand_alone(taxonomy, labelled)

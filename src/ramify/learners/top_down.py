@@ -23,7 +23,7 @@ from ramify.execution import stage
 from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import GRID, split_folds
 from ramify.learners.linear.pairs import pair_up
-from ramify.learners.linear.training import check_setup, train_pairs, warn_unless_converged, weigh_classes
+from ramify.learners.linear.training import check_setup, suits, train_apart, train_pairs, warn_unless_converged, weigh_classes
 from ramify.learners.one_vs_rest import OneVsRestSVM
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
@@ -60,9 +60,12 @@ class TopDownSVM(OneVsRestSVM):
             setup = replace(setup, C=max(GRID, key=lambda C: (self.C_scores_[C], -C)))
         positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
         costs = weigh_classes(positive, setup, taxonomy, nodes, sample_weight)
-        others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
-        others.eliminate_zeros()
-        trained = train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
+        if suits(X, csr_array(positive), setup):
+            trained = train_apart(X, csr_array(positive), asked, parents, costs, setup)
+        else:
+            others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
+            others.eliminate_zeros()
+            trained = train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
         warn_unless_converged(trained.certificate, setup)
         self.weights_, self.gap_, self.C_ = trained.weights, trained.certificate, setup.C
         self.n_iter_ = max(1, trained.certificate.rounds)
@@ -101,7 +104,7 @@ class TopDownSVM(OneVsRestSVM):
         lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
         margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
         totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
-        return margins - np.repeat(totals, lengths, axis=1)
+        return np.asarray(margins - np.repeat(totals, lengths, axis=1))
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The product of the shares on the path to a node."""
@@ -113,6 +116,14 @@ class TopDownSVM(OneVsRestSVM):
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         return walk_down(scores, self.taxonomy_)
 
+    def _unit_of(self, node: int) -> int:
+        """The classifier that is asked whether a document goes on to a node."""
+        found = np.flatnonzero((self.branch_nodes_ == node) & (self.branch_parents_ != node))
+        if not len(found):
+            name = self.taxonomy_.names[node]
+            raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
+        return int(found[0])
+
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
         """Features of one document, what each adds to the margins on the path to a node, and the biases."""
         w, bias = np.zeros(self.weights_.n_features), 0.0
@@ -122,15 +133,15 @@ class TopDownSVM(OneVsRestSVM):
                 w, bias = w + more, bias + b
         return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
 
-    def search(self, X: Any, k: int = 1, beam: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-        """The k likeliest end nodes of each document, going on from the `beam` likeliest nodes of each level only.
+    def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The k likeliest end nodes of each document, going on from the `width` likeliest nodes of each level only.
 
         Gives nodes (-1 where there are fewer) and the logarithms of their probabilities, documents × k. Only classifiers
         of nodes that a document reaches are asked.
         """
-        if k < 1 or beam < k:
-            raise InputError(f"k is {k} and beam {beam}; give k of 1 or more, and a beam that is no narrower.")
-        return _Search(self, self._check(X, reset=False), k, beam).run()
+        if not 1 <= k <= width:
+            raise InputError(f"k is {k} and width {width}; give k of 1 or more, and a width that is no smaller.")
+        return _Search(self, self._check(X, reset=False), k, width).run()
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
@@ -191,8 +202,8 @@ class _Search:
     def run(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         while len(self.open[0]):
             parts = [self._expand(int(node)) for node in np.unique(self.open[1])]
-            reached = [np.concatenate([part[i] for part in parts]) for i in range(3)]
-            self.open = _keep_best(*reached, self.beam)
+            documents, nodes, logs = (np.concatenate([part[i] for part in parts]) for i in range(3))
+            self.open = _keep_best(documents, nodes, logs, self.beam)
         return self._collect()
 
     def _expand(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:

@@ -202,10 +202,21 @@ NB_MODULE(_core, m) {
   m.def("nearest_classes",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            size_t first, size_t last, In<int64_t> index_offsets, In<int32_t> classes, In<float> weights,
-           size_t n_classes, In<int64_t> own_offsets, In<int32_t> own, OutMatrix<int32_t> nearest) {
+           size_t n_classes, In<float> start, In<int64_t> own_offsets, In<int32_t> own, OutMatrix<int32_t> nearest) {
           nb::gil_scoped_release unlocked;
           ramify::nearest_classes(rows_of(offsets, features, values, squared_norms, n_features), first, last,
-                                  {index_offsets.data(), classes.data(), weights.data(), n_classes}, own_offsets.data(), own.data(), nearest.shape(1),
+                                  {index_offsets.data(), classes.data(), weights.data(), n_classes}, start.data(), own_offsets.data(), own.data(), nearest.shape(1),
                                   nearest.data() + first * nearest.shape(1));
+        });
+  m.def("score_candidates",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           size_t first, size_t last, In<int64_t> delta_offsets, In<int32_t> delta_features, In<float> delta_values,
+           In<double> bias, In<int64_t> path_offsets, In<int32_t> paths, InMatrix<int32_t> candidates,
+           OutMatrix<float> scores) {
+          nb::gil_scoped_release unlocked;
+          ramify::score_candidates(
+              rows_of(offsets, features, values, squared_norms, n_features), first, last,
+              {delta_offsets.data(), delta_offsets.data() + 1, delta_features.data(), delta_values.data()}, bias.data(),
+              bias.size(), path_offsets.data(), paths.data(), candidates.data(), candidates.shape(1), scores.data());
         });
 }

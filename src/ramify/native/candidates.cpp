@@ -3,8 +3,8 @@
 
 namespace ramify {
 
-void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const int64_t *own_offsets,
-                     const int32_t *own, size_t n_nearest, int32_t *nearest) {
+void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
+                     const int64_t *own_offsets, const int32_t *own, size_t n_nearest, int32_t *nearest) {
   std::vector<float> score(index.n_classes, 0.0f);
   std::vector<size_t> seen(index.n_classes, SIZE_MAX);  // the row that touched a class last
   std::vector<int32_t> touched;
@@ -16,7 +16,7 @@ void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures 
     for (size_t k = 0, n = X.length(r); k < n; ++k)
       for (int64_t p = index.offsets[f[k]]; p < index.offsets[f[k] + 1]; ++p) {
         const auto c = static_cast<size_t>(index.classes[p]);
-        if (seen[c] != r) seen[c] = r, score[c] = 0, touched.push_back(index.classes[p]);
+        if (seen[c] != r) seen[c] = r, score[c] = start[c], touched.push_back(index.classes[p]);
         score[c] += x[k] * index.weights[p];
       }
     const size_t kept = std::min(n_nearest, touched.size());

@@ -169,9 +169,15 @@ struct Signatures {
   size_t n_classes;
 };
 
-// rows × n_nearest: the classes whose signatures have the largest product with a row, in order of number; -1 where none.
-// A row's own classes are left out.
-void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const int64_t *own_offsets,
-                     const int32_t *own, size_t n_nearest, int32_t *nearest);
+// rows × n_nearest: the classes whose start plus product of signature and row is largest, of those that share a feature with
+// the row, in order of number; -1 where none. A row's own classes are left out.
+void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
+                     const int64_t *own_offsets, const int32_t *own, size_t n_nearest, int32_t *nearest);
+
+// rows × n_candidates: the scores of some classes for each row, given the units on the path of every class; a candidate of
+// -1 gets none. The features of rows and of deltas rise.
+void score_candidates(const Rows &X, size_t first, size_t last, const Vectors &deltas, const double *bias,
+                      size_t n_units, const int64_t *path_offsets, const int32_t *paths, const int32_t *candidates,
+                      size_t n_candidates, float *scores);
 
 }  // namespace ramify

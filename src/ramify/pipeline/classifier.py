@@ -22,7 +22,6 @@ from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
 
-
 SEVERAL = 0.05  # the share of documents with several labels from which answers may have several, too
 
 

@@ -45,8 +45,9 @@ class Mixer:
 
     def _remember(self, point: Floats, residual: Floats) -> None:
         if self.depth and self.last is not None:
-            self.moves = [*self.moves[-self.depth + 1 :], point - self.last[0]] if self.depth > 1 else [point - self.last[0]]
-            self.turns = [*self.turns[-self.depth + 1 :], residual - self.last[1]] if self.depth > 1 else [residual - self.last[1]]
+            self.moves.append(point - self.last[0])
+            self.turns.append(residual - self.last[1])
+            del self.moves[: -self.depth], self.turns[: -self.depth]
         self.last = point, residual
 
     def _mix(self, plain: Floats, residual: Floats) -> Floats:

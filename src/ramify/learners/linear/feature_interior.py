@@ -2,7 +2,11 @@
 
     min ½ tr(W' M W) + Σ U ξ   with   t = z + ξ − 1 ≥ 0,  ξ ≥ 0,  and their multipliers U a and U b,  a + b = 1
 
-At the optimum M W = U(A), A = U a, and a t = b ξ = 0; on the way both products shrink together.
+At the optimum M W = U(A), A = U a, and a t = b ξ = 0; on the way all products shrink together.
+
+Deviations. Multipliers are measured in costs, so a pair weighs as much in the barrier as in the objective. Products do not
+shrink towards one common μ, but each towards μ times its own share, and shares are the products of a soft hinge, which vanish
+for documents far from the margin: the common path of so many documents is a long detour, this one begins near its end.
 """
 
 from __future__ import annotations
@@ -12,21 +16,24 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from ramify.learners.linear.feature_newton import LOSSES, descend, soft_hinge
+from ramify.learners.linear.feature_newton import SMOOTH, Descent, descend, soft_hinge
 from ramify.learners.linear.feature_problem import Best, Problem
 from ramify.learners.linear.unit_blocks import Floats
 
-NEGLECT = 0.0
+NEGLECT = 1e-6  # of the curvature: more of it would let M W and U(A) part
 SHORT_OF_THE_BOUND = 0.99
-ROUGH, ROUGH_STEPS = 0.02, 30
-WIDTH = 0.3
-SQ = 4
-FLOOR = 1e-3
-DEBUG = []
+POWER = 2
+LEAST_MU, LEAST_STEP = 1e-15, 1e-8  # where rounding is all that is left
+FLOOR = 1e-3  # of the products of a pair to begin with
+WIDTH, NARROWER, NARROWEST = 0.3, 0.3, 1e-3  # of soft hinges
+BLUR = 0.18  # the share of the objective by which a soft hinge may differ from the hinge
+ROUGH, FINE = 1e-2, 1e-4  # what a step may still promise when a soft hinge is left
+FIRST_STEPS, SOFT_STEPS = 3, 50
+
 
 @dataclass(slots=True)
 class Interior:
-    """Where the path stands; a, b, t and xi are classes × documents."""
+    """Where the path stands; all but W are classes × documents, shares those of the products a t and b ξ."""
 
     W: Floats
     a: Floats
@@ -41,41 +48,72 @@ class Interior:
         return self.a[part], self.b[part], self.t[part], self.xi[part]
 
 
+@dataclass(frozen=True, slots=True)
+class Aim:
+    """The mean product to go to, the predictor's change of margins, and how far its second-order error is trusted."""
+
+    mu: float = 0.0
+    first: Floats | None = None
+    trust: float = 0.0
+
+
+ZERO = Aim()
+
+
 def follow_path(problem: Problem, tolerance: float, max_iter: int, start: Floats) -> Best:
     """Predictor and corrector steps until the relative gap is small, or nothing improves any more."""
     best, now = Best.nothing(problem), _begin(problem, start)
-    for _ in range(max_iter):
+    for k in range(max_iter + 1):
         mu, U = _look(problem, now, best)
-        if DEBUG:
-            r=problem.half_inverse_square(U-problem.M@now.W)
-            DEBUG.append(f"   mu={mu:.2e} P={best.primal:.5g} D={best.dual:.5g} gap={best.gap:.2e} res={r/best.primal:.2e}")
-        if best.gap <= tolerance or not np.isfinite(mu):
+        if k == max_iter or best.gap <= tolerance or not mu > LEAST_MU:
             break
         try:
             step = _advance(problem, now, mu, U)
         except np.linalg.LinAlgError:
             break
         best.iterations += 1
-        if DEBUG: DEBUG[-1]+=f' step {step:.3f}'
-        if not step > 1e-8:
+        if not step > LEAST_STEP:
             break
     return best
 
 
 def _begin(problem: Problem, start: Floats) -> Interior:
-    """On the centre of the path where the margins of roughly solved smooth losses are: a t = b ξ = μ for all pairs."""
+    """On the path of a soft hinge so narrow that the difference to the hinge is a small share of the objective."""
+    W, width = start, WIDTH
     if not start.any():
-        start = descend(problem, LOSSES["squared_hinge"], 0.5, SQ, start).W
-    rough = descend(problem, soft_hinge(WIDTH), ROUGH, ROUGH_STEPS, start)
-    x = (1 - problem.margins(rough.W)) / WIDTH
-    t, xi = WIDTH * np.logaddexp(0, -x), WIDTH * np.logaddexp(0, x)
-    t, xi = np.maximum(t, FLOOR*WIDTH), np.maximum(xi, FLOOR*WIDTH)
-    a, b = expit(x), expit(-x)
-    low=FLOOR*WIDTH/(t+xi)
-    a, b = np.maximum(a, low), np.maximum(b, low)
-    a, b = a/(a+b), b/(a+b)
-    if DEBUG: DEBUG.append(f'begin its={rough.iterations}')
-    return Interior(rough.W, a, b, t, xi, a*t, b*xi)
+        W = descend(problem, SMOOTH["squared_hinge"], start, FIRST_STEPS).W
+    while width > NARROWEST and _blur(problem, W := _soften(problem, W, width, ROUGH).W, width) > BLUR:
+        width *= NARROWER
+    now = _soften(problem, W, width, FINE)
+    return _widen(now.W, (1 - now.Z) / width, width)
+
+
+def _soften(problem: Problem, W: Floats, width: float, rough: float) -> Descent:
+    return descend(problem, soft_hinge(width), W, SOFT_STEPS, rough=rough)
+
+
+def _blur(problem: Problem, W: Floats, width: float) -> float:
+    """What the α of a soft hinge lack of the hinge at W, Σ U |1−z| / (1 + e^(|1−z|/s)), relative to the objective."""
+    lacking, losses, Z = 0.0, 0.0, problem.margins(W)
+    for part in problem.parts():
+        costs, distance = problem.costs_of(part), 1 - Z[part]
+        losses += float(np.vdot(costs, np.maximum(0, distance)))
+        lacking += float(np.vdot(costs, np.abs(distance) * expit(-np.abs(distance) / width)))
+    return lacking / max(problem.half_square(W) + losses, 1e-300)
+
+
+def _widen(W: Floats, x: Floats, width: float) -> Interior:
+    """The α of a soft hinge at 1 − z = width · x, and for t and ξ the soft hinge on either side of the corner.
+
+    M W = U(A) nearly holds there if W is where that hinge is least, and will hold exactly after the first full step.
+    """
+    t, xi = np.logaddexp(0, -x), np.logaddexp(0, x)
+    lift = np.maximum(0, FLOOR - np.minimum(t, xi))  # of both, as t − ξ = z − 1 must hold
+    t, xi = t + lift, xi + lift
+    least = FLOOR / (t + xi)
+    a, b = np.maximum(least, expit(x)), np.maximum(least, expit(-x))
+    a, b, t, xi = a / (a + b), b / (a + b), width * t, width * xi
+    return Interior(W, a, b, t, xi, a * t, b * xi)
 
 
 def _look(problem: Problem, now: Interior, best: Best) -> tuple[float, Floats]:
@@ -91,7 +129,7 @@ def _look(problem: Problem, now: Interior, best: Best) -> tuple[float, Floats]:
         total += float(np.vdot(costs, now.share_t[part] + now.share_xi[part]))
         problem.gather_in_place(U, part, alphas[part])
     best.note(problem.half_square(now.W) + losses, now.W, promised - problem.half_inverse_square(U), alphas)
-    return products / max(total, 1e-300), U
+    return products / total if total else 0.0, U
 
 
 def _advance(problem: Problem, now: Interior, mu: float, U: Floats) -> float:
@@ -99,15 +137,15 @@ def _advance(problem: Problem, now: Interior, mu: float, U: Floats) -> float:
     factor = problem.factor(lambda k: problem.costs_of(k) / _theta(*now.pairs(k)), NEGLECT)
     still = U - problem.M @ now.W
     # predictor: straight at 0
-    first = problem.margins(factor.solve(still + _pull(problem, now, None, 0.0)))
-    step, left = _room(problem, now, None, first, 0.0)
-    # corrector: as far from 0 as that went wrong, with the second-order error taken off
-    aim = (left / mu) ** 3 * mu
-    dW = factor.solve(still + _pull(problem, now, first, aim))
+    first = problem.margins(factor.solve(still + _pull(problem, now, ZERO)))
+    step, left = _room(problem, now, first, ZERO)
+    # corrector: as far from 0 as that went wrong, with the second-order error taken off as far as the step went
+    aim = Aim((left / mu) ** 3 * mu, first, step**POWER)
+    dW = factor.solve(still + _pull(problem, now, aim))
     dZ = problem.margins(dW)
-    step, _ = _room(problem, now, first, dZ, aim)
+    step, _ = _room(problem, now, dZ, aim)
     step = min(1.0, SHORT_OF_THE_BOUND * step)
-    _move_in_place(problem, now, first, dZ, aim, step)
+    _move_in_place(problem, now, dZ, aim, step)
     now.W = now.W + step * dW
     return step
 
@@ -116,43 +154,44 @@ def _theta(a: Floats, b: Floats, t: Floats, xi: Floats) -> Floats:
     return t / a + xi / b
 
 
-def _aims(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats | float, Floats | float]:
-    """What the products a t and b ξ shall be, once the predictor, that moved margins by `first`, is known."""
-    if first is None:
+def _aims(now: Interior, part: slice, aim: Aim) -> tuple[Floats | float, Floats | float]:
+    """What the products a t and b ξ shall be."""
+    if aim.first is None:
         return 0.0, 0.0
-    da, dt, dxi = _changes(now, part, None, first[part], 0.0)
-    return aim * now.share_t[part] - da * dt, aim * now.share_xi[part] + da * dxi
+    da, dt, dxi = _changes(now, part, aim.first[part], ZERO)
+    da *= aim.trust
+    return aim.mu * now.share_t[part] - da * dt, aim.mu * now.share_xi[part] + da * dxi
 
 
-def _lift(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats, Floats | float, Floats | float]:
+def _lift(now: Interior, part: slice, aim: Aim) -> tuple[Floats, Floats | float, Floats | float]:
     a, b, t, xi = now.pairs(part)
-    aim_t, aim_xi = _aims(now, part, first, aim)
+    aim_t, aim_xi = _aims(now, part, aim)
     return (aim_t / a - t) - (aim_xi / b - xi), aim_t, aim_xi
 
 
-def _changes(now: Interior, part: slice, first: Floats | None, dZ: Floats, aim: float) -> tuple[Floats, Floats, Floats]:
+def _changes(now: Interior, part: slice, dZ: Floats, aim: Aim) -> tuple[Floats, Floats, Floats]:
     """Newton steps of a (and −b), t and ξ that belong to a change of margins."""
     a, b, t, xi = now.pairs(part)
-    lift, aim_t, aim_xi = _lift(now, part, first, aim)
+    lift, aim_t, aim_xi = _lift(now, part, aim)
     da = (lift - dZ) / _theta(a, b, t, xi)
     return da, aim_t / a - t - t * da / a, aim_xi / b - xi + xi * da / b
 
 
-def _pull(problem: Problem, now: Interior, first: Floats | None, aim: float) -> Floats:
+def _pull(problem: Problem, now: Interior, aim: Aim) -> Floats:
     """What the aims add to the right-hand side of the Newton system."""
     U = np.zeros(problem.shape)
     for part in problem.parts():
-        lift, _, _ = _lift(now, part, first, aim)
+        lift, _, _ = _lift(now, part, aim)
         problem.gather_in_place(U, part, problem.costs_of(part) * lift / _theta(*now.pairs(part)))
     return U
 
 
-def _room(problem: Problem, now: Interior, first: Floats | None, dZ: Floats, aim: float) -> tuple[float, float]:
+def _room(problem: Problem, now: Interior, dZ: Floats, aim: Aim) -> tuple[float, float]:
     """The step, at most 1, at which the first variable reaches 0, and the mean product there."""
     shrink, sums, total = 1.0, np.zeros(3), 0.0
     for part in problem.parts():
         (a, b, t, xi), costs = now.pairs(part), problem.costs_of(part)
-        da, dt, dxi = _changes(now, part, first, dZ[part], aim)
+        da, dt, dxi = _changes(now, part, dZ[part], aim)
         shrink = max(shrink, *(float((-d / x).max(initial=0)) for d, x in ((da, a), (-da, b), (dt, t), (dxi, xi))))
         sums += [float(np.vdot(costs, p)) for p in (a * t + b * xi, da * t + a * dt - da * xi + b * dxi, da * dt - da * dxi)]
         total += float(np.vdot(costs, now.share_t[part] + now.share_xi[part]))
@@ -160,9 +199,9 @@ def _room(problem: Problem, now: Interior, first: Floats | None, dZ: Floats, aim
     return step, max(0.0, float(sums @ [1, step, step**2])) / max(total, 1e-300)
 
 
-def _move_in_place(problem: Problem, now: Interior, first: Floats, dZ: Floats, aim: float, step: float) -> None:
+def _move_in_place(problem: Problem, now: Interior, dZ: Floats, aim: Aim, step: float) -> None:
     for part in problem.parts():
-        da, dt, dxi = _changes(now, part, first, dZ[part], aim)
+        da, dt, dxi = _changes(now, part, dZ[part], aim)
         now.a[part] += step * da
         now.b[part] -= step * da
         now.t[part] += step * dt

@@ -1,13 +1,9 @@
-"""Newton's method in feature space: halved steps over all classes of a group of units at once, certified at every step.
+"""Smooth losses in feature space: Newton's method with a line search, over all classes of a group of units at once.
 
-    α = −U L'(z) is dual feasible at any W, and there U h(α/U) = U L(z) + α z
+    α = −U L'(z) is dual feasible at any W, and there U h(α/U) = U L(z) + α z: every step certifies itself
 
 The squared hinge has no second derivative at z = 1; either of its two values will do (semi-smooth Newton, Qi & Sun 1993).
-
-The hinge has no first one. Steps are made on s ln(1 + e^((1−z)/s)) (Lee & Mangasarian 2001), whose α = U / (1 + e^((z−1)/s)) is
-feasible for the hinge as well, and s shrinks whenever it is to blame for more of the gap than W is. This is a path like that
-of an interior point, with the entropy of α for a barrier: unlike the logarithm's, its force on documents far from the margin
-vanishes, so that a handful of steps reach a solution where most of very many documents are far.
+The soft hinge, s ln(1 + e^((1−z)/s)), is where the interior point of the hinge begins (Lee & Mangasarian 2001).
 """
 
 from __future__ import annotations
@@ -21,22 +17,18 @@ from scipy.special import expit
 from ramify.learners.linear.feature_problem import Best, Problem
 from ramify.learners.linear.unit_blocks import Floats
 
-NEGLECT = 1e-2
+NEGLECT = 1e-2  # of the curvature, as long as steps shrink well without it
 SUFFICIENT = 1e-4  # of the decrease that the slope promises
-HALVINGS = 40
-FIRST_WIDTH = 0.3
-SHARPEN_AT = 0.5
-FASTEST, SLOWEST = 0.2, 0.6
+LONGEST, SHORTEST = 64.0, 1e-12  # steps
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """L(z), −L'(z) and L''(z); the hinge's are those of a curve around it of some width, other losses have none."""
+    """L(z), −L'(z) and L''(z)."""
 
     value: Callable[[Floats], Floats]
     slope: Callable[[Floats], Floats]
     curvature: Callable[[Floats], Floats]
-    width: float = 0.0
 
 
 def soft_hinge(width: float) -> Loss:
@@ -45,88 +37,92 @@ def soft_hinge(width: float) -> Loss:
         lambda z: width * np.logaddexp(0, (1 - z) / width),
         lambda z: expit((1 - z) / width),
         lambda z: expit((1 - z) / width) * expit((z - 1) / width) / width,
-        width,
     )
 
 
-LOSSES = {
-    "hinge": soft_hinge(FIRST_WIDTH),
-    "squared_hinge": Loss(lambda z: np.maximum(0, 1 - z) ** 2, lambda z: 2 * np.maximum(0, 1 - z), lambda z: 2.0 * (z < 1)),
+SMOOTH = {
+    "squared_hinge": Loss(
+        lambda z: np.maximum(0, 1 - z) ** 2, lambda z: 2 * np.maximum(0, 1 - z), lambda z: np.where(z < 1, 2.0, 0.0)
+    ),
     "logistic": Loss(lambda z: np.logaddexp(0, -z), lambda z: expit(-z), lambda z: expit(z) * expit(-z)),
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What is seen at some W: the value that steps decrease, its gradient, and who is to blame for how much of the gap."""
+@dataclass(slots=True)
+class Descent:
+    """Where Newton's method stands: weights and margins, the best point so far, and the share of curvature left out."""
 
-    value: float
-    gradient: Floats
-    blame_of_weights: float
-    blame_of_width: float
+    W: Floats
+    Z: Floats
+    best: Best
+    neglect: float = NEGLECT
+    decrement: float = np.inf
 
 
-def descend(problem: Problem, loss: Loss, tolerance: float, max_iter: int, start: Floats) -> Best:
-    """Newton steps from `start` until the relative gap is small, or nothing improves any more."""
-    best, W, Z, neglect = Best.nothing(problem), start, problem.margins(start), NEGLECT
-    for _ in range(max_iter):
-        gap = best.gap
-        look = _look(problem, loss, W, Z, best)
-        if (best.gap <= tolerance and not loss.width) or not np.isfinite(look.value):
+def descend(problem: Problem, loss: Loss, start: Floats, max_iter: int, tolerance: float = 0.0, rough: float = 0.0) -> Descent:
+    """Steps until the gap is small, or what a step promises, both relative to the objective, or nothing improves."""
+    now = Descent(start, problem.margins(start), Best.nothing(problem))
+    for k in range(max_iter + 1):
+        value, gradient = _look(problem, loss, now)
+        if k == max_iter or now.best.gap <= tolerance or not np.isfinite(value):
             break
-        if best.gap > 0.3 * gap:
-            neglect *= 0.1
-
-        def curvature(k: int, Z: Floats = Z, loss: Loss = loss) -> Floats:
-            return problem.costs_of(k) * loss.curvature(Z[k])
-
         try:
-            dW = problem.factor(curvature, neglect).solve(-look.gradient)
+            dW = _direction(problem, loss, now, gradient)
         except np.linalg.LinAlgError:
             break
-        if loss.width and -0.5 * float(np.vdot(look.gradient, dW)) < tolerance * look.value:
-            break
         dZ = problem.margins(dW)
-        step = _step(problem, loss, (W, dW), (Z, dZ), look)
-        best.iterations += 1
-        if DEBUG: DEBUG.append(f"  w={loss.width:.1e} V={look.value:.6g} dec={-np.vdot(look.gradient,dW)/look.value:.1e} gap={best.gap:.1e} bW={look.blame_of_weights/best.primal:.1e} step={step:.2g} neglect={neglect:.0e}")
+        step = _step(problem, loss, now, (dW, dZ), value, -now.decrement)
+        now.best.iterations += 1
         if step == 0.0:
             break
-        W, Z = W + step * dW, Z + step * dZ
-    if loss.width: best.W = W
-    return best
-DEBUG=[]
+        now.W, now.Z = now.W + step * dW, now.Z + step * dZ
+        if now.decrement <= rough * value:
+            break
+    return now
 
-def _look(problem: Problem, loss: Loss, W: Floats, Z: Floats, best: Best) -> Look:
-    """The objective at W and its gradient; notes W and its dual variables if they are the best."""
-    U, value, losses, promised = np.zeros(problem.shape), 0.0, 0.0, 0.0
-    alphas = np.empty(Z.shape)
+
+def _look(problem: Problem, loss: Loss, now: Descent) -> tuple[float, Floats]:
+    """The objective and its gradient; notes W and its dual variables if they are the best."""
+    U, losses, promised = np.zeros(problem.shape), 0.0, 0.0
+    alphas = np.empty(now.Z.shape)
     for part in problem.parts():
-        costs, z = problem.costs_of(part), Z[part]
-        alphas[part] = costs * loss.slope(z)
-        value += (lost := float(np.vdot(costs, loss.value(z))))
-        losses += float(np.vdot(costs, np.maximum(0, 1 - z))) if loss.width else lost
-        promised += float(alphas[part].sum()) if loss.width else lost + float(np.vdot(alphas[part], z))
+        costs, z = problem.costs_of(part), now.Z[part]
+        np.multiply(costs, loss.slope(z), out=alphas[part])
+        losses += (lost := float(np.vdot(costs, loss.value(z))))
+        promised += lost + float(np.vdot(alphas[part], z))
         problem.gather_in_place(U, part, alphas[part])
-    square, gradient = problem.half_square(W), problem.M @ W - U
-    dual = promised - problem.half_inverse_square(U)
-    best.note(square + losses, W, dual, alphas)
-    blame = problem.half_inverse_square(gradient)
-    return Look(square + value, gradient, blame, square + losses - dual - blame)
+    value = problem.half_square(now.W) + losses
+    now.best.note(value, now.W, promised - problem.half_inverse_square(U), alphas)
+    return value, problem.M @ now.W - U
 
 
-def _losses(problem: Problem, loss: Loss, Z: Floats, dZ: Floats, step: float) -> float:
-    return sum(float(np.vdot(problem.costs_of(p), loss.value(Z[p] + step * dZ[p]))) for p in problem.parts())
+def _direction(problem: Problem, loss: Loss, now: Descent, gradient: Floats) -> Floats:
+    def curvature(k: int) -> Floats:
+        return problem.costs_of(k) * loss.curvature(now.Z[k])
+
+    dW = problem.factor(curvature, now.neglect).solve(-gradient)
+    before, now.decrement = now.decrement, -float(np.vdot(gradient, dW))
+    if now.decrement > 0.5 * before:
+        now.neglect *= 0.1
+    return dW
 
 
-def _step(problem: Problem, loss: Loss, along: tuple[Floats, Floats], margins: tuple[Floats, Floats], look: Look) -> float:
-    """The first of 1, ½, ¼, … that decreases the objective sufficiently; 0 if none does."""
-    W, dW = along
-    square, mixed, second = problem.half_square(W), float(np.vdot(dW, problem.M @ W)), problem.half_square(dW)
-    slope, step = float(np.vdot(look.gradient, dW)), 1.0
-    for _ in range(HALVINGS):
-        value = square + step * mixed + step**2 * second + _losses(problem, loss, *margins, step)
-        if value <= look.value + SUFFICIENT * step * slope + 1e-15 * abs(look.value):
-            return step
+def _step(problem: Problem, loss: Loss, now: Descent, change: tuple[Floats, Floats], before: float, slope: float) -> float:
+    """Of …, 4, 2, 1, ½, … the longest step before the objective rises again that decreases it sufficiently; or 0."""
+    (dW, dZ), square, second = change, problem.half_square(now.W), problem.half_square(change[0])
+    mixed = float(np.vdot(dW, problem.M @ now.W))
+
+    def value(step: float) -> float:
+        losses = (np.vdot(problem.costs_of(p), loss.value(now.Z[p] + step * dZ[p])) for p in problem.parts())
+        return square + step * mixed + step**2 * second + float(sum(losses))
+
+    step, here = 1.0, value(1.0)
+    # not a number is not a decrease
+    while not here <= before + SUFFICIENT * step * slope + 1e-15 * before:
         step /= 2
-    return 0.0
+        if step < SHORTEST:
+            return 0.0
+        here = value(step)
+    while 1.0 <= step < LONGEST and (further := value(2 * step)) < here:
+        step, here = 2 * step, further
+    return step

@@ -106,8 +106,7 @@ class Best:
     @classmethod
     def nothing(cls, problem: Problem) -> Best:
         """Zeros, whose bound is 0 for every loss."""
-        best = cls(np.zeros(problem.shape), np.zeros(problem.signs.shape))
-        return best
+        return cls(np.zeros(problem.shape), np.zeros(problem.signs.shape))
 
     @property
     def gap(self) -> float:

@@ -6,7 +6,8 @@ over units a, b and classes n, each of them one unit (Gopal & Yang 2013, section
 Σ U h(α/U) − ½ tr(U' M⁻¹ U), and training stops when it and the objective differ by no more than the tolerance.
 
 Deviations from the paper. It uses coordinate descent and L-BFGS; here the hinge is solved by an interior point and the smooth
-losses by Newton steps, each over all units at once. Units that are not connected by M are solved one group after the other.
+losses by Newton steps, each over all units at once. Units that M does not connect are solved one group after the other, each
+to the tolerance: classes on their own, where M is diagonal.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from scipy.sparse import csc_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-
 from ramify.learners.linear.feature_interior import follow_path
-from ramify.learners.linear.feature_newton import LOSSES, descend
+from ramify.learners.linear.feature_newton import SMOOTH, descend
 from ramify.learners.linear.feature_problem import Best, Problem
 from ramify.learners.linear.solver import Costs
 from ramify.learners.linear.unit_blocks import Floats, order_units
 
 FEW, DENSE = 256, 0.25  # features, and the share of them that a document has
 VERY_FEW = 64
+FREE_WORK = 1000.0  # products of blocks that are always worth it
 BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
 
 
@@ -76,7 +77,7 @@ def solve_in_feature_space(
     alphas = np.zeros((own.shape[1], X.shape[0]))
     primal, dual, iterations = 0.0, 0.0, 0
     for units, classes, problem in _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs):
-        first = np.zeros(problem.shape) if start is None else start[units]
+        first = np.zeros(problem.shape) if start is None else np.nan_to_num(start[units])
         best = _solve(problem, loss, tolerance, max_iter, first)
         W[units], alphas[classes] = best.W, best.alphas
         primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
@@ -86,21 +87,29 @@ def solve_in_feature_space(
 def _solve(problem: Problem, loss: str, tolerance: float, max_iter: int, start: Floats) -> Best:
     with np.errstate(all="ignore"):  # a step that overflows is seen, and the best point before it returned
         if loss == "hinge":
-            return follow_path(problem, tolerance, max_iter, start)
-        return descend(problem, LOSSES[loss], tolerance, max_iter, start)
+            best = follow_path(problem, tolerance, max_iter, start)
+        else:
+            best = descend(problem, SMOOTH[loss], start, max_iter, tolerance).best
+    if np.isfinite(best.primal) or not start.any():
+        return best
+    return _solve(problem, loss, tolerance, max_iter, np.zeros(problem.shape))  # the start was too far away
 
 
 def _groups(
     X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs
 ) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Problem]]:
     """Units that M connects, the classes among them, and their problem; without classes there is none."""
+    M = csr_array(M, dtype=np.float64, copy=True)
+    M.sum_duplicates()
+    M.eliminate_zeros()
     _, group_of = connected_components(M, directed=False)
     place = np.zeros(M.shape[0], dtype=np.intp)
     for group in np.unique(group_of[class_units]):
         units, classes = np.flatnonzero(group_of == group), np.flatnonzero(group_of[class_units] == group)
         place[units] = np.arange(len(units))
         M_group = csr_array(M[units][:, units])
-        most_work = max(1000.0, 4 * len(classes) * len(X) / X.shape[1])
+        # filling in may cost a few times what the blocks of classes cost to make
+        most_work = max(FREE_WORK, 4 * len(classes) * len(X) / X.shape[1])
         yield units, classes, Problem(
             X,
             np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1))),

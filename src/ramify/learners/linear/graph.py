@@ -3,18 +3,19 @@
     min over W   ½ Σ_ab M_ab w_a·w_b + Σ_n Σ_i U_in L(y_in w_n·x_i)        (Gopal & Yang 2013, section 3; M: see structure.py)
 
 Deviation from the paper. It descends over the classes in turn, each given its neighbours; what neighbours have in common then
-travels one edge a round. Here ties and losses are taken in turn (Douglas & Rachford's splitting, as in ADMM), with
-T = STIFFNESS · diag M and a state s, one vector a class:
+travels one edge a round. Here ties and losses are taken in turn (Douglas & Rachford's splitting, as in ADMM), with a state s,
+one vector a class, and a diagonal T. T_n lies halfway between what holds w_n when its neighbours are fixed and when they are
+free, M_nn and 1 / (M⁻¹)_nn:
 
     ties     V = (M + T)⁻¹ T s              all units at once, units without loss included, by one sparse factorization
     losses   W = argmin over w_n of ½ T_n ‖w_n − (2 v_n − s_n)‖² + Σ_i U_in L     every class by itself, in the dual
     state    s ← s + W − V, mixed with the last few steps after Anderson
 
-With T = diag M and V as W, 2 v_n − s_n is the paper's weighted mean of the neighbours. The dual variables α of the second
-step are a bound: with u_n = Σ_i α y x no weights go below Σ U h(α/U) − ½ Σ_ab (M⁻¹)_ab u_a·u_b. The distance between W's
-objective and that bound is what classes lack for themselves plus ½ r·M⁻¹r with r = MW − u, what ties lack; whichever is larger
-decides whether classes are solved more closely in the next round. Training stops when the best of both sides differ by no
-more than the tolerance. All pairs of a document and a class are worked on.
+At T = diag M the second step is the paper's: 2 v_n − s_n is then the weighted mean of n's neighbours in V. The dual variables
+α of that step are a bound: with u_n = Σ_i α y x no weights go below Σ U h(α/U) − ½ Σ_ab (M⁻¹)_ab u_a·u_b. The distance between
+W's objective and that bound is what classes lack by themselves, plus ½ r·M⁻¹r with r = MW − u, what ties lack; their proportion
+decides how closely classes are solved in the next round. Training stops when the best of both sides differ by no more than the
+tolerance. All pairs of a document and a class are worked on.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, diags_array
+from scipy.sparse import csc_array, csr_array, diags_array
 from scipy.sparse.linalg import splu
+from scipy.special import entr
 
 from ramify.errors import InputError
 from ramify.execution import Executor, row_blocks, stage
@@ -37,11 +39,14 @@ from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings
 from ramify.learners.linear.structure import Structure
 from ramify.native import gather_classes, solve_classes_in_place
 
-STIFFNESS = 0.3  # T relative to the diagonal of M
 MOST_WEIGHTS = 1 << 30  # units × features
 CLASSES_A_TASK = 8
+BLOCK = 1 << 22  # bytes of a dense matrix that is solved for at once
 DEPTH = 5  # steps that are mixed
 MEMORY = 1 << 28  # numbers kept for mixing
+CLASS_TOLERANCE = 1e-6  # times the gap reached: small, for ties multiply what classes lack by up to 1 / anchor
+# weights as a whole may be stretched: documents on the margin lie around it by rounding, and a stretch lifts them over the corner
+STRETCHES = (1.0, 1.00003, 1.0001, 1.0003, 1.001, 1.003, 1.01)
 PASSES = (2, 64)  # over the pairs of a class in a round, at least and at most
 CLOSER, LOOSER = 0.3, 0.03  # what classes lack, relative to what ties lack, beyond which passes double or halve
 
@@ -76,16 +81,17 @@ class GraphSolution:
 def solve_graph(task: GraphTask) -> GraphSolution:
     """Solve a problem to the relative duality gap of its settings, or until its rounds are used up."""
     _refuse_too_many(len(task.structure), task.rows.n_features)
-    ties, classes = Ties.of(task), Classes.of(task)
+    ties = Ties.of(task)
+    classes = Classes.of(task, ties.T)
     state = np.zeros((task.own.shape[1], task.rows.n_features), dtype=np.float32)
     mixer = Mixer(min(DEPTH, MEMORY // max(1, 2 * state.size)), ties.T)
     best, W, passes, gap = Certificate(np.inf, -np.inf, 0), state, 2 * PASSES[0], 1.0
     with stage("solving", None) as step:
         while True:
             V = ties.pull(state)
-            found = classes.settle(2 * V - state, passes, 1e-3 * gap, best.rounds)
+            found = classes.settle(2 * V - state, passes, CLASS_TOLERANCE * gap, best.rounds)
             look = ties.measure(found)
-            W = found.W if look.primal < best.primal else W
+            W = np.float32(look.stretch) * found.W if look.primal < best.primal else W
             best = Certificate(min(best.primal, look.primal), max(best.dual, look.dual), best.rounds + 1)
             step.advance()
             if best.gap <= task.settings.tolerance or best.rounds >= task.settings.max_iter:
@@ -107,7 +113,7 @@ def _refuse_too_many(n_units: int, n_features: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Classes after a round: weights, u = Σ α y x, and by class Σ U L, Σ U h(α/U) and what the class lacks."""
+    """Classes after a round: weights, u = Σ α y x, Σ U L for every stretch, and by class Σ U h(α/U) and what it lacks."""
 
     W: Floats
     u: Floats
@@ -118,57 +124,84 @@ class Settled:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Every class drawn with T to a centre of its own; in `pairs` costs and dual variables are divided by T."""
+    """Every class drawn with T to a centre of its own.
+
+    pairs: all of them, costs and dual variables divided by T. X: the documents.
+    features: of the rows, as often as a task has classes.
+    """
 
     task: GraphTask
     T: Doubles
     pairs: Pairs
+    X: csr_array
     features: NDArray[np.int32]
 
     @classmethod
-    def of(cls, task: GraphTask) -> Classes:
+    def of(cls, task: GraphTask, T: Doubles) -> Classes:
         """Before the first round."""
-        T = _stiffness(task)
         positive, negative = task.costs.positive / T, task.costs.negative / T
         pairs = pair_up(task.own, all_others(task.own), positive.astype(np.float32), negative.astype(np.float32))
-        return cls(task, T, pairs, np.tile(np.arange(task.rows.n_features, dtype=np.int32), CLASSES_A_TASK))
+        rows, n_features = task.rows, task.rows.n_features
+        X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(rows), n_features))
+        return cls(task, T, pairs, X, np.tile(np.arange(n_features, dtype=np.int32), CLASSES_A_TASK))
 
     def settle(self, centres: Floats, passes: int, tolerance: float, n_rounds: int) -> Settled:
-        """Some passes over every class."""
-        shift, known = np.zeros_like(centres), np.zeros((len(self.pairs), 4))
+        """Some passes over every class, and a close look at what came out: weights move in rounded steps on the way."""
+        shift, W, known = np.zeros_like(centres), np.empty_like(centres), np.zeros((len(self.pairs), 4))
+        loss, entropy = np.zeros((len(self.pairs), len(STRETCHES))), np.zeros(len(self.pairs))
         seed = self.task.settings.seed + 1_000_003 * n_rounds
 
         def work(some: slice) -> None:
             self._ascend(some, centres, (tolerance, passes, seed), known)
             self._gather(some, shift)
+            W[some] = centres[some] + shift[some]
+            loss[some] = self._losses(some, W)
+            entropy[some] = [self._entropy(k) for k in range(some.start, some.stop)]
 
         for _ in self.task.executor.map(work, row_blocks(len(self.pairs), 1, CLASSES_A_TASK)):
             pass
-        return self._read(centres + shift, shift, known)
+        lack = np.maximum(known[:, 0] - known[:, 1], 0)
+        return Settled(W, shift * self.T.astype(np.float32)[:, None], loss.sum(axis=0), self.T * entropy, self.T * lack)
 
     def _ascend(self, some: slice, centres: Floats, how: tuple[float, int, int], known: Doubles) -> None:
         task, n, n_features = self.task, len(self.pairs), self.task.rows.n_features
         start, numbers = np.zeros(n, dtype=np.int64), np.arange(n, dtype=np.int32)
         start[some] = n_features * np.arange(some.stop - some.start)
-        centre = numbers.astype(np.int64), numbers, start, start + n_features, self.features, centres[some].ravel()
+        centre = numbers, start, start + n_features, self.features, centres[some].ravel()
         solve_classes_in_place(
             *task.rows.arrays, LOSSES[task.settings.loss], *self.pairs.arrays, task.costs.documents,
-            np.arange(n + 1, dtype=np.int64), *centre[1:], numbers[some], *how, known,
+            np.arange(n + 1, dtype=np.int64), *centre, numbers[some], *how, known,
         )  # fmt: skip
 
     def _gather(self, some: slice, shift: Floats) -> None:
-        ones = np.ones(len(self.pairs))
-        units, ends, features, values, _ = gather_classes(
-            *self.task.rows.arrays, *self.pairs.arrays, ones, some.start, some.stop
-        )
+        rows, pairs, ones = self.task.rows.arrays, self.pairs.arrays, np.ones(len(self.pairs))
+        units, ends, features, values, _ = gather_classes(*rows, *pairs, ones, some.start, some.stop)
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 
-    def _read(self, W: Floats, shift: Floats, known: Doubles) -> Settled:
-        """Undo the division by T: a class's certificate is ½‖shift‖² + loss and entropy − shift·w + ½‖shift‖²."""
-        half, product = 0.5 * _row_products(shift, shift), _row_products(shift, W)
-        loss, entropy = self.T * (known[:, 0] - half), self.T * (known[:, 1] + product - half)
-        u = shift * self.T.astype(np.float32)[:, None]
-        return Settled(W, u, loss, entropy, self.T * np.maximum(known[:, 0] - known[:, 1], 0))
+    def _losses(self, some: slice, W: Floats) -> Doubles:
+        """Σ U L of some classes, for every stretch of their weights."""
+        costs, own = self.task.costs, self.task.own[:, some].toarray().astype(bool)
+        upper = np.where(own, costs.positive[some], costs.negative[some]) * costs.documents[:, None]
+        z = np.where(own, 1, -1) * (self.X @ np.ascontiguousarray(W[some].T)).astype(np.float64)
+        if self.task.settings.loss == "hinge":
+            return np.stack([np.sum(upper * np.maximum(0, 1 - stretch * z), axis=0) for stretch in STRETCHES], axis=1)
+        loss = np.logaddexp(0, -z) if self.task.settings.loss == "logistic" else np.maximum(0, 1 - z) ** 2
+        return np.where(np.arange(len(STRETCHES)) == 0, np.sum(upper * loss, axis=0)[:, None], np.inf)
+
+    def _entropy(self, k: int) -> float:
+        """Σ U h(α/U) of a class."""
+        pairs, here = self.pairs, slice(self.pairs.offsets[k], self.pairs.offsets[k + 1])
+        alphas = pairs.alphas[here].astype(np.float64)
+        if self.task.settings.loss == "hinge":
+            return float(alphas.sum())
+        upper = self.task.costs.documents[pairs.documents[here]].astype(np.float64)
+        upper[: pairs.n_positive[k]] *= pairs.cost_positive[k]
+        upper[pairs.n_positive[k] :] *= pairs.cost_negative[k]
+        alphas, upper = alphas[upper > 0], upper[upper > 0]
+        if self.task.settings.loss == "squared_hinge":
+            return float(np.sum(alphas - alphas**2 / (4 * upper)))
+        share = np.minimum(alphas / upper, 1)
+        return float(np.sum(upper * (entr(share) + entr(1 - share))))
 
     def true_pairs(self) -> Pairs:
         """The pairs with their true costs and dual variables."""
@@ -177,24 +210,15 @@ class Classes:
         return replace(self.pairs, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
 
 
-def _stiffness(task: GraphTask) -> Doubles:
-    T: Doubles = STIFFNESS * task.structure.M.diagonal()[task.structure.class_units]
-    return T
-
-
-def _row_products(a: Floats, b: Floats) -> Doubles:
-    products: Doubles = np.einsum("ij,ij->i", a, b, dtype=np.float64)
-    return products
-
-
 # ---- ties ------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """Objective and bound of a round, and their distance: what classes lack, what ties lack."""
+    """Objective and bound of a round, the stretch of weights that the objective is for, and what classes lack."""
 
     primal: float
+    stretch: float
     dual: float
     lack_of_classes: float
 
@@ -225,13 +249,13 @@ class Ties:
     @classmethod
     def of(cls, task: GraphTask) -> Ties:
         """Factorize M, M + T, and M among the units without loss."""
-        M, T = csc_array(task.structure.M), _stiffness(task)
+        M, classes, free = csc_array(task.structure.M), task.structure.class_units, task.structure.free_units
+        solve, rows = splu(M).solve, csc_array(task.structure.M[free])
+        T = _stiffness(task.structure, solve)
         drawn = np.zeros(len(task.structure))
-        drawn[task.structure.class_units] = T
-        free = task.structure.free_units
-        rows = csc_array(task.structure.M[free])
-        solvers = splu(M).solve, splu(csc_array(M + diags_array(drawn))).solve, _solver(csc_array(rows[:, free]))
-        return cls(task.structure, T, task.executor, *solvers, rows[:, task.structure.class_units])
+        drawn[classes] = T
+        solve_drawn, solve_free = splu(csc_array(M + diags_array(drawn))).solve, _solver(csc_array(rows[:, free]))
+        return cls(task.structure, T, task.executor, solve, solve_drawn, solve_free, rows[:, classes])
 
     def pull(self, state: Floats) -> Floats:
         """V of the classes."""
@@ -252,8 +276,9 @@ class Ties:
             return np.array([np.vdot(W, self.structure.M @ W), np.vdot(u, self.solve(self._spread(u))[classes])])
 
         ties, bound = 0.5 * np.sum(self._over(found.W.shape[1], work), axis=0)
-        primal, dual = float(ties + found.loss.sum()), float(found.entropy.sum() - bound)
-        return Look(primal, dual, float(found.lack.sum()))
+        primals = np.square(STRETCHES) * ties + found.loss
+        best, dual = int(np.argmin(primals)), float(found.entropy.sum() - bound)
+        return Look(float(primals[best]), STRETCHES[best], dual, float(found.lack.sum()))
 
     def complete(self, W: Floats) -> Floats:
         """The weights of all units, those without loss as the weighted means of their neighbours."""
@@ -276,7 +301,20 @@ class Ties:
         return whole
 
     def _over(self, n_features: int, work: Callable[[slice], Any]) -> list[Any]:
-        return list(self.executor.map(work, row_blocks(n_features, 8 * len(self.structure), 1 << 22)))
+        return list(self.executor.map(work, row_blocks(n_features, 8 * len(self.structure), BLOCK)))
+
+
+def _stiffness(structure: Structure, solve: Callable[[Doubles], Doubles]) -> Doubles:
+    """T_n = √(M_nn / (M⁻¹)_nn)."""
+    n, classes = len(structure), structure.class_units
+    inverse = np.empty(len(classes))
+    for some in row_blocks(len(classes), 8 * n, BLOCK):
+        unit, column = classes[some], np.arange(some.stop - some.start)
+        ones = np.zeros((n, len(column)))
+        ones[unit, column] = 1
+        inverse[some] = solve(ones)[unit, column]
+    T: Doubles = np.sqrt(structure.M.diagonal()[classes] / inverse)
+    return T
 
 
 def _solver(A: csc_array) -> Callable[[Doubles], Doubles]:

@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError, ModelError
+from ramify.execution import choose_executor
 from ramify.learners.contract import Learner, Scores
 from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.forest import Forest
+from ramify.learners.linear.routing import index_weights, search
 from ramify.learners.linear.solver import Certificate
+from ramify.learners.linear.structure import Structure
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
@@ -45,19 +48,19 @@ class LinearLearner(Learner):
         """The loss by name."""
 
     @abstractmethod
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         """The units, and which of them are drawn to which."""
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         setup = check_setup(self, self._loss())
-        forest = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
-        own = csr_array(targets.own[:, forest.class_nodes])
+        ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
+        own = csr_array(targets.own[:, ties.class_nodes])
 
         def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Trained | None) -> Trained:
-            costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, forest.class_nodes, weight)
-            return train(X, own, forest, costs, setup, None if start is None else start.solution)
+            costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, weight)
+            return train(X, own, ties, costs, setup, None if start is None else start.start)
 
         if self.C == "auto":
             best, self.C_scores_ = choose_cost(X, own, sample_weight, setup, train_on)
@@ -67,7 +70,7 @@ class LinearLearner(Learner):
         self.weights_, self.gap_, self.C_ = trained.weights, trained.certificate, setup.C
         self.n_iter_ = max(1, trained.certificate.rounds)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
-        self._set_classes(forest.class_nodes)
+        self._set_classes(ties.class_nodes)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -91,6 +94,19 @@ class LinearLearner(Learner):
         each /= np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return np.asarray(each @ self._nodes_above, dtype=np.float32).clip(0, 1)
 
+    def search(self, X: Any, k: int = 1, width: int = 20) -> tuple[NDArray[np.int64], Scores]:
+        """The k best nodes of each document and their scores, of the `width` that are likeliest by their strongest weights.
+
+        The scores are exact; a node that is not among the likeliest is never looked at. :meth:`top_k` looks at all.
+        """
+        if not isinstance(k, (int, np.integer)) or not isinstance(width, (int, np.integer)) or not 1 <= k <= width:
+            raise InputError(f"k is {k!r} and width {width!r}; give k of 1 or more, and a width that is no smaller.")
+        X = self._check(X, reset=False)
+        if not hasattr(self, "_index"):
+            self._index = index_weights(self.weights_)
+        classes, scores = search(X, self.weights_, self._index, int(k), int(width), choose_executor(self.n_jobs))
+        return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
+
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
         """Features of one document, what each adds to the score of a class, and the bias."""
         w, bias = self.weights_.of_unit(self._unit_of(node))
@@ -108,7 +124,7 @@ class LinearLearner(Learner):
         w, _ = self.weights_.of_unit(self._unit_of(place))
         names = np.arange(len(w)) if feature_names is None else np.asarray(feature_names)
         best = [f for f in np.argsort(-w, kind="stable")[:n] if w[f] > 0]
-        return [(names[f].item(), float(w[f])) for f in best]
+        return [(names[f : f + 1].tolist()[0], float(w[f])) for f in best]
 
     def _unit_of(self, node: int) -> int:
         found = np.flatnonzero(self.class_nodes_ == node)
@@ -152,6 +168,7 @@ class LinearLearner(Learner):
 
     def _set_classes(self, nodes: NDArray[np.int64]) -> None:
         self.class_nodes_ = nodes
+        self.__dict__.pop("_index", None)  # of earlier weights
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
         self._above = np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])
 

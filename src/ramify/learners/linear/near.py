@@ -8,6 +8,7 @@ cost of a lookup does not grow with the number of classes.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,11 @@ class Signatures:
     weights: NDArray[np.float32]
     n_classes: int
 
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of the kernel that looks up classes."""
+        return self.offsets, self.classes, self.weights, self.n_classes
+
 
 def learn_signatures(rows: Rows, own: csc_array, size: int = SIGNATURE) -> Signatures:
     """Learn from documents and their classes (documents × classes)."""
@@ -38,14 +44,14 @@ def learn_signatures(rows: Rows, own: csc_array, size: int = SIGNATURE) -> Signa
     means.data /= np.repeat(counts, np.diff(means.indptr))
     overall = np.asarray(X.sum(axis=0), dtype=np.float32).ravel() / max(1, len(rows))
     means.data -= overall[means.indices]
-    kept = _largest_of_rows(means, size)
+    kept = largest_of_rows(means, size)
     norms = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1))).ravel()
     kept.data /= np.repeat(np.maximum(norms, 1e-30), np.diff(kept.indptr))
     index = csc_array(kept)
     return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
 
 
-def _largest_of_rows(matrix: csr_array, size: int) -> csr_array:
+def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
     """Of each row the `size` largest entries above zero."""
     kept, ends = [], [0]
     for start, end in zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True):
@@ -62,11 +68,10 @@ def find_near(rows: Rows, index: Signatures, own: csr_array, n_nearest: int, exe
     """For every document the classes it is near to, its own left out (documents × classes)."""
     n_nearest = min(n_nearest, index.n_classes)
     nearest = np.empty((len(rows), n_nearest), dtype=np.int32)
-    mine = own.indptr.astype(np.int64), own.indices.astype(np.int32)
+    mine, start = (own.indptr.astype(np.int64), own.indices.astype(np.int32)), np.zeros(index.n_classes, dtype=np.float32)
 
     def look(block: slice) -> None:
-        found = index.offsets, index.classes, index.weights, index.n_classes
-        nearest_classes(*rows.arrays, block.start, block.stop, *found, *mine, nearest)
+        nearest_classes(*rows.arrays, block.start, block.stop, *index.arrays, start, *mine, nearest)
 
     for _ in executor.map(look, row_blocks(len(rows), 1, 2048)):
         pass

@@ -56,4 +56,4 @@ def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
 
 def _squared_norms(offsets: NDArray[np.int64], values: NDArray[np.float32]) -> NDArray[np.float32]:
     sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64) ** 2)])
-    return (sums[offsets[1:]] - sums[offsets[:-1]]).astype(np.float32)
+    return np.asarray(sums[offsets[1:]] - sums[offsets[:-1]], dtype=np.float32)

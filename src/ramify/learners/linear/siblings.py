@@ -39,8 +39,8 @@ def gather_siblings(rows: Rows, own: csc_array, forest: Forest, executor: Execut
     for unit, classes in _groups(forest).items():
         if len(classes) > 1:
             most = min(DOCUMENTS, SCORES // len(classes)) // len(classes)
-            documents = [own.indices[own.indptr[k] : own.indptr[k + 1]][:most] for k in classes]
-            chosen[unit] = np.unique(np.concatenate(documents)).astype(np.int32)
+            each = [own.indices[own.indptr[k] : own.indptr[k + 1]][:most] for k in classes]
+            chosen[unit] = np.unique(np.concatenate(each)).astype(np.int32)
     lengths = np.asarray([len(documents) for documents in chosen])
     offsets, product_offsets = _offsets(lengths), _offsets(lengths**2)
     documents = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int32)

@@ -10,18 +10,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, vstack
 from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.execution import choose_executor, count_workers
+from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.forest import Forest, single_units
+from ramify.learners.linear.graph import GraphTask, solve_graph
 from ramify.learners.linear.pairs import Pairs
 from ramify.learners.linear.rows import Rows, arrange_rows
 from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve, solve_given
+from ramify.learners.linear.structure import Structure, matrix_of
 from ramify.learners.linear.weights import Weights
 from ramify.native import gather_classes
 from ramify.taxonomy import Taxonomy
+
+BEYOND = 1e-6  # of the tolerance: how close second-order steps come
+MOST_STEPS = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +105,72 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Weights, what is certain of them, and the solution that they were made of, from which others can start."""
+    """Weights, what is certain of them, and what a solution for other costs can start from."""
 
     weights: Weights
     certificate: Certificate
-    solution: Solution | None
+    start: Any = None
 
 
-def train(X: csr_array, own: csr_array, forest: Forest, costs: Costs, setup: Setup, start: Solution | None = None) -> Trained:
-    """Solve classes that stand alone, or are tied along the paths of a tree (own: documents × classes)."""
+def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any = None) -> Trained:
+    """Solve classes that stand alone, or are tied by a tree, a DAG or a graph, by the method that suits the documents.
+
+    own: documents × classes. start: what an earlier result for the same documents and classes gave.
+    """
+    if suits(X, own, setup):
+        return _train_in_feature_space(X, own, ties, costs, setup, start)
+    if isinstance(ties, Structure):
+        return _train_on_graph(X, own, ties, costs, setup)
     order = _by_class(own)
     rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
     executor, n_walks = choose_executor(setup.n_jobs), count_workers(setup.n_jobs)
-    task = Task(rows, csc_array(own[order]), forest, costs, setup.settings, executor, n_walks)
+    task = Task(rows, csc_array(own[order]), ties, costs, setup.settings, executor, n_walks)
     solution = solve(task, start)
     return Trained(_weights_of(task, solution), solution.certificate, solution)
+
+
+def suits(X: csr_array, own: csr_array, setup: Setup) -> bool:
+    """Whether documents are few features wide and dense, so that second-order steps are the better method."""
+    return suits_feature_space(X.shape[0], X.shape[1] + setup.bias, X.nnz + setup.bias * X.shape[0], own.shape[1])
+
+
+def _train_in_feature_space(
+    X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any
+) -> Trained:
+    structure = matrix_of(ties) if isinstance(ties, Forest) else ties
+    dense = X.toarray().astype(np.float64)
+    if setup.bias:
+        dense = np.column_stack([dense, np.ones(len(dense))])
+    settings = setup.settings
+    # second-order steps go far beyond the tolerance at little cost, and so do not depend on the order of documents
+    tolerance, steps = settings.tolerance * BEYOND, min(settings.max_iter, MOST_STEPS)
+    found = solve_in_feature_space(
+        dense, own.tocsc(), structure.M, structure.class_units, costs, settings.loss, tolerance, steps, start
+    )
+    certificate = Certificate(found.primal, found.dual, found.iterations)
+    return Trained(_tied_rows(found.W, ties, setup.bias), certificate, found.W)
+
+
+def _tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
+    """Weights of all units (the bias last) as changes from the unit above, where there is one."""
+    deltas = W.astype(np.float64, copy=True)
+    parent = np.full(len(W), -1, dtype=np.int32)
+    class_units = np.flatnonzero(ties.class_of >= 0) if isinstance(ties, Forest) else ties.class_units
+    if isinstance(ties, Forest):
+        parent = ties.parent
+        deltas[parent >= 0] -= W[parent[parent >= 0]]
+    features = deltas[:, :-1] if bias else deltas
+    sparse = csr_array(features.astype(np.float32))
+    return Weights(sparse, deltas[:, -1].copy() if bias else np.zeros(len(W)), parent, class_units.astype(np.int64))
+
+
+def _train_on_graph(X: csr_array, own: csr_array, ties: Structure, costs: Costs, setup: Setup) -> Trained:
+    rows = arrange_rows(X, setup.bias)
+    task = GraphTask(rows, own.tocsc(), ties, costs, setup.settings, choose_executor(setup.n_jobs))
+    found = solve_graph(task)
+    in_order = [*rows.place.tolist(), 0] if setup.bias else rows.place
+    return Trained(_tied_rows(found.W[:, in_order], ties, setup.bias), found.certificate)
 
 
 def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Trained:
@@ -123,7 +179,25 @@ def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Train
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
     task = Task(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings, executor)
     solution = solve_given(task, pairs)
-    return Trained(_weights_of(task, solution), solution.certificate, solution)
+    return Trained(_weights_of(task, solution), solution.certificate)
+
+
+def train_apart(
+    X: csr_array, own: csr_array, asked: csc_array, group: NDArray[np.int64], costs: Costs, setup: Setup
+) -> Trained:
+    """Solve groups of classes that stand alone, each on the documents that it is asked about (asked: documents × classes)."""
+    parts, primal, dual, rounds = [], 0.0, 0.0, 0
+    for here in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
+        documents = asked.indices[asked.indptr[here[0]] : asked.indptr[here[0] + 1]]
+        some = Costs(costs.positive[here], costs.negative[here], costs.documents[documents])
+        trained = train(X[documents], own[documents][:, here], single_units(here), some, setup)
+        found = trained.certificate
+        parts.append(trained.weights)
+        primal, dual, rounds = primal + found.primal, dual + found.dual, max(rounds, found.rounds)
+    deltas = csr_array(vstack([part.deltas for part in parts], format="csr"))
+    n = len(group)
+    bias, units = np.concatenate([part.bias for part in parts]), np.arange(n, dtype=np.int64)
+    return Trained(Weights(deltas, bias, np.full(n, -1, dtype=np.int32), units), Certificate(primal, dual, rounds))
 
 
 def _by_class(own: csr_array) -> NDArray[np.int64]:

@@ -61,17 +61,17 @@ class Weights:
     def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
         """Each unit once for each document; classes then add up what lies on their paths."""
         by_unit = (self.deltas @ X.T).toarray().astype(np.float64) + self.bias[:, None]
-        return np.ascontiguousarray((self._paths() @ by_unit).T, dtype=np.float32)
+        return np.ascontiguousarray((self.paths() @ by_unit).T, dtype=np.float32)
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         if "table" not in self._cache:
-            paths = self._paths()
+            paths = self.paths()
             weights = (paths.astype(np.float32) @ self.deltas).T.toarray()
             self._cache["table"] = np.ascontiguousarray(weights, dtype=np.float32), paths @ self.bias
         table: tuple[NDArray[np.float32], NDArray[np.float64]] = self._cache["table"]
         return table
 
-    def _paths(self) -> csr_array:
+    def paths(self) -> csr_array:
         """Classes × units: one where a unit lies on the path to a class."""
         if "paths" not in self._cache:
             listed = [self.path_of(unit) for unit in self.class_units.tolist()]

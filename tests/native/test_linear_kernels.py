@@ -1,0 +1,379 @@
+"""The kernels of linear models against their slow twins."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from oracles import linear as oracle
+from scipy.sparse import csc_array, csr_array
+from strategies import build, trees
+
+from ramify.learners.linear.deltas import Deltas, join
+from ramify.learners.linear.forest import share_out, tie_along_paths
+from ramify.learners.linear.pairs import Pairs
+from ramify.learners.linear.rows import arrange_rows
+from ramify.native import (
+    gather_classes,
+    gather_tree,
+    look_at_tree,
+    multiply_siblings,
+    nearest_classes,
+    screen_classes,
+    solve_classes_in_place,
+)
+
+# sums and products of a few of these are exact in 32 bits, so that equal means equal
+eighths = st.integers(-16, 16).map(lambda x: x / 8)
+STEP = 1 / 32767  # of a weight in a screening, relative to the largest of its feature
+
+
+def rows_of(X):
+    """The first arguments of every kernel, features as they came."""
+    X = csr_array(np.asarray(X, dtype=np.float32))
+    norms = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
+    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, X.shape[1]
+
+
+def pairs_of(listed, cost_positive=None, cost_negative=None):
+    """Pairs from one list a class of (document, sign, alpha), own documents first."""
+    ordered = [sorted(own, key=lambda pair: -pair[1]) for own in listed]
+    flat = [pair for own in ordered for pair in own]
+    ones = np.ones(len(listed), dtype=np.float32)
+    return Pairs(
+        np.cumsum([0, *map(len, ordered)]).astype(np.int64),
+        np.asarray([i for i, _, _ in flat], dtype=np.int32),
+        np.asarray([sum(sign > 0 for _, sign, _ in own) for own in ordered], dtype=np.int64),
+        ones if cost_positive is None else np.asarray(cost_positive, dtype=np.float32),
+        ones if cost_negative is None else np.asarray(cost_negative, dtype=np.float32),
+        np.asarray([alpha for _, _, alpha in flat], dtype=np.float32),
+    )
+
+
+def nothing_above(n_classes):
+    return np.zeros(n_classes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), *Deltas.zero(1).arrays
+
+
+def weights_above(W):
+    """One unit above every class, with the weights given."""
+    W = csr_array(np.asarray(W, dtype=np.float32))
+    n, ends = W.shape[0], W.indptr.astype(np.int64)
+    above = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
+    return *above, ends[:-1].copy(), ends[1:].copy(), W.indices.astype(np.int32), W.data
+
+
+@st.composite
+def documents_and_pairs(draw, n_classes, max_docs=6, max_features=5):
+    """Dense documents in eighths, and for every class some of them with a sign and an alpha."""
+    shape = draw(st.integers(1, max_docs)), draw(st.integers(1, max_features))
+    X = draw(hnp.arrays(np.float32, shape, elements=eighths))
+    pair = st.tuples(st.sampled_from([1, -1]), st.integers(0, 16).map(lambda x: x / 8))
+    listed = [draw(st.dictionaries(st.integers(0, shape[0] - 1), pair)) for _ in range(n_classes)]
+    return X, [[(i, sign, alpha) for i, (sign, alpha) in own.items()] for own in listed]
+
+
+def dense(result, n_rows, n_features):
+    """Sparse vectors that a kernel gave, row by row."""
+    units, ends, features, values, *_ = result
+    table = np.zeros((n_rows, n_features))
+    for unit, start, end in zip(units, [0, *ends], ends, strict=False):
+        table[unit, features[start:end]] = values[start:end]
+    return table
+
+
+# ---- near classes -----------------------------------------------------------------------------------------------------
+
+
+@given(st.data(), st.integers(0, 5), st.integers(1, 6), st.integers(1, 7), st.integers(1, 9))
+def test_nearest_classes_equals_the_oracle(data, n_docs, n_features, n_classes, n_nearest):
+    few = st.sampled_from([0, 0, -0.5, 0.5, 1, 2])
+    X = data.draw(hnp.arrays(np.float32, (n_docs, n_features), elements=few))
+    signatures = data.draw(hnp.arrays(np.float32, (n_classes, n_features), elements=few))
+    start = data.draw(hnp.arrays(np.float32, n_classes, elements=few))
+    own = data.draw(st.lists(st.sets(st.integers(0, n_classes - 1)), min_size=n_docs, max_size=n_docs))
+    index, nearest = csc_array(signatures), np.full((n_docs, n_nearest), 99, dtype=np.int32)
+    found = index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, n_classes
+    mine = (
+        np.cumsum([0, *map(len, own)]).astype(np.int64),
+        np.asarray([c for row in own for c in sorted(row)], dtype=np.int32),
+    )
+    for first, last in ((0, n_docs // 2), (n_docs // 2, n_docs)):
+        nearest_classes(*rows_of(X), first, last, *found, start, *mine, nearest)
+    assert nearest.tolist() == oracle.nearest_classes(X.tolist(), signatures.tolist(), start.tolist(), own, n_nearest)
+
+
+def test_of_equally_near_classes_the_first_are_taken():
+    X, nearest = np.ones((1, 1)), np.empty((1, 2), dtype=np.int32)
+    index = np.asarray([0, 5], dtype=np.int64), np.asarray([4, 2, 0, 3, 1], dtype=np.int32), np.ones(5, dtype=np.float32), 5
+    own = np.asarray([0, 1], dtype=np.int64), np.asarray([0], dtype=np.int32)
+    nearest_classes(*rows_of(X), 0, 1, *index, np.zeros(5, dtype=np.float32), *own, nearest)
+    assert nearest.tolist() == [[1, 2]]
+
+
+# ---- screening --------------------------------------------------------------------------------------------------------
+
+
+def screen(X, above, pairs, threshold, most=10**6, loss="hinge", documents=None, stretch=None):
+    """The pairs found, as a set, and the losses by class."""
+    n = len(pairs)
+    stretch = np.ones(n) if stretch is None else stretch
+    documents = np.ones(len(X), dtype=np.float32) if documents is None else documents
+    losses, classes = np.zeros(n), np.arange(n, dtype=np.int32)
+    found = screen_classes(
+        *rows_of(X), *pairs.arrays, *above, stretch, classes, threshold, most, oracle.LOSSES.index(loss), documents, losses
+    )
+    listed = list(zip(*(part.tolist() for part in found), strict=True))
+    assert len(set(listed)) == len(listed)
+    return set(listed), losses
+
+
+def below(score):
+    """The largest 32-bit number that is smaller."""
+    near = np.float32(score)
+    return float(near if near < score else np.nextafter(near, np.float32(-np.inf)))
+
+
+def screening_problem(seed, n_docs=14, n_classes=37, longest=12):
+    """Documents, weights over many magnitudes, known pairs; a third of the weights lie on or between two steps."""
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(1, longest + 1))
+    X = rng.normal(size=(n_docs, n_features)) * (rng.random((n_docs, n_features)) < 0.7)
+    X *= 10.0 ** rng.uniform(-4, 4, n_features)
+    W = rng.normal(size=(n_classes, n_features)) * 10.0 ** rng.uniform(-6, 6, n_features)
+    largest = np.abs(W).max(axis=0)
+    on_steps = (rng.integers(-32766, 32766, W.shape) + rng.choice([0, 0.5], W.shape)) * largest * STEP
+    W = np.where(rng.random(W.shape) < 1 / 3, on_steps, W)
+    known = [[(i, -1, 0.0) for i in np.flatnonzero(rng.random(n_docs) < 0.2)] for _ in range(n_classes)]
+    return X.astype(np.float32), W.astype(np.float32), known, rng
+
+
+def rounding_of(X, W):
+    """Documents × classes: what a bound may lie above a score; classes are screened 32 at a time."""
+    parts = [np.abs(W[c : c + 32]).max(axis=0) for c in range(0, len(W), 32)]
+    by_class = np.repeat(parts, [len(W[c : c + 32]) for c in range(0, len(W), 32)], axis=0).astype(float)
+    return 1.02 * STEP * np.abs(X.astype(float)) @ by_class.T + 2e-6
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=30)
+def test_no_pair_above_the_threshold_is_missed_and_no_known_pair_is_reported(seed):
+    X, W, listed, rng = screening_problem(seed)
+    pairs, scores = pairs_of(listed), X.astype(float) @ W.T.astype(float)
+    known = {(int(i), c) for c, own in enumerate(listed) for i, _, _ in own}
+    unknown = [pair for pair in itertools.product(range(len(X)), range(len(W))) if pair not in known]
+    slack = rounding_of(X, W)
+    for i, c in rng.permutation(unknown)[:4]:
+        threshold = below(scores[i, c])  # the hardest one for this pair
+        found, _ = screen(X, weights_above(W), pairs, threshold)
+        assert oracle.strays(scores.tolist(), known, threshold, np.ones(scores.shape).tolist()) <= found
+        assert not found & known
+        assert all(scores[pair] + slack[pair] > threshold for pair in found)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=25)
+def test_losses_are_never_understated_and_only_by_rounding_overstated(loss, seed):
+    X, W, listed, rng = screening_problem(seed)
+    costs = rng.choice([0.25, 1, 3], len(W)).astype(np.float32)
+    weights = rng.choice([0, 0.5, 1], len(X)).astype(np.float32)
+    pairs, scores = pairs_of(listed, cost_negative=costs), X.astype(float) @ W.T.astype(float)
+    found, losses = screen(X, weights_above(W), pairs, -1.0, loss=loss, documents=weights)
+    known = {(int(i), c) for c, own in enumerate(listed) for i, _, _ in own}
+    least, most, slack = np.zeros(len(W)), np.zeros(len(W)), rounding_of(X, W)
+    for i, c in itertools.product(range(len(X)), range(len(W))):
+        if (i, c) not in known:
+            cost, score = float(costs[c]) * float(weights[i]), scores[i, c]
+            least[c] += cost * oracle.loss_of(-score, loss)
+            most[c] += cost * oracle.loss_of(-score - slack[i, c], loss)
+    assert np.all(losses >= least * (1 - 1e-6))
+    assert np.all(losses <= most * (1 + 1e-5))
+    assert all(weights[i] > 0 for i, _ in found)
+
+
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=30)
+def test_weights_come_from_what_lies_above_and_from_dual_variables_stretched(seed):
+    X, _, _, rng = screening_problem(seed, longest=6)
+    X = np.clip(X, -2, 2)
+    n_classes = 5
+    W = rng.normal(size=(n_classes, X.shape[1])).astype(np.float32)
+    listed = [[(int(i), int(rng.choice([1, -1])), float(rng.random())) for i in range(0, len(X), 3)] for _ in range(n_classes)]
+    stretch = rng.choice([1.0, 1.003, 1.05], n_classes)
+    exact = stretch[:, None] * (W + np.asarray(oracle.gather_classes(X.tolist(), listed)))
+    scores = X.astype(float) @ exact.T
+    found, _ = screen(X, weights_above(W), pairs_of(listed), -0.5, stretch=stretch)
+    unknown = {(i, c) for i in range(len(X)) for c in range(n_classes) if i % 3}
+    slack = rounding_of(X, exact) + 1e-5 * (1 + np.abs(X) @ np.abs(exact).T)
+    assert {pair for pair in unknown if scores[pair] > -0.5 + slack[pair]} <= found
+    assert found <= {pair for pair in unknown if scores[pair] > -0.5 - slack[pair]}
+
+
+@given(st.permutations(range(12)), st.integers(1, 14))
+def test_of_too_many_pairs_the_worst_are_kept_while_losses_count_all(order, most):
+    X, pairs = np.asarray(order, dtype=np.float32)[:, None] + 1, pairs_of([[], [(order.index(11), -1, 0.0)]])
+    found, losses = screen(X, weights_above([[1.0], [2.0]]), pairs, 0.0, most)
+    best = [i for i in np.argsort(-X[:, 0]) if order[i] != 11]
+    assert found == {(order.index(11), 0)} | {(int(i), 0) for i in best[: most - 1]} | {(int(i), 1) for i in best[:most]}
+    np.testing.assert_allclose(losses, [np.sum(1 + X), np.sum(1 + 2 * X[X < 12])], rtol=1e-3)
+
+
+@pytest.mark.xfail(strict=True, reason="sums of 32 bits over thousands of features lose more than the bound allows for")
+def test_no_pair_of_a_very_long_document_is_missed():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        x, w = rng.uniform(0.5, 2, 2).astype(np.float32)
+        X, W = np.full((1, 8000), x), np.full((1, 8000), w)
+        found, _ = screen(X, weights_above(W), pairs_of([[]]), below(float(x) * float(w) * 8000))
+        assert found == {(0, 0)}
+
+
+# ---- sums of dual variables -------------------------------------------------------------------------------------------
+
+
+@given(st.data(), st.integers(1, 4))
+@settings(max_examples=80)
+def test_gather_classes_equals_the_oracle(data, n_classes):
+    X, listed = data.draw(documents_and_pairs(n_classes))
+    first = data.draw(st.integers(0, n_classes - 1))
+    stretch = np.full(n_classes, 1.5)
+    result = gather_classes(*rows_of(X), *pairs_of(listed).arrays, stretch, first, n_classes)
+    expected = 1.5 * np.asarray(oracle.gather_classes(X.tolist(), listed))
+    expected[:first] = 0
+    assert dense(result, *expected.shape).tolist() == expected.tolist()
+    assert result[0].tolist() == list(range(first, n_classes))
+
+
+@st.composite
+def tied_classes(draw):
+    """A forest, documents, and pairs of its classes."""
+    parents = draw(trees())
+    taxonomy = build(parents)
+    labelled = draw(st.sets(st.integers(0, len(parents) - 1), min_size=1))
+    forest = tie_along_paths(taxonomy, np.asarray(sorted(labelled), dtype=np.int64))
+    X, listed = draw(documents_and_pairs(len(forest.class_nodes)))
+    return forest, X, listed
+
+
+def paths_of(forest):
+    """The units above every class, read off the parents one step after the other."""
+    paths = []
+    for unit in np.flatnonzero(forest.class_of >= 0):
+        path, above = [], forest.parent[unit]
+        while above >= 0:
+            path.append(int(above))
+            above = forest.parent[above]
+        paths.append(path)
+    return paths
+
+
+@given(tied_classes(), st.integers(1, 3))
+@settings(max_examples=60)
+def test_gather_tree_equals_the_oracle_for_any_number_of_walks(case, n_walks):
+    forest, X, listed = case
+    pairs = pairs_of(listed)
+    walks = share_out(forest, np.diff(pairs.offsets) + 1, n_walks)
+    tree = forest.parent, forest.class_of, walks.share
+    parts = [gather_tree(*rows_of(X), *tree, visited, *pairs.arrays) for visited in walks.visited]
+    deltas = join(parts, walks.share, Deltas.zero(len(forest)), X.shape[1])
+    expected = oracle.gather_tree(X.tolist(), listed, paths_of(forest), len(forest))
+    assert deltas.to_matrix(X.shape[1]).toarray().tolist() == expected
+
+
+@pytest.mark.parametrize("loss", oracle.LOSSES)
+@given(tied_classes(), st.integers(1, 3))
+@settings(max_examples=30)
+def test_look_at_tree_adds_up_what_every_pair_costs_and_promises(loss, case, n_walks):
+    forest, X, listed = case
+    pairs = pairs_of(listed, np.full(len(listed), 2.5), np.full(len(listed), 2.25))
+    walks = share_out(forest, np.diff(pairs.offsets) + 1, n_walks)
+    deltas = np.asarray(oracle.gather_tree(X.tolist(), listed, paths_of(forest), len(forest)))
+    u = oracle.gather_classes(X.tolist(), listed)
+    *_, start, end, features, values = weights_above(deltas)
+    sums = sum(
+        look_at_tree(
+            *rows_of(X), oracle.LOSSES.index(loss), forest.parent, forest.class_of, walks.share, visited,
+            start, end, features, values, *pairs.arrays, np.ones(len(X), dtype=np.float32),
+        )
+        for visited in walks.visited
+    )  # fmt: skip
+    expected = np.zeros(3)
+    for own, mine, path in zip(listed, u, paths_of(forest), strict=True):
+        w = np.asarray(mine) + sum((deltas[unit] for unit in path), np.zeros(X.shape[1]))
+        for i, sign, alpha in own:
+            z, cost = sign * float(X[i] @ w), 2.5 if sign > 0 else 2.25
+            expected += cost * oracle.loss_of(z, loss), oracle.entropy_of(alpha, cost, loss), alpha * z
+    np.testing.assert_allclose(sums[[0, -2, -1]], expected, rtol=1e-5, atol=1e-5)
+
+
+@given(st.data())
+def test_multiply_siblings_gives_all_products_of_a_group(data):
+    X = data.draw(hnp.arrays(np.float32, st.tuples(st.integers(1, 6), st.integers(1, 5)), elements=eighths))
+    groups = data.draw(st.lists(st.lists(st.integers(0, len(X) - 1), unique=True), min_size=1, max_size=4))
+    lengths = np.asarray([len(group) for group in groups])
+    offsets, ends = np.cumsum([0, *lengths]), np.cumsum([0, *lengths**2])
+    documents = np.asarray([i for group in groups for i in group], dtype=np.int32)
+    products, first = np.full(ends[-1], 99, dtype=np.float32), data.draw(st.integers(0, len(groups) - 1))
+    multiply_siblings(*rows_of(X), offsets.astype(np.int64), documents, ends.astype(np.int64), first, len(groups), products)
+    expected = [(X[group] @ X[group].T).ravel().tolist() for group in groups[first:]]
+    assert products[ends[first] :].tolist() == [product for group in expected for product in group]
+    assert np.all(products[: ends[first]] == 99)
+
+
+# ---- steps ------------------------------------------------------------------------------------------------------------
+
+
+def solve_one(loss, x, sign, cost, above, weight=1.0):
+    """α and the certificate of a class with one pair."""
+    pairs, certificate = pairs_of([[(0, sign, 0.0)]], [cost], [cost]), np.zeros((1, 4))
+    solve_classes_in_place(
+        *rows_of([x]), oracle.LOSSES.index(loss), *pairs.arrays, np.full(1, weight, dtype=np.float32),
+        *(nothing_above(1) if above is None else weights_above([above])),
+        np.zeros(1, dtype=np.int32), 1e-6, 100, 0, certificate,
+    )  # fmt: skip
+    return float(pairs.alphas[0]), certificate[0]
+
+
+magnitudes = st.floats(-2, 2).map(lambda power: float(np.float32(10**power)))
+
+
+@pytest.mark.parametrize("loss", oracle.LOSSES)
+@given(x=magnitudes, sign=st.sampled_from([1, -1]), cost=magnitudes, weight=st.sampled_from([0.5, 2.0]), score=st.none() | eighths)
+@settings(max_examples=80)
+def test_one_pair_is_solved_as_a_scalar_optimizer_does(loss, x, sign, cost, weight, score):
+    """Also where weights above move the margin before the first step."""
+    above = None if score is None else [0.0, score]
+    alpha, (primal, dual, stretch, _) = solve_one(loss, [x, 1.0], sign, cost / weight, above, weight)
+    z, norm = sign * (score or 0.0), x * x + 1
+    best = oracle.best_alpha(loss, z, norm, cost)
+    assert alpha == pytest.approx(best, rel=2e-3, abs=1e-6 * cost)
+    value = oracle.entropy_of(best, cost, loss) - best * z - 0.5 * best**2 * norm
+    assert dual == pytest.approx(value, rel=1e-4, abs=1e-5 * cost)
+    assert primal == pytest.approx(value, rel=1e-4, abs=1e-5 * cost)
+    assert 1 <= stretch <= 1.05
+
+
+@pytest.mark.parametrize("loss", oracle.LOSSES)
+def test_a_pair_without_a_cost_stays_out(loss):
+    alpha, (primal, dual, _, passes) = solve_one(loss, [1.0], 1, 1.0, None, weight=0.0)
+    assert (alpha, primal, dual, passes) == (0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("loss", oracle.LOSSES)
+@pytest.mark.xfail(strict=True, reason="a document without features is skipped, so that the gap of its constant loss stays")
+def test_a_document_without_features_leaves_no_gap(loss):
+    _, (primal, dual, _, passes) = solve_one(loss, [0.0], 1, 1.0, None)
+    assert primal == pytest.approx(dual)
+    assert passes < 100
+
+
+def test_features_are_numbered_by_falling_frequency_behind_the_bias():
+    X = csr_array(np.asarray([[0, 1, 2], [0, 0, 3], [4, 0, 5]], dtype=np.float32))
+    rows = arrange_rows(X, bias=True)
+    made = csr_array((rows.values, rows.features, rows.offsets), shape=(3, 4)).toarray()
+    assert rows.place.tolist() == [2, 3, 1]
+    assert made.tolist() == [[1, 2, 0, 1], [1, 3, 0, 0], [1, 5, 4, 0]]
+    assert rows.squared_norms.tolist() == [6, 10, 42]
+    assert arrange_rows(X, bias=False).place.tolist() == [1, 2, 0]
