@@ -340,7 +340,9 @@ magnitudes = st.floats(-2, 2).map(lambda power: float(np.float32(10**power)))
 
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
-@given(x=magnitudes, sign=st.sampled_from([1, -1]), cost=magnitudes, weight=st.sampled_from([0.5, 2.0]), score=st.none() | eighths)
+@given(
+    x=magnitudes, sign=st.sampled_from([1, -1]), cost=magnitudes, weight=st.sampled_from([0.5, 2.0]), score=st.none() | eighths
+)
 @settings(max_examples=80)
 def test_one_pair_is_solved_as_a_scalar_optimizer_does(loss, x, sign, cost, weight, score):
     """Also where weights above move the margin before the first step."""

@@ -22,11 +22,11 @@ from ramify.learners.linear.unit_blocks import Floats
 
 NEGLECT = 1e-6  # of the curvature: more of it would let M W and U(A) part
 SHORT_OF_THE_BOUND = 0.99
-POWER = 2
 LEAST_MU, LEAST_STEP = 1e-15, 1e-8  # where rounding is all that is left
 FLOOR = 1e-3  # of the products of a pair to begin with
 WIDTH, NARROWER, NARROWEST = 0.3, 0.3, 1e-3  # of soft hinges
-BLUR = 0.18  # the share of the objective by which a soft hinge may differ from the hinge
+BLUR, MOST_BLUR = 0.1, 0.2  # the share of the objective by which a soft hinge may differ from the hinge; where it is hard, more
+EASY = 6  # steps
 ROUGH, FINE = 1e-2, 1e-4  # what a step may still promise when a soft hinge is left
 FIRST_STEPS, SOFT_STEPS = 3, 50
 
@@ -48,24 +48,21 @@ class Interior:
         return self.a[part], self.b[part], self.t[part], self.xi[part]
 
 
-@dataclass(frozen=True, slots=True)
-class Aim:
-    """The mean product to go to, the predictor's change of margins, and how far its second-order error is trusted."""
-
-    mu: float = 0.0
-    first: Floats | None = None
-    trust: float = 0.0
-
-
-ZERO = Aim()
-
-
 def follow_path(problem: Problem, tolerance: float, max_iter: int, start: Floats) -> Best:
-    """Predictor and corrector steps until the relative gap is small, or nothing improves any more."""
-    best, now = Best.nothing(problem), _begin(problem, start)
-    for k in range(max_iter + 1):
+    """Steps along the path until the relative gap is small; if that got stuck, once more from far away, on the common path."""
+    best = Best.nothing(problem)
+    _follow(problem, _begin(problem, start), best, tolerance, max_iter)
+    if best.gap > tolerance and best.iterations < max_iter:
+        far = _widen(np.zeros(problem.shape), np.ones(problem.signs.shape), 1.0)
+        _follow(problem, far, best, tolerance, max_iter)
+    return best
+
+
+def _follow(problem: Problem, now: Interior, best: Best, tolerance: float, max_iter: int) -> None:
+    """Predictor and corrector steps; notes the best point."""
+    while True:
         mu, U = _look(problem, now, best)
-        if k == max_iter or best.gap <= tolerance or not mu > LEAST_MU:
+        if best.iterations >= max_iter or best.gap <= tolerance or not mu > LEAST_MU:
             break
         try:
             step = _advance(problem, now, mu, U)
@@ -74,7 +71,6 @@ def follow_path(problem: Problem, tolerance: float, max_iter: int, start: Floats
         best.iterations += 1
         if not step > LEAST_STEP:
             break
-    return best
 
 
 def _begin(problem: Problem, start: Floats) -> Interior:
@@ -82,7 +78,11 @@ def _begin(problem: Problem, start: Floats) -> Interior:
     W, width = start, WIDTH
     if not start.any():
         W = descend(problem, SMOOTH["squared_hinge"], start, FIRST_STEPS).W
-    while width > NARROWEST and _blur(problem, W := _soften(problem, W, width, ROUGH).W, width) > BLUR:
+    while True:
+        now = _soften(problem, W, width, ROUGH)
+        W, blur = now.W, _blur(problem, now.W, width)
+        if blur <= BLUR or (blur <= MOST_BLUR and now.best.iterations > EASY) or width < NARROWEST:
+            break
         width *= NARROWER
     now = _soften(problem, W, width, FINE)
     return _widen(now.W, (1 - now.Z) / width, width)
@@ -137,15 +137,15 @@ def _advance(problem: Problem, now: Interior, mu: float, U: Floats) -> float:
     factor = problem.factor(lambda k: problem.costs_of(k) / _theta(*now.pairs(k)), NEGLECT)
     still = U - problem.M @ now.W
     # predictor: straight at 0
-    first = problem.margins(factor.solve(still + _pull(problem, now, ZERO)))
-    step, left = _room(problem, now, first, ZERO)
-    # corrector: as far from 0 as that went wrong, with the second-order error taken off as far as the step went
-    aim = Aim((left / mu) ** 3 * mu, first, step**POWER)
-    dW = factor.solve(still + _pull(problem, now, aim))
+    first = problem.margins(factor.solve(still + _pull(problem, now, None, 0.0)))
+    step, left = _room(problem, now, None, first, 0.0)
+    # corrector: as far from 0 as that went wrong, with the second-order error taken off
+    aim = (left / mu) ** 3 * mu
+    dW = factor.solve(still + _pull(problem, now, first, aim))
     dZ = problem.margins(dW)
-    step, _ = _room(problem, now, dZ, aim)
+    step, _ = _room(problem, now, first, dZ, aim)
     step = min(1.0, SHORT_OF_THE_BOUND * step)
-    _move_in_place(problem, now, dZ, aim, step)
+    _move_in_place(problem, now, first, dZ, aim, step)
     now.W = now.W + step * dW
     return step
 
@@ -154,44 +154,43 @@ def _theta(a: Floats, b: Floats, t: Floats, xi: Floats) -> Floats:
     return t / a + xi / b
 
 
-def _aims(now: Interior, part: slice, aim: Aim) -> tuple[Floats | float, Floats | float]:
-    """What the products a t and b ξ shall be."""
-    if aim.first is None:
+def _aims(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats | float, Floats | float]:
+    """What the products a t and b ξ shall be, once the predictor, that moved margins by `first`, is known."""
+    if first is None:
         return 0.0, 0.0
-    da, dt, dxi = _changes(now, part, aim.first[part], ZERO)
-    da *= aim.trust
-    return aim.mu * now.share_t[part] - da * dt, aim.mu * now.share_xi[part] + da * dxi
+    da, dt, dxi = _changes(now, part, None, first[part], 0.0)
+    return aim * now.share_t[part] - da * dt, aim * now.share_xi[part] + da * dxi
 
 
-def _lift(now: Interior, part: slice, aim: Aim) -> tuple[Floats, Floats | float, Floats | float]:
+def _lift(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats, Floats | float, Floats | float]:
     a, b, t, xi = now.pairs(part)
-    aim_t, aim_xi = _aims(now, part, aim)
+    aim_t, aim_xi = _aims(now, part, first, aim)
     return (aim_t / a - t) - (aim_xi / b - xi), aim_t, aim_xi
 
 
-def _changes(now: Interior, part: slice, dZ: Floats, aim: Aim) -> tuple[Floats, Floats, Floats]:
+def _changes(now: Interior, part: slice, first: Floats | None, dZ: Floats, aim: float) -> tuple[Floats, Floats, Floats]:
     """Newton steps of a (and −b), t and ξ that belong to a change of margins."""
     a, b, t, xi = now.pairs(part)
-    lift, aim_t, aim_xi = _lift(now, part, aim)
+    lift, aim_t, aim_xi = _lift(now, part, first, aim)
     da = (lift - dZ) / _theta(a, b, t, xi)
     return da, aim_t / a - t - t * da / a, aim_xi / b - xi + xi * da / b
 
 
-def _pull(problem: Problem, now: Interior, aim: Aim) -> Floats:
+def _pull(problem: Problem, now: Interior, first: Floats | None, aim: float) -> Floats:
     """What the aims add to the right-hand side of the Newton system."""
     U = np.zeros(problem.shape)
     for part in problem.parts():
-        lift, _, _ = _lift(now, part, aim)
+        lift, _, _ = _lift(now, part, first, aim)
         problem.gather_in_place(U, part, problem.costs_of(part) * lift / _theta(*now.pairs(part)))
     return U
 
 
-def _room(problem: Problem, now: Interior, dZ: Floats, aim: Aim) -> tuple[float, float]:
+def _room(problem: Problem, now: Interior, first: Floats | None, dZ: Floats, aim: float) -> tuple[float, float]:
     """The step, at most 1, at which the first variable reaches 0, and the mean product there."""
     shrink, sums, total = 1.0, np.zeros(3), 0.0
     for part in problem.parts():
         (a, b, t, xi), costs = now.pairs(part), problem.costs_of(part)
-        da, dt, dxi = _changes(now, part, dZ[part], aim)
+        da, dt, dxi = _changes(now, part, first, dZ[part], aim)
         shrink = max(shrink, *(float((-d / x).max(initial=0)) for d, x in ((da, a), (-da, b), (dt, t), (dxi, xi))))
         sums += [float(np.vdot(costs, p)) for p in (a * t + b * xi, da * t + a * dt - da * xi + b * dxi, da * dt - da * dxi)]
         total += float(np.vdot(costs, now.share_t[part] + now.share_xi[part]))
@@ -199,9 +198,9 @@ def _room(problem: Problem, now: Interior, dZ: Floats, aim: Aim) -> tuple[float,
     return step, max(0.0, float(sums @ [1, step, step**2])) / max(total, 1e-300)
 
 
-def _move_in_place(problem: Problem, now: Interior, dZ: Floats, aim: Aim, step: float) -> None:
+def _move_in_place(problem: Problem, now: Interior, first: Floats, dZ: Floats, aim: float, step: float) -> None:
     for part in problem.parts():
-        da, dt, dxi = _changes(now, part, dZ[part], aim)
+        da, dt, dxi = _changes(now, part, first, dZ[part], aim)
         now.a[part] += step * da
         now.b[part] -= step * da
         now.t[part] += step * dt

@@ -45,8 +45,9 @@ BLOCK = 1 << 22  # bytes of a dense matrix that is solved for at once
 DEPTH = 5  # steps that are mixed
 MEMORY = 1 << 28  # numbers kept for mixing
 CLASS_TOLERANCE = 1e-6  # times the gap reached: small, for ties multiply what classes lack by up to 1 / anchor
-# weights as a whole may be stretched: documents on the margin lie around it by rounding, and a stretch lifts them over the corner
+# weights may be stretched: documents that ought to lie on the margin lie around it, and a stretch lifts them over the corner
 STRETCHES = (1.0, 1.00003, 1.0001, 1.0003, 1.001, 1.003, 1.01)
+IS_STRETCHED = np.array(STRETCHES) > 1
 PASSES = (2, 64)  # over the pairs of a class in a round, at least and at most
 CLOSER, LOOSER = 0.3, 0.03  # what classes lack, relative to what ties lack, beyond which passes double or halve
 
@@ -148,20 +149,19 @@ class Classes:
     def settle(self, centres: Floats, passes: int, tolerance: float, n_rounds: int) -> Settled:
         """Some passes over every class, and a close look at what came out: weights move in rounded steps on the way."""
         shift, W, known = np.zeros_like(centres), np.empty_like(centres), np.zeros((len(self.pairs), 4))
-        loss, entropy = np.zeros((len(self.pairs), len(STRETCHES))), np.zeros(len(self.pairs))
+        entropy = np.zeros(len(self.pairs))
         seed = self.task.settings.seed + 1_000_003 * n_rounds
 
-        def work(some: slice) -> None:
+        def work(some: slice) -> Doubles:
             self._ascend(some, centres, (tolerance, passes, seed), known)
             self._gather(some, shift)
             W[some] = centres[some] + shift[some]
-            loss[some] = self._losses(some, W)
             entropy[some] = [self._entropy(k) for k in range(some.start, some.stop)]
+            return self._losses(some, W)
 
-        for _ in self.task.executor.map(work, row_blocks(len(self.pairs), 1, CLASSES_A_TASK)):
-            pass
+        loss = np.sum(list(self.task.executor.map(work, row_blocks(len(self.pairs), 1, CLASSES_A_TASK))), axis=0)
         lack = np.maximum(known[:, 0] - known[:, 1], 0)
-        return Settled(W, shift * self.T.astype(np.float32)[:, None], loss.sum(axis=0), self.T * entropy, self.T * lack)
+        return Settled(W, shift * self.T.astype(np.float32)[:, None], loss, self.T * entropy, self.T * lack)
 
     def _ascend(self, some: slice, centres: Floats, how: tuple[float, int, int], known: Doubles) -> None:
         task, n, n_features = self.task, len(self.pairs), self.task.rows.n_features
@@ -179,14 +179,16 @@ class Classes:
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 
     def _losses(self, some: slice, W: Floats) -> Doubles:
-        """Σ U L of some classes, for every stretch of their weights."""
+        """Σ U L of some classes, for every stretch of their weights; only the hinge has a corner that makes one worthwhile."""
         costs, own = self.task.costs, self.task.own[:, some].toarray().astype(bool)
         upper = np.where(own, costs.positive[some], costs.negative[some]) * costs.documents[:, None]
         z = np.where(own, 1, -1) * (self.X @ np.ascontiguousarray(W[some].T)).astype(np.float64)
-        if self.task.settings.loss == "hinge":
-            return np.stack([np.sum(upper * np.maximum(0, 1 - stretch * z), axis=0) for stretch in STRETCHES], axis=1)
-        loss = np.logaddexp(0, -z) if self.task.settings.loss == "logistic" else np.maximum(0, 1 - z) ** 2
-        return np.where(np.arange(len(STRETCHES)) == 0, np.sum(upper * loss, axis=0)[:, None], np.inf)
+        if self.task.settings.loss == "logistic":
+            return np.where(IS_STRETCHED, np.inf, np.sum(upper * np.logaddexp(0, -z)))
+        upper, z = upper[z < 1], z[z < 1]
+        if self.task.settings.loss == "squared_hinge":
+            return np.where(IS_STRETCHED, np.inf, np.sum(upper * (1 - z) ** 2))
+        return np.array([np.sum(upper * np.maximum(0, 1 - stretch * z)) for stretch in STRETCHES])
 
     def _entropy(self, k: int) -> float:
         """Σ U h(α/U) of a class."""

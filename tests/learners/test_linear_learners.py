@@ -1,0 +1,473 @@
+"""What the linear learners promise: parameters, costs, the choice of C, weights, explanations, and how they are kept."""
+
+import subprocess
+import sys
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from oracles import recursive_regularization as oracle
+from scipy.sparse import csr_array, random_array
+from sklearn.exceptions import ConvergenceWarning
+
+from ramify import Taxonomy
+from ramify.errors import InputError, LabelError, ModelError
+from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
+from ramify.learners.contract import _k_best
+from ramify.learners.linear import choosing, solver, weights
+from ramify.learners.linear.choosing import FOLDS, GRID, choose_cost, split_folds
+from ramify.learners.linear.training import Setup, weigh_classes
+from ramify.learners.linear.weights import Weights
+
+LEARNERS = [OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM]
+TAXONOMY = Taxonomy.from_paths(["a/x", "a/y", "b/z", "c"])
+LABELS = ("a", "a/x", "a/y", "b/z", "c")
+
+
+def problem(n_features, n_docs=30, seed=0):
+    """Documents that know a little of their labels; few features make them dense, many sparse."""
+    rng = np.random.default_rng(seed)
+    names = [LABELS[i] for i in rng.integers(0, len(LABELS), n_docs)]
+    X = random_array((n_docs, n_features), density=min(1, 10 / n_features), rng=rng, format="csr").toarray()
+    for i, name in enumerate(names):
+        X[i, LABELS.index(name)] += 0.7
+    return csr_array(X.astype(np.float32)), names
+
+
+@pytest.fixture(params=[8, 300], ids=["dense", "sparse"])
+def documents(request):
+    """Dense documents of few features, and sparse ones of many: there is a solver for each."""
+    return problem(request.param)
+
+
+@cache
+def fit_once(learner, n_features, fit_intercept=True):
+    return learner(TAXONOMY, fit_intercept=fit_intercept).fit(*problem(n_features))
+
+
+def close(X):
+    """A tolerance with which scores can be compared; second-order steps on few features go far beyond theirs anyway."""
+    return 1e-3 if X.shape[1] < 100 else 1e-6
+
+
+# ---- parameters -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        *[
+            ({"C": C}, "C is .*; give a number above 0, such as 1, or 'auto'")
+            for C in (0, -1, np.nan, np.inf, None, "best", True)
+        ],
+        *[({"tol": tol}, "tol is .*; give a relative duality gap between 0 and 1") for tol in (0, 1, -1, np.nan, None, "x")],
+        *[({"max_iter": n}, "max_iter is .*; give a whole number of 1 or more") for n in (0, -1, 1.5, None, "x")],
+        *[({"mode": mode}, "mode is .*; give 'exact' or 'fast'") for mode in ("slow", None, 1)],
+        *[({"fit_intercept": yes}, "fit_intercept is .*; give true or false") for yes in (None, 1, "yes")],
+        *[({"random_state": s}, "random_state is .*; give a whole number of 0 or more") for s in (-1, 1.5, "x")],
+        *[({"class_weight": w}, "class_weight is .*; give None, 'balanced' or a weight by class name") for w in ("even", 3)],
+        *[({"class_weight": {"a": w}}, "class_weight of 'a' is .*; give a number of 0 or more") for w in (-1, np.nan, "x")],
+    ],
+    ids=str,
+)
+def test_a_parameter_that_means_nothing_is_refused_in_one_sentence(learner, parameters, message):
+    with pytest.raises(InputError, match=f"^{message}") as error:
+        learner(**parameters).fit(np.eye(3), ["a", "b", "c"])
+    assert str(error.value).endswith(".")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM, TopDownSVM])
+def test_an_unknown_loss_is_refused_with_the_nearest_known(learner):
+    with pytest.raises(InputError, match="loss is 'hing'; give one of 'hinge', 'squared_hinge'.*Did you mean 'hinge'"):
+        learner(loss="hing").fit(np.eye(2), ["a", "b"])
+
+
+def test_a_weight_of_an_unknown_class_is_refused():
+    with pytest.raises(LabelError, match="label 'z' is not in the taxonomy"):
+        OneVsRestSVM(class_weight={"z": 2}).fit(np.eye(2), ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{"loss": ["hinge"]}, {"max_iter": 10**30}, {"random_state": 2**70}, {"C": 1e39}, {"class_weight": {"a": 1e39}}],
+    ids=str,
+)
+@pytest.mark.xfail(strict=True, reason="not refused, or not in words: loss must be hashable, numbers fit 32 or 64 bits")
+def test_a_parameter_too_large_for_the_kernels_is_refused(parameters):
+    X, names = problem(300)
+    with pytest.raises(InputError):
+        OneVsRestSVM(**parameters).fit(X, names)
+
+
+# ---- costs ----------------------------------------------------------------------------------------------------------------
+
+
+def costs_of(class_weight, own, sample_weight, C=2.0):
+    taxonomy, setup = Taxonomy.flat(["a", "b", "c"]), SimpleNamespace(C=C, class_weight=class_weight)
+    return weigh_classes(csr_array(own).tocsc(), setup, taxonomy, np.arange(own.shape[1]), np.asarray(sample_weight, float))
+
+
+@given(
+    hnp.arrays(bool, st.tuples(st.integers(1, 8), st.just(3))),
+    st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=8, max_size=8),
+)
+def test_balanced_costs_are_total_weight_over_classes_times_the_weight_of_a_class(own, sample_weight):
+    w = np.asarray(sample_weight[: len(own)])
+    costs = costs_of("balanced", own, w)
+    for c in range(3):
+        if own[:, c].any():
+            assert costs.positive[c] == pytest.approx(2.0 * w.sum() / (3 * w[own[:, c]].sum()))
+    assert costs.negative.tolist() == [2, 2, 2]
+    assert costs.documents.tolist() == w.tolist()
+
+
+def test_weights_by_class_name_count_for_its_own_documents_only():
+    costs = costs_of({"b": 5, "c": 0}, np.eye(3, dtype=bool), [1, 1, 1])
+    assert (costs.positive.tolist(), costs.negative.tolist()) == ([2, 10, 0], [2, 2, 2])
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic])
+def test_balanced_is_the_same_as_its_formula_by_name(learner):
+    X, names = problem(300)
+    n_classes = len(set(names))
+    by_name = {name: len(names) / (n_classes * names.count(name)) for name in set(names)}
+    balanced, listed = (learner(TAXONOMY, class_weight=w, tol=close(X)).fit(X, names) for w in ("balanced", by_name))
+    np.testing.assert_allclose(balanced.scores(X), listed.scores(X), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("learner", "n_features"), [*((learner, 300) for learner in LEARNERS), (OneVsRestSVM, 8), (TopDownSVM, 8)]
+)
+def test_a_document_of_weight_zero_is_as_if_it_were_absent(learner, n_features):
+    X, names = problem(n_features)
+    weight = (np.arange(len(names)) % 4 > 0).astype(float)
+    kept = np.flatnonzero(weight)
+    assert {names[i] for i in kept} == set(names)
+    weighted = learner(TAXONOMY, tol=close(X)).fit(X, names, sample_weight=weight)
+    absent = learner(TAXONOMY, tol=close(X)).fit(X[kept], [names[i] for i in kept])
+    np.testing.assert_allclose(weighted.scores(X), absent.scores(X), atol=0.01)
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_a_document_of_weight_two_is_as_if_it_came_twice(learner):
+    X, names = problem(300)
+    rows = [*range(len(names)), *range(0, len(names), 3)]
+    weight = np.bincount(rows).astype(float)
+    weighted = learner(TAXONOMY, tol=close(X)).fit(X, names, sample_weight=weight)
+    twice = learner(TAXONOMY, tol=close(X)).fit(X[rows], [names[i] for i in rows])
+    np.testing.assert_allclose(weighted.scores(X), twice.scores(X), atol=0.01)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.xfail(strict=True, reason="the kernels skip documents of length 0, so the gap of their constant loss never closes")
+def test_a_document_without_features_and_without_a_bias_costs_what_it_costs():
+    X = csr_array(np.vstack([problem(300)[0].toarray(), np.zeros((1, 300))]).astype(np.float32))
+    fitted = OneVsRestSVM(TAXONOMY, fit_intercept=False).fit(X, [*problem(300)[1], "c"])
+    assert fitted.gap_.gap <= 1e-3
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_features_that_no_document_has_change_nothing(learner):
+    """Few features and many have solvers of their own; these find the same."""
+    X, names = problem(8)
+    wider = csr_array((X.data, X.indices, X.indptr), shape=(X.shape[0], 300))
+    few, many = fit_once(learner, 8), learner(TAXONOMY, tol=1e-6).fit(wider, names)
+    np.testing.assert_allclose(many.scores(wider), few.scores(X), atol=0.01)
+    assert many.gap_.primal == pytest.approx(few.gap_.primal, rel=1e-5)
+
+
+# ---- C by cross-validation --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("learner", "n_features"), [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300)])
+def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_folds(learner, n_features, monkeypatch):
+    monkeypatch.setattr(choosing, "GRID", costs := (0.01, 10.0))
+    X, names = problem(n_features, n_docs=24)
+    tol = 1e-3 if n_features < 100 else 1e-4
+    fitted = learner(TAXONOMY, C="auto", tol=tol).fit(X, names)
+    own = csr_array([[TAXONOMY.index(name) == node for node in fitted.class_nodes_] for name in names])
+    right, total = dict.fromkeys(costs, 0), 0
+    for learnt, held_out in split_folds(own, 0):
+        total += len(held_out)
+        for C in costs:
+            alone = learner(TAXONOMY, C=C, tol=tol).fit(X[learnt], [names[i] for i in learnt])
+            right[C] += sum(alone.predict(X[held_out]) == np.asarray(names)[held_out])
+    assert list(fitted.C_scores_) == list(costs)
+    for C in costs:
+        assert fitted.C_scores_[C] == pytest.approx(right[C] / total, abs=1.01 / total)
+    best = max(fitted.C_scores_.values())
+    assert min(C for C in costs if fitted.C_scores_[C] == best) == fitted.C_
+    plain = learner(TAXONOMY, C=fitted.C_, tol=tol).fit(X, names)
+    np.testing.assert_allclose(fitted.scores(X), plain.scores(X), atol=1e-5)
+
+
+@given(st.lists(st.sets(st.integers(0, 3), max_size=2), min_size=1, max_size=20), st.integers(0, 5))
+def test_folds_hold_out_each_document_once_at_most_and_never_one_with_the_only_label(labels, seed):
+    own = np.zeros((len(labels), 4), dtype=bool)
+    for i, row in enumerate(labels):
+        own[i, list(row)] = True
+    folds = list(split_folds(csr_array(own), seed))
+    assert len(folds) <= FOLDS
+    held = [i for _, held_out in folds for i in held_out.tolist()]
+    only = {i for i, row in enumerate(labels) if any(own[:, c].sum() == 1 for c in row)}
+    assert sorted(held) == [i for i, row in enumerate(labels) if row and i not in only]
+    for learnt, held_out in folds:
+        assert sorted([*learnt.tolist(), *held_out.tolist()]) == list(range(len(labels)))
+
+
+def test_no_cost_is_judged_by_documents_that_it_was_learnt_from():
+    n = 12
+    X, own = csr_array(np.arange(n, dtype=np.float32)[:, None] + 1), csr_array(np.eye(3, dtype=bool)[np.arange(n) % 3])
+    judged = []
+
+    class Spy:
+        def __init__(self, learnt):
+            self.learnt, self.weights = learnt, self
+
+        def score(self, X):
+            asked = set(X.toarray().ravel().tolist())
+            assert not asked & self.learnt
+            judged.append(asked)
+            return np.zeros((X.shape[0], 3), dtype=np.float32)
+
+    def train(X, own, weight, setup, last):
+        learnt = set(X.toarray().ravel().tolist())
+        assert own.shape[0] == len(weight) == len(learnt)
+        assert last is None or last.learnt == learnt
+        return Spy(learnt)
+
+    setup = Setup(1.0, "hinge", None, solver.Settings(), True, None)
+    best, quality = choose_cost(X, own, np.ones(n), setup, train)
+    assert len(judged) == FOLDS * len(GRID)
+    assert set().union(*judged) == set(range(1, n + 1))
+    assert (best, len(set(quality.values()))) == (GRID[0], 1)
+
+
+@pytest.mark.xfail(strict=True, reason="without a document to hold out every cost scores 0, and the smallest is taken: 0.001")
+def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():
+    assert OneVsRestSVM(C="auto").fit(np.eye(3), ["a", "b", "c"]).C_ == 1
+
+
+# ---- the best nodes -------------------------------------------------------------------------------------------------------
+
+
+@given(st.data(), st.integers(0, 4), st.integers(1, 7), st.integers(1, 9))
+def test_the_k_best_are_the_first_of_a_full_sort(data, n_docs, n_nodes, k):
+    few = st.sampled_from([np.nan, -np.inf, -1, 0, 0.5, 2])
+    S = data.draw(hnp.arrays(np.float32, (n_docs, n_nodes), elements=few))
+    nodes, best = _k_best(S, k)
+    for row, found, values in zip(S.tolist(), nodes.tolist(), best.tolist(), strict=True):
+        there = [node for node, score in enumerate(row) if score > -np.inf]
+        expected = sorted(there, key=lambda node: (-row[node], node))[:k]
+        assert found == expected + [-1] * (k - len(expected))
+        assert values == [row[node] for node in expected] + [-np.inf] * (k - len(expected))
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
+def test_top_k_is_the_head_of_the_sorted_scores(learner, documents):
+    X, _ = documents
+    fitted = fit_once(learner, X.shape[1])
+    S = np.nan_to_num(fitted.scores(X), nan=-np.inf)
+    nodes, scores = fitted.top_k(X, 3)
+    np.testing.assert_array_equal(nodes, np.argsort(-S, axis=1, kind="stable")[:, :3])
+    np.testing.assert_array_equal(scores, np.take_along_axis(S, nodes, axis=1))
+    assert np.all(fitted.top_k(X, 9)[0][:, len(LABELS) :] == -1)
+    for k in (0, -1, 1.5, "x", None):
+        with pytest.raises(InputError, match="k is .*; give a whole number of 1 or more"):
+            fitted.top_k(X, k)
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic])
+def test_top_terms_are_the_positive_weights_in_falling_order(learner, documents):
+    X, _ = documents
+    fitted = fit_once(learner, X.shape[1])
+    for name in LABELS:
+        node = TAXONOMY.index(name)
+        w = weights_of_class(fitted, node)[0]
+        terms = fitted.top_terms(name, n=5)
+        assert terms == fitted.top_terms(node, n=5)
+        assert [f for f, _ in terms] == [f for f in np.argsort(-w, kind="stable")[:5] if w[f] > 0]
+        assert [weight for _, weight in terms] == [w[f] for f, _ in terms]
+        words = [f"word {f}" for f in range(X.shape[1])]
+        assert [word for word, _ in fitted.top_terms(name, 5, words)] == [f"word {f}" for f, _ in terms]
+
+
+def weights_of_class(fitted, node):
+    unit = fitted.weights_.class_units[fitted.class_nodes_.tolist().index(node)]
+    return fitted.weights_.of_unit(int(unit))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_terms_of_a_node_without_a_classifier_are_refused(learner, documents):
+    fitted = fit_once(learner, documents[0].shape[1])
+    with pytest.raises(
+        InputError, match="node 'b/z' has no classifier" if learner is TopDownSVM else "node 'b' has no classifier"
+    ):
+        fitted.top_terms("b/z" if learner is TopDownSVM else "b")
+    with pytest.raises(LabelError, match="'nowhere' is not in the taxonomy"):
+        fitted.top_terms("nowhere")
+
+
+# ---- weights --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic])
+@pytest.mark.parametrize("table", [True, False])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_scores_are_the_sums_of_weights_along_paths(learner, documents, table, fit_intercept, monkeypatch):
+    X, _ = documents
+    fitted = fit_once(learner, X.shape[1], fit_intercept)
+    if not table:
+        monkeypatch.setattr(weights, "MAX_TABLE", 0)
+    kept, S = fitted.weights_, fitted.scores(X)
+    for k, node in enumerate(fitted.class_nodes_):
+        w, bias, unit = np.zeros(X.shape[1]), 0.0, int(kept.class_units[k])
+        while unit >= 0:
+            w, bias, unit = w + kept.deltas[[unit]].toarray().ravel(), bias + kept.bias[unit], int(kept.parent[unit])
+        np.testing.assert_allclose(S[:, node], X @ w + bias, rtol=1e-4, atol=1e-5)
+        assert fit_intercept or bias == 0
+        features, parts, rest = fitted.contributions(X[[0]], node)
+        assert parts.sum() + rest == pytest.approx(S[0, node], abs=1e-4)
+        assert features.tolist() == X[[0]].indices.tolist()
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_training_that_stops_early_says_how_far_it_came_and_what_to_do(learner, documents):
+    said = (
+        r"^training stopped after \d+ rounds at a relative duality gap of [\d.e+-]+, above tol=1e-09; "
+        r"raise max_iter, lower C, or accept the gap by raising tol\.$"
+    )
+    with pytest.warns(ConvergenceWarning, match=said):
+        learner(TAXONOMY, C=1000, tol=1e-9, max_iter=1).fit(*documents)
+
+
+def objective(fitted, X, names, loss):
+    """Of flat weights, with C = 1."""
+    W = np.column_stack([fitted.weights_.deltas.toarray(), fitted.weights_.bias])
+    signs = np.where([[TAXONOMY.index(name) == node for node in fitted.class_nodes_] for name in names], 1.0, -1.0)
+    dense = np.column_stack([X.toarray().astype(float), np.ones(X.shape[0])])
+    return oracle.objective(W, np.eye(len(W)), dense, signs, np.ones(signs.shape), np.arange(len(W)), loss)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_the_gap_is_that_of_the_weights_which_are_kept(loss, documents):
+    X, names = documents
+    fitted = OneVsRestSVM(TAXONOMY, loss=loss).fit(X, names)
+    assert fitted.gap_.gap <= 1e-3
+    assert objective(fitted, X, names, loss) == pytest.approx(fitted.gap_.primal, rel=1e-4)
+
+
+@pytest.fixture
+def near_pairs_only(monkeypatch):
+    monkeypatch.setattr(solver, "SMALL", 0)
+    monkeypatch.setattr(solver, "NEAR", 1)
+
+
+@pytest.mark.usefixtures("near_pairs_only")
+def test_the_bound_of_the_fast_mode_holds_for_the_whole_problem():
+    X, names = problem(300)
+    fast, exact = (OneVsRestSVM(TAXONOMY, mode=mode, tol=1e-4).fit(X, names) for mode in ("fast", "exact"))
+    assert fast.gap_.dual <= exact.gap_.primal
+    assert objective(fast, X, names, "hinge") >= exact.gap_.dual
+
+
+@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.xfail(
+    strict=True, reason="gap_ of the fast mode leaves out all pairs that were not looked at, and says so nowhere"
+)
+def test_the_gap_of_the_fast_mode_is_that_of_the_weights_which_are_kept():
+    X, names = problem(300)
+    fast = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
+    assert objective(fast, X, names, "hinge") <= fast.gap_.primal * 1.01
+
+
+# ---- keeping --------------------------------------------------------------------------------------------------------------
+
+
+@cache
+def state(learner=RecursiveSVM):
+    return fit_once(learner, 300).state()
+
+
+def changed(array, place, number):
+    made = array.copy()
+    made[place] = number
+    return made
+
+
+SPOILT = {
+    "another type": lambda a: a.astype(np.int16 if a.dtype.kind == "i" else np.float16),
+    "2-d": lambda a: a[None, :],
+    "0-d": lambda a: np.asarray(a[0]),
+    "empty": lambda a: a[:0],
+    "shorter": lambda a: a[:-1],
+    "longer": lambda a: np.append(a, a[-1:]),
+    "first too small": lambda a: changed(a, 0, np.iinfo(a.dtype).min if a.dtype.kind == "i" else -np.inf),
+    "last too large": lambda a: changed(a, -1, np.iinfo(a.dtype).max if a.dtype.kind == "i" else np.inf),
+    "not a number": lambda a: changed(a, 0, -2 if a.dtype.kind == "i" else np.nan),
+}
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
+@pytest.mark.parametrize("spoilt", SPOILT)
+@pytest.mark.parametrize(
+    "name", ["delta_offsets", "delta_features", "delta_values", "unit_bias", "unit_parent", "class_units", "class_nodes"]
+)
+def test_arrays_that_are_not_ones_that_it_writes_are_refused(learner, name, spoilt):
+    values, arrays = state(learner)
+    with pytest.raises(ModelError, match="train"):
+        learner.from_state(TAXONOMY, values, arrays | {name: SPOILT[spoilt](arrays[name])})
+
+
+def test_a_unit_below_itself_or_a_later_one_is_refused():
+    values, arrays = state()
+    for unit, parent in ((1, 1), (0, 1)):
+        spoilt = arrays | {"unit_parent": changed(arrays["unit_parent"], unit, parent)}
+        with pytest.raises(ModelError, match="a unit's parent of the linear model has a number outside"):
+            RecursiveSVM.from_state(TAXONOMY, values, spoilt)
+
+
+def test_a_class_at_two_nodes_or_a_parameter_too_many_is_refused():
+    values, arrays = state()
+    with pytest.raises(ModelError, match="classes of the linear model do not fit"):
+        RecursiveSVM.from_state(TAXONOMY, values, arrays | {"class_nodes": np.zeros_like(arrays["class_nodes"])})
+    with pytest.raises(ModelError, match="parameters of the linear model"):
+        RecursiveSVM.from_state(TAXONOMY, values | {"parameters": values["parameters"] | {"more": 1}}, arrays)
+
+
+HOSTILE_OFFSETS = """
+import numpy as np
+from scipy.sparse import csr_array
+from ramify.errors import ModelError
+from ramify.learners.linear.weights import Weights
+
+large = 2**63 - 1
+arrays = {
+    "delta_offsets": np.array([0, large, -large - 1, -1, 2]),  # 64-bit differences wrap, so that none is below zero
+    "delta_features": np.array([0, 1], np.int32), "delta_values": np.ones(2, np.float32), "unit_bias": np.zeros(4),
+    "unit_parent": np.full(4, -1, np.int32), "class_units": np.arange(4),
+}
+try:
+    Weights.from_arrays(arrays, 3).score(csr_array(np.ones((1, 3), np.float32)))
+except ModelError:
+    raise SystemExit(7)
+"""
+
+
+@pytest.mark.xfail(strict=True, reason="np.diff wraps around: a hostile model file reads outside of memory")
+def test_offsets_so_far_apart_that_their_differences_wrap_are_refused():
+    done = subprocess.run([sys.executable, "-c", HOSTILE_OFFSETS], capture_output=True, check=False)
+    assert done.returncode == 7
+
+
+def test_weights_come_back_as_they_were():
+    fitted = RecursiveSVM(TAXONOMY).fit(*problem(300))
+    again = Weights.from_arrays(fitted.weights_.arrays(), 300)
+    for name, array in fitted.weights_.arrays().items():
+        np.testing.assert_array_equal(again.arrays()[name], array)
