@@ -62,16 +62,16 @@ def close(X):
     ("parameters", "message"),
     [
         *[
-            ({"C": C}, "C is .*; give a number above 0, such as 1, or 'auto'")
+            ({"C": C}, "C is .*; give a number above 0, such as 1 .*or 'auto'")
             for C in (0, -1, np.nan, np.inf, None, "best", True)
         ],
         *[({"tol": tol}, "tol is .*; give a relative duality gap between 0 and 1") for tol in (0, 1, -1, np.nan, None, "x")],
-        *[({"max_iter": n}, "max_iter is .*; give a whole number of 1 or more") for n in (0, -1, 1.5, None, "x")],
+        *[({"max_iter": n}, "max_iter is .*; give a whole number from 1 to") for n in (0, -1, 1.5, None, "x")],
         *[({"mode": mode}, "mode is .*; give 'exact' or 'fast'") for mode in ("slow", None, 1)],
         *[({"fit_intercept": yes}, "fit_intercept is .*; give true or false") for yes in (None, 1, "yes")],
-        *[({"random_state": s}, "random_state is .*; give a whole number of 0 or more") for s in (-1, 1.5, "x")],
+        *[({"random_state": s}, "random_state is .*; give a whole number from 0 to") for s in (-1, 1.5, "x")],
         *[({"class_weight": w}, "class_weight is .*; give None, 'balanced' or a weight by class name") for w in ("even", 3)],
-        *[({"class_weight": {"a": w}}, "class_weight of 'a' is .*; give a number of 0 or more") for w in (-1, np.nan, "x")],
+        *[({"class_weight": {"a": w}}, "class_weight of 'a' is .*; give a number from 0 to") for w in (-1, np.nan, "x")],
     ],
     ids=str,
 )
@@ -98,7 +98,6 @@ def test_a_weight_of_an_unknown_class_is_refused():
     [{"loss": ["hinge"]}, {"max_iter": 10**30}, {"random_state": 2**70}, {"C": 1e39}, {"class_weight": {"a": 1e39}}],
     ids=str,
 )
-@pytest.mark.xfail(strict=True, reason="not refused, or not in words: loss must be hashable, numbers fit 32 or 64 bits")
 def test_a_parameter_too_large_for_the_kernels_is_refused(parameters):
     X, names = problem(300)
     with pytest.raises(InputError):
@@ -165,7 +164,6 @@ def test_a_document_of_weight_two_is_as_if_it_came_twice(learner):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.xfail(strict=True, reason="the kernels skip documents of length 0, so the gap of their constant loss never closes")
 def test_a_document_without_features_and_without_a_bias_costs_what_it_costs():
     X = csr_array(np.vstack([problem(300)[0].toarray(), np.zeros((1, 300))]).astype(np.float32))
     fitted = OneVsRestSVM(TAXONOMY, fit_intercept=False).fit(X, [*problem(300)[1], "c"])
@@ -208,16 +206,17 @@ def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_f
 
 
 @given(st.lists(st.sets(st.integers(0, 3), max_size=2), min_size=1, max_size=20), st.integers(0, 5))
-def test_folds_hold_out_each_document_once_at_most_and_never_one_with_the_only_label(labels, seed):
+def test_folds_hold_out_each_document_once_at_most_and_every_class_is_learnt_from_in_each(labels, seed):
     own = np.zeros((len(labels), 4), dtype=bool)
     for i, row in enumerate(labels):
         own[i, list(row)] = True
     folds = list(split_folds(csr_array(own), seed))
     assert len(folds) <= FOLDS
     held = [i for _, held_out in folds for i in held_out.tolist()]
-    only = {i for i, row in enumerate(labels) if any(own[:, c].sum() == 1 for c in row)}
-    assert sorted(held) == [i for i, row in enumerate(labels) if row and i not in only]
+    assert len(set(held)) == len(held)
+    assert all(labels[i] for i in held)
     for learnt, held_out in folds:
+        assert np.array_equal(own[learnt].any(axis=0), own.any(axis=0))
         assert sorted([*learnt.tolist(), *held_out.tolist()]) == list(range(len(labels)))
 
 
@@ -249,7 +248,6 @@ def test_no_cost_is_judged_by_documents_that_it_was_learnt_from():
     assert (best, len(set(quality.values()))) == (GRID[0], 1)
 
 
-@pytest.mark.xfail(strict=True, reason="without a document to hold out every cost scores 0, and the smallest is taken: 0.001")
 def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():
     assert OneVsRestSVM(C="auto").fit(np.eye(3), ["a", "b", "c"]).C_ == 1
 
@@ -378,9 +376,6 @@ def test_the_bound_of_the_fast_mode_holds_for_the_whole_problem():
 
 
 @pytest.mark.usefixtures("near_pairs_only")
-@pytest.mark.xfail(
-    strict=True, reason="gap_ of the fast mode leaves out all pairs that were not looked at, and says so nowhere"
-)
 def test_the_gap_of_the_fast_mode_is_that_of_the_weights_which_are_kept():
     X, names = problem(300)
     fast = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
@@ -460,7 +455,6 @@ except ModelError:
 """
 
 
-@pytest.mark.xfail(strict=True, reason="np.diff wraps around: a hostile model file reads outside of memory")
 def test_offsets_so_far_apart_that_their_differences_wrap_are_refused():
     done = subprocess.run([sys.executable, "-c", HOSTILE_OFFSETS], capture_output=True, check=False)
     assert done.returncode == 7

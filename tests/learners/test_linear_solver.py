@@ -25,7 +25,9 @@ def random_problem(seed, n_docs=30, n_features=12, n_nodes=9, roots=1, several=F
     rng = np.random.default_rng(seed)
     taxonomy = random_taxonomy(rng, n_nodes, roots)
     X = csr_array(random_array((n_docs, n_features), density=0.4, rng=rng, format="csr")).astype(np.float32)
-    labels = [set(rng.choice(n_nodes, size=1 + (several and rng.random() < 0.3), replace=False).tolist()) for _ in range(n_docs)]
+    labels = [
+        set(rng.choice(n_nodes, size=1 + (several and rng.random() < 0.3), replace=False).tolist()) for _ in range(n_docs)
+    ]
     rows = np.repeat(np.arange(n_docs), [len(row) for row in labels])
     own = csr_array((np.ones(len(rows), bool), (rows, [v for row in labels for v in row])), shape=(n_docs, n_nodes))
     return X, own, taxonomy, rng

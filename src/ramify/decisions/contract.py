@@ -25,5 +25,12 @@ class DecisionRule(Protocol):
 class LearnableRule(DecisionRule, Protocol):
     """A rule that is learnt from scores of documents that its learner has not seen; until then it refuses to decide."""
 
+    @property
+    def is_learnt(self) -> bool:
+        """Whether there is something to decide with."""
+
+    def forget(self) -> Self:
+        """The same settings, with nothing learnt."""
+
     def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """A new rule of the same kind, learnt from held-out scores and true labels, both documents × nodes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -41,6 +41,18 @@ class LearntRule(ABC):
         if problem := rule.problem():
             raise ModelError(f"{problem}; train the model again.")
         return rule
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether there is something to decide with."""
+        return all(getattr(self, name) is not None for name in self._learnt_names())
+
+    def forget(self) -> Self:
+        """The same settings, with nothing learnt."""
+        return replace(self, **dict.fromkeys(self._learnt_names()))  # type: ignore[type-var]
+
+    def _learnt_names(self) -> list[str]:
+        return [field.name for field in fields(self) if field.default is None]  # type: ignore[arg-type]
 
     def refuse_problems(self) -> None:
         """Refuse settings that this kind of rule does not take."""

@@ -10,6 +10,7 @@ Deviation: the margins of siblings are turned into shares by a softmax, so that 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -17,13 +18,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.execution import stage
 from ramify.learners.contract import Scores
-from ramify.learners.linear.choosing import GRID, split_folds
+from ramify.learners.linear.choosing import GRID, best_cost, split_folds
+from ramify.learners.linear.learner import check_width
 from ramify.learners.linear.pairs import pair_up
-from ramify.learners.linear.training import check_setup, suits, train_apart, train_pairs, warn_unless_converged, weigh_classes
+from ramify.learners.linear.training import (
+    Setup,
+    check_setup,
+    suits,
+    train_apart,
+    train_pairs,
+    warn_unless_converged,
+    weigh_classes,
+)
 from ramify.learners.one_vs_rest import OneVsRestSVM
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
@@ -56,8 +68,8 @@ class TopDownSVM(OneVsRestSVM):
         branches = _branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
         nodes, parents = branches.T
         if self.C == "auto":
-            self.C_scores_ = self._try_costs(X, targets, sample_weight)
-            setup = replace(setup, C=max(GRID, key=lambda C: (self.C_scores_[C], -C)))
+            self.C_scores_ = self._try_costs(X, targets, sample_weight, setup)
+            setup = replace(setup, C=best_cost(self.C_scores_))
         positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
         costs = weigh_classes(positive, setup, taxonomy, nodes, sample_weight)
         if suits(X, csr_array(positive), setup):
@@ -74,19 +86,24 @@ class TopDownSVM(OneVsRestSVM):
         alone = np.setdiff1d(np.flatnonzero(np.diff(closed.indptr) > 0), nodes[nodes != parents])
         self._set_branches(nodes, parents, alone)
 
-    def _try_costs(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> dict[float, float]:
+    def _try_costs(self, X: csr_array, targets: Targets, sample_weight: Any, setup: Setup) -> dict[float, float]:
         """The share of held-out documents that end at a label of theirs, for every cost of the grid."""
-        right, folds = dict.fromkeys(GRID, 0), list(split_folds(targets.own, 0))
+        right, folds = dict.fromkeys(GRID, 0), list(split_folds(targets.own, setup.settings.seed))
         with stage("choosing C by cross-validation", len(folds) * len(GRID)) as step:
             for learnt, held_out in folds:
                 for C in GRID:
-                    tried = clone(self).set_params(C=C, taxonomy=targets.taxonomy)
-                    tried.fit(X[learnt], targets.own[learnt], sample_weight[learnt])
-                    ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
-                    right[C] += int(targets.own[held_out].toarray()[np.arange(len(ends)), ends].sum())
+                    right[C] += self._try_cost(C, X, targets, sample_weight, learnt, held_out)
                     step.advance()
         total = sum(len(held_out) for _, held_out in folds)
         return {C: count / max(1, total) for C, count in right.items()}
+
+    def _try_cost(self, C: float, X: csr_array, targets: Targets, weight: Any, learnt: Any, held_out: Any) -> int:
+        tried = clone(self).set_params(C=C, taxonomy=targets.taxonomy)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            tried.fit(X[learnt], targets.own[learnt], weight[learnt])
+        ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
+        return int(targets.own[held_out].toarray()[np.arange(len(ends)), ends].sum())
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -139,8 +156,8 @@ class TopDownSVM(OneVsRestSVM):
         Gives nodes (-1 where there are fewer) and the logarithms of their probabilities, documents × k. Only classifiers
         of nodes that a document reaches are asked.
         """
-        if not 1 <= k <= width:
-            raise InputError(f"k is {k} and width {width}; give k of 1 or more, and a width that is no smaller.")
+        check_is_fitted(self, "taxonomy_")
+        check_width(k, width)
         return _Search(self, self._check(X, reset=False), k, width).run()
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
@@ -151,7 +168,7 @@ class TopDownSVM(OneVsRestSVM):
     def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.taxonomy_.require_tree("a top-down SVM")
         nodes, parents, alone = arrays["branch_nodes"], arrays["branch_parents"], arrays["alone"]
-        _check_branches(nodes, parents, alone, len(self.weights_.class_units), len(self.taxonomy_))
+        _check_branches(nodes, parents, alone, len(self.weights_.class_units), self.taxonomy_)
         self._set_branches(nodes, parents, alone)
 
     def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
@@ -248,13 +265,16 @@ def _keep_best(documents: Any, nodes: Any, logs: Any, most: int) -> tuple[Any, A
     return documents[kept], nodes[kept], logs[kept]
 
 
-def _check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, n_nodes: int) -> None:
+def _check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, taxonomy: Taxonomy) -> None:
     if any(array.dtype != np.int64 or array.ndim != 1 for array in (nodes, parents, alone)):
         raise ModelError("the branches of the top-down model are of another type than it writes; train the model again.")
-    if len(nodes) != n_classes or len(parents) != n_classes or np.any(np.diff(parents) < 0):
+    if len(nodes) != n_classes or len(parents) != n_classes or np.any(parents[1:] < parents[:-1]):
         raise ModelError("the branches of the top-down model do not fit its weights; train the model again.")
-    numbers = np.concatenate([nodes, alone, parents + 1])
-    if len(numbers) and (numbers.min() < 0 or numbers.max() > n_nodes or np.max(nodes, initial=0) >= n_nodes):
-        raise ModelError(
-            f"a branch of the top-down model is no node of the taxonomy (0 to {n_nodes - 1}); train the model again."
-        )
+    every = np.concatenate([nodes, alone])
+    if len(every) and (every.min() < 0 or every.max() >= len(taxonomy)):
+        raise ModelError("a branch of the top-down model is no node of the taxonomy; train the model again.")
+    stays = nodes == parents
+    ways = np.concatenate([nodes[~stays], alone])
+    leads = np.array_equal(taxonomy.parent[nodes[~stays]], parents[~stays])
+    if not leads or len(np.unique(ways)) < len(ways) or len(np.unique(nodes[stays])) < int(stays.sum()):
+        raise ModelError("the branches of the top-down model do not lead down the taxonomy; train the model again.")

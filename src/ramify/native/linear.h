@@ -63,7 +63,7 @@ inline void prefetch_row(const Rows &X, size_t row) {
 #endif
 }
 
-// ---- losses: L(z), U h(α / U), and the α that is best when z would move by curvature · change ---------------------
+// ---- losses: L(z), U h(α / U), the α that is best when z would move by curvature · change, and the best where z is 0 -----
 
 struct Hinge {
   static constexpr bool has_corner = true;
@@ -72,6 +72,7 @@ struct Hinge {
   static float best(float alpha, float z, float upper, float curvature) {
     return std::min(std::max(alpha - (z - 1) / curvature, 0.0f), upper);
   }
+  static float at_zero(float upper) { return upper; }
   static bool is_idle(float alpha, float z, float upper, float slack) {
     return (alpha <= 0 && z > 1 + slack) || (alpha >= upper && z < 1 - slack);
   }
@@ -85,6 +86,7 @@ struct SquaredHinge {
     const float slope = z - 1 + alpha / (2 * upper);
     return std::max(alpha - slope / (curvature + 1 / (2 * upper)), 0.0f);
   }
+  static float at_zero(float upper) { return 2 * upper; }
   static bool is_idle(float alpha, float z, float, float slack) { return alpha <= 0 && z > 1 + slack; }
 };
 
@@ -115,6 +117,7 @@ struct Logistic {
     }
     return static_cast<float>(upper / (1 + std::exp(sigma)));
   }
+  static float at_zero(float upper) { return upper / 2; }
   static bool is_idle(float, float, float, float) { return false; }
 };
 
@@ -231,7 +234,11 @@ float ascend(const Rows &X, Class &c, float curvature, float slack, Active &acti
     const size_t i = static_cast<size_t>(c.documents[j]);
     if (k + 1 < active.size) prefetch_row(X, static_cast<size_t>(c.documents[active.order[k + 1]]));
     const float y = c.sign(j), upper = c.upper(j), alpha = c.alphas[j], norm = curvature * X.squared_norms[i];
-    if (upper <= 0 || norm <= 0) continue;
+    if (upper <= 0) continue;
+    if (norm <= 0) {  // an empty row: whatever the weights, its margin is 0
+      c.alphas[j] = Loss::at_zero(upper);
+      continue;
+    }
     const float z = y * dot(X, i, w);
     if (sums) sums->add<Loss>(alpha, z, upper);
     const float better = Loss::best(alpha, z, upper, norm), change = better - alpha;

@@ -60,7 +60,7 @@ class Block {
       float largest = 0;
       for (size_t c = 0; c < kBlock; ++c) largest = std::max(largest, std::fabs(weights[c]));
       scales_[f] = largest / 32767.0f;
-      const float inverse = largest > 0 ? 32767.0f / largest : 0.0f;
+      const float inverse = largest > 1e-30f ? 32767.0f / largest : 0.0f;
       for (size_t c = 0; c < kBlock; ++c) {
         const float step = weights[c] * inverse;
         steps[c] = static_cast<int16_t>(step + (step < 0 ? -0.5f : 0.5f));
@@ -136,9 +136,9 @@ void screen_classes(const Rows &X, size_t n_rows, const Pairs &pairs, const Abov
     block.fill(X, pairs, above, stretch, here, n);
     const std::vector<uint64_t> known = mark_known(pairs, here, n, words);
     for (size_t r = 0; r < n_rows; ++r) {
-      // rounding a weight loses half a step at most; the rest covers sums in 32 bits
-      const float error = 0.505f * score_row(X.features_of(r), X.values_of(r), X.length(r), block.steps(),
-                                             block.scales(), scores) + 1e-6f;
+      const float steps = score_row(X.features_of(r), X.values_of(r), X.length(r), block.steps(), block.scales(), scores);
+      // rounding a weight loses half a step at most, and every sum in 32 bits 2⁻²⁴ of up to 32767 steps
+      const float error = steps * (0.501f + 0.00196f * static_cast<float>(X.length(r))) + 1e-6f;
       for (size_t c = 0; c < n; ++c)
         if (scores[c] + error > threshold && !(known[c * words + r / 64] >> (r % 64) & 1)) {
           const float bound = scores[c] + error, cost = pairs.cost_negative[here[c]] * document_weights[r];

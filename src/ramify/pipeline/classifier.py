@@ -74,7 +74,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry a text.")
         learner = self._new_learner(system, taxonomy).fit(X, Y)
         decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
-        if isinstance(decision, LearnableRule):
+        if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ramify.decisions import Best, Descend, PCut, PredictedCut, RCut, SCut
+from ramify.decisions import Best, Descend, LearnableRule, PCut, PredictedCut, RCut, SCut
 from ramify.errors import ModelError, RamifyError
 from ramify.features import Vectorizer, Vectors
 from ramify.learners import (
@@ -64,7 +64,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
     # parameters as well as parts, so that a clone of what was loaded trains the same
-    made.vectorizer, made.decision = clone(made.vectorizer_), made.decision_
+    made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
     made.learner = clone(made.learner_).set_params(taxonomy=None)
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
@@ -81,6 +81,10 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(labels, list) or not all(isinstance(name, str) for name in names):
         raise ModelError("the manifest is not one that Ramify writes; train the model again.")
     return figures
+
+
+def _unlearnt(rule: Any) -> Any:
+    return rule.forget() if isinstance(rule, LearnableRule) else rule
 
 
 def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:

@@ -28,13 +28,18 @@ def learn_rule(rule: LearnableRule, learner: Any, X: csr_array, Y: csr_array) ->
         for fold in range(FOLDS):
             held_out = np.flatnonzero(fold_of == fold)
             seen = np.flatnonzero(fold_of != fold)
-            if _can_learn(Y[seen], learner):
+            if len(held_out) and _can_learn(Y[seen], learner):
                 scores.append(_alike(learner).fit(X[seen], Y[seen]).scores(X[held_out]))
                 kept.append(held_out)
             step.advance()
-    if not scores:  # too few documents to hold any out
-        scores, kept = [learner.scores(X)], [np.arange(n_docs)]
-    return rule.learn(np.concatenate(scores), Y[np.concatenate(kept)], learner.taxonomy_)
+    if scores and _has_scored_label(np.concatenate(scores), Y[np.concatenate(kept)], learner):
+        return rule.learn(np.concatenate(scores), Y[np.concatenate(kept)], learner.taxonomy_)
+    return rule.learn(learner.scores(X), Y, learner.taxonomy_)  # too few documents to hold any out
+
+
+def _has_scored_label(scores: NDArray[np.float32], Y: csr_array, learner: Any) -> bool:
+    own = most_specific(Y, learner.taxonomy_).tocoo()
+    return bool(np.isfinite(scores[own.row, own.col]).any())
 
 
 def _can_learn(Y: csr_array, learner: Any) -> bool:

@@ -37,13 +37,18 @@ def choose_cost(
                 found[C] += _count(last.weights.score(X[held_out]), own[held_out])
                 step.advance()
     quality = {C: float(2 * right / max(1, given + true)) for C, (right, given, true) in found.items()}
-    return max(GRID, key=lambda C: (quality[C], -C)), quality
+    return best_cost(quality), quality
+
+
+def best_cost(quality: dict[float, float]) -> float:
+    """The smallest of the best costs; 1 where nothing could be compared."""
+    return max(quality, key=lambda C: (quality[C], -C)) if any(quality.values()) else 1.0
 
 
 def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Documents to learn from and documents held out; the documents of a class are spread over all folds.
 
-    A class with a single document is always learnt from, so that every class has a document in every fold.
+    Documents of a class that would otherwise have nothing to learn from are never held out.
     """
     n_docs, n_classes = own.shape
     first = np.full(n_docs, n_classes, dtype=np.int64)
@@ -53,10 +58,11 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
     order = shuffled[np.argsort(first[shuffled], kind="stable")]
     fold = np.empty(n_docs, dtype=np.int64)
     fold[order] = np.arange(n_docs) % FOLDS
-    counts = np.asarray(own.astype(np.int64).sum(axis=0)).ravel()
-    rare = np.asarray(own.astype(np.int64) @ (counts == 1).astype(np.int64)).ravel() > 0
+    counts = own.astype(np.int64)
     for k in range(FOLDS):
-        held_out = (fold == k) & labelled & ~rare
+        held_out = (fold == k) & labelled
+        bare = np.asarray(counts[~held_out].sum(axis=0)).ravel() == 0
+        held_out &= np.asarray(counts @ bare.astype(np.int64)).ravel() == 0
         if held_out.any():
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 

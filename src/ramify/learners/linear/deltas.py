@@ -70,9 +70,7 @@ def _unshared(parts: list[tuple[Any, ...]], share: NDArray[np.float32]) -> list[
     return made
 
 
-def _shared(
-    parts: list[tuple[Any, ...]], share: NDArray[np.float32], before: Deltas, n_features: int
-) -> list[tuple[Any, ...]]:
+def _shared(parts: list[tuple[Any, ...]], share: NDArray[np.float32], before: Deltas, n_features: int) -> list[tuple[Any, ...]]:
     """Units that several walks passed: what they were before, plus all changes."""
     crown: dict[int, NDArray[np.float32]] = {}
     for units, ends, features, values, *_ in parts:

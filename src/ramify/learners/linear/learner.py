@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.execution import choose_executor
@@ -94,13 +95,13 @@ class LinearLearner(Learner):
         each /= np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
         return np.asarray(each @ self._nodes_above, dtype=np.float32).clip(0, 1)
 
-    def search(self, X: Any, k: int = 1, width: int = 20) -> tuple[NDArray[np.int64], Scores]:
+    def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
         """The k best nodes of each document and their scores, of the `width` that are likeliest by their strongest weights.
 
         The scores are exact; a node that is not among the likeliest is never looked at. :meth:`top_k` looks at all.
         """
-        if not isinstance(k, (int, np.integer)) or not isinstance(width, (int, np.integer)) or not 1 <= k <= width:
-            raise InputError(f"k is {k!r} and width {width!r}; give k of 1 or more, and a width that is no smaller.")
+        check_is_fitted(self, "taxonomy_")
+        check_width(k, width)
         X = self._check(X, reset=False)
         if not hasattr(self, "_index"):
             self._index = index_weights(self.weights_)
@@ -120,10 +121,15 @@ class LinearLearner(Learner):
         >>> fitted.top_terms("a", n=1, feature_names=["apple", "bread"])[0][0]
         'apple'
         """
+        check_is_fitted(self, "taxonomy_")
         place = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
+        if not 0 <= place < len(self.taxonomy_):
+            raise InputError(f"node {place} is not one of the {len(self.taxonomy_)} of the taxonomy; count from 0.")
         w, _ = self.weights_.of_unit(self._unit_of(place))
         names = np.arange(len(w)) if feature_names is None else np.asarray(feature_names)
-        best = [f for f in np.argsort(-w, kind="stable")[:n] if w[f] > 0]
+        if len(names) != len(w):
+            raise InputError(f"there are {len(names)} feature names for {len(w)} features; give one a feature.")
+        best = [f for f in np.argsort(-w, kind="stable")[: max(0, n)] if w[f] > 0]
         return [(names[f : f + 1].tolist()[0], float(w[f])) for f in best]
 
     def _unit_of(self, node: int) -> int:
@@ -171,6 +177,13 @@ class LinearLearner(Learner):
         self.__dict__.pop("_index", None)  # of earlier weights
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
         self._above = np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])
+
+
+def check_width(k: Any, width: Any) -> None:
+    """Refuse a search for more than it looks at."""
+    whole = all(isinstance(number, (int, np.integer)) for number in (k, width))
+    if not whole or not 1 <= k <= width:
+        raise InputError(f"k is {k!r} and width {width!r}; give k of 1 or more, and a width that is no smaller.")
 
 
 _NOT_KEPT = {"taxonomy", "n_jobs", "class_weight", "random_state"}

@@ -28,6 +28,8 @@ from ramify.taxonomy import Taxonomy
 
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
 MOST_STEPS = 200
+SMALL = 1 << 20  # documents × classes up to which they do
+LEAST_COST, MOST_COST = 1e-12, 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +46,19 @@ class Setup:
 
 def check_setup(learner: Any, loss: str) -> Setup:
     """Refuse parameters that mean nothing."""
-    if loss not in LOSSES:
+    if not isinstance(loss, str) or loss not in LOSSES:
         raise InputError(f"loss is {loss!r}; give one of {', '.join(map(repr, LOSSES))}.{suggest(str(loss), LOSSES)}")
     if not _is_number(learner.tol) or not 0 < learner.tol < 1:
         raise InputError(f"tol is {learner.tol!r}; give a relative duality gap between 0 and 1, such as 1e-3.")
-    if not isinstance(learner.max_iter, (int, np.integer)) or learner.max_iter < 1:
-        raise InputError(f"max_iter is {learner.max_iter!r}; give a whole number of 1 or more.")
+    if not _is_whole(learner.max_iter) or not 1 <= learner.max_iter <= 2**31:
+        raise InputError(f"max_iter is {learner.max_iter!r}; give a whole number from 1 to {2**31}.")
     if learner.mode not in ("exact", "fast"):
         raise InputError(f"mode is {learner.mode!r}; give 'exact' or 'fast'.")
     if not isinstance(learner.fit_intercept, (bool, np.bool_)):
         raise InputError(f"fit_intercept is {learner.fit_intercept!r}; give true or false.")
     seed = _seed_of(learner.random_state)
     settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed, learner.mode == "fast")
+    count_workers(learner.n_jobs)  # refuses what is no number of threads
     return Setup(check_cost(learner.C), loss, learner.class_weight, settings, bool(learner.fit_intercept), learner.n_jobs)
 
 
@@ -63,9 +66,16 @@ def check_cost(C: Any) -> float:
     """A cost above zero; ``"auto"`` stands for one that is still to be chosen."""
     if isinstance(C, str) and C == "auto":
         return 1.0
-    if not _is_number(C) or not 0 < C < np.inf:
-        raise InputError(f"C is {C!r}; give a number above 0, such as 1, or 'auto' to choose it by cross-validation.")
+    if not _is_number(C) or not LEAST_COST <= C <= MOST_COST:
+        raise InputError(
+            f"C is {C!r}; give a number above 0, such as 1 (from {LEAST_COST:g} to {MOST_COST:g}), "
+            "or 'auto' to choose it by cross-validation."
+        )
     return float(C)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _is_number(value: Any) -> bool:
@@ -75,11 +85,11 @@ def _is_number(value: Any) -> bool:
 def _seed_of(random_state: Any) -> int:
     if random_state is None:
         return 0
-    if isinstance(random_state, (int, np.integer)) and random_state >= 0:
+    if _is_whole(random_state) and 0 <= random_state < 2**32:
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
-    raise InputError(f"random_state is {random_state!r}; give a whole number of 0 or more.")
+    raise InputError(f"random_state is {random_state!r}; give a whole number from 0 to {2**32 - 1}.")
 
 
 def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArray[np.int64], documents: Any) -> Costs:
@@ -93,8 +103,8 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
         places = {int(node): k for k, node in enumerate(nodes)}
         for name, weight in setup.class_weight.items():
             node = taxonomy.index(str(name))
-            if not _is_number(weight) or not 0 <= weight < np.inf:
-                raise InputError(f"class_weight of {name!r} is {weight!r}; give a number of 0 or more.")
+            if not _is_number(weight) or not 0 <= weight <= MOST_COST:
+                raise InputError(f"class_weight of {name!r} is {weight!r}; give a number from 0 to {MOST_COST:g}.")
             if node in places:
                 factor[places[node]] = weight
     elif setup.class_weight is not None:
@@ -144,7 +154,8 @@ def _train_in_feature_space(
         dense = np.column_stack([dense, np.ones(len(dense))])
     settings = setup.settings
     # second-order steps go far beyond the tolerance at little cost, and so do not depend on the order of documents
-    tolerance, steps = settings.tolerance * BEYOND, min(settings.max_iter, MOST_STEPS)
+    tolerance = settings.tolerance * (BEYOND if own.shape[0] * own.shape[1] <= SMALL else 1)
+    steps = min(settings.max_iter, MOST_STEPS)
     found = solve_in_feature_space(
         dense, own.tocsc(), structure.M, structure.class_units, costs, settings.loss, tolerance, steps, start
     )

@@ -102,7 +102,7 @@ class Weights:
         _check_types(arrays)
         n_units = len(parent)
         fits = len(offsets) == n_units + 1 and len(features) == len(values) and len(bias) == n_units and n_units > 0
-        if not fits or offsets[0] != 0 or offsets[-1] != len(features) or np.any(np.diff(offsets) < 0):
+        if not fits or offsets[0] != 0 or offsets[-1] != len(features) or np.any(offsets[1:] < offsets[:-1]):
             raise ModelError("the weights of the linear model have shapes that do not fit together; train the model again.")
         _check_range("a feature", features, 0, n_features)
         _check_range("a class", class_units, 0, n_units)
