@@ -97,7 +97,7 @@ def run(system: str, problem: dict[str, Any], threads: int) -> dict[str, Any]:
         "micro_f1": 100 * micro_f1(first, own, taxonomy, over="own"),
         "right": 100 * float(right.mean()),
         "C": fitted.C_,
-        "gap": fitted.gap_.gap,
+        "gap": fitted.gap_,
         "seconds": seconds,
     }
 

@@ -238,8 +238,13 @@ def test_gather_classes_equals_the_oracle(data, n_classes):
     X, listed = data.draw(documents_and_pairs(n_classes))
     first = data.draw(st.integers(0, n_classes - 1))
     stretch = np.full(n_classes, 1.5)
-    result = gather_classes(*rows_of(X), *pairs_of(listed).arrays, stretch, first, n_classes)
-    expected = 1.5 * np.asarray(oracle.gather_classes(X.tolist(), listed))
+    place = np.asarray(data.draw(st.permutations(range(X.shape[1]))), dtype=np.int32)
+    result = gather_classes(
+        *rows_of(X), *pairs_of(listed).arrays, stretch, place, first, n_classes, bias := np.zeros(n_classes)
+    )
+    weights = 1.5 * np.asarray(oracle.gather_classes(X.tolist(), listed))
+    expected = weights[:, place]
+    assert bias[first:].tolist() == weights[first:, 0].tolist()
     expected[:first] = 0
     assert dense(result, *expected.shape).tolist() == expected.tolist()
     assert result[0].tolist() == list(range(first, n_classes))

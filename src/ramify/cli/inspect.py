@@ -116,7 +116,7 @@ def _certificate_facts(learner: Any) -> dict[str, Any]:
     found = getattr(learner, "gap_", None)
     if found is None:
         return {}
-    return {"C": learner.C_, "objective": found.primal, "duality_gap": found.gap, "rounds": found.rounds}
+    return {"C": learner.C_, "objective": found.primal, "duality_gap": float(found), "rounds": found.rounds}
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:

@@ -25,7 +25,7 @@ from ramify.errors import InputError, ModelError
 from ramify.execution import stage
 from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import GRID, best_cost, split_folds
-from ramify.learners.linear.learner import check_width
+from ramify.learners.linear.learner import check_width, gap_of
 from ramify.learners.linear.pairs import pair_up
 from ramify.learners.linear.training import (
     Setup,
@@ -79,7 +79,7 @@ class TopDownSVM(OneVsRestSVM):
             others.eliminate_zeros()
             trained = train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
         warn_unless_converged(trained.certificate, setup)
-        self.weights_, self.gap_, self.C_ = trained.weights, trained.certificate, setup.C
+        self.weights_, self.gap_, self.C_ = trained.weights, gap_of(trained.certificate), setup.C
         self.n_iter_ = max(1, trained.certificate.rounds)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
         # a node with documents but without a classifier is the only way on from its parent

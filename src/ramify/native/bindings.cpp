@@ -107,13 +107,14 @@ NB_MODULE(_core, m) {
   m.def("gather_classes",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
-           In<float> cost_negative, Out<float> alphas, In<double> stretch, size_t first, size_t last) {
+           In<float> cost_negative, Out<float> alphas, In<double> stretch, In<int32_t> place, size_t first,
+           size_t last, Out<double> bias) {
           ramify::WalkResult result;
           {
             nb::gil_scoped_release unlocked;
             ramify::gather_classes(rows_of(offsets, features, values, squared_norms, n_features),
                                    pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
-                                   stretch.data(), first, last, result);
+                                   stretch.data(), place.data(), place.size(), first, last, bias.data(), result);
           }
           return to_tuple(std::move(result));
         });

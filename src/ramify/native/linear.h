@@ -45,10 +45,18 @@ inline float dot(const Rows &X, size_t row, const float *w) {
   return (a + b) + (c + d);
 }
 
+// The features of a row differ from each other, so four can be read before any is written.
 inline void add_row(const Rows &X, size_t row, float factor, float *w) {
   const int32_t *f = X.features_of(row);
   const float *x = X.values_of(row);
-  for (size_t k = 0, n = X.length(row); k < n; ++k) w[f[k]] += factor * x[k];
+  const size_t n = X.length(row);
+  size_t k = 0;
+  for (; k + 3 < n; k += 4) {
+    const float a = w[f[k]] + factor * x[k], b = w[f[k + 1]] + factor * x[k + 1];
+    const float c = w[f[k + 2]] + factor * x[k + 2], d = w[f[k + 3]] + factor * x[k + 3];
+    w[f[k]] = a, w[f[k + 1]] = b, w[f[k + 2]] = c, w[f[k + 3]] = d;
+  }
+  for (; k < n; ++k) w[f[k]] += factor * x[k];
 }
 
 inline void prefetch_row(const Rows &X, size_t row) {

@@ -175,7 +175,10 @@ class Classes:
 
     def _gather(self, some: slice, shift: Floats) -> None:
         rows, pairs, ones = self.task.rows.arrays, self.pairs.arrays, np.ones(len(self.pairs))
-        units, ends, features, values, _ = gather_classes(*rows, *pairs, ones, some.start, some.stop)
+        as_they_are = np.arange(shift.shape[1], dtype=np.int32)
+        units, ends, features, values, _ = gather_classes(
+            *rows, *pairs, ones, as_they_are, some.start, some.stop, np.empty(len(ones))
+        )
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 
     def _losses(self, some: slice, W: Floats) -> Doubles:

@@ -25,17 +25,41 @@ from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
+class Gap(float):
+    """The relative duality gap of what was learnt, and what it is made of.
+
+    primal: the objective of the weights. dual: a bound that no weights go below. rounds: how long it took.
+
+    >>> gap = Gap(4.0, 3.0, 10)
+    >>> gap, gap.primal, gap <= 0.5
+    (0.25, 4.0, True)
+    """
+
+    primal: float
+    dual: float
+    rounds: int
+
+    def __new__(cls, primal: float, dual: float, rounds: int) -> Gap:
+        """Make it of both sides of the objective."""
+        made = super().__new__(cls, Certificate(primal, dual, rounds).gap)
+        made.primal, made.dual, made.rounds = primal, dual, rounds
+        return made
+
+    def __getnewargs__(self) -> tuple[float, float, int]:  # type: ignore[override]
+        return self.primal, self.dual, self.rounds
+
+
 class LinearLearner(Learner):
     """One linear classifier for every node that has documents of its own.
 
     ``class_nodes_``: the nodes that have a classifier. ``weights_``: their weights.
-    ``gap_``: the certificate: ``primal``, ``dual``, and ``gap``, their distance relative to the primal.
+    ``gap_``: the relative duality gap, a number, with ``primal`` and ``dual`` beside it.
     ``C_``: the cost that was used; ``C_scores_``: with ``C="auto"``, the quality of every cost that was tried.
     """
 
     class_nodes_: NDArray[np.int64]
     weights_: Weights
-    gap_: Certificate
+    gap_: Gap
     several_labels_: bool
     C: float | str
     C_: float
@@ -68,7 +92,8 @@ class LinearLearner(Learner):
             setup = replace(setup, C=best)
         trained = train_on(X, own, sample_weight, setup, None)
         warn_unless_converged(trained.certificate, setup)
-        self.weights_, self.gap_, self.C_ = trained.weights, trained.certificate, setup.C
+        self.weights_, self.C_ = trained.weights, setup.C
+        self.gap_ = gap_of(trained.certificate)
         self.n_iter_ = max(1, trained.certificate.rounds)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
         self._set_classes(ties.class_nodes)
@@ -159,7 +184,7 @@ class LinearLearner(Learner):
         check_setup(made, made._loss())
         made.several_labels_, made.C_ = bool(values["several_labels"]), float(values["chosen_C"])
         made.n_iter_ = max(1, int(values["gap"]["rounds"]))
-        made.gap_ = Certificate(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
+        made.gap_ = Gap(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
         made.n_features_in_ = int(values["n_features"])
         made.weights_ = Weights.from_arrays(arrays, made.n_features_in_)
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
@@ -177,6 +202,11 @@ class LinearLearner(Learner):
         self.__dict__.pop("_index", None)  # of earlier weights
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
         self._above = np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])
+
+
+def gap_of(certificate: Certificate) -> Gap:
+    """What a user sees of a certificate."""
+    return Gap(certificate.primal, certificate.dual, certificate.rounds)
 
 
 def check_width(k: Any, width: Any) -> None:

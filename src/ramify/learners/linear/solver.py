@@ -43,7 +43,7 @@ SAMPLE = 64  # classes on which the fast mode judges what it did not look at
 STRAYS = 2048  # of a class that one screening adds at most
 FIRST = 1e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 22  # pairs up to which all are taken at once
-CLASSES_A_TASK = 32
+BLOCK, PARTS = 32, 8  # classes that are screened together, and parts of the classes for every thread
 SETTLING = 3  # passes over the documents of siblings before each pass over their classes
 NEAR_IN_TREE = 20  # the same when they are tied: fewer documents then matter to a class
 MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tree may lie and still be taken
@@ -124,9 +124,9 @@ class Task:
         return np.arange(self.own.shape[1], dtype=np.int32)
 
     def over(self, classes: NDArray[np.int32], work: Any) -> list[Any]:
-        """Results of `work` on some classes after the other."""
-        starts = range(0, len(classes), CLASSES_A_TASK)
-        return list(self.executor.map(lambda start: work(classes[start : start + CLASSES_A_TASK]), starts))
+        """Results of `work` on some classes after the other, in a few large parts for every thread."""
+        part = BLOCK * max(1, len(classes) // (PARTS * self.n_walks * BLOCK))
+        return list(self.executor.map(lambda start: work(classes[start : start + part]), range(0, len(classes), part)))
 
 
 def solve(task: Task, start: Solution | None = None) -> Solution:

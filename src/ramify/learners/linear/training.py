@@ -188,7 +188,7 @@ def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Train
     """Solve classes that stand alone, each on pairs of its own choice."""
     rows, executor = arrange_rows(X, setup.bias), choose_executor(setup.n_jobs)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
-    task = Task(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings, executor)
+    task = Task(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings, executor, count_workers(setup.n_jobs))
     solution = solve_given(task, pairs)
     return Trained(_weights_of(task, solution), solution.certificate)
 
@@ -221,34 +221,43 @@ def _by_class(own: csr_array) -> NDArray[np.int64]:
 
 def _weights_of(task: Task, solution: Solution) -> Weights:
     """Inner units as the dual has them, classes as their last step left them, in the features as they came."""
+    rows, forest, bias = task.rows, task.forest, np.zeros(task.own.shape[1])
 
     def work(some: NDArray[np.int32]) -> Any:
-        return gather_classes(*task.rows.arrays, *solution.leaves.arrays, solution.stretch, int(some[0]), int(some[-1]) + 1)
+        first, last = int(some[0]), int(some[-1]) + 1
+        return gather_classes(*rows.arrays, *solution.leaves.arrays, solution.stretch, rows.place, first, last, bias)
 
-    parts = task.over(task.classes, work)
-    u = _stack(parts, task.own.shape[1], task.rows.n_features)
-    forest = task.forest
+    classes = _stack(task.over(task.classes, work), task.own.shape[1], len(rows.place))
+    if not rows.has_bias:
+        bias[:] = 0
     units = np.flatnonzero(forest.class_of >= 0)
-    place = csr_array((np.ones(len(units), dtype=np.float32), (units, np.arange(len(units)))), shape=(len(forest), len(units)))
-    deltas = csr_array(place @ u + solution.deltas.to_matrix(task.rows.n_features))
-    return Weights(*_as_they_came(deltas, task.rows), forest.parent, units.astype(np.int64))
-
-
-def _stack(parts: list[Any], n_rows: int, n_features: int) -> csr_array:
-    lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends, *_ in parts])
-    features, values = np.concatenate([part[2] for part in parts]), np.concatenate([part[3] for part in parts])
-    return csr_array((values, features, np.concatenate([[0], np.cumsum(lengths)])), shape=(n_rows, n_features))
+    if forest.is_flat:
+        return Weights(classes, bias, forest.parent, units)
+    inner, all_bias = _as_they_came(solution.deltas.to_matrix(rows.n_features), rows)
+    all_bias[units] = bias
+    order = np.where(forest.class_of >= 0, forest.class_of, len(units) + np.arange(len(forest)))
+    return Weights(csr_array(vstack([classes, inner], format="csr")[order]), all_bias, forest.parent, units)
 
 
 def _as_they_came(deltas: csr_array, rows: Rows) -> tuple[csr_array, NDArray[np.float64]]:
-    """Units × features in the documents' own numbering, and the bias of each unit."""
+    """Features in the documents' own numbering, and the bias apart."""
+    row = np.repeat(np.arange(deltas.shape[0]), np.diff(deltas.indptr))
+    is_bias = (deltas.indices == 0) & rows.has_bias
     bias = np.zeros(deltas.shape[0])
-    if rows.has_bias:
-        bias = deltas[:, [0]].toarray().ravel().astype(np.float64)
-    ordered = csr_array(deltas[:, rows.place])
-    ordered.eliminate_zeros()
-    ordered.sort_indices()
-    return ordered, bias
+    bias[row[is_bias]] = deltas.data[is_bias]
+    came = np.zeros(rows.n_features, dtype=np.int64)
+    came[rows.place] = np.arange(len(rows.place))
+    kept = deltas.data[~is_bias], (row[~is_bias], came[deltas.indices[~is_bias]])
+    return csr_array(kept, shape=(deltas.shape[0], len(rows.place))), bias
+
+
+def _stack(parts: list[Any], n_rows: int, n_features: int) -> csr_array:
+    """Sparse rows as they came, one part after the other."""
+    lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends, *_ in parts])
+    features, values = np.concatenate([part[2] for part in parts]), np.concatenate([part[3] for part in parts])
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    narrow = np.int32 if ends[-1] < 2**31 else np.int64  # scipy copies features that are not as wide as ends
+    return csr_array((values, features.astype(narrow, copy=False), ends.astype(narrow)), shape=(n_rows, n_features))
 
 
 def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:
