@@ -1,4 +1,7 @@
-"""A learner of Ramify: ``learner=OneVsRestSVM``, and its parameters as further options (``mode=fast``, ``C=1``)."""
+"""A learner of Ramify: ``learner=OneVsRestSVM``, and its parameters as further options (``mode=fast``, ``C=1``).
+
+``search=5`` predicts by ``search`` with that width instead of scoring every class.
+"""
 
 import sys
 
@@ -24,7 +27,7 @@ class Ramify(Peer):
         name = self.options["learner"]
         if not hasattr(learners, name):
             sys.exit(f"ramify.learners has no {name}")
-        parameters = {key: value for key, value in self.options.items() if key != "learner"}
+        parameters = {key: value for key, value in self.options.items() if key not in ("learner", "search")}
         self.learner = getattr(learners, name)(_taxonomy(self.problem.parent), n_jobs=self.threads, **parameters)
         self.learner.fit(csr_array(self.problem.X_train), _label_matrix(self.problem.y_train, len(self.problem.parent)))
 
@@ -34,7 +37,10 @@ class Ramify(Peer):
         write_model(self.folder / "model", StoredModel(values, {}, arrays))
 
     def predict(self):
-        """The most specific node of each predicted label set."""
+        """The most specific node of each predicted label set, or the best node that a search finds."""
+        if "search" in self.options:
+            nodes, _ = self.learner.search(csr_array(self.problem.X_test), k=1, width=int(self.options["search"]))
+            return nodes[:, 0]
         predicted = self.learner.predict(csr_array(self.problem.X_test))
         return most_specific(predicted, self.learner.taxonomy_).indices
 

@@ -240,7 +240,7 @@ def test_gather_classes_equals_the_oracle(data, n_classes):
     stretch = np.full(n_classes, 1.5)
     place = np.asarray(data.draw(st.permutations(range(X.shape[1]))), dtype=np.int32)
     result = gather_classes(
-        *rows_of(X), *pairs_of(listed).arrays, stretch, place, first, n_classes, bias := np.zeros(n_classes)
+        *rows_of(X), *pairs_of(listed).arrays, stretch, place, 0.0, first, n_classes, bias := np.zeros(n_classes)
     )
     weights = 1.5 * np.asarray(oracle.gather_classes(X.tolist(), listed))
     expected = weights[:, place]

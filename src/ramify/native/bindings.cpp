@@ -18,6 +18,7 @@ using OutMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 template <typename T>
 static nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T> &&values) {
+  values.shrink_to_fit();
   auto *kept = new std::vector<T>(std::move(values));
   nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
@@ -107,14 +108,14 @@ NB_MODULE(_core, m) {
   m.def("gather_classes",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
-           In<float> cost_negative, Out<float> alphas, In<double> stretch, In<int32_t> place, size_t first,
-           size_t last, Out<double> bias) {
+           In<float> cost_negative, Out<float> alphas, In<double> stretch, In<int32_t> place, float least,
+           size_t first, size_t last, Out<double> bias) {
           ramify::WalkResult result;
           {
             nb::gil_scoped_release unlocked;
             ramify::gather_classes(rows_of(offsets, features, values, squared_norms, n_features),
                                    pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
-                                   stretch.data(), place.data(), place.size(), first, last, bias.data(), result);
+                                   stretch.data(), place.data(), place.size(), least, first, last, bias.data(), result);
           }
           return to_tuple(std::move(result));
         });

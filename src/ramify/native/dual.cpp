@@ -95,11 +95,17 @@ void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, co
 }
 
 void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, const int32_t *place, size_t n_places,
-                    size_t first, size_t last, double *bias, WalkResult &result) {
+                    float least, size_t first, size_t last, double *bias, WalkResult &result) {
   std::vector<float> u(X.n_features, 0.0f), ordered(n_places);
   for (size_t k = first; k < last; ++k) {
     add_pairs(X, pairs.of(k, nullptr), u.data());
-    for (size_t f = 0; f < n_places; ++f) ordered[f] = static_cast<float>(stretch[k]) * u[static_cast<size_t>(place[f])];
+    float largest = 0;
+    for (size_t f = 0; f < n_places; ++f) {
+      ordered[f] = static_cast<float>(stretch[k]) * u[static_cast<size_t>(place[f])];
+      largest = std::max(largest, std::fabs(ordered[f]));
+    }
+    for (float &weight : ordered)
+      if (std::fabs(weight) < least * largest) weight = 0;
     result.keep(k, ordered.data(), n_places);
     bias[k] = stretch[k] * static_cast<double>(u[0]);
     std::fill(u.begin(), u.end(), 0.0f);

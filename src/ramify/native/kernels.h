@@ -109,9 +109,9 @@ void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, co
                             size_t max_passes, uint64_t seed, Certificate *certificates);
 
 // u = stretch · Σ α y x of the classes first .. last, as sparse vectors; feature f of them is feature place[f] of the rows.
-// Feature 0 of the rows is written as the bias, too.
+// Feature 0 of the rows is written as the bias, too. Weights below `least` of a class's largest are left out.
 void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, const int32_t *place, size_t n_places,
-                    size_t first, size_t last, double *bias, WalkResult &result);
+                    float least, size_t first, size_t last, double *bias, WalkResult &result);
 
 // Units of a forest in preorder: inner units, and classes as leaves.
 struct Tree {

@@ -29,6 +29,7 @@ from ramify.taxonomy import Taxonomy
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
 MOST_STEPS = 200
 SMALL = 1 << 20  # documents × classes up to which they do
+FAINT = 0.01  # of a class's largest weight: below it the fast mode drops a weight
 LEAST_COST, MOST_COST = 1e-12, 1e12
 
 
@@ -222,10 +223,12 @@ def _by_class(own: csr_array) -> NDArray[np.int64]:
 def _weights_of(task: Task, solution: Solution) -> Weights:
     """Inner units as the dual has them, classes as their last step left them, in the features as they came."""
     rows, forest, bias = task.rows, task.forest, np.zeros(task.own.shape[1])
+    least = FAINT if task.settings.fast else 0.0
 
     def work(some: NDArray[np.int32]) -> Any:
         first, last = int(some[0]), int(some[-1]) + 1
-        return gather_classes(*rows.arrays, *solution.leaves.arrays, solution.stretch, rows.place, first, last, bias)
+        leaves = solution.leaves.arrays
+        return gather_classes(*rows.arrays, *leaves, solution.stretch, rows.place, least, first, last, bias)
 
     classes = _stack(task.over(task.classes, work), task.own.shape[1], len(rows.place))
     if not rows.has_bias:
@@ -252,12 +255,15 @@ def _as_they_came(deltas: csr_array, rows: Rows) -> tuple[csr_array, NDArray[np.
 
 
 def _stack(parts: list[Any], n_rows: int, n_features: int) -> csr_array:
-    """Sparse rows as they came, one part after the other."""
-    lengths = np.concatenate([np.diff(ends, prepend=0) for _, ends, *_ in parts])
-    features, values = np.concatenate([part[2] for part in parts]), np.concatenate([part[3] for part in parts])
-    ends = np.concatenate([[0], np.cumsum(lengths)])
+    """Sparse rows as they came, one part after the other; each part is given up once it is copied."""
+    ends = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(ends, prepend=0) for _, ends, *_ in parts]))])
     narrow = np.int32 if ends[-1] < 2**31 else np.int64  # scipy copies features that are not as wide as ends
-    return csr_array((values, features.astype(narrow, copy=False), ends.astype(narrow)), shape=(n_rows, n_features))
+    features, values = np.empty(ends[-1], dtype=narrow), np.empty(ends[-1], dtype=np.float32)
+    here = 0
+    for k, (_, _, part_features, part_values, *_) in enumerate(parts):
+        there = slice(here, here + len(part_features))
+        features[there], values[there], parts[k], here = part_features, part_values, None, there.stop
+    return csr_array((values, features, ends.astype(narrow)), shape=(n_rows, n_features))
 
 
 def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:
