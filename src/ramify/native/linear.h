@@ -200,10 +200,10 @@ struct Active {
   }
 };
 
-// w += Σ α y x over the pairs of a class.
-inline void add_pairs(const Rows &X, const Class &c, float *w) {
+// w += factor · Σ α y x over the pairs of a class.
+inline void add_pairs(const Rows &X, const Class &c, float *w, float factor = 1.0f) {
   for (size_t j = 0; j < c.n_pairs; ++j)
-    if (c.alphas[j] != 0) add_row(X, static_cast<size_t>(c.documents[j]), c.alphas[j] * c.sign(j), w);
+    if (c.alphas[j] != 0) add_row(X, static_cast<size_t>(c.documents[j]), factor * c.alphas[j] * c.sign(j), w);
 }
 
 // Weights may be stretched by a factor 1 or a little more: documents that ought to lie on the margin lie around it while

@@ -20,40 +20,29 @@ struct Walk {
   const Tree &tree;
   const Vectors &deltas;
   WalkResult &result;
-  std::vector<std::vector<float>> entry, changes;  // by level: weights when the walk came; changes of u since, below it
-  std::vector<size_t> path;                        // the unit at each level above 0, which is the zero above all roots
-  std::vector<float> reach{0};                     // by level: the sum of the shares on the path
-  bool keeps = true;                               // whether something changes, so that results are kept
+  std::vector<std::vector<float>> weights, changes;  // by level: weights; changes of u below it since the walk came
+  std::vector<size_t> path;                          // the unit at each level above 0, which is the zero above all roots
+  std::vector<float> reach{0};                       // by level: the sum of the shares on the path
+  bool keeps = true;                                 // whether something changes, so that results are kept
 
   Walk(const Rows &X, const Tree &tree, const Vectors &deltas, WalkResult &result)
       : X(X), tree(tree), deltas(deltas), result(result) {
-    entry.emplace_back(X.n_features, 0.0f);
+    weights.emplace_back(X.n_features, 0.0f);
     changes.emplace_back(X.n_features, 0.0f);
   }
 
   size_t level() const { return path.size(); }
-
-  // The weights at the present level: each change of u below it moved every delta of the path.
-  void weights_here(std::vector<float> &w) const {
-    const float *start = entry[level()].data(), *change = changes[level()].data(), factor = reach.back();
-    w.resize(X.n_features);
-    for (size_t f = 0; f < X.n_features; ++f) w[f] = start[f] + factor * change[f];
-  }
-
-  void weights_of(const Class &c, std::vector<float> &w) const {
-    weights_here(w);
-    add_pairs(X, c, w.data());
-  }
+  float *here() { return weights[level()].data(); }
 
   void enter(size_t unit) {
-    if (entry.size() <= level() + 1) {
-      entry.emplace_back(X.n_features);
+    if (weights.size() <= level() + 1) {
+      weights.emplace_back();
       changes.emplace_back(X.n_features, 0.0f);
     }
-    weights_here(entry[level() + 1]);
+    weights[level() + 1] = weights[level()];
     path.push_back(unit);
     reach.push_back(reach.back() + tree.share[unit]);
-    deltas.add_to(unit, entry[level()].data());
+    deltas.add_to(unit, here());
   }
 
   // The changes below a unit go one level up, and its new δ (for a shared unit: the change alone) into the result.
@@ -62,8 +51,12 @@ struct Walk {
     path.pop_back();
     reach.pop_back();
     if (!keeps) return;
-    float *change = changes[d].data(), *above = changes[d - 1].data();
-    for (size_t f = 0; f < X.n_features; ++f) above[f] += change[f];
+    float *change = changes[d].data(), *above = changes[d - 1].data(), *w = here();
+    const float factor = reach.back();
+    for (size_t f = 0; f < X.n_features; ++f) {
+      above[f] += change[f];
+      w[f] += factor * change[f];
+    }
     if (tree.share[unit] <= 1) deltas.add_to(unit, change);
     result.keep(unit, change, X.n_features);
     std::fill(change, change + X.n_features, 0.0f);
@@ -73,10 +66,23 @@ struct Walk {
     while (!path.empty() && static_cast<int64_t>(path.back()) != tree.parent[unit]) leave();
   }
 
-  void spread(const Class &c, const std::vector<float> &before) {
+  // Work on the weights of a class: those of the level, in place, with u of the class added and taken away again. Where
+  // steps moved them by path length · change, the level is left with its own part of that.
+  template <class Work>
+  void with_class(const Class &c, Work work) {
+    add_pairs(X, c, here());
+    work(here());
+    add_pairs(X, c, here(), -1.0f);
+  }
+
+  // What dual variables changed since `before`, to the changes of the level, and times `factor` to its weights.
+  void spread(const Class &c, const std::vector<float> &before, float factor) {
     for (size_t j = 0; j < c.n_pairs; ++j) {
       const float moved = (c.alphas[j] - before[j]) * c.sign(j);
-      if (moved != 0) add_row(X, static_cast<size_t>(c.documents[j]), moved, changes[level()].data());
+      if (moved == 0) continue;
+      const auto row = static_cast<size_t>(c.documents[j]);
+      add_row(X, row, moved, changes[level()].data());
+      if (factor != 0) add_row(X, row, moved * factor, here());
     }
   }
 };
@@ -98,14 +104,14 @@ class Group {
         products_(siblings.products + siblings.product_offsets[unit]), slot_(slot) {}
 
   template <class Loss>
-  void settle(std::vector<Class> &classes, size_t passes, Random &random, std::vector<float> &w) {
+  void settle(std::vector<Class> &classes, size_t passes, Random &random) {
     const size_t k = classes.size();
     meet(classes);
     scores_.assign(n_ * k, 0.0f);
-    for (size_t c = 0; c < k; ++c) {
-      walk_.weights_of(classes[c], w);
-      for (size_t i = 0; i < n_; ++i) scores_[i * k + c] = dot(walk_.X, static_cast<size_t>(documents_[i]), w.data());
-    }
+    for (size_t c = 0; c < k; ++c)
+      walk_.with_class(classes[c], [&](const float *w) {
+        for (size_t i = 0; i < n_; ++i) scores_[i * k + c] = dot(walk_.X, static_cast<size_t>(documents_[i]), w);
+      });
     Active all(n_);
     std::vector<float> move(k);
     for (size_t pass = 0; pass < passes; ++pass) {
@@ -166,35 +172,36 @@ class Group {
 };
 
 template <class Loss>
-void ascend_class(Walk &walk, Class &c, uint8_t *awake, float &slack, size_t passes, uint64_t seed,
-                  std::vector<float> &w) {
+void ascend_class(Walk &walk, Class &c, uint8_t *awake, float &slack, size_t passes, uint64_t seed) {
   Active active(c.n_pairs);
   active.size = 0;
   for (size_t j = 0; j < c.n_pairs; ++j)
     if (awake[j]) active.order[active.size++] = static_cast<uint32_t>(j);
   const std::vector<float> before(c.alphas, c.alphas + c.n_pairs);
   Random random(seed);
-  walk.weights_of(c, w);
-  for (size_t pass = 0; pass < passes; ++pass)
-    slack = 0.25f * ascend<Loss>(walk.X, c, walk.reach.back() + 1, slack, active, random, w.data(),
-                                pass == 0 ? &walk.result.sums : nullptr);
+  walk.with_class(c, [&](float *w) {
+    for (size_t pass = 0; pass < passes; ++pass)
+      slack = 0.25f * ascend<Loss>(walk.X, c, walk.reach.back() + 1, slack, active, random, w,
+                                   pass == 0 ? &walk.result.sums : nullptr);
+  });
   std::fill(awake, awake + c.n_pairs, uint8_t{0});
   for (size_t k = 0; k < active.size; ++k) awake[active.order[k]] = 1;
-  walk.spread(c, before);
+  walk.spread(c, before, 0);
 }
 
 template <class Loss>
-void look_at_class(Walk &walk, const Class &c, std::vector<float> &w) {
-  walk.weights_of(c, w);
-  for (size_t j = 0; j < c.n_pairs; ++j) {
-    const float z = c.sign(j) * dot(walk.X, static_cast<size_t>(c.documents[j]), w.data());
-    if (c.upper(j) > 0) walk.result.sums.add<Loss>(c.alphas[j], z, c.upper(j));
-  }
+void look_at_class(Walk &walk, const Class &c) {
+  walk.with_class(c, [&](const float *w) {
+    for (size_t j = 0; j < c.n_pairs; ++j) {
+      const float z = c.sign(j) * dot(walk.X, static_cast<size_t>(c.documents[j]), w);
+      if (c.upper(j) > 0) walk.result.sums.add<Loss>(c.alphas[j], z, c.upper(j));
+    }
+  });
 }
 
 template <class Loss>
 void settle_siblings(Walk &walk, const Pairs &pairs, const float *document_weights, const Siblings &siblings,
-                     size_t unit, size_t passes, uint64_t seed, std::vector<int32_t> &slot, std::vector<float> &w) {
+                     size_t unit, size_t passes, uint64_t seed, std::vector<int32_t> &slot) {
   if (siblings.offsets[unit] == siblings.offsets[unit + 1] || passes == 0) return;
   std::vector<Class> classes;
   std::vector<std::vector<float>> before;
@@ -206,8 +213,8 @@ void settle_siblings(Walk &walk, const Pairs &pairs, const float *document_weigh
   }
   if (classes.size() < 2) return;
   Random random(seed + unit);
-  Group(walk, siblings, unit, slot).settle<Loss>(classes, passes, random, w);
-  for (size_t k = 0; k < classes.size(); ++k) walk.spread(classes[k], before[k]);
+  Group(walk, siblings, unit, slot).settle<Loss>(classes, passes, random);
+  for (size_t k = 0; k < classes.size(); ++k) walk.spread(classes[k], before[k], walk.reach.back());
 }
 
 template <class Work>
@@ -234,16 +241,15 @@ void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tre
                           const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
                           size_t group_passes, size_t passes, uint64_t seed, WalkResult &result) {
   Walk walk(X, tree, deltas, result);
-  std::vector<float> w;
   std::vector<int32_t> slot(n_rows, -1);
   const auto ascend_one = [&](size_t k, Class &c) {
     with_loss(loss, [&](auto kind) {
-      ascend_class<decltype(kind)>(walk, c, awake + pairs.offsets[k], slack[k], passes, seed + k, w);
+      ascend_class<decltype(kind)>(walk, c, awake + pairs.offsets[k], slack[k], passes, seed + k);
     });
   };
   const auto settle = [&](size_t unit) {
     with_loss(loss, [&](auto kind) {
-      settle_siblings<decltype(kind)>(walk, pairs, document_weights, siblings, unit, group_passes, seed, slot, w);
+      settle_siblings<decltype(kind)>(walk, pairs, document_weights, siblings, unit, group_passes, seed, slot);
     });
   };
   for_each_class(walk, pairs, document_weights, ascend_one, settle);
@@ -270,9 +276,8 @@ void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Vectors 
   WalkResult result;
   Walk walk(X, tree, deltas, result);
   walk.keeps = false;
-  std::vector<float> w;
   for_each_class(walk, pairs, document_weights, [&](size_t, Class &c) {
-    with_loss(loss, [&](auto kind) { look_at_class<decltype(kind)>(walk, c, w); });
+    with_loss(loss, [&](auto kind) { look_at_class<decltype(kind)>(walk, c); });
   });
   sums = result.sums;
 }

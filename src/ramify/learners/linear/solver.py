@@ -50,7 +50,7 @@ MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tre
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
 MOST_ROUNDS = 40  # over a tree before the next look
 WAKING = 5  # rounds over a tree after which idle pairs are visited again
-SIGN = 25  # what rounds over a tree see of the gap, as a multiple of what is left of it once classes are settled
+SIGN = 40  # what rounds over a tree see of the gap, as a multiple of what is left of it once classes are settled
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,7 +332,7 @@ def _settle_leaves(task: Task, climb: Climb, known: Known, tolerance: float, com
     Gives the pairs as they are then, and the pairs of the climb with the same ones taken in.
     """
     leaves, pairs, classes = replace(climb.pairs, alphas=climb.pairs.alphas.copy()), climb.pairs, task.classes
-    for _ in range(LOOKS):
+    for _ in range(LOOKS if tolerance <= task.settings.tolerance else 1):
         _settle(task, leaves, climb.deltas, known, classes, 0.5 * tolerance)
         if complete or task.settings.fast:
             break
