@@ -39,7 +39,7 @@ def _tie_recursively(given: Any, taxonomy: Taxonomy, labelled: NDArray[np.int64]
 class RecursiveSVM(OneVsRestSVM):
     """Support vector machines tied along the hierarchy (system ``hr-svm``); parameters as of :class:`OneVsRestSVM`.
 
-    taxonomy: a tree, a DAG, or a :class:`~ramify.taxonomy.LabelGraph`.
+    taxonomy: a tree, a DAG, or a ``LabelGraph``.
 
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     >>> fitted = RecursiveSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
@@ -59,7 +59,7 @@ class RecursiveSVM(OneVsRestSVM):
 class RecursiveLogistic(OneVsRestLogistic):
     """Logistic regression tied along the hierarchy (system ``hr-lr``); parameters as of :class:`OneVsRestLogistic`.
 
-    taxonomy: a tree, a DAG, or a :class:`~ramify.taxonomy.LabelGraph`.
+    taxonomy: a tree, a DAG, or a ``LabelGraph``.
 
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     >>> fitted = RecursiveLogistic(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
