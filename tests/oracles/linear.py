@@ -36,6 +36,13 @@ def gather_tree(X, pairs, paths, n_units):
     return deltas
 
 
+def dual_of(X, pairs, paths, n_units, loss, cost=1.0):
+    """Σ U h(α/U) − ½ Σ ‖δ‖² over the units and the classes themselves."""
+    vectors = gather_tree(X, pairs, paths, n_units) + gather_classes(X, pairs)
+    entropy = sum(entropy_of(alpha, cost, loss) for own in pairs for _, _, alpha in own)
+    return entropy - 0.5 * sum(value * value for vector in vectors for value in vector)
+
+
 def loss_of(z, loss):
     """L(z)."""
     if loss == "hinge":

@@ -1,10 +1,12 @@
 """Ramify's compiled kernels. Each takes plain arrays, holds no state, and has a slow twin in ``tests/oracles``."""
 
 from ramify.native._core import (
+    arrange_vectors,
     ascend_tree_in_place,
     close_upward,
     gather_classes,
     gather_tree,
+    hold_classes,
     keep_most_general,
     keep_most_specific,
     look_at_tree,
@@ -17,10 +19,12 @@ from ramify.native._core import (
 )
 
 __all__ = [
+    "arrange_vectors",
     "ascend_tree_in_place",
     "close_upward",
     "gather_classes",
     "gather_tree",
+    "hold_classes",
     "keep_most_general",
     "keep_most_specific",
     "look_at_tree",

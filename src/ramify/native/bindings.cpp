@@ -16,11 +16,10 @@ using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <typename T>
 using OutMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
-template <typename T>
-static nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T> &&values) {
-  values.shrink_to_fit();
-  auto *kept = new std::vector<T>(std::move(values));
-  nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T> *>(p); });
+template <typename T, typename Room>
+static nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T, Room> &&values) {
+  auto *kept = new std::vector<T, Room>(std::move(values));
+  nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T, Room> *>(p); });
   return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
 }
 
@@ -35,6 +34,7 @@ static nb::tuple on_label_rows(In<int64_t> offsets, In<int32_t> nodes, In<int64_
     nb::gil_scoped_release unlocked;
     rows = kernel(offsets.data(), nodes.data(), offsets.size() - 1, parent_offsets.data(), parent_nodes.data(),
                   parent_offsets.size() - 1);
+    rows.nodes.shrink_to_fit();
   }
   return nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.nodes)));
 }
@@ -52,6 +52,10 @@ static ramify::Pairs pairs_of(In<int64_t> &offsets, In<int32_t> &documents, In<i
 
 static ramify::Vectors vectors_of(In<int64_t> &start, In<int64_t> &end, In<int32_t> &features, In<float> &values) {
   return {start.data(), end.data(), features.data(), values.data()};
+}
+
+static ramify::Held held_of(In<int64_t> &start, In<int64_t> &end, In<int32_t> &features, Out<float> &values, size_t first = 0) {
+  return {start.data(), end.data(), features.data(), values.data(), first};
 }
 
 static ramify::Tree tree_of(In<int32_t> &parent, In<int32_t> &class_of, In<float> &share, In<uint8_t> &visited) {
@@ -119,12 +123,24 @@ NB_MODULE(_core, m) {
           }
           return to_tuple(std::move(result));
         });
+  m.def("arrange_vectors",
+        [](In<int64_t> start, In<int64_t> end, In<int32_t> features, In<float> values, In<int32_t> units, size_t n_features,
+           In<int32_t> place, Out<double> bias) {
+          ramify::WalkResult result;
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::arrange_vectors(vectors_of(start, end, features, values), units.data(), units.size(), n_features,
+                                    place.data(), place.size(), bias.data(), result);
+          }
+          return to_tuple(std::move(result));
+        });
   m.def("ascend_tree_in_place",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            int loss, In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> start,
-           In<int64_t> end, In<int32_t> delta_features, In<float> delta_values, In<int64_t> pair_offsets,
+           In<int64_t> end, In<int32_t> delta_features, Out<float> delta_values, In<int64_t> pair_offsets,
            In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
-           Out<float> alphas, In<float> document_weights, In<int64_t> sibling_offsets, In<int32_t> sibling_documents,
+           Out<float> alphas, size_t first, In<int64_t> held_offsets, In<int32_t> held_features, Out<float> held_values,
+           In<float> document_weights, In<int64_t> sibling_offsets, In<int32_t> sibling_documents,
            In<int64_t> product_offsets, In<float> products, Out<uint8_t> awake, Out<float> slack, size_t group_passes,
            size_t passes, uint64_t seed) {
           ramify::WalkResult result;
@@ -133,13 +149,30 @@ NB_MODULE(_core, m) {
             ramify::ascend_tree_in_place(
                 rows_of(offsets, features, values, squared_norms, n_features), squared_norms.size(),
                 static_cast<ramify::LossKind>(loss), tree_of(parent, class_of, share, visited),
-                vectors_of(start, end, delta_features, delta_values),
+                held_of(start, end, delta_features, delta_values),
                 pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                {held_offsets.data(), held_offsets.data() + (held_offsets.size() > 1), held_features.data(), held_values.data(),
+                 first},
                 document_weights.data(),
                 {sibling_offsets.data(), sibling_documents.data(), product_offsets.data(), products.data()},
                 awake.data(), slack.data(), group_passes, passes, seed, result);
           }
           return to_tuple(std::move(result));
+        });
+  m.def("hold_classes",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
+           In<float> cost_negative, Out<float> alphas, size_t first, size_t last) {
+          ramify::WalkResult result;
+          result.ends.push_back(0);
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::hold_classes(rows_of(offsets, features, values, squared_norms, n_features),
+                                 pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas), first,
+                                 last, result);
+          }
+          return nb::make_tuple(to_numpy(std::move(result.ends)), to_numpy(std::move(result.features)),
+                                to_numpy(std::move(result.values)));
         });
   m.def("multiply_siblings",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
@@ -154,7 +187,7 @@ NB_MODULE(_core, m) {
   m.def("look_at_tree",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            int loss, In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> start,
-           In<int64_t> end, In<int32_t> delta_features, In<float> delta_values, In<int64_t> pair_offsets,
+           In<int64_t> end, In<int32_t> delta_features, Out<float> delta_values, In<int64_t> pair_offsets,
            In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
            Out<float> alphas, In<float> document_weights) {
           ramify::Sums sums;
@@ -162,7 +195,7 @@ NB_MODULE(_core, m) {
             nb::gil_scoped_release unlocked;
             ramify::look_at_tree(
                 rows_of(offsets, features, values, squared_norms, n_features), static_cast<ramify::LossKind>(loss),
-                tree_of(parent, class_of, share, visited), vectors_of(start, end, delta_features, delta_values),
+                tree_of(parent, class_of, share, visited), held_of(start, end, delta_features, delta_values),
                 pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
                 document_weights.data(), sums);
           }
@@ -188,7 +221,7 @@ NB_MODULE(_core, m) {
            In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,
            In<float> cost_negative, Out<float> alphas, In<int64_t> above_offsets, In<int32_t> above, In<int64_t> start,
            In<int64_t> end, In<int32_t> delta_features, In<float> delta_values, In<double> stretch,
-           In<int32_t> classes, float threshold, size_t most, int loss, In<float> document_weights, Out<double> losses) {
+           In<int32_t> classes, float threshold, bool closely, size_t most, int loss, In<float> document_weights, Out<double> losses) {
           ramify::Found found;
           {
             nb::gil_scoped_release unlocked;
@@ -196,7 +229,7 @@ NB_MODULE(_core, m) {
             ramify::screen_classes(
                 rows_of(offsets, features, values, squared_norms, n_features), squared_norms.size(),
                 pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
-                {above_offsets.data(), above.data(), deltas}, stretch.data(), classes.data(), classes.size(), threshold, most,
+                {above_offsets.data(), above.data(), deltas}, stretch.data(), classes.data(), classes.size(), threshold, closely, most,
                 static_cast<ramify::LossKind>(loss), document_weights.data(), found, losses.data());
           }
           return nb::make_tuple(to_numpy(std::move(found.rows)), to_numpy(std::move(found.classes)));

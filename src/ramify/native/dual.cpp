@@ -9,6 +9,10 @@ namespace ramify {
 namespace {
 
 constexpr float kSlack = 0.25f;  // of the largest violation of a pass: how far beyond its bound an idle pair must lie
+constexpr size_t kMany = 64;                     // pairs of a new class from which on it does not begin with all of them
+constexpr size_t kOthers = 4, kFirstPasses = 3;  // it then begins with one in four of the documents of others
+constexpr double kShare = 0.1;    // of the gap: what passes over the active pairs aim for before all pairs are looked at again
+
 struct Known {
   Sums sums;
   double squared_norm;  // of u
@@ -16,11 +20,12 @@ struct Known {
 
 // Every pair once, without a step: exact sums for the weights as they are.
 template <class Loss>
-Known look(const Rows &X, const Class &c, const float *w, const float *above) {
+Known look(const Rows &X, const Class &c, const float *w, const float *above, std::vector<float> &margins) {
   Known known{};
   for (size_t j = 0; j < c.n_pairs; ++j) {
     if (j + 1 < c.n_pairs) prefetch_row(X, static_cast<size_t>(c.documents[j + 1]));
     const float z = c.sign(j) * dot(X, static_cast<size_t>(c.documents[j]), w);
+    margins[j] = z;
     if (c.upper(j) > 0) known.sums.add<Loss>(c.alphas[j], z, c.upper(j));
   }
   for (size_t f = 0; f < X.n_features; ++f) {
@@ -49,29 +54,52 @@ double estimate_gap(const Sums &sums, bool may_stretch, double squared_norm) {
   return gap;
 }
 
+// Pairs that are worth a visit: those that do not lie idle at a bound.
+template <class Loss>
+void wake(const Class &c, const std::vector<float> &margins, Active &active) {
+  active.size = 0;
+  for (size_t j = 0; j < c.n_pairs; ++j)
+    if (c.upper(j) > 0 && !Loss::is_idle(c.alphas[j], margins[j], c.upper(j), 0.0f))
+      active.order[active.size++] = static_cast<uint32_t>(j);
+}
+
+// A few passes over the own documents of a class and some of the others: enough for most others to be idle from then on.
+template <class Loss>
+size_t begin_class(const Rows &X, Class &c, Active &active, Random &random, float *w) {
+  active.size = 0;
+  for (size_t j = 0; j < c.n_pairs; ++j)
+    if (j < c.n_positive || j % kOthers == 0) active.order[active.size++] = static_cast<uint32_t>(j);
+  for (size_t pass = 0; pass < kFirstPasses; ++pass) ascend<Loss>(X, c, 1.0f, INFINITY, active, random, w, nullptr);
+  return kFirstPasses;
+}
+
 template <class Loss>
 Certificate solve_class(const Rows &X, Class &c, const float *above, double tolerance, size_t max_passes, uint64_t seed,
-                        std::vector<float> &w) {
+                        Large<float> &w, std::vector<float> &margins) {
   if (above) w.assign(above, above + X.n_features);
   else std::fill(w.begin(), w.end(), 0.0f);
   add_pairs(X, c, w.data());
   const bool may_stretch = Loss::has_corner && !above;
+  margins.resize(c.n_pairs);
   Active active(c.n_pairs);
   Random random(seed);
-  Known known = look<Loss>(X, c, w.data(), above);
-  Certificate found = certify(known, may_stretch);
-  size_t passes = 0;
-  float slack = INFINITY;
-  while (found.primal - found.dual > tolerance * found.primal && passes < max_passes) {
-    Sums sums;
-    slack = kSlack * ascend<Loss>(X, c, 1.0f, slack, active, random, w.data(), &sums);
-    ++passes;
-    // these sums were taken while weights moved, so they only say when to look closely
-    const double gap = estimate_gap(sums, may_stretch, std::max(known.squared_norm, sums.quadratic));
-    if (gap > 2 * tolerance * found.primal && active.size > 0 && passes < max_passes) continue;
-    known = look<Loss>(X, c, w.data(), above);
+  Certificate found;
+  const bool is_new = std::all_of(c.alphas, c.alphas + c.n_pairs, [](float alpha) { return alpha == 0; });
+  size_t passes = is_new && c.n_pairs > kMany && max_passes > kFirstPasses ? begin_class<Loss>(X, c, active, random, w.data()) : 0;
+  while (true) {
+    const Known known = look<Loss>(X, c, w.data(), above, margins);
     found = certify(known, may_stretch);
-    active.wake_all();
+    const double gap = found.primal - found.dual, enough = tolerance * found.primal;
+    if (gap <= enough || passes >= max_passes) break;
+    wake<Loss>(c, margins, active);
+    double seen = INFINITY;
+    float slack = INFINITY;
+    while (seen > std::max(2 * enough, kShare * gap) && active.size > 0 && passes < max_passes) {
+      Sums sums;  // taken while weights move, so they only say when to look closely
+      slack = kSlack * ascend<Loss>(X, c, 1.0f, slack, active, random, w.data(), &sums);
+      seen = estimate_gap(sums, may_stretch, std::max(known.squared_norm, sums.quadratic));
+      ++passes;
+    }
   }
   found.passes = static_cast<double>(passes);
   return found;
@@ -82,21 +110,22 @@ Certificate solve_class(const Rows &X, Class &c, const float *above, double tole
 void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, const float *document_weights,
                             const Above &above, const int32_t *classes, size_t n_classes, double tolerance,
                             size_t max_passes, uint64_t seed, Certificate *certificates) {
-  std::vector<float> w(X.n_features);
+  Large<float> w(X.n_features);
+  std::vector<float> margins;
   PathWeights path(X.n_features);
   for (size_t next = 0; next < n_classes; ++next) {
     const auto k = static_cast<size_t>(classes[next]);
     Class c = pairs.of(k, document_weights);
     const float *p = path.of(above, k);
     certificates[k] = with_loss(loss, [&](auto kind) {
-      return solve_class<decltype(kind)>(X, c, p, tolerance, max_passes, seed + k, w);
+      return solve_class<decltype(kind)>(X, c, p, tolerance, max_passes, seed + k, w, margins);
     });
   }
 }
 
 void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, const int32_t *place, size_t n_places,
                     float least, size_t first, size_t last, double *bias, WalkResult &result) {
-  std::vector<float> u(X.n_features, 0.0f), ordered(n_places);
+  Large<float> u(X.n_features, 0.0f), ordered(n_places);
   for (size_t k = first; k < last; ++k) {
     add_pairs(X, pairs.of(k, nullptr), u.data());
     float largest = 0;
@@ -107,8 +136,22 @@ void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, co
     for (float &weight : ordered)
       if (std::fabs(weight) < least * largest) weight = 0;
     result.keep(k, ordered.data(), n_places);
+    if ((k - first) % 16 == 0) result.expect(k - first + 1, last - first);
     bias[k] = stretch[k] * static_cast<double>(u[0]);
     std::fill(u.begin(), u.end(), 0.0f);
+  }
+}
+
+void arrange_vectors(const Vectors &vectors, const int32_t *units, size_t n_units, size_t n_features, const int32_t *place,
+                     size_t n_places, double *bias, WalkResult &result) {
+  Large<float> dense(n_features, 0.0f), ordered(n_places);
+  for (size_t next = 0; next < n_units; ++next) {
+    const auto unit = static_cast<size_t>(units[next]);
+    vectors.add_to(unit, dense.data());
+    for (size_t f = 0; f < n_places; ++f) ordered[f] = dense[static_cast<size_t>(place[f])];
+    result.keep(unit, ordered.data(), n_places);
+    bias[unit] = static_cast<double>(dense[0]);
+    std::fill(dense.begin(), dense.end(), 0.0f);
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "linear.h"
+#include "memory.h"
 
 // One build serves machines with and without wide vectors; the loader picks the widest clone that runs.
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && defined(__GLIBC__)  // it needs ifuncs
@@ -55,16 +56,48 @@ struct Vectors {
 // Sparse vectors as they come, and the sums over all pairs seen.
 struct WalkResult {
   std::vector<int64_t> units, ends;
-  std::vector<int32_t> features;
-  std::vector<float> values;
+  Large<int32_t> features;
+  Large<float> values;
   Sums sums;
 
+  // What is not zero, added to a buffer without a branch and then copied.
   void keep(size_t unit, const float *dense, size_t n_features) {
-    for (size_t f = 0; f < n_features; ++f)
-      if (dense[f] != 0) features.push_back(static_cast<int32_t>(f)), values.push_back(dense[f]);
+    kept_features_.resize(n_features + 1);
+    kept_values_.resize(n_features + 1);
+    size_t n = 0;
+    for (size_t f = 0; f < n_features; ++f) {
+      kept_features_[n] = static_cast<int32_t>(f);
+      kept_values_[n] = dense[f];
+      n += dense[f] != 0;
+    }
+    features.insert(features.end(), kept_features_.begin(), kept_features_.begin() + static_cast<std::ptrdiff_t>(n));
+    values.insert(values.end(), kept_values_.begin(), kept_values_.begin() + static_cast<std::ptrdiff_t>(n));
     units.push_back(static_cast<int64_t>(unit));
     ends.push_back(static_cast<int64_t>(features.size()));
   }
+
+  // All of the listed features of a dense vector, which are then 0 there.
+  void take(const int32_t *listed, size_t n, float *dense) {
+    features.insert(features.end(), listed, listed + n);
+    const size_t before = values.size();
+    values.resize(before + n);
+    for (size_t p = 0; p < n; ++p) {
+      values[before + p] = dense[listed[p]];
+      dense[listed[p]] = 0;
+    }
+  }
+
+  // Makes room for the rest of some vectors, of which so many are done.
+  void expect(size_t done, size_t all) {
+    const size_t room = features.size() / done * all;
+    if (room <= features.capacity()) return;
+    features.reserve(room + room / 8);
+    values.reserve(room + room / 8);
+  }
+
+ private:
+  std::vector<int32_t> kept_features_;
+  std::vector<float> kept_values_;
 };
 
 // For every class the units above it, from the root down, and the deltas of all units. Classes that have the same units
@@ -97,7 +130,7 @@ class PathWeights {
   }
 
  private:
-  std::vector<float> sum_;
+  Large<float> sum_;
   size_t last_ = 0;
   bool has_last_ = false;
 };
@@ -112,6 +145,10 @@ void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, co
 // Feature 0 of the rows is written as the bias, too. Weights below `least` of a class's largest are left out.
 void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, const int32_t *place, size_t n_places,
                     float least, size_t first, size_t last, double *bias, WalkResult &result);
+
+// Some sparse vectors in the same way, as they are.
+void arrange_vectors(const Vectors &vectors, const int32_t *units, size_t n_units, size_t n_features, const int32_t *place,
+                     size_t n_places, double *bias, WalkResult &result);
 
 // Units of a forest in preorder: inner units, and classes as leaves.
 struct Tree {
@@ -130,20 +167,49 @@ struct Siblings {
   const float *products;
 };
 
+// Sparse vectors that steps change: δ of the inner units, or u of some neighbouring classes.
+struct HeldVector {
+  const int32_t *features;
+  float *values;
+  size_t size;
+
+  void add_to(float *w) const {
+    for (size_t p = 0; p < size; ++p) w[features[p]] += values[p];
+  }
+};
+
+struct Held {
+  const int64_t *start, *end;
+  const int32_t *features;
+  float *values;
+  size_t first = 0;  // of the numbers
+
+  bool holds() const { return start != end; }
+  HeldVector of(size_t number) const {
+    const int64_t from = start[number - first];
+    return {features + from, values + from, static_cast<size_t>(end[number - first] - from)};
+  }
+};
+
+// u of the classes first .. last, over all features that their documents have.
+void hold_classes(const Rows &X, const Pairs &pairs, size_t first, size_t last, WalkResult &result);
+
 // Fills in the products of the units first .. last.
 void multiply_siblings(const Rows &X, const Siblings &siblings, size_t first, size_t last, float *products);
 
-// Some passes over the awake pairs of every class that the walk visits; gives the new delta of every inner unit, or for a
-// shared one what this walk adds to it. The sums are those of the first pass, taken while weights move.
-void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tree &tree, const Vectors &deltas, const Pairs &pairs,
-                          const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
+// Some passes over the awake pairs of every class that the walk visits. The delta of every inner unit changes in place; for a
+// shared one the result has what this walk adds to it. u of the classes may be held or not. The sums are those of the first
+// pass, taken while weights move.
+void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
+                          const Held &held, const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
                           size_t group_passes, size_t passes, uint64_t seed, WalkResult &result);
 
 // Exact sums over all pairs.
-void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Vectors &deltas, const Pairs &pairs,
+void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
                   const float *document_weights, Sums &sums);
 
-// The delta of every inner unit that the walk visits, made anew from the dual variables below it.
+// The delta of every inner unit that the walk visits, made anew from the dual variables below it, over all features that the
+// documents of the classes below have; of a shared unit what this walk has of it, over all features.
 void gather_tree(const Rows &X, const Tree &tree, const Pairs &pairs, WalkResult &result);
 
 constexpr size_t kBlock = 32;  // classes that are scored together
@@ -157,9 +223,11 @@ struct Found {
   }
 };
 
-// Of the pairs of a row and a listed class that are not among the known ones, those whose score may lie above the threshold: what all of them cost at most, by class, and for every class the worst `most` of them.
+// Of the pairs of a row and a listed class that are not among the known ones, those whose score may lie above the
+// threshold: what all of them cost at most, by class, and for every class the worst `most` of them. To look closely is to score
+// in full whatever 8 bits cannot decide.
 void screen_classes(const Rows &X, size_t n_rows, const Pairs &pairs, const Above &above, const double *stretch,
-                    const int32_t *classes, size_t n_classes, float threshold, size_t most, LossKind loss,
+                    const int32_t *classes, size_t n_classes, float threshold, bool closely, size_t most, LossKind loss,
                     const float *document_weights, Found &found, double *losses);
 
 // By feature: the classes that have it in their signatures, and with which weight.

@@ -5,6 +5,10 @@
 // The tree is walked from the root down with one dense vector of weights for each level. Changes below a node add up in one
 // more vector, and reach the levels above when the walk leaves the node; so every class sees all steps before it.
 //
+// u of a class is held as a sparse vector over all features that its documents have: adding it up from the documents at every
+// visit would cost more than the visit. Sums of differences lose a few last digits on the way, so whoever needs to be certain
+// gathers δ from the dual variables anew.
+//
 // Several walks may share the work, each on classes of its own. A unit that s walks pass counts with weight s in each: the
 // sum of s changes, squared, is at most s times the sum of their squares, so together they never lower the dual.
 #include <functional>
@@ -18,14 +22,14 @@ namespace {
 struct Walk {
   const Rows &X;
   const Tree &tree;
-  const Vectors &deltas;
+  const Held &deltas;
   WalkResult &result;
-  std::vector<std::vector<float>> weights, changes;  // by level: weights; changes of u below it since the walk came
-  std::vector<size_t> path;                          // the unit at each level above 0, which is the zero above all roots
-  std::vector<float> reach{0};                       // by level: the sum of the shares on the path
-  bool keeps = true;                                 // whether something changes, so that results are kept
+  std::vector<Large<float>> weights, changes;  // by level: weights; changes of u below it since the walk came
+  std::vector<size_t> path;                    // the unit at each level above 0, which is the zero above all roots
+  std::vector<float> reach{0};                 // by level: the sum of the shares on the path
+  bool keeps = true;                           // whether something changes
 
-  Walk(const Rows &X, const Tree &tree, const Vectors &deltas, WalkResult &result)
+  Walk(const Rows &X, const Tree &tree, const Held &deltas, WalkResult &result)
       : X(X), tree(tree), deltas(deltas), result(result) {
     weights.emplace_back(X.n_features, 0.0f);
     changes.emplace_back(X.n_features, 0.0f);
@@ -42,48 +46,112 @@ struct Walk {
     weights[level() + 1] = weights[level()];
     path.push_back(unit);
     reach.push_back(reach.back() + tree.share[unit]);
-    deltas.add_to(unit, here());
+    deltas.of(unit).add_to(here());
   }
 
-  // The changes below a unit go one level up, and its new δ (for a shared unit: the change alone) into the result.
+  // The changes below a unit go one level up and into its δ; those of a shared unit into the result.
   void leave() {
     const size_t unit = path.back(), d = level();
     path.pop_back();
     reach.pop_back();
     if (!keeps) return;
     float *change = changes[d].data(), *above = changes[d - 1].data(), *w = here();
-    const float factor = reach.back();
-    for (size_t f = 0; f < X.n_features; ++f) {
+    const bool is_shared = tree.share[unit] > 1;
+    if (is_shared) result.keep(unit, change, X.n_features);
+    const HeldVector delta = deltas.of(unit);
+    for (size_t p = 0; p < delta.size; ++p) {
+      const auto f = static_cast<size_t>(delta.features[p]);
       above[f] += change[f];
-      w[f] += factor * change[f];
+      w[f] += reach.back() * change[f];
+      if (!is_shared) delta.values[p] += change[f];
+      change[f] = 0;
     }
-    if (tree.share[unit] <= 1) deltas.add_to(unit, change);
-    result.keep(unit, change, X.n_features);
-    std::fill(change, change + X.n_features, 0.0f);
   }
 
   void walk_to(size_t unit) {
     while (!path.empty() && static_cast<int64_t>(path.back()) != tree.parent[unit]) leave();
   }
 
-  // Work on the weights of a class: those of the level, in place, with u of the class added and taken away again. Where
-  // steps moved them by path length · change, the level is left with its own part of that.
+  // Work on the weights of a class, made of its dual variables; those of the level are left as they were.
   template <class Work>
   void with_class(const Class &c, Work work) {
     add_pairs(X, c, here());
     work(here());
     add_pairs(X, c, here(), -1.0f);
   }
+};
 
-  // What dual variables changed since `before`, to the changes of the level, and times `factor` to its weights.
-  void spread(const Class &c, const std::vector<float> &before, float factor) {
-    for (size_t j = 0; j < c.n_pairs; ++j) {
-      const float moved = (c.alphas[j] - before[j]) * c.sign(j);
-      if (moved == 0) continue;
-      const auto row = static_cast<size_t>(c.documents[j]);
-      add_row(X, row, moved, changes[level()].data());
-      if (factor != 0) add_row(X, row, moved * factor, here());
+// A class's u in the weights of the walk's level, and out again: from where it is held, or added up from its documents.
+class Visit {
+ public:
+  explicit Visit(Walk &walk) : walk_(walk), moved_(walk.X.n_features, 0.0f) {}
+
+  void begin(const Class &c, const HeldVector *u) {
+    alphas_.assign(c.alphas, c.alphas + c.n_pairs);
+    float *w = walk_.here();
+    if (!u) return add_pairs(walk_.X, c, w);
+    before_.resize(u->size);
+    for (size_t p = 0; p < u->size; ++p) {
+      float &weight = w[u->features[p]];
+      before_[p] = weight;
+      weight += u->values[p];
     }
+  }
+
+  // Takes u away again.
+  void end(const Class &c, const HeldVector *u) {
+    float *w = walk_.here();
+    if (!u) return add_pairs(walk_.X, c, w, -1.0f);
+    for (size_t p = 0; p < u->size; ++p) w[u->features[p]] = before_[p];
+  }
+
+  // Takes u away after steps that moved weights by path length · change: u, the level and what lies above get their parts.
+  void end_moved(const Class &c, const HeldVector *u) {
+    float *w = walk_.here(), *changes = walk_.changes[walk_.level()].data();
+    if (!u) {
+      add_pairs(walk_.X, c, w, -1.0f);
+      for_each_change(c, alphas_, [&](size_t row, float change) { add_row(walk_.X, row, change, changes); });
+      return;
+    }
+    const float reach = walk_.reach.back(), part = 1 / (reach + 1);
+    for (size_t p = 0; p < u->size; ++p) {
+      const auto f = static_cast<size_t>(u->features[p]);
+      const float change = part * (w[f] - (before_[p] + u->values[p]));
+      u->values[p] += change;
+      w[f] = before_[p] + reach * change;
+      changes[f] += change;
+    }
+  }
+
+  // The same after dual variables changed while weights stood still.
+  void follow(const Class &c, const std::vector<float> &alphas_before, const HeldVector *u) {
+    float *w = walk_.here(), *changes = walk_.changes[walk_.level()].data();
+    const float reach = walk_.reach.back();
+    bool has_moved = false;
+    for_each_change(c, alphas_before, [&](size_t row, float change) {
+      has_moved = true;
+      if (u) return add_row(walk_.X, row, change, moved_.data());
+      add_row(walk_.X, row, change, changes);
+      add_row(walk_.X, row, change * reach, w);
+    });
+    for (size_t p = 0; u && has_moved && p < u->size; ++p) {
+      const auto f = static_cast<size_t>(u->features[p]);
+      u->values[p] += moved_[f];
+      w[f] += reach * moved_[f];
+      changes[f] += moved_[f];
+      moved_[f] = 0;
+    }
+  }
+
+ private:
+  Walk &walk_;
+  Large<float> moved_, before_;
+  std::vector<float> alphas_;
+
+  template <class Work>
+  static void for_each_change(const Class &c, const std::vector<float> &before, Work work) {
+    for (size_t j = 0; j < c.n_pairs; ++j)
+      if (c.alphas[j] != before[j]) work(static_cast<size_t>(c.documents[j]), (c.alphas[j] - before[j]) * c.sign(j));
   }
 };
 
@@ -98,30 +166,32 @@ struct Meeting {  // a document of the group with one of its classes
 
 class Group {
  public:
-  Group(Walk &walk, const Siblings &siblings, size_t unit, std::vector<int32_t> &slot)
-      : walk_(walk), documents_(siblings.documents + siblings.offsets[unit]),
+  Group(Walk &walk, Visit &visit, const Siblings &siblings, size_t unit, std::vector<int32_t> &slot)
+      : walk_(walk), visit_(visit), documents_(siblings.documents + siblings.offsets[unit]),
         n_(static_cast<size_t>(siblings.offsets[unit + 1] - siblings.offsets[unit])),
         products_(siblings.products + siblings.product_offsets[unit]), slot_(slot) {}
 
   template <class Loss>
-  void settle(std::vector<Class> &classes, size_t passes, Random &random) {
+  void settle(std::vector<Class> &classes, const std::vector<const HeldVector *> &held, size_t passes, Random &random) {
     const size_t k = classes.size();
     meet(classes);
     scores_.assign(n_ * k, 0.0f);
-    for (size_t c = 0; c < k; ++c)
-      walk_.with_class(classes[c], [&](const float *w) {
-        for (size_t i = 0; i < n_; ++i) scores_[i * k + c] = dot(walk_.X, static_cast<size_t>(documents_[i]), w);
-      });
+    for (size_t c = 0; c < k; ++c) {
+      visit_.begin(classes[c], held[c]);
+      for (size_t i = 0; i < n_; ++i) scores_[i * k + c] = dot(walk_.X, static_cast<size_t>(documents_[i]), walk_.here());
+      visit_.end(classes[c], held[c]);
+    }
     Active all(n_);
     std::vector<float> move(k);
     for (size_t pass = 0; pass < passes; ++pass) {
       all.shuffle(random);
-      for (uint32_t i : all.order) visit<Loss>(i, classes, move);
+      for (uint32_t i : all.order) step<Loss>(i, classes, move);
     }
   }
 
  private:
   Walk &walk_;
+  Visit &visit_;
   const int32_t *documents_;
   size_t n_;
   const float *products_;
@@ -143,7 +213,7 @@ class Group {
 
   // A few rounds over the classes of one document; then the scores of all documents follow.
   template <class Loss>
-  void visit(size_t i, std::vector<Class> &classes, std::vector<float> &move) {
+  void step(size_t i, std::vector<Class> &classes, std::vector<float> &move) {
     const size_t k = classes.size();
     const float reach = walk_.reach.back(), norm = products_[i * n_ + i];
     if (norm <= 0) return;
@@ -172,21 +242,20 @@ class Group {
 };
 
 template <class Loss>
-void ascend_class(Walk &walk, Class &c, uint8_t *awake, float &slack, size_t passes, uint64_t seed) {
+void ascend_class(Walk &walk, Visit &visit, Class &c, const HeldVector *u, uint8_t *awake, float &slack, size_t passes,
+                  uint64_t seed) {
   Active active(c.n_pairs);
   active.size = 0;
   for (size_t j = 0; j < c.n_pairs; ++j)
     if (awake[j]) active.order[active.size++] = static_cast<uint32_t>(j);
-  const std::vector<float> before(c.alphas, c.alphas + c.n_pairs);
   Random random(seed);
-  walk.with_class(c, [&](float *w) {
-    for (size_t pass = 0; pass < passes; ++pass)
-      slack = 0.25f * ascend<Loss>(walk.X, c, walk.reach.back() + 1, slack, active, random, w,
-                                   pass == 0 ? &walk.result.sums : nullptr);
-  });
+  visit.begin(c, u);
+  for (size_t pass = 0; pass < passes; ++pass)
+    slack = 0.25f * ascend<Loss>(walk.X, c, walk.reach.back() + 1, slack, active, random, walk.here(),
+                                 pass == 0 ? &walk.result.sums : nullptr);
+  visit.end_moved(c, u);
   std::fill(awake, awake + c.n_pairs, uint8_t{0});
   for (size_t k = 0; k < active.size; ++k) awake[active.order[k]] = 1;
-  walk.spread(c, before, 0);
 }
 
 template <class Loss>
@@ -200,21 +269,26 @@ void look_at_class(Walk &walk, const Class &c) {
 }
 
 template <class Loss>
-void settle_siblings(Walk &walk, const Pairs &pairs, const float *document_weights, const Siblings &siblings,
-                     size_t unit, size_t passes, uint64_t seed, std::vector<int32_t> &slot) {
+void settle_siblings(Walk &walk, Visit &visit, const Pairs &pairs, const Held &held, const float *document_weights,
+                     const Siblings &siblings, size_t unit, size_t passes, uint64_t seed, std::vector<int32_t> &slot) {
   if (siblings.offsets[unit] == siblings.offsets[unit + 1] || passes == 0) return;
   std::vector<Class> classes;
+  std::vector<HeldVector> vectors;
+  std::vector<const HeldVector *> held_vectors;
   std::vector<std::vector<float>> before;
   for (size_t u = unit + 1; u < walk.tree.n_units && walk.tree.parent[u] == static_cast<int32_t>(unit); ++u) {
     if (walk.tree.class_of[u] < 0) break;
     if (!walk.tree.visited[u]) continue;
-    classes.push_back(pairs.of(static_cast<size_t>(walk.tree.class_of[u]), document_weights));
+    const auto k = static_cast<size_t>(walk.tree.class_of[u]);
+    classes.push_back(pairs.of(k, document_weights));
+    vectors.push_back(held.holds() ? held.of(k) : HeldVector{});
     before.emplace_back(classes.back().alphas, classes.back().alphas + classes.back().n_pairs);
   }
   if (classes.size() < 2) return;
+  for (const HeldVector &vector : vectors) held_vectors.push_back(held.holds() ? &vector : nullptr);
   Random random(seed + unit);
-  Group(walk, siblings, unit, slot).settle<Loss>(classes, passes, random);
-  for (size_t k = 0; k < classes.size(); ++k) walk.spread(classes[k], before[k], walk.reach.back());
+  Group(walk, visit, siblings, unit, slot).settle<Loss>(classes, held_vectors, passes, random);
+  for (size_t k = 0; k < classes.size(); ++k) visit.follow(classes[k], before[k], held_vectors[k]);
 }
 
 template <class Work>
@@ -237,22 +311,52 @@ void for_each_class(Walk &walk, const Pairs &pairs, const float *document_weight
 
 }  // namespace
 
-void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tree &tree, const Vectors &deltas, const Pairs &pairs,
-                          const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
+void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
+                          const Held &held, const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
                           size_t group_passes, size_t passes, uint64_t seed, WalkResult &result) {
   Walk walk(X, tree, deltas, result);
+  Visit visit(walk);
   std::vector<int32_t> slot(n_rows, -1);
   const auto ascend_one = [&](size_t k, Class &c) {
+    const HeldVector u = held.holds() ? held.of(k) : HeldVector{};
     with_loss(loss, [&](auto kind) {
-      ascend_class<decltype(kind)>(walk, c, awake + pairs.offsets[k], slack[k], passes, seed + k);
+      ascend_class<decltype(kind)>(walk, visit, c, held.holds() ? &u : nullptr, awake + pairs.offsets[k], slack[k], passes, seed + k);
     });
   };
   const auto settle = [&](size_t unit) {
     with_loss(loss, [&](auto kind) {
-      settle_siblings<decltype(kind)>(walk, pairs, document_weights, siblings, unit, group_passes, seed, slot);
+      settle_siblings<decltype(kind)>(walk, visit, pairs, held, document_weights, siblings, unit, group_passes, seed, slot);
     });
   };
   for_each_class(walk, pairs, document_weights, ascend_one, settle);
+}
+
+void mark_features(const Rows &X, const Class &c, std::vector<uint8_t> &has) {
+  for (size_t j = 0; j < c.n_pairs; ++j) {
+    const auto row = static_cast<size_t>(c.documents[j]);
+    const int32_t *f = X.features_of(row);
+    for (size_t p = 0, n = X.length(row); p < n; ++p) has[static_cast<size_t>(f[p])] = 1;
+  }
+}
+
+void hold_classes(const Rows &X, const Pairs &pairs, size_t first, size_t last, WalkResult &result) {
+  Large<float> u(X.n_features, 0.0f);
+  std::vector<uint8_t> has(X.n_features, 0);
+  std::vector<int32_t> held(X.n_features + 1);
+  for (size_t k = first; k < last; ++k) {
+    const Class c = pairs.of(k, nullptr);
+    add_pairs(X, c, u.data());
+    mark_features(X, c, has);
+    size_t n = 0;
+    for (size_t f = 0; f < X.n_features; ++f) {
+      held[n] = static_cast<int32_t>(f);
+      n += has[f];
+    }
+    result.take(held.data(), n, u.data());
+    result.ends.push_back(static_cast<int64_t>(result.features.size()));
+    std::fill(has.begin(), has.end(), uint8_t{0});
+    if ((k - first) % 16 == 0) result.expect(k - first + 1, last - first);
+  }
 }
 
 void multiply_siblings(const Rows &X, const Siblings &siblings, size_t first, size_t last, float *products) {
@@ -271,7 +375,7 @@ void multiply_siblings(const Rows &X, const Siblings &siblings, size_t first, si
   }
 }
 
-void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Vectors &deltas, const Pairs &pairs,
+void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
                   const float *document_weights, Sums &sums) {
   WalkResult result;
   Walk walk(X, tree, deltas, result);
@@ -282,13 +386,49 @@ void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Vectors 
   sums = result.sums;
 }
 
+// Features and sums of the documents below the units of a path.
+struct Gathering {
+  Large<float> sum;
+  std::vector<uint8_t> has;
+  explicit Gathering(size_t n_features) : sum(n_features, 0.0f), has(n_features, 0) {}
+};
+
 void gather_tree(const Rows &X, const Tree &tree, const Pairs &pairs, WalkResult &result) {
-  const std::vector<int64_t> nowhere(tree.n_units, 0);
-  const Vectors none{nowhere.data(), nowhere.data(), nullptr, nullptr};
-  Walk walk(X, tree, none, result);
-  for_each_class(walk, pairs, nullptr, [&](size_t, Class &c) {
-    add_pairs(X, c, walk.changes[walk.level()].data());
-  });
+  std::vector<Gathering> levels(1, Gathering(X.n_features));
+  std::vector<size_t> path;
+  std::vector<int32_t> held(X.n_features + 1);
+  const auto leave = [&] {
+    Gathering &here = levels[path.size()], &above = levels[path.size() - 1];
+    const bool is_shared = tree.share[path.back()] > 1;
+    size_t n = 0;
+    for (size_t f = 0; f < X.n_features; ++f) {
+      held[n] = static_cast<int32_t>(f);
+      n += here.has[f] || is_shared;
+    }
+    for (size_t p = 0; p < n; ++p) {
+      const auto f = static_cast<size_t>(held[p]);
+      above.sum[f] += here.sum[f];
+      above.has[f] |= here.has[f];
+      here.has[f] = 0;
+    }
+    result.take(held.data(), n, here.sum.data());
+    result.units.push_back(static_cast<int64_t>(path.back()));
+    result.ends.push_back(static_cast<int64_t>(result.features.size()));
+    path.pop_back();
+  };
+  for (size_t unit = 0; unit < tree.n_units; ++unit) {
+    if (!tree.visited[unit]) continue;
+    while (!path.empty() && static_cast<int64_t>(path.back()) != tree.parent[unit]) leave();
+    if (tree.class_of[unit] < 0) {
+      path.push_back(unit);
+      if (levels.size() <= path.size()) levels.emplace_back(X.n_features);
+      continue;
+    }
+    const Class c = pairs.of(static_cast<size_t>(tree.class_of[unit]), nullptr);
+    add_pairs(X, c, levels[path.size()].sum.data());
+    mark_features(X, c, levels[path.size()].has);
+  }
+  while (!path.empty()) leave();
 }
 
 }  // namespace ramify

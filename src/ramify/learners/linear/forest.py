@@ -106,6 +106,11 @@ class Walks:
     visited: NDArray[np.uint8]
     share: NDArray[np.float32]
 
+    def classes(self, forest: Forest) -> list[tuple[int, int]]:
+        """The first class of every walk, and the one after its last."""
+        found = [forest.class_of[(visited > 0) & (forest.class_of >= 0)] for visited in self.visited]
+        return [(int(classes[0]), int(classes[-1]) + 1) for classes in found]
+
 
 def share_out(forest: Forest, work: NDArray[np.int64], n_walks: int) -> Walks:
     """Give each walk a stretch of neighbouring classes with about the same work."""

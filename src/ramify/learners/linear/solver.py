@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ramify.execution import Executor, stage
-from ramify.learners.linear.deltas import Deltas, join
+from ramify.learners.linear.deltas import Deltas, add_changes, join
 from ramify.learners.linear.forest import Forest, Walks, share_out
 from ramify.learners.linear.near import find_near, learn_signatures
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up, widen
@@ -32,6 +32,7 @@ from ramify.learners.linear.siblings import Siblings, gather_siblings
 from ramify.native import (
     ascend_tree_in_place,
     gather_tree,
+    hold_classes,
     look_at_tree,
     screen_classes,
     solve_classes_in_place,
@@ -44,7 +45,8 @@ STRAYS = 2048  # of a class that one screening adds at most
 FIRST = 1e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 22  # pairs up to which all are taken at once
 BLOCK, PARTS = 32, 8  # classes that are screened together, and parts of the classes for every thread
-SETTLING = 3  # passes over the documents of siblings before each pass over their classes
+EVERY, SETTLING = 2, 3  # every which round over a tree settles siblings first, with how many passes over their documents
+MOST_HELD = 1 << 27  # entries of the vectors of a tree's classes that are held between rounds
 NEAR_IN_TREE = 20  # the same when they are tied: fewer documents then matter to a class
 MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tree may lie and still be taken
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
@@ -133,8 +135,7 @@ def solve(task: Task, start: Solution | None = None) -> Solution:
     """Solve a problem, from the dual variables of an earlier solution with other costs if there is one."""
     complete = task.own.shape[0] * task.own.shape[1] <= SMALL or task.settings.loss == "logistic"
     pairs = _first_pairs(task, complete) if start is None else _rescaled(start.pairs, task)
-    deltas = Deltas.zero(len(task.forest)) if start is None else _gather(task, pairs)
-    return _solve_flat(task, pairs, complete) if task.forest.is_flat else _solve_tree(task, pairs, deltas, complete)
+    return _solve_flat(task, pairs, complete) if task.forest.is_flat else _solve_tree(task, pairs, complete)
 
 
 def solve_given(task: Task, pairs: Pairs) -> Solution:
@@ -184,7 +185,7 @@ class Known:
 
 
 def _screen(
-    task: Task, leaves: Pairs, known: Known, deltas: Deltas, classes: NDArray[np.int32], margin: float
+    task: Task, leaves: Pairs, known: Known, deltas: Deltas, classes: NDArray[np.int32], margin: float, closely: bool
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
     """Unknown pairs of some classes whose score may lie above −1 − margin; notes what they cost at most."""
     above = task.forest.above_offsets, task.forest.above, *deltas.arrays
@@ -192,7 +193,7 @@ def _screen(
 
     def look(some: NDArray[np.int32]) -> Any:
         return screen_classes(
-            *task.rows.arrays, *leaves.arrays, *above, known.stretch, some, -1 - margin, STRAYS,
+            *task.rows.arrays, *leaves.arrays, *above, known.stretch, some, -1 - margin, closely, STRAYS,
             task.loss, task.costs.documents, known.strays,
         )  # fmt: skip
 
@@ -203,7 +204,7 @@ def _screen(
 def _estimate_strays(task: Task, leaves: Pairs, known: Known, deltas: Deltas) -> float:
     """What all unknown pairs cost at most, judged by those of a sample of the classes."""
     sample = np.sort(np.random.default_rng(task.settings.seed).permutation(task.classes)[:SAMPLE])
-    _screen(task, leaves, known, deltas, sample, 0.0)
+    _screen(task, leaves, known, deltas, sample, 0.0, closely=True)
     estimate = float(known.strays[sample].sum()) * len(task.classes) / len(sample)
     known.strays[:] = 0
     return estimate
@@ -237,7 +238,7 @@ def _solve_flat(task: Task, pairs: Pairs, complete: bool) -> Solution:
             if complete or settings.fast:
                 unseen = 0.0 if complete else _estimate_strays(task, pairs, known, deltas)
                 return Solution(pairs, pairs, known.stretch, deltas, known.certificate(unseen, None, rounds))
-            documents, strays = _screen(task, pairs, known, deltas, classes, 0.5 * tolerance)
+            documents, strays = _screen(task, pairs, known, deltas, classes, 0.5 * tolerance, tolerance <= settings.tolerance)
             certificate = known.certificate(0.0, None, rounds)
             step.advance()
             if certificate.gap <= settings.tolerance or rounds >= settings.max_iter:
@@ -251,14 +252,13 @@ def _solve_flat(task: Task, pairs: Pairs, complete: bool) -> Solution:
 # ---- classes of a tree -----------------------------------------------------------------------------------------------------
 
 
-def _gather(task: Task, pairs: Pairs) -> Deltas:
-    walks = share_out(task.forest, np.diff(pairs.offsets), task.n_walks)
+def _gather(task: Task, pairs: Pairs, walks: Walks) -> Deltas:
+    """δ of the inner units, made of the dual variables."""
 
     def work(visited: NDArray[np.uint8]) -> Any:
         return gather_tree(*task.rows.arrays, task.forest.parent, task.forest.class_of, walks.share, visited, *pairs.arrays)
 
-    parts = list(task.executor.map(work, walks.visited))
-    return join(parts, walks.share, Deltas.zero(len(task.forest)), task.rows.n_features)
+    return join(list(task.executor.map(work, walks.visited)), len(task.forest))
 
 
 @dataclass(slots=True)
@@ -266,21 +266,34 @@ class Climb:
     """Where the ascent of a tree's dual stands."""
 
     pairs: Pairs
-    deltas: Deltas
     walks: Walks
-    siblings: Siblings
+    deltas: Deltas
+    held: list[Any]
     awake: NDArray[np.uint8]
     slack: NDArray[np.float32]
-    rounds: int = 0
+    rounds: int
 
 
-def _start_climb(task: Task, pairs: Pairs, deltas: Deltas, siblings: Siblings, rounds: int = 0) -> Climb:
+def _start_climb(task: Task, pairs: Pairs, rounds: int = 0) -> Climb:
     walks = share_out(task.forest, np.diff(pairs.offsets), task.n_walks)
     awake = np.ones(len(pairs.documents), dtype=np.uint8)
-    return Climb(pairs, deltas, walks, siblings, awake, np.full(len(pairs), np.inf, dtype=np.float32), rounds)
+    slack = np.full(len(pairs), np.inf, dtype=np.float32)
+    return Climb(pairs, walks, _gather(task, pairs, walks), _hold(task, pairs, walks), awake, slack, rounds)
 
 
-def _climb(task: Task, climb: Climb, target: float) -> float:
+def _hold(task: Task, pairs: Pairs, walks: Walks) -> list[Any]:
+    """u of the classes of every walk over the features of their documents, unless that were too much."""
+    touched = np.diff(pairs.offsets) * (len(task.rows.values) / max(1, len(task.rows)))
+
+    def hold(some: tuple[int, int]) -> Any:
+        if np.minimum(touched, task.rows.n_features).sum() > MOST_HELD:
+            return some[0], np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+        return some[0], *hold_classes(*task.rows.arrays, *pairs.arrays, *some)
+
+    return list(task.executor.map(hold, walks.classes(task.forest)))
+
+
+def _climb(task: Task, climb: Climb, siblings: Siblings, target: float) -> float:
     """Rounds over all classes until what they see of the gap, relative to the dual, is within the target.
 
     Classes are seen one after the other while the weights above them move, so this is no more than a sign of the gap.
@@ -289,25 +302,26 @@ def _climb(task: Task, climb: Climb, target: float) -> float:
     while seen > target and climb.rounds < last:
         if climb.rounds % WAKING == 0:
             climb.awake[:] = 1
-        gap, dual = _ascend(task, climb)
+        gap, dual = _ascend(task, climb, siblings)
         seen = gap / max(dual, 1e-300)
     return seen
 
 
-def _ascend(task: Task, climb: Climb) -> tuple[float, float]:
+def _ascend(task: Task, climb: Climb, siblings: Siblings) -> tuple[float, float]:
     """One round over all classes; gives the gap and the dual as the round saw them."""
     forest, walks, deltas = task.forest, climb.walks, climb.deltas
-    seed = task.settings.seed + 1_000_003 * climb.rounds
+    seed, passes = task.settings.seed + 1_000_003 * climb.rounds, SETTLING if climb.rounds % EVERY == 0 else 0
 
-    def work(visited: NDArray[np.uint8]) -> Any:
+    def work(mine: tuple[Any, Any]) -> Any:
+        visited, held = mine
         return ascend_tree_in_place(
             *task.rows.arrays, task.loss, forest.parent, forest.class_of, walks.share, visited, *deltas.arrays,
-            *climb.pairs.arrays, task.costs.documents, *climb.siblings.arrays, climb.awake, climb.slack,
-            SETTLING, 1, seed,
+            *climb.pairs.arrays, *held, task.costs.documents, *siblings.arrays, climb.awake, climb.slack,
+            passes, 1, seed,
         )  # fmt: skip
 
-    parts = list(task.executor.map(work, walks.visited))
-    climb.deltas = join(parts, walks.share, deltas, task.rows.n_features)
+    parts = list(task.executor.map(work, zip(walks.visited, climb.held, strict=True)))
+    add_changes(deltas, parts)
     climb.rounds += 1
     sums = sum(part[-1] for part in parts)
     return float(sums[0] - sums[-2] + sums[-1]), float(sums[-2] - 0.5 * sums[-1])
@@ -332,11 +346,12 @@ def _settle_leaves(task: Task, climb: Climb, known: Known, tolerance: float, com
     Gives the pairs as they are then, and the pairs of the climb with the same ones taken in.
     """
     leaves, pairs, classes = replace(climb.pairs, alphas=climb.pairs.alphas.copy()), climb.pairs, task.classes
-    for _ in range(LOOKS if tolerance <= task.settings.tolerance else 1):
+    closely = tolerance <= task.settings.tolerance
+    for _ in range(LOOKS if closely else 1):
         _settle(task, leaves, climb.deltas, known, classes, 0.5 * tolerance)
         if complete or task.settings.fast:
             break
-        documents, strays = _screen(task, leaves, known, climb.deltas, classes, MARGIN * tolerance)
+        documents, strays = _screen(task, leaves, known, climb.deltas, classes, MARGIN * tolerance, closely)
         leaves, pairs = widen(leaves, documents, strays), widen(pairs, documents, strays)
         if known.strays.sum() <= 0.1 * tolerance * known.certificates[:, 0].sum():
             break
@@ -344,14 +359,16 @@ def _settle_leaves(task: Task, climb: Climb, known: Known, tolerance: float, com
     return leaves, pairs
 
 
-def _solve_tree(task: Task, pairs: Pairs, deltas: Deltas, complete: bool) -> Solution:
+def _solve_tree(task: Task, pairs: Pairs, complete: bool) -> Solution:
     settings, known = task.settings, Known.nothing(len(pairs))
-    climb = _start_climb(task, pairs, deltas, gather_siblings(task.rows, task.own, task.forest, task.executor))
+    siblings = gather_siblings(task.rows, task.own, task.forest, task.executor)
+    climb = _start_climb(task, pairs)
     tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
     target = SIGN * tolerance
     with stage("solving", None) as step:
         while True:
-            seen = _climb(task, climb, target)
+            seen = _climb(task, climb, siblings, target)
+            climb.deltas = _gather(task, climb.pairs, climb.walks)  # what adds up in 32 bits drifts
             leaves, pairs = _settle_leaves(task, climb, known, tolerance, complete)
             unseen = _estimate_strays(task, leaves, known, climb.deltas) if settings.fast and not complete else 0.0
             inner = climb.deltas.half_squares() + unseen
@@ -359,6 +376,10 @@ def _solve_tree(task: Task, pairs: Pairs, deltas: Deltas, complete: bool) -> Sol
             step.advance()
             if certificate.gap <= settings.tolerance or climb.rounds >= settings.max_iter or settings.fast:
                 return Solution(climb.pairs, leaves, known.stretch, climb.deltas, certificate)
+            missed = certificate.gap / settings.tolerance if tolerance <= settings.tolerance else 1.0
+            tolerance = settings.tolerance
+            target = min(SIGN * tolerance, 0.8 * seen / missed)
             if len(pairs.documents) > len(climb.pairs.documents):
-                climb = _start_climb(task, pairs, climb.deltas, climb.siblings, climb.rounds)
-            tolerance, target = settings.tolerance, min(SIGN * settings.tolerance, 0.6 * seen)
+                rounds = climb.rounds
+                del climb, leaves  # the next one needs the room
+                climb = _start_climb(task, pairs, rounds)

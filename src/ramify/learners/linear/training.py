@@ -19,11 +19,11 @@ from ramify.learners.linear.feature_space import solve_in_feature_space, suits_f
 from ramify.learners.linear.forest import Forest, single_units
 from ramify.learners.linear.graph import GraphTask, solve_graph
 from ramify.learners.linear.pairs import Pairs
-from ramify.learners.linear.rows import Rows, arrange_rows
+from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve, solve_given
 from ramify.learners.linear.structure import Structure, matrix_of
 from ramify.learners.linear.weights import Weights
-from ramify.native import gather_classes
+from ramify.native import arrange_vectors, gather_classes
 from ramify.taxonomy import Taxonomy
 
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
@@ -222,48 +222,45 @@ def _by_class(own: csr_array) -> NDArray[np.int64]:
 
 def _weights_of(task: Task, solution: Solution) -> Weights:
     """Inner units as the dual has them, classes as their last step left them, in the features as they came."""
-    rows, forest, bias = task.rows, task.forest, np.zeros(task.own.shape[1])
+    rows, forest = task.rows, task.forest
+    units, inner = (np.flatnonzero(which).astype(np.int32) for which in (forest.class_of >= 0, forest.class_of < 0))
+    bias, bias_of_classes = np.zeros(len(forest)), np.zeros(len(units))
     least = FAINT if task.settings.fast else 0.0
 
-    def work(some: NDArray[np.int32]) -> Any:
+    def gather(some: NDArray[np.int32]) -> Any:
+        leaves = *solution.leaves.arrays, solution.stretch
         first, last = int(some[0]), int(some[-1]) + 1
-        leaves = solution.leaves.arrays
-        return gather_classes(*rows.arrays, *leaves, solution.stretch, rows.place, least, first, last, bias)
+        _, *found = gather_classes(*rows.arrays, *leaves, rows.place, least, first, last, bias_of_classes)
+        return units[first:last], *found
 
-    classes = _stack(task.over(task.classes, work), task.own.shape[1], len(rows.place))
-    if not rows.has_bias:
-        bias[:] = 0
-    units = np.flatnonzero(forest.class_of >= 0)
-    if forest.is_flat:
-        return Weights(classes, bias, forest.parent, units)
-    inner, all_bias = _as_they_came(solution.deltas.to_matrix(rows.n_features), rows)
-    all_bias[units] = bias
-    order = np.where(forest.class_of >= 0, forest.class_of, len(units) + np.arange(len(forest)))
-    return Weights(csr_array(vstack([classes, inner], format="csr")[order]), all_bias, forest.parent, units)
+    def arrange(some: NDArray[np.int32]) -> Any:
+        return arrange_vectors(*solution.deltas.arrays, some, rows.n_features, rows.place, bias)
+
+    deltas = _stack(task, task.over(task.classes, gather) + task.over(inner, arrange))
+    bias[units] = bias_of_classes
+    return Weights(deltas, bias if rows.has_bias else np.zeros(len(forest)), forest.parent, units.astype(np.int64))
 
 
-def _as_they_came(deltas: csr_array, rows: Rows) -> tuple[csr_array, NDArray[np.float64]]:
-    """Features in the documents' own numbering, and the bias apart."""
-    row = np.repeat(np.arange(deltas.shape[0]), np.diff(deltas.indptr))
-    is_bias = (deltas.indices == 0) & rows.has_bias
-    bias = np.zeros(deltas.shape[0])
-    bias[row[is_bias]] = deltas.data[is_bias]
-    came = np.zeros(rows.n_features, dtype=np.int64)
-    came[rows.place] = np.arange(len(rows.place))
-    kept = deltas.data[~is_bias], (row[~is_bias], came[deltas.indices[~is_bias]])
-    return csr_array(kept, shape=(deltas.shape[0], len(rows.place))), bias
+def _stack(task: Task, parts: list[Any]) -> csr_array:
+    """Sparse rows in the order of their units; each part is given up once it is copied."""
+    lengths = np.zeros(len(task.forest), dtype=np.int64)
+    for units, ends, *_ in parts:
+        lengths[units] = np.diff(ends, prepend=0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    narrow = np.int32 if offsets[-1] < 2**31 else np.int64  # scipy copies features that are not as wide as offsets
+    features, values = np.empty(offsets[-1], dtype=narrow), np.empty(offsets[-1], dtype=np.float32)
 
+    def copy(k: int) -> None:
+        units, ends, part_features, part_values, *_ = parts[k]
+        parts[k], here = None, 0
+        for run in np.split(np.arange(len(units)), np.flatnonzero(np.diff(units) != 1) + 1):
+            there, taken = offsets[units[run[0]]], slice(here, int(ends[run[-1]]))
+            placed, here = slice(there, there + taken.stop - taken.start), taken.stop
+            features[placed], values[placed] = part_features[taken], part_values[taken]
 
-def _stack(parts: list[Any], n_rows: int, n_features: int) -> csr_array:
-    """Sparse rows as they came, one part after the other; each part is given up once it is copied."""
-    ends = np.concatenate([[0], np.cumsum(np.concatenate([np.diff(ends, prepend=0) for _, ends, *_ in parts]))])
-    narrow = np.int32 if ends[-1] < 2**31 else np.int64  # scipy copies features that are not as wide as ends
-    features, values = np.empty(ends[-1], dtype=narrow), np.empty(ends[-1], dtype=np.float32)
-    here = 0
-    for k, (_, _, part_features, part_values, *_) in enumerate(parts):
-        there = slice(here, here + len(part_features))
-        features[there], values[there], parts[k], here = part_features, part_values, None, there.stop
-    return csr_array((values, features, ends.astype(narrow)), shape=(n_rows, n_features))
+    for _ in task.executor.map(copy, range(len(parts))):
+        pass
+    return csr_array((values, features, offsets.astype(narrow)), shape=(len(lengths), len(task.rows.place)))
 
 
 def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:

@@ -1,0 +1,47 @@
+// Large arrays on large pages: tables that are read here and there would otherwise spend their time on looking up pages.
+#pragma once
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <vector>
+
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
+namespace ramify {
+
+constexpr size_t kLargePage = size_t{1} << 21, kLarge = size_t{1} << 20;
+
+template <class T>
+struct LargePages {
+  using value_type = T;
+
+  LargePages() = default;
+  template <class Other>
+  LargePages(const LargePages<Other> &) {}
+
+  T *allocate(size_t n) {
+    const size_t bytes = n * sizeof(T);
+    const bool is_large = bytes >= kLarge;
+    const size_t page = is_large ? kLargePage : 64;
+    void *room = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+    if (!room) throw std::bad_alloc();
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+    if (is_large) madvise(room, (bytes + page - 1) / page * page, MADV_HUGEPAGE);  // a wish: small pages serve, too
+#endif
+    return static_cast<T *>(room);
+  }
+  void deallocate(T *room, size_t) { std::free(room); }
+};
+
+template <class T, class Other>
+bool operator==(const LargePages<T> &, const LargePages<Other> &) { return true; }
+template <class T, class Other>
+bool operator!=(const LargePages<T> &, const LargePages<Other> &) { return false; }
+
+// Aligned to a cache line, whatever its size.
+template <class T>
+using Large = std::vector<T, LargePages<T>>;
+
+}  // namespace ramify
