@@ -21,7 +21,6 @@ from ramify.native import (
     gather_classes,
     gather_tree,
     hold_classes,
-    look_at_tree,
     multiply_siblings,
     nearest_classes,
     screen_classes,
@@ -337,29 +336,21 @@ def test_gather_tree_equals_the_oracle_for_any_number_of_walks(case, n_walks):
 
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
-@given(tied_classes(), st.integers(1, 3))
-@settings(max_examples=30)
-def test_look_at_tree_adds_up_what_every_pair_costs_and_promises(loss, case, n_walks):
+@given(tied_classes())
+@settings(max_examples=40)
+def test_what_classes_and_inner_units_add_to_the_dual_is_all_of_it(loss, case):
     forest, X, listed = case
-    pairs = pairs_of(listed, np.full(len(listed), 2.5), np.full(len(listed), 2.25))
-    walks = share_out(forest, np.diff(pairs.offsets) + 1, n_walks)
-    deltas = np.asarray(oracle.gather_tree(X.tolist(), listed, paths_of(forest), len(forest)))
-    u = oracle.gather_classes(X.tolist(), listed)
-    *_, start, end, features, values = weights_above(deltas)
-    sums = sum(
-        look_at_tree(
-            *rows_of(X), oracle.LOSSES.index(loss), forest.parent, forest.class_of, walks.share, visited,
-            start, end, features, values, *pairs.arrays, np.ones(len(X), dtype=np.float32),
-        )
-        for visited in walks.visited
-    )  # fmt: skip
-    expected = np.zeros(3)
-    for own, mine, path in zip(listed, u, paths_of(forest), strict=True):
-        w = np.asarray(mine) + sum((deltas[unit] for unit in path), np.zeros(X.shape[1]))
-        for i, sign, alpha in own:
-            z, cost = sign * float(X[i] @ w), 2.5 if sign > 0 else 2.25
-            expected += cost * oracle.loss_of(z, loss), oracle.entropy_of(alpha, cost, loss), alpha * z
-    np.testing.assert_allclose(sums[[0, -2, -1]], expected, rtol=1e-5, atol=1e-5)
+    listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
+    pairs, paths = pairs_of(listed), paths_of(forest)
+    inner = np.asarray(oracle.gather_tree(X.tolist(), listed, paths, len(forest)))
+    *_, start, end, features, values = weights_above(inner)
+    above = forest.above_offsets, forest.above, start, end, features, values
+    classes, found = np.arange(len(pairs), dtype=np.int32), np.zeros((len(pairs), 4))
+    documents = np.ones(len(X), dtype=np.float32)
+    solve_classes_in_place(*rows_of(X), oracle.LOSSES.index(loss), *pairs.arrays, documents, *above, classes, 1.0, 0, 0, found)
+    expected = oracle.dual_of(X.tolist(), listed, paths, len(forest), loss)
+    np.testing.assert_allclose(found[:, 1].sum() + 0.5 * np.sum(inner**2), expected, rtol=1e-5, atol=1e-5)
+    assert pairs.alphas.tolist() == [alpha for own in listed for _, _, alpha in sorted(own, key=lambda pair: -pair[1])]
 
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)

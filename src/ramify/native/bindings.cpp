@@ -62,17 +62,9 @@ static ramify::Tree tree_of(In<int32_t> &parent, In<int32_t> &class_of, In<float
   return {parent.size(), parent.data(), class_of.data(), share.data(), visited.data()};
 }
 
-static std::vector<double> listed(const ramify::Sums &sums) {
-  std::vector<double> all(sums.loss, sums.loss + ramify::kStretches);
-  all.push_back(sums.entropy);
-  all.push_back(sums.quadratic);
-  return all;
-}
-
 static nb::tuple to_tuple(ramify::WalkResult &&result) {
   return nb::make_tuple(to_numpy(std::move(result.units)), to_numpy(std::move(result.ends)),
-                        to_numpy(std::move(result.features)), to_numpy(std::move(result.values)),
-                        to_numpy(listed(result.sums)));
+                        to_numpy(std::move(result.features)), to_numpy(std::move(result.values)));
 }
 
 // noconvert: an array of another type is refused, never copied behind the caller's back.
@@ -183,23 +175,6 @@ NB_MODULE(_core, m) {
               rows_of(offsets, features, values, squared_norms, n_features),
               {sibling_offsets.data(), sibling_documents.data(), product_offsets.data(), nullptr}, first, last,
               products.data());
-        });
-  m.def("look_at_tree",
-        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
-           int loss, In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> start,
-           In<int64_t> end, In<int32_t> delta_features, Out<float> delta_values, In<int64_t> pair_offsets,
-           In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
-           Out<float> alphas, In<float> document_weights) {
-          ramify::Sums sums;
-          {
-            nb::gil_scoped_release unlocked;
-            ramify::look_at_tree(
-                rows_of(offsets, features, values, squared_norms, n_features), static_cast<ramify::LossKind>(loss),
-                tree_of(parent, class_of, share, visited), held_of(start, end, delta_features, delta_values),
-                pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
-                document_weights.data(), sums);
-          }
-          return to_numpy(listed(sums));
         });
   m.def("gather_tree",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,

@@ -53,12 +53,11 @@ struct Vectors {
   }
 };
 
-// Sparse vectors as they come, and the sums over all pairs seen.
+// Sparse vectors as they come.
 struct WalkResult {
   std::vector<int64_t> units, ends;
   Large<int32_t> features;
   Large<float> values;
-  Sums sums;
 
   // What is not zero, added to a buffer without a branch and then copied.
   void keep(size_t unit, const float *dense, size_t n_features) {
@@ -198,15 +197,10 @@ void hold_classes(const Rows &X, const Pairs &pairs, size_t first, size_t last, 
 void multiply_siblings(const Rows &X, const Siblings &siblings, size_t first, size_t last, float *products);
 
 // Some passes over the awake pairs of every class that the walk visits. The delta of every inner unit changes in place; for a
-// shared one the result has what this walk adds to it. u of the classes may be held or not. The sums are those of the first
-// pass, taken while weights move.
+// shared one the result has what this walk adds to it. u of the classes may be held or not.
 void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
                           const Held &held, const float *document_weights, const Siblings &siblings, uint8_t *awake, float *slack,
                           size_t group_passes, size_t passes, uint64_t seed, WalkResult &result);
-
-// Exact sums over all pairs.
-void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
-                  const float *document_weights, Sums &sums);
 
 // The delta of every inner unit that the walk visits, made anew from the dual variables below it, over all features that the
 // documents of the classes below have; of a shared unit what this walk has of it, over all features.

@@ -27,7 +27,6 @@ struct Walk {
   std::vector<Large<float>> weights, changes;  // by level: weights; changes of u below it since the walk came
   std::vector<size_t> path;                    // the unit at each level above 0, which is the zero above all roots
   std::vector<float> reach{0};                 // by level: the sum of the shares on the path
-  bool keeps = true;                           // whether something changes
 
   Walk(const Rows &X, const Tree &tree, const Held &deltas, WalkResult &result)
       : X(X), tree(tree), deltas(deltas), result(result) {
@@ -54,7 +53,6 @@ struct Walk {
     const size_t unit = path.back(), d = level();
     path.pop_back();
     reach.pop_back();
-    if (!keeps) return;
     float *change = changes[d].data(), *above = changes[d - 1].data(), *w = here();
     const bool is_shared = tree.share[unit] > 1;
     if (is_shared) result.keep(unit, change, X.n_features);
@@ -70,14 +68,6 @@ struct Walk {
 
   void walk_to(size_t unit) {
     while (!path.empty() && static_cast<int64_t>(path.back()) != tree.parent[unit]) leave();
-  }
-
-  // Work on the weights of a class, made of its dual variables; those of the level are left as they were.
-  template <class Work>
-  void with_class(const Class &c, Work work) {
-    add_pairs(X, c, here());
-    work(here());
-    add_pairs(X, c, here(), -1.0f);
   }
 };
 
@@ -251,21 +241,10 @@ void ascend_class(Walk &walk, Visit &visit, Class &c, const HeldVector *u, uint8
   Random random(seed);
   visit.begin(c, u);
   for (size_t pass = 0; pass < passes; ++pass)
-    slack = 0.25f * ascend<Loss>(walk.X, c, walk.reach.back() + 1, slack, active, random, walk.here(),
-                                 pass == 0 ? &walk.result.sums : nullptr);
+    slack = 0.25f * ascend<Loss>(walk.X, c, walk.reach.back() + 1, slack, active, random, walk.here(), nullptr);
   visit.end_moved(c, u);
   std::fill(awake, awake + c.n_pairs, uint8_t{0});
   for (size_t k = 0; k < active.size; ++k) awake[active.order[k]] = 1;
-}
-
-template <class Loss>
-void look_at_class(Walk &walk, const Class &c) {
-  walk.with_class(c, [&](const float *w) {
-    for (size_t j = 0; j < c.n_pairs; ++j) {
-      const float z = c.sign(j) * dot(walk.X, static_cast<size_t>(c.documents[j]), w);
-      if (c.upper(j) > 0) walk.result.sums.add<Loss>(c.alphas[j], z, c.upper(j));
-    }
-  });
 }
 
 template <class Loss>
@@ -373,17 +352,6 @@ void multiply_siblings(const Rows &X, const Siblings &siblings, size_t first, si
       for (size_t p = 0; p < X.length(row); ++p) dense[static_cast<size_t>(X.features_of(row)[p])] = 0;
     }
   }
-}
-
-void look_at_tree(const Rows &X, LossKind loss, const Tree &tree, const Held &deltas, const Pairs &pairs,
-                  const float *document_weights, Sums &sums) {
-  WalkResult result;
-  Walk walk(X, tree, deltas, result);
-  walk.keeps = false;
-  for_each_class(walk, pairs, document_weights, [&](size_t, Class &c) {
-    with_loss(loss, [&](auto kind) { look_at_class<decltype(kind)>(walk, c); });
-  });
-  sums = result.sums;
 }
 
 // Features and sums of the documents below the units of a path.

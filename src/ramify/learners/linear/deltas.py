@@ -39,12 +39,18 @@ class Deltas:
 
 
 def join(parts: list[tuple[Any, ...]], n_units: int) -> Deltas:
-    """What walks gathered, as one; a unit that several of them passed has all features in each, and gets the sum."""
-    features, values = (parts[0][at] if len(parts) == 1 else np.concatenate([part[at] for part in parts]) for at in (2, 3))
-    joined = Deltas(np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64), features, values)
-    before = 0
-    for units, ends, part_features, *_ in parts:
-        starts, ends, before = before + np.concatenate([[0], ends])[:-1], before + ends, before + len(part_features)
+    """What walks gathered, as one; a unit that several of them passed has all features in each, and gets the sum.
+
+    Each part is given up once it is copied.
+    """
+    size = sum(len(part[2]) for part in parts)
+    features, values = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
+    joined, before = Deltas(np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64), features, values), 0
+    for k, (units, ends, part_features, part_values, *_) in enumerate(parts):
+        parts[k] = ()
+        here = slice(before, before + len(part_features))
+        features[here], values[here] = part_features, part_values
+        starts, ends, before = before + np.concatenate([[0], ends])[:-1], before + ends, here.stop
         again = joined.end[units] > joined.start[units]
         joined.start[units[~again]], joined.end[units[~again]] = starts[~again], ends[~again]
         for unit, start, end in zip(units[again], starts[again], ends[again], strict=True):

@@ -176,7 +176,7 @@ class Classes:
     def _gather(self, some: slice, shift: Floats) -> None:
         rows, pairs, ones = self.task.rows.arrays, self.pairs.arrays, np.ones(len(self.pairs))
         as_they_are = np.arange(shift.shape[1], dtype=np.int32)
-        units, ends, features, values, _ = gather_classes(
+        units, ends, features, values = gather_classes(
             *rows, *pairs, ones, as_they_are, 0.0, some.start, some.stop, np.empty(len(ones))
         )
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values

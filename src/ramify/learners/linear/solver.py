@@ -15,6 +15,7 @@ of all pairs included, and the dual differ by no more than the tolerance.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -33,7 +34,6 @@ from ramify.native import (
     ascend_tree_in_place,
     gather_tree,
     hold_classes,
-    look_at_tree,
     screen_classes,
     solve_classes_in_place,
 )
@@ -42,7 +42,7 @@ LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 NEAR = 40  # classes near a document that it is a first negative of, when classes stand alone
 SAMPLE = 64  # classes on which the fast mode judges what it did not look at
 STRAYS = 2048  # of a class that one screening adds at most
-FIRST = 1e-2  # relative gap at which all pairs are screened for the first time
+FIRST, FIRST_IN_TREE = 1e-2, 3e-2  # relative gap at which all pairs are screened for the first time
 SMALL = 1 << 22  # pairs up to which all are taken at once
 BLOCK, PARTS = 32, 8  # classes that are screened together, and parts of the classes for every thread
 EVERY, SETTLING = 2, 3  # every which round over a tree settles siblings first, with how many passes over their documents
@@ -52,7 +52,11 @@ MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tre
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
 MOST_ROUNDS = 40  # over a tree before the next look
 WAKING = 5  # rounds over a tree after which idle pairs are visited again
-SIGN = 40  # what rounds over a tree see of the gap, as a multiple of what is left of it once classes are settled
+JUDGES, AIM = (
+    128,
+    0.8,
+)  # classes on which the gap is judged before all are settled, and the share of the tolerance to be reached
+PACE = 0.17  # by how much a round over a tree is taken to lower the logarithm of the gap
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +96,7 @@ class Certificate:
         return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Solution:
     """Dual variables of all pairs, those of the classes' last step, stretches and deltas: all that weights are made of."""
 
@@ -201,9 +205,14 @@ def _screen(
     return np.concatenate([rows for rows, _ in parts]), np.concatenate([found for _, found in parts])
 
 
+def _sample(task: Task, size: int) -> NDArray[np.int32]:
+    """Some classes, the same ones every time."""
+    return np.sort(np.random.default_rng(task.settings.seed).permutation(task.classes)[:size])
+
+
 def _estimate_strays(task: Task, leaves: Pairs, known: Known, deltas: Deltas) -> float:
     """What all unknown pairs cost at most, judged by those of a sample of the classes."""
-    sample = np.sort(np.random.default_rng(task.settings.seed).permutation(task.classes)[:SAMPLE])
+    sample = _sample(task, SAMPLE)
     _screen(task, leaves, known, deltas, sample, 0.0, closely=True)
     estimate = float(known.strays[sample].sum()) * len(task.classes) / len(sample)
     known.strays[:] = 0
@@ -213,14 +222,16 @@ def _estimate_strays(task: Task, leaves: Pairs, known: Known, deltas: Deltas) ->
 # ---- classes that stand alone ----------------------------------------------------------------------------------------------
 
 
-def _settle(task: Task, pairs: Pairs, deltas: Deltas, known: Known, classes: NDArray[np.int32], tolerance: float) -> int:
+def _settle(
+    task: Task, pairs: Pairs, deltas: Deltas, known: Known, classes: NDArray[np.int32], tolerance: float, most: int = 2**31
+) -> int:
     """Solve classes with the weights above them held fixed, and note what is certain of each; gives the most passes."""
-    above = task.forest.above_offsets, task.forest.above, *deltas.arrays
+    above, most = (task.forest.above_offsets, task.forest.above, *deltas.arrays), min(most, task.settings.max_iter)
 
     def work(some: NDArray[np.int32]) -> None:
         solve_classes_in_place(
             *task.rows.arrays, task.loss, *pairs.arrays, task.costs.documents, *above,
-            some, tolerance, task.settings.max_iter, task.settings.seed, known.certificates,
+            some, tolerance, most, task.settings.seed, known.certificates,
         )  # fmt: skip
 
     task.over(classes, work)
@@ -293,22 +304,42 @@ def _hold(task: Task, pairs: Pairs, walks: Walks) -> list[Any]:
     return list(task.executor.map(hold, walks.classes(task.forest)))
 
 
-def _climb(task: Task, climb: Climb, siblings: Siblings, target: float) -> float:
-    """Rounds over all classes until what they see of the gap, relative to the dual, is within the target.
-
-    Classes are seen one after the other while the weights above them move, so this is no more than a sign of the gap.
-    """
-    seen, last = np.inf, min(climb.rounds + MOST_ROUNDS, task.settings.max_iter)
-    while seen > target and climb.rounds < last:
+def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float) -> None:
+    """Rounds over all classes until the gap, judged by a sample of the classes, is within the tolerance."""
+    last = min(climb.rounds + MOST_ROUNDS, task.settings.max_iter)
+    judged = min(climb.rounds + WAKING, last)
+    while True:
         if climb.rounds % WAKING == 0:
             climb.awake[:] = 1
-        gap, dual = _ascend(task, climb, siblings)
-        seen = gap / max(dual, 1e-300)
-    return seen
+        _ascend(task, climb, siblings)
+        if climb.rounds >= judged:
+            excess = _sampled_gap(task, climb, tolerance) / (AIM * tolerance)
+            if excess <= 1 or climb.rounds >= last:
+                break
+            judged = min(climb.rounds + math.ceil(math.log(excess) / PACE), last)
 
 
-def _ascend(task: Task, climb: Climb, siblings: Siblings) -> tuple[float, float]:
-    """One round over all classes; gives the gap and the dual as the round saw them."""
+def _sampled_gap(task: Task, climb: Climb, tolerance: float) -> float:
+    """The relative gap that settling all classes would show: objective and dual are sums over inner units and classes."""
+    sample, known = _sample(task, JUDGES), Known.nothing(len(climb.pairs))
+    share, inner = len(sample) / len(task.classes), climb.deltas.half_squares()
+    dual = float(_duals(task, climb, sample).sum()) / share
+    leaves = replace(climb.pairs, alphas=climb.pairs.alphas.copy())
+    _settle(task, leaves, climb.deltas, known, sample, 0.5 * tolerance)
+    primal = float(known.certificates[sample, 0].sum()) / share
+    return (primal - dual) / max(inner + primal, 1e-300)
+
+
+def _duals(task: Task, climb: Climb, classes: NDArray[np.int32]) -> NDArray[np.float64]:
+    """What classes add to the dual, beside the inner units: Σ U h(α/U) − u·w + ½‖u‖²."""
+    known = Known.nothing(len(climb.pairs))
+    _settle(task, climb.pairs, climb.deltas, known, classes, 1.0, most=0)
+    duals: NDArray[np.float64] = known.certificates[classes, 1]
+    return duals
+
+
+def _ascend(task: Task, climb: Climb, siblings: Siblings) -> None:
+    """One round over all classes."""
     forest, walks, deltas = task.forest, climb.walks, climb.deltas
     seed, passes = task.settings.seed + 1_000_003 * climb.rounds, SETTLING if climb.rounds % EVERY == 0 else 0
 
@@ -323,21 +354,6 @@ def _ascend(task: Task, climb: Climb, siblings: Siblings) -> tuple[float, float]
     parts = list(task.executor.map(work, zip(walks.visited, climb.held, strict=True)))
     add_changes(deltas, parts)
     climb.rounds += 1
-    sums = sum(part[-1] for part in parts)
-    return float(sums[0] - sums[-2] + sums[-1]), float(sums[-2] - 0.5 * sums[-1])
-
-
-def _dual_of(task: Task, climb: Climb) -> float:
-    forest, walks = task.forest, climb.walks
-
-    def work(visited: NDArray[np.uint8]) -> Any:
-        return look_at_tree(
-            *task.rows.arrays, task.loss, forest.parent, forest.class_of, walks.share, visited, *climb.deltas.arrays,
-            *climb.pairs.arrays, task.costs.documents,
-        )  # fmt: skip
-
-    sums = sum(task.executor.map(work, walks.visited))
-    return float(sums[-2] - 0.5 * sums[-1])
 
 
 def _settle_leaves(task: Task, climb: Climb, known: Known, tolerance: float, complete: bool) -> tuple[Pairs, Pairs]:
@@ -363,22 +379,21 @@ def _solve_tree(task: Task, pairs: Pairs, complete: bool) -> Solution:
     settings, known = task.settings, Known.nothing(len(pairs))
     siblings = gather_siblings(task.rows, task.own, task.forest, task.executor)
     climb = _start_climb(task, pairs)
-    tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
-    target = SIGN * tolerance
+    tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST_IN_TREE)
     with stage("solving", None) as step:
         while True:
-            seen = _climb(task, climb, siblings, target)
-            climb.deltas = _gather(task, climb.pairs, climb.walks)  # what adds up in 32 bits drifts
+            _climb(task, climb, siblings, tolerance)
+            climb.deltas = Deltas.zero(len(task.forest))  # gives up the room for those made anew: sums in 32 bits drift
+            climb.deltas = _gather(task, climb.pairs, climb.walks)
             leaves, pairs = _settle_leaves(task, climb, known, tolerance, complete)
             unseen = _estimate_strays(task, leaves, known, climb.deltas) if settings.fast and not complete else 0.0
-            inner = climb.deltas.half_squares() + unseen
-            certificate = known.certificate(inner, _dual_of(task, climb), climb.rounds)
+            inner = climb.deltas.half_squares()
+            dual = inner + float(_duals(task, climb, task.classes).sum())
+            certificate = known.certificate(inner + unseen, dual, climb.rounds)
             step.advance()
             if certificate.gap <= settings.tolerance or climb.rounds >= settings.max_iter or settings.fast:
                 return Solution(climb.pairs, leaves, known.stretch, climb.deltas, certificate)
-            missed = certificate.gap / settings.tolerance if tolerance <= settings.tolerance else 1.0
             tolerance = settings.tolerance
-            target = min(SIGN * tolerance, 0.8 * seen / missed)
             if len(pairs.documents) > len(climb.pairs.documents):
                 rounds = climb.rounds
                 del climb, leaves  # the next one needs the room

@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.execution import choose_executor, count_workers
+from ramify.learners.linear.deltas import Deltas
 from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.forest import Forest, single_units
 from ramify.learners.linear.graph import GraphTask, solve_graph
@@ -236,7 +237,9 @@ def _weights_of(task: Task, solution: Solution) -> Weights:
     def arrange(some: NDArray[np.int32]) -> Any:
         return arrange_vectors(*solution.deltas.arrays, some, rows.n_features, rows.place, bias)
 
-    deltas = _stack(task, task.over(task.classes, gather) + task.over(inner, arrange))
+    parts = task.over(inner, arrange)
+    solution.deltas = Deltas.zero(len(forest))  # the weights of classes need the room
+    deltas = _stack(task, parts + task.over(task.classes, gather))
     bias[units] = bias_of_classes
     return Weights(deltas, bias if rows.has_bias else np.zeros(len(forest)), forest.parent, units.astype(np.int64))
 
