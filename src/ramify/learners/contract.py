@@ -84,7 +84,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def predict(self, X: Any) -> Any:
         """The best-scoring node of each document, in the form in which the labels came."""
-        best = self._stacked(X, self._best, np.int64)
+        best = self._find_best(X)
         if self.form_ == "classes":
             return self.classes_[best]
         ones, ends = np.ones(len(best), dtype=bool), np.arange(len(best) + 1)
@@ -93,6 +93,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             return expand_to_ancestors(own, self.taxonomy_)
         names = self.taxonomy_.decode(own)
         return names if self.form_ == "lists" else np.asarray([name for row in names for name in row])
+
+    def _find_best(self, X: Any) -> NDArray[np.int64]:
+        return self._stacked(X, self._best, np.int64)
 
     def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
         """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.

@@ -123,22 +123,63 @@ void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, co
   }
 }
 
+// Features in rising order, each once, however often it is added.
+class FeatureSet {
+ public:
+  explicit FeatureSet(size_t n_features) : bits_(n_features / 64 + 1, 0) {}
+  void add(size_t f) { bits_[f / 64] |= uint64_t{1} << (f % 64); }
+
+  // Work on every feature, which then is no longer in the set.
+  template <class Work>
+  void drain(Work work) {
+    for (size_t word = 0; word < bits_.size(); ++word)
+      for (uint64_t &left = bits_[word]; left; left &= left - 1)
+        work(word * 64 + static_cast<size_t>(__builtin_ctzll(left)));
+  }
+
+ private:
+  std::vector<uint64_t> bits_;
+};
+
+// Where a place is that of no feature as it came, which is so for the bias, -1.
+static std::vector<int32_t> invert(const int32_t *place, size_t n_places, size_t n_features) {
+  std::vector<int32_t> came(n_features, -1);
+  for (size_t f = 0; f < n_places; ++f) came[static_cast<size_t>(place[f])] = static_cast<int32_t>(f);
+  return came;
+}
+
 void gather_classes(const Rows &X, const Pairs &pairs, const double *stretch, const int32_t *place, size_t n_places,
                     float least, size_t first, size_t last, double *bias, WalkResult &result) {
-  Large<float> u(X.n_features, 0.0f), ordered(n_places);
+  Large<float> u(X.n_features, 0.0f);
+  FeatureSet touched(X.n_features), ordered(n_places);
+  const std::vector<int32_t> came = invert(place, n_places, X.n_features);
   for (size_t k = first; k < last; ++k) {
-    add_pairs(X, pairs.of(k, nullptr), u.data());
-    float largest = 0;
-    for (size_t f = 0; f < n_places; ++f) {
-      ordered[f] = static_cast<float>(stretch[k]) * u[static_cast<size_t>(place[f])];
-      largest = std::max(largest, std::fabs(ordered[f]));
+    const Class c = pairs.of(k, nullptr);
+    add_pairs(X, c, u.data());
+    for (size_t j = 0; j < c.n_pairs; ++j) {
+      if (c.alphas[j] == 0) continue;
+      const auto row = static_cast<size_t>(c.documents[j]);
+      for (size_t p = 0; p < X.length(row); ++p) touched.add(static_cast<size_t>(X.features_of(row)[p]));
     }
-    for (float &weight : ordered)
-      if (std::fabs(weight) < least * largest) weight = 0;
-    result.keep(k, ordered.data(), n_places);
-    if ((k - first) % 16 == 0) result.expect(k - first + 1, last - first);
+    const auto factor = static_cast<float>(stretch[k]);
     bias[k] = stretch[k] * static_cast<double>(u[0]);
-    std::fill(u.begin(), u.end(), 0.0f);
+    float largest = 0;
+    touched.drain([&](size_t f) {
+      if (came[f] < 0) return void(u[f] = 0);
+      largest = std::max(largest, std::fabs(factor * u[f]));
+      ordered.add(static_cast<size_t>(came[f]));
+    });
+    ordered.drain([&](size_t f) {
+      float &weight = u[static_cast<size_t>(place[f])];
+      if (weight != 0 && std::fabs(factor * weight) >= least * largest) {
+        result.features.push_back(static_cast<int32_t>(f));
+        result.values.push_back(factor * weight);
+      }
+      weight = 0;
+    });
+    result.units.push_back(static_cast<int64_t>(k));
+    result.ends.push_back(static_cast<int64_t>(result.features.size()));
+    if ((k - first) % 16 == 0) result.expect(k - first + 1, last - first);
   }
 }
 

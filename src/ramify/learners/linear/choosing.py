@@ -34,7 +34,7 @@ def choose_cost(
             last: Trained | None = None
             for C in GRID:
                 last = train(X[learnt], own[learnt], sample_weight[learnt], replace(setup, C=C), last)
-                found[C] += _count(last.weights.score(X[held_out]), own[held_out])
+                found[C] += _count(last.score(X[held_out]), own[held_out])
                 step.advance()
     quality = {C: float(2 * right / max(1, given + true)) for C, (right, given, true) in found.items()}
     return best_cost(quality), quality

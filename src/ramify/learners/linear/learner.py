@@ -16,7 +16,8 @@ from ramify.execution import choose_executor
 from ramify.learners.contract import Learner, Scores
 from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.forest import Forest
-from ramify.learners.linear.routing import index_weights, search
+from ramify.learners.linear.near import Signatures
+from ramify.learners.linear.routing import index_weights, score_near, search
 from ramify.learners.linear.solver import Certificate
 from ramify.learners.linear.structure import Structure
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
@@ -53,12 +54,15 @@ class LinearLearner(Learner):
     """One linear classifier for every node that has documents of its own.
 
     ``class_nodes_``: the nodes that have a classifier. ``weights_``: their weights.
+    ``near_``: in the fast mode, how to find the classes near a document; ``n_nearest_``: how many of them are scored.
     ``gap_``: the relative duality gap, a number, with ``primal`` and ``dual`` beside it.
     ``C_``: the cost that was used; ``C_scores_``: with ``C="auto"``, the quality of every cost that was tried.
     """
 
     class_nodes_: NDArray[np.int64]
     weights_: Weights
+    near_: Signatures | None = None
+    n_nearest_: int = 0
     gap_: Gap
     several_labels_: bool
     C: float | str
@@ -93,6 +97,7 @@ class LinearLearner(Learner):
         trained = train_on(X, own, sample_weight, setup, None)
         warn_unless_converged(trained.certificate, setup)
         self.weights_, self.C_ = trained.weights, setup.C
+        self.near_, self.n_nearest_ = trained.near, trained.n_nearest
         self.gap_ = gap_of(trained.certificate)
         self.n_iter_ = max(1, trained.certificate.rounds)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
@@ -102,8 +107,17 @@ class LinearLearner(Learner):
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = self.weights_.score(X)
+        if self.near_ is None:
+            S[:, self.class_nodes_] = self.weights_.score(X)
+        else:
+            S[:, self.class_nodes_] = score_near(X, self.weights_, self.near_, self.n_nearest_)
         return S
+
+    def _find_best(self, X: Any) -> NDArray[np.int64]:
+        if self.near_ is None:
+            return super()._find_best(X)
+        best = self.search(X)[0][:, 0]
+        return np.where(best < 0, self.class_nodes_.min(), best)  # a document that is near to nothing
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """Sigmoids of the scores, not calibrated.
@@ -123,14 +137,19 @@ class LinearLearner(Learner):
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
         """The k best nodes of each document and their scores, of the `width` that are likeliest by their strongest weights.
 
-        The scores are exact; a node that is not among the likeliest is never looked at. :meth:`top_k` looks at all.
+        The scores are exact; a node that is not among the likeliest is never looked at. :meth:`top_k` looks at all. In the
+        fast mode the likeliest are those that were near in training, and no more than can be told apart.
         """
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
         X = self._check(X, reset=False)
-        if not hasattr(self, "_index"):
-            self._index = index_weights(self.weights_)
-        classes, scores = search(X, self.weights_, self._index, int(k), int(width), choose_executor(self.n_jobs))
+        if self.near_ is not None:
+            index, start, width = self.near_, np.zeros(len(self.class_nodes_), dtype=np.float32), min(width, self.n_nearest_)
+        else:
+            if not hasattr(self, "_index"):
+                self._index = index_weights(self.weights_)
+            index, start = self._index, (self.weights_.paths() @ self.weights_.bias).astype(np.float32)
+        classes, scores = search(X, self.weights_, index, start, int(k), int(width), choose_executor(self.n_jobs))
         return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
 
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
@@ -171,8 +190,9 @@ class LinearLearner(Learner):
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
         gap = {"primal": self.gap_.primal, "dual": self.gap_.dual, "rounds": self.gap_.rounds}
         values = {"parameters": parameters, "gap": gap, "several_labels": self.several_labels_, "chosen_C": self.C_}
-        values["n_features"] = self.weights_.n_features
-        return values, self._class_arrays() | self.weights_.arrays()
+        values |= {"n_features": self.weights_.n_features, "n_nearest": self.n_nearest_}
+        near = {} if self.near_ is None else self.near_.kept()
+        return values, self._class_arrays() | self.weights_.arrays() | near
 
     @classmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -187,6 +207,9 @@ class LinearLearner(Learner):
         made.gap_ = Gap(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
         made.n_features_in_ = int(values["n_features"])
         made.weights_ = Weights.from_arrays(arrays, made.n_features_in_)
+        made.n_nearest_ = int(values["n_nearest"])
+        if made.n_nearest_ > 0:
+            made.near_ = Signatures.from_kept(arrays, made.n_features_in_, len(made.weights_.class_units))
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         made._restore_classes(arrays)
         return made

@@ -14,11 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from ramify.errors import ModelError
 from ramify.execution import Executor, row_blocks
 from ramify.learners.linear.rows import Rows
 from ramify.native import nearest_classes
 
 SIGNATURE = 100
+NEAREST = (5, 10, 20)  # near classes that the fast mode may score
+RECALL = 0.99  # of the labels of documents it learnt from, which should be among them
+ASKED = 2000  # documents that tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,29 @@ class Signatures:
     def arrays(self) -> tuple[Any, ...]:
         """The arguments of the kernel that looks up classes."""
         return self.offsets, self.classes, self.weights, self.n_classes
+
+    def as_they_came(self, place: NDArray[np.int32]) -> Signatures:
+        """The same for features that stand at other places here."""
+        lengths = np.diff(self.offsets)[place]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        taken = np.repeat(self.offsets[place] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Signatures(offsets, self.classes[taken], self.weights[taken], self.n_classes)
+
+    def kept(self) -> dict[str, NDArray[Any]]:
+        """Plain arrays from which :meth:`from_kept` makes the same signatures."""
+        return {"near_offsets": self.offsets, "near_classes": self.classes, "near_weights": self.weights}
+
+    @classmethod
+    def from_kept(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_classes: int) -> Signatures:
+        """Make signatures after checking types, shapes and ranges."""
+        offsets, classes, weights = (arrays[name] for name in ("near_offsets", "near_classes", "near_weights"))
+        typed = offsets.dtype == np.int64 and classes.dtype == np.int32 and weights.dtype == np.float32
+        fits = offsets.shape == (n_features + 1,) and classes.ndim == 1 and classes.shape == weights.shape
+        if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(np.diff(offsets) < 0):
+            raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
+        if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not np.isfinite(weights).all()):
+            raise ModelError("the signatures of the linear model speak of classes that it has not; train the model again.")
+        return cls(offsets, classes, weights, n_classes)
 
 
 def learn_signatures(rows: Rows, own: csc_array, size: int = SIGNATURE) -> Signatures:
@@ -62,6 +89,17 @@ def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
         ends.append(ends[-1] + len(best))
     places = np.concatenate(kept)
     return csr_array((matrix.data[places], matrix.indices[places], ends), shape=matrix.shape)
+
+
+def count_nearest(rows: Rows, index: Signatures, own: csr_array, executor: Executor) -> int:
+    """How many near classes of a document to score, if it may belong to no other: its own are nearly always there."""
+    documents = np.arange(0, len(rows), 1 + len(rows) // ASKED)
+    some, theirs = rows.of(documents), own[documents]
+    nothing = csr_array(theirs.shape, dtype=bool)
+    for count in NEAREST:
+        if find_near(some, index, nothing, count, executor).multiply(theirs).sum() >= RECALL * theirs.nnz:
+            break
+    return count
 
 
 def find_near(rows: Rows, index: Signatures, own: csr_array, n_nearest: int, executor: Executor) -> csr_array:

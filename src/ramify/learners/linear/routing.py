@@ -13,12 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
-from ramify.execution import Executor, row_blocks
+from ramify.execution import Executor, choose_executor, row_blocks
 from ramify.learners.linear.near import Signatures, largest_of_rows
 from ramify.learners.linear.weights import Weights
 from ramify.native import nearest_classes, score_candidates
 
 STRONGEST = 200  # weights of a class in the index
+FAR = np.float32(-1)  # the score of a class for a document that it has learnt nothing about
 CLASSES_A_CHUNK = 256
 
 
@@ -36,9 +37,34 @@ def index_weights(weights: Weights) -> Signatures:
 
 
 def search(
-    X: csr_array, weights: Weights, index: Signatures, k: int, width: int, executor: Executor
+    X: csr_array, weights: Weights, index: Signatures, start: NDArray[np.float32], k: int, width: int, executor: Executor
 ) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
-    """Of the `width` likeliest classes of each document the k best and their scores, best first; -1 where there are fewer."""
+    """Of the `width` likeliest classes of each document the k best and their scores, best first; -1 where there are fewer.
+
+    start: what is added to the products with the index.
+    """
+    return _best_first(*_score_likeliest(X, weights, index, start, width, executor), k)
+
+
+def score_near(X: csr_array, weights: Weights, near: Signatures, width: int) -> NDArray[np.float32]:
+    """Scores of documents, documents × classes, for classes that know only the documents near them.
+
+    The `width` classes near a document are scored. All others have learnt nothing about it: they get the score of a certain
+    no, -1, or the lowest of the near ones if that is lower.
+    """
+    start = np.zeros(near.n_classes, dtype=np.float32)
+    candidates, scores = _score_likeliest(X, weights, near, start, width, choose_executor(1))
+    there = candidates >= 0
+    lowest = np.where(there, scores, FAR).min(axis=1, initial=FAR)
+    S = np.repeat(lowest[:, None], near.n_classes, axis=1)
+    S[np.nonzero(there)[0], candidates[there]] = scores[there]
+    return S
+
+
+def _score_likeliest(
+    X: csr_array, weights: Weights, index: Signatures, start: NDArray[np.float32], width: int, executor: Executor
+) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+    """The likeliest classes of each document in order of number, -1 where there are fewer, and their scores."""
     width = min(width, index.n_classes)
     candidates = np.empty((X.shape[0], width), dtype=np.int32)
     scores = np.full((X.shape[0], width), -np.inf, dtype=np.float32)
@@ -46,7 +72,6 @@ def search(
     rows = _arrays(X)
     tied = paths.indptr.astype(np.int64), paths.indices.astype(np.int32)
     deltas = weights.deltas.indptr.astype(np.int64), weights.deltas.indices.astype(np.int32), weights.deltas.data
-    start = (paths @ weights.bias).astype(np.float32)
     nothing = np.zeros(X.shape[0] + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
     def look(block: slice) -> None:
@@ -55,7 +80,7 @@ def search(
 
     for _ in executor.map(look, row_blocks(X.shape[0], 1, 512)):
         pass
-    return _best_first(candidates, scores, k)
+    return candidates, scores
 
 
 def _arrays(X: csr_array) -> tuple[Any, ...]:

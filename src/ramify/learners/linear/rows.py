@@ -34,6 +34,14 @@ class Rows:
         """Features of the rows, the constant one of the bias included."""
         return len(self.place) + self.has_bias
 
+    def of(self, documents: NDArray[np.int64]) -> Rows:
+        """Some of the documents."""
+        lengths = np.diff(self.offsets)[documents]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        taken = np.repeat(self.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        norms = self.squared_norms[documents]
+        return Rows(offsets, self.features[taken], self.values[taken], norms, self.place, self.has_bias)
+
     @property
     def arrays(self) -> tuple[Any, ...]:
         """The first arguments of every kernel."""

@@ -26,7 +26,7 @@ from scipy.sparse import csc_array, csr_array
 from ramify.execution import Executor, stage
 from ramify.learners.linear.deltas import Deltas, add_changes, join
 from ramify.learners.linear.forest import Forest, Walks, share_out
-from ramify.learners.linear.near import find_near, learn_signatures
+from ramify.learners.linear.near import Signatures, find_near, learn_signatures
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up, widen
 from ramify.learners.linear.rows import Rows
 from ramify.learners.linear.siblings import Siblings, gather_siblings
@@ -40,6 +40,7 @@ from ramify.native import (
 
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
 NEAR = 40  # classes near a document that it is a first negative of, when classes stand alone
+NEAR_IN_FAST = 20  # the same when they are all the negatives that it will ever have
 SAMPLE = 64  # classes on which the fast mode judges what it did not look at
 STRAYS = 2048  # of a class that one screening adds at most
 FIRST, FIRST_IN_TREE = 1e-2, 3e-2  # relative gap at which all pairs are screened for the first time
@@ -52,10 +53,7 @@ MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tre
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
 MOST_ROUNDS = 40  # over a tree before the next look
 WAKING = 5  # rounds over a tree after which idle pairs are visited again
-JUDGES, AIM = (
-    128,
-    0.8,
-)  # classes on which the gap is judged before all are settled, and the share of the tolerance to be reached
+JUDGES, AIM = 128, 0.8  # classes on which the gap is judged before all are settled, and how much of the tolerance to reach
 PACE = 0.17  # by how much a round over a tree is taken to lower the logarithm of the gap
 
 
@@ -63,7 +61,7 @@ PACE = 0.17  # by how much a round over a tree is taken to lower the logarithm o
 class Settings:
     """How to solve: the loss, the relative duality gap to reach, rounds at most, and the seed of all orders.
 
-    fast: be content with near negatives; what all other pairs cost is then estimated on a sample of the classes.
+    fast: be content with the nearest negatives; what all other pairs cost is then estimated on a sample of the classes.
     """
 
     loss: str = "hinge"
@@ -98,13 +96,17 @@ class Certificate:
 
 @dataclass(slots=True)
 class Solution:
-    """Dual variables of all pairs, those of the classes' last step, stretches and deltas: all that weights are made of."""
+    """Dual variables of all pairs, those of the classes' last step, stretches and deltas: all that weights are made of.
+
+    near: by what near classes were found, unless all pairs were taken.
+    """
 
     pairs: Pairs
     leaves: Pairs
     stretch: NDArray[np.float64]
     deltas: Deltas
     certificate: Certificate
+    near: Signatures | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +140,10 @@ class Task:
 def solve(task: Task, start: Solution | None = None) -> Solution:
     """Solve a problem, from the dual variables of an earlier solution with other costs if there is one."""
     complete = task.own.shape[0] * task.own.shape[1] <= SMALL or task.settings.loss == "logistic"
-    pairs = _first_pairs(task, complete) if start is None else _rescaled(start.pairs, task)
-    return _solve_flat(task, pairs, complete) if task.forest.is_flat else _solve_tree(task, pairs, complete)
+    near = start.near if start is not None else None if complete else learn_signatures(task.rows, task.own)
+    pairs = _first_pairs(task, near) if start is None else _rescaled(start.pairs, task)
+    solution = (_solve_flat if task.forest.is_flat else _solve_tree)(task, pairs, complete)
+    return replace(solution, near=near)
 
 
 def solve_given(task: Task, pairs: Pairs) -> Solution:
@@ -150,14 +154,13 @@ def solve_given(task: Task, pairs: Pairs) -> Solution:
 # ---- pairs --------------------------------------------------------------------------------------------------------------
 
 
-def _first_pairs(task: Task, complete: bool) -> Pairs:
-    if complete:
+def _first_pairs(task: Task, near: Signatures | None) -> Pairs:
+    if near is None:
         others = all_others(task.own)
     else:
         with stage("finding near classes", 1) as step:
-            near = NEAR if task.forest.is_flat else NEAR_IN_TREE
-            index = learn_signatures(task.rows, task.own)
-            others = csc_array(find_near(task.rows, index, csr_array(task.own), near, task.executor))
+            count = NEAR_IN_FAST if task.settings.fast else NEAR if task.forest.is_flat else NEAR_IN_TREE
+            others = csc_array(find_near(task.rows, near, csr_array(task.own), count, task.executor))
             step.advance()
     return pair_up(task.own, others, task.costs.positive, task.costs.negative)
 
@@ -213,7 +216,7 @@ def _sample(task: Task, size: int) -> NDArray[np.int32]:
 def _estimate_strays(task: Task, leaves: Pairs, known: Known, deltas: Deltas) -> float:
     """What all unknown pairs cost at most, judged by those of a sample of the classes."""
     sample = _sample(task, SAMPLE)
-    _screen(task, leaves, known, deltas, sample, 0.0, closely=True)
+    _screen(task, leaves, known, deltas, sample, 0.0, closely=False)
     estimate = float(known.strays[sample].sum()) * len(task.classes) / len(sample)
     known.strays[:] = 0
     return estimate

@@ -19,7 +19,9 @@ from ramify.learners.linear.deltas import Deltas
 from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.forest import Forest, single_units
 from ramify.learners.linear.graph import GraphTask, solve_graph
+from ramify.learners.linear.near import Signatures, count_nearest
 from ramify.learners.linear.pairs import Pairs
+from ramify.learners.linear.routing import score_near
 from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve, solve_given
 from ramify.learners.linear.structure import Structure, matrix_of
@@ -30,7 +32,7 @@ from ramify.taxonomy import Taxonomy
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
 MOST_STEPS = 200
 SMALL = 1 << 20  # documents × classes up to which they do
-FAINT = 0.01  # of a class's largest weight: below it the fast mode drops a weight
+FAINT = 0.005  # of a class's largest weight: below it the fast mode drops a weight
 LEAST_COST, MOST_COST = 1e-12, 1e12
 
 
@@ -117,11 +119,21 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """Weights, what is certain of them, and what a solution for other costs can start from."""
+    """Weights, what is certain of them, and what a solution for other costs can start from.
+
+    near: how to find the classes near a document, where these were learnt on near documents alone; n_nearest: how many to
+    score.
+    """
 
     weights: Weights
     certificate: Certificate
     start: Any = None
+    near: Signatures | None = None
+    n_nearest: int = 0
+
+    def score(self, X: csr_array) -> NDArray[np.float32]:
+        """Scores of documents, documents × classes; classes learnt on near documents alone only where they are near."""
+        return self.weights.score(X) if self.near is None else score_near(X, self.weights, self.near, self.n_nearest)
 
 
 def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any = None) -> Trained:
@@ -139,7 +151,11 @@ def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, 
     executor, n_walks = choose_executor(setup.n_jobs), count_workers(setup.n_jobs)
     task = Task(rows, csc_array(own[order]), ties, costs, setup.settings, executor, n_walks)
     solution = solve(task, start)
-    return Trained(_weights_of(task, solution), solution.certificate, solution)
+    weights = _weights_of(task, solution)
+    if solution.near is None or not setup.settings.fast:
+        return Trained(weights, solution.certificate, solution)
+    n_nearest = count_nearest(rows, solution.near, csr_array(task.own), executor)
+    return Trained(weights, solution.certificate, solution, solution.near.as_they_came(rows.place), n_nearest)
 
 
 def suits(X: csr_array, own: csr_array, setup: Setup) -> bool:
