@@ -11,15 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from oracles import recursive_regularization as oracle
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import csc_array, csr_array, random_array, vstack
 from sklearn.exceptions import ConvergenceWarning
 
 from ramify import Taxonomy
 from ramify.errors import InputError, LabelError, ModelError
+from ramify.execution import choose_executor
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
 from ramify.learners.contract import _k_best
 from ramify.learners.linear import choosing, solver, weights
 from ramify.learners.linear.choosing import FOLDS, GRID, choose_cost, split_folds
+from ramify.learners.linear.near import count_nearest, learn_signatures
+from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.training import Setup, weigh_classes
 from ramify.learners.linear.weights import Weights
 
@@ -365,6 +368,7 @@ def test_the_gap_is_that_of_the_weights_which_are_kept(loss, documents):
 def near_pairs_only(monkeypatch):
     monkeypatch.setattr(solver, "SMALL", 0)
     monkeypatch.setattr(solver, "NEAR", 1)
+    monkeypatch.setattr(solver, "NEAR_IN_FAST", 1)
 
 
 @pytest.mark.usefixtures("near_pairs_only")
@@ -380,6 +384,67 @@ def test_the_gap_of_the_fast_mode_is_that_of_the_weights_which_are_kept():
     X, names = problem(300)
     fast = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
     assert objective(fast, X, names, "hinge") <= fast.gap_.primal * 1.01
+
+
+def nearest(fitted, x, count):
+    """The classes whose signatures a document shares most, of those that share a feature with it."""
+    table = np.zeros((len(fitted.class_nodes_), X_WIDTH))
+    for f in range(X_WIDTH):
+        here = slice(*fitted.near_.offsets[f : f + 2])
+        table[fitted.near_.classes[here], f] = fitted.near_.weights[here]
+    there = np.flatnonzero((table != 0) @ (x != 0))
+    return sorted(there, key=lambda c: (-(table[c] @ x), c))[:count]
+
+
+X_WIDTH = 300
+
+
+@pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
+@pytest.mark.usefixtures("near_pairs_only")
+def test_the_fast_mode_scores_the_classes_near_a_document_and_takes_all_others_for_a_certain_no(learner):
+    X, names = problem(X_WIDTH)
+    fitted = learner(TAXONOMY, mode="fast").fit(X, names)
+    fitted.n_nearest_ = 2
+    asked = vstack([X[:20], csr_array((1, X_WIDTH), dtype=np.float32)], format="csr")
+    full, S = fitted.weights_.score(asked), fitted.scores(asked)[:, fitted.class_nodes_]
+    for row, (x, all_scores, found) in enumerate(zip(asked.toarray(), full, S, strict=True)):
+        near = nearest(fitted, x, 2)
+        expected = np.full(len(found), min([-1.0, *all_scores[near]]))
+        expected[near] = all_scores[near]
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=f"document {row}")
+    best = fitted.class_nodes_[S.argmax(axis=1)]
+    np.testing.assert_array_equal(fitted._find_best(asked)[:20], best[:20])
+    assert fitted._find_best(asked)[20] == fitted.class_nodes_.min()
+    nodes, scores = fitted.search(asked, k=3, width=5)
+    assert (nodes[:, 2] == -1).all()
+    assert np.isneginf(scores[:, 2]).all()
+
+
+@pytest.mark.usefixtures("near_pairs_only")
+def test_a_fast_model_comes_back_as_it_was():
+    X, names = problem(X_WIDTH)
+    fitted = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
+    again = OneVsRestSVM.from_state(TAXONOMY, *fitted.state())
+    assert again.n_nearest_ == fitted.n_nearest_ > 0
+    np.testing.assert_array_equal(again.scores(X), fitted.scores(X))
+
+
+@pytest.mark.parametrize("spoilt", ["another type", "2-d", "empty", "shorter", "longer", "first too small", "last too large"])
+@pytest.mark.parametrize("name", ["near_offsets", "near_classes", "near_weights"])
+@pytest.mark.usefixtures("near_pairs_only")
+def test_signatures_that_are_not_ones_that_it_writes_are_refused(name, spoilt):
+    values, arrays = OneVsRestSVM(TAXONOMY, mode="fast").fit(*problem(X_WIDTH)).state()
+    with pytest.raises(ModelError, match="train"):
+        OneVsRestSVM.from_state(TAXONOMY, values, arrays | {name: SPOILT[spoilt](arrays[name])})
+
+
+def test_as_many_near_classes_are_scored_as_hold_the_own_ones():
+    classes, features = np.arange(60) % 30, np.eye(30, dtype=np.float32)
+    own = csr_array((np.ones(60, dtype=bool), classes, np.arange(61)), shape=(60, 30))
+    told = arrange_rows(csr_array(features[classes]), bias=False)
+    assert count_nearest(told, learn_signatures(told, csc_array(own)), own, choose_executor(1)) == 5
+    same = arrange_rows(csr_array(np.tile(features.sum(axis=0), (60, 1))), bias=False)  # and no signature at all
+    assert count_nearest(same, learn_signatures(told, csc_array(own)), own, choose_executor(1)) == 20
 
 
 # ---- keeping --------------------------------------------------------------------------------------------------------------

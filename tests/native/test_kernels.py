@@ -13,7 +13,7 @@ from oracles import taxonomy as slow
 from scipy.sparse import csr_array
 from strategies import build, labelled
 
-from ramify.native import close_upward, keep_most_general, keep_most_specific, score_rows_in_place
+from ramify.native import close_upward, keep_most_general, keep_most_specific, score_rows_in_place, score_units_in_place
 
 
 def packed(rows):
@@ -61,6 +61,24 @@ def test_score_rows_equals_the_oracle(data, n_rows, n_features, n_classes):
     sparse, scores = csr_array(X), np.full((n_rows, n_classes), np.nan)
     score_rows_in_place(sparse.indptr.astype(np.int64), sparse.indices.astype(np.int32), sparse.data, W, bias, scores)
     assert scores.tolist() == oracle.score_rows(X.tolist(), W.tolist(), bias.tolist())
+
+
+@given(st.data(), st.integers(0, 5), st.integers(1, 6), st.integers(1, 9))
+def test_score_units_adds_up_the_scores_of_a_path(data, n_rows, n_features, n_units):
+    X = data.draw(hnp.arrays(np.float32, (n_rows, n_features), elements=small))
+    W = data.draw(hnp.arrays(np.float32, (n_features, n_units), elements=small))
+    bias = data.draw(hnp.arrays(np.float64, n_units, elements=small))
+    parent = np.asarray([data.draw(st.integers(-1, unit - 1)) for unit in range(n_units)], dtype=np.int32)
+    sparse, by_feature, scores = csr_array(X), csr_array(W), np.full((n_rows, n_units), np.nan)
+    arrays = [(made.indptr.astype(np.int64), made.indices.astype(np.int32), made.data) for made in (sparse, by_feature)]
+    score_units_in_place(*arrays[0], *arrays[1], parent, bias, scores)
+    for found, alone in zip(scores.tolist(), oracle.score_rows(X.tolist(), W.tolist(), bias.tolist()), strict=True):
+        for unit in range(n_units):
+            path, above = [unit], parent[unit]
+            while above >= 0:
+                path.append(int(above))
+                above = parent[above]
+            assert found[unit] == sum(alone[step] for step in path)
 
 
 def test_arrays_of_another_type_are_refused():

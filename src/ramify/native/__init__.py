@@ -13,6 +13,7 @@ from ramify.native._core import (
     nearest_classes,
     score_candidates,
     score_rows_in_place,
+    score_units_in_place,
     screen_classes,
     solve_classes_in_place,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "nearest_classes",
     "score_candidates",
     "score_rows_in_place",
+    "score_units_in_place",
     "screen_classes",
     "solve_classes_in_place",
 ]

@@ -86,6 +86,14 @@ NB_MODULE(_core, m) {
                                     bias.data(), bias.size(), scores.data());
       },
       "offsets"_a.noconvert(), "features"_a.noconvert(), "values"_a.noconvert(), "weights"_a.noconvert(), "bias"_a.noconvert(), "scores"_a.noconvert());
+  m.def("score_units_in_place",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<int64_t> by_feature, In<int32_t> units,
+           In<float> weights, In<int32_t> parent, In<double> bias, OutMatrix<double> scores) {
+          nb::gil_scoped_release unlocked;
+          ramify::score_units_in_place(offsets.data(), features.data(), values.data(), offsets.size() - 1,
+                                       by_feature.data(), units.data(), weights.data(), parent.data(), bias.data(),
+                                       bias.size(), scores.data());
+        });
   m.def("solve_classes_in_place",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            int loss, In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,

@@ -40,6 +40,12 @@ LabelRows keep_most_general(const int64_t *offsets, const int32_t *nodes, size_t
 void score_rows_in_place(const int64_t *offsets, const int32_t *features, const float *values, size_t n_rows,
                          const float *weights, const double *bias, size_t n_classes, double *scores);
 
+// The same for sparse weights, feature by feature, that are changes from the unit above: a unit gets the sum over its path.
+// Parents come first.
+void score_units_in_place(const int64_t *offsets, const int32_t *features, const float *values, size_t n_rows,
+                          const int64_t *by_feature, const int32_t *units, const float *weights, const int32_t *parent,
+                          const double *bias, size_t n_units, double *scores);
+
 // ---- linear models --------------------------------------------------------------------------------------------------
 
 // One sparse vector a unit: its features and values lie from start to end.

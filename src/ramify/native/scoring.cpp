@@ -19,4 +19,19 @@ void score_rows_in_place(const int64_t *offsets, const int32_t *features, const 
   }
 }
 
+void score_units_in_place(const int64_t *offsets, const int32_t *features, const float *values, size_t n_rows,
+                          const int64_t *by_feature, const int32_t *units, const float *weights, const int32_t *parent,
+                          const double *bias, size_t n_units, double *scores) {
+  for (size_t r = 0; r < n_rows; ++r) {
+    double *row = scores + r * n_units;
+    std::copy(bias, bias + n_units, row);
+    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) {
+      const auto x = static_cast<double>(values[k]);
+      for (int64_t p = by_feature[features[k]]; p < by_feature[features[k] + 1]; ++p) row[units[p]] += x * weights[p];
+    }
+    for (size_t unit = 0; unit < n_units; ++unit)
+      if (parent[unit] >= 0) row[unit] += row[parent[unit]];
+  }
+}
+
 }  // namespace ramify

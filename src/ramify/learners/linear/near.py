@@ -56,7 +56,7 @@ class Signatures:
         offsets, classes, weights = (arrays[name] for name in ("near_offsets", "near_classes", "near_weights"))
         typed = offsets.dtype == np.int64 and classes.dtype == np.int32 and weights.dtype == np.float32
         fits = offsets.shape == (n_features + 1,) and classes.ndim == 1 and classes.shape == weights.shape
-        if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(np.diff(offsets) < 0):
+        if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(offsets[1:] < offsets[:-1]):
             raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
         if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not np.isfinite(weights).all()):
             raise ModelError("the signatures of the linear model speak of classes that it has not; train the model again.")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
-from ramify.native import score_rows_in_place
+from ramify.native import score_rows_in_place, score_units_in_place
 
 MAX_TABLE = 1 << 28  # weights up to which features × classes is held as a table for scoring
 
@@ -59,9 +59,18 @@ class Weights:
         return S.astype(np.float32)
 
     def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
-        """Each unit once for each document; classes then add up what lies on their paths."""
-        by_unit = (self.deltas @ X.T).toarray().astype(np.float64) + self.bias[:, None]
-        return np.ascontiguousarray((self.paths() @ by_unit).T, dtype=np.float32)
+        """Each unit once for each document, feature by feature; what lies above is then added on the way down."""
+        S = np.empty((X.shape[0], len(self.parent)))
+        by_feature = *self._by_feature(), self.parent, self.bias
+        score_units_in_place(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, *by_feature, S)
+        return S[:, self.class_units].astype(np.float32)
+
+    def _by_feature(self) -> tuple[Any, ...]:
+        if "by_feature" not in self._cache:
+            columns = self.deltas.tocsc()
+            self._cache["by_feature"] = columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data
+        by_feature: tuple[Any, ...] = self._cache["by_feature"]
+        return by_feature
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
         if "table" not in self._cache:
