@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+PART = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Deltas:
@@ -34,8 +36,9 @@ class Deltas:
         return self.start, self.end, self.features, self.values
 
     def half_squares(self) -> float:
-        """½ Σ ‖δ‖² over all units."""
-        return 0.5 * float(np.sum(self.values.astype(np.float64) ** 2))
+        """½ Σ ‖δ‖² over all units; summed part by part, since there may be hundreds of millions."""
+        parts = (self.values[at : at + PART].astype(np.float64) for at in range(0, len(self.values), PART))
+        return 0.5 * sum(float(part @ part) for part in parts)
 
 
 def join(parts: list[tuple[Any, ...]], n_units: int) -> Deltas:

@@ -32,7 +32,10 @@ def index_weights(weights: Weights) -> Signatures:
     ]
     index = csc_array(vstack(chunks, format="csc"))
     return Signatures(
-        index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data.astype(np.float32), paths.shape[0]
+        index.indptr.astype(np.int64, copy=False),
+        index.indices.astype(np.int32, copy=False),
+        index.data.astype(np.float32),
+        paths.shape[0],
     )
 
 
@@ -70,8 +73,12 @@ def _score_likeliest(
     scores = np.full((X.shape[0], width), -np.inf, dtype=np.float32)
     paths = weights.paths()
     rows = _arrays(X)
-    tied = paths.indptr.astype(np.int64), paths.indices.astype(np.int32)
-    deltas = weights.deltas.indptr.astype(np.int64), weights.deltas.indices.astype(np.int32), weights.deltas.data
+    tied = paths.indptr.astype(np.int64, copy=False), paths.indices.astype(np.int32, copy=False)
+    deltas = (
+        weights.deltas.indptr.astype(np.int64, copy=False),
+        weights.deltas.indices.astype(np.int32, copy=False),
+        weights.deltas.data,
+    )
     nothing = np.zeros(X.shape[0] + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
     def look(block: slice) -> None:
@@ -85,7 +92,7 @@ def _score_likeliest(
 
 def _arrays(X: csr_array) -> tuple[Any, ...]:
     nothing = np.zeros(0, dtype=np.float32)
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, nothing, X.shape[1]
+    return X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, nothing, X.shape[1]
 
 
 def _best_first(candidates: NDArray[np.int32], scores: NDArray[np.float32], k: int) -> tuple[Any, Any]:

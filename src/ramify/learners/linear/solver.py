@@ -386,8 +386,9 @@ def _solve_tree(task: Task, pairs: Pairs, complete: bool) -> Solution:
     with stage("solving", None) as step:
         while True:
             _climb(task, climb, siblings, tolerance)
-            climb.deltas = Deltas.zero(len(task.forest))  # gives up the room for those made anew: sums in 32 bits drift
-            climb.deltas = _gather(task, climb.pairs, climb.walks)
+            if tolerance <= settings.tolerance:  # sums in 32 bits drift, and what is certified must not
+                climb.deltas = Deltas.zero(len(task.forest))  # gives up the room for those made anew
+                climb.deltas = _gather(task, climb.pairs, climb.walks)
             leaves, pairs = _settle_leaves(task, climb, known, tolerance, complete)
             unseen = _estimate_strays(task, leaves, known, climb.deltas) if settings.fast and not complete else 0.0
             inner = climb.deltas.half_squares()

@@ -55,20 +55,28 @@ class Weights:
     def _score_by_table(self, X: csr_array) -> NDArray[np.float32]:
         table, bias = self._table()
         S = np.empty((X.shape[0], len(bias)))
-        score_rows_in_place(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, table, bias, S)
+        score_rows_in_place(
+            X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, table, bias, S
+        )
         return S.astype(np.float32)
 
     def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
         """Each unit once for each document, feature by feature; what lies above is then added on the way down."""
         S = np.empty((X.shape[0], len(self.parent)))
         by_feature = *self._by_feature(), self.parent, self.bias
-        score_units_in_place(X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, *by_feature, S)
+        score_units_in_place(
+            X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, *by_feature, S
+        )
         return S[:, self.class_units].astype(np.float32)
 
     def _by_feature(self) -> tuple[Any, ...]:
         if "by_feature" not in self._cache:
             columns = self.deltas.tocsc()
-            self._cache["by_feature"] = columns.indptr.astype(np.int64), columns.indices.astype(np.int32), columns.data
+            self._cache["by_feature"] = (
+                columns.indptr.astype(np.int64, copy=False),
+                columns.indices.astype(np.int32, copy=False),
+                columns.data,
+            )
         by_feature: tuple[Any, ...] = self._cache["by_feature"]
         return by_feature
 
@@ -96,9 +104,9 @@ class Weights:
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Plain arrays from which :meth:`from_arrays` makes the same weights."""
         return {
-            "delta_offsets": self.deltas.indptr.astype(np.int64),
-            "delta_features": self.deltas.indices.astype(np.int32),
-            "delta_values": self.deltas.data.astype(np.float32),
+            "delta_offsets": self.deltas.indptr.astype(np.int64, copy=False),
+            "delta_features": self.deltas.indices.astype(np.int32, copy=False),
+            "delta_values": self.deltas.data.astype(np.float32, copy=False),
             "unit_bias": self.bias,
             "unit_parent": self.parent,
             "class_units": self.class_units,
