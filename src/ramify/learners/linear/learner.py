@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.execution import choose_executor
-from ramify.learners.contract import Learner, Scores
+from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.forest import Forest
 from ramify.learners.linear.near import Signatures
@@ -104,6 +105,13 @@ class LinearLearner(Learner):
         self._set_classes(ties.class_nodes)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
+        check_is_fitted(self, "taxonomy_")
+        if self.near_ is None:
+            self.weights_.make_ready()
+        return super().map_scores(X, work)
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)

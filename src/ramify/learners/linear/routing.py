@@ -15,7 +15,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.execution import Executor, choose_executor, row_blocks
 from ramify.learners.linear.near import Signatures, largest_of_rows
-from ramify.learners.linear.weights import Weights
+from ramify.learners.linear.weights import Weights, kernel_arrays
 from ramify.native import nearest_classes, score_candidates
 
 STRONGEST = 200  # weights of a class in the index
@@ -31,12 +31,7 @@ def index_weights(weights: Weights) -> Signatures:
         for start in range(0, paths.shape[0], CLASSES_A_CHUNK)
     ]
     index = csc_array(vstack(chunks, format="csc"))
-    return Signatures(
-        index.indptr.astype(np.int64, copy=False),
-        index.indices.astype(np.int32, copy=False),
-        index.data.astype(np.float32),
-        paths.shape[0],
-    )
+    return Signatures(*kernel_arrays(index), paths.shape[0])
 
 
 def search(
@@ -72,13 +67,9 @@ def _score_likeliest(
     candidates = np.empty((X.shape[0], width), dtype=np.int32)
     scores = np.full((X.shape[0], width), -np.inf, dtype=np.float32)
     paths = weights.paths()
-    rows = _arrays(X)
-    tied = paths.indptr.astype(np.int64, copy=False), paths.indices.astype(np.int32, copy=False)
-    deltas = (
-        weights.deltas.indptr.astype(np.int64, copy=False),
-        weights.deltas.indices.astype(np.int32, copy=False),
-        weights.deltas.data,
-    )
+    rows = _rows(X)
+    tied = kernel_arrays(paths)[:2]
+    deltas = kernel_arrays(weights.deltas)
     nothing = np.zeros(X.shape[0] + 1, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
     def look(block: slice) -> None:
@@ -90,9 +81,9 @@ def _score_likeliest(
     return candidates, scores
 
 
-def _arrays(X: csr_array) -> tuple[Any, ...]:
+def _rows(X: csr_array) -> tuple[Any, ...]:
     nothing = np.zeros(0, dtype=np.float32)
-    return X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, nothing, X.shape[1]
+    return *kernel_arrays(X), nothing, X.shape[1]
 
 
 def _best_first(candidates: NDArray[np.int32], scores: NDArray[np.float32], k: int) -> tuple[Any, Any]:

@@ -48,35 +48,35 @@ class Weights:
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
-        if self.n_features * len(self.class_units) <= MAX_TABLE:
-            return self._score_by_table(X)
-        return self._score_by_unit(X)
+        return self._score_by_table(X) if self._fits_table else self._score_by_unit(X)
+
+    def make_ready(self) -> None:
+        """Arrange weights for scoring, before several threads do so at once."""
+        if self._fits_table:
+            self._table()
+        else:
+            self._by_feature()
+
+    @property
+    def _fits_table(self) -> bool:
+        return self.n_features * len(self.class_units) <= MAX_TABLE
 
     def _score_by_table(self, X: csr_array) -> NDArray[np.float32]:
         table, bias = self._table()
         S = np.empty((X.shape[0], len(bias)))
-        score_rows_in_place(
-            X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, table, bias, S
-        )
+        score_rows_in_place(*kernel_arrays(X), table, bias, S)
         return S.astype(np.float32)
 
     def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
         """Each unit once for each document, feature by feature; what lies above is then added on the way down."""
         S = np.empty((X.shape[0], len(self.parent)))
         by_feature = *self._by_feature(), self.parent, self.bias
-        score_units_in_place(
-            X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data, *by_feature, S
-        )
+        score_units_in_place(*kernel_arrays(X), *by_feature, S)
         return S[:, self.class_units].astype(np.float32)
 
     def _by_feature(self) -> tuple[Any, ...]:
         if "by_feature" not in self._cache:
-            columns = self.deltas.tocsc()
-            self._cache["by_feature"] = (
-                columns.indptr.astype(np.int64, copy=False),
-                columns.indices.astype(np.int32, copy=False),
-                columns.data,
-            )
+            self._cache["by_feature"] = kernel_arrays(self.deltas.tocsc())
         by_feature: tuple[Any, ...] = self._cache["by_feature"]
         return by_feature
 
@@ -128,6 +128,11 @@ class Weights:
         if not (np.isfinite(values).all() and np.isfinite(bias).all()):
             raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
         return cls(csr_array((values, features, offsets), shape=(n_units, n_features)), bias, parent, class_units)
+
+
+def kernel_arrays(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+    """Offsets, features or units, and values, as kernels take them; a copy only where they are of another type."""
+    return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 _TYPES = {
