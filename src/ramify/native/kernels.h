@@ -174,9 +174,11 @@ struct Siblings {
 
 // Sparse vectors that steps change: δ of the inner units, or u of some neighbouring classes.
 struct HeldVector {
-  const int32_t *features;
-  float *values;
-  size_t size;
+  const int32_t *features = nullptr;
+  float *values = nullptr;
+  size_t size = 0;
+
+  explicit operator bool() const { return features; }  // whether it is held at all
 
   void add_to(float *w) const {
     for (size_t p = 0; p < size; ++p) w[features[p]] += values[p];
@@ -189,8 +191,8 @@ struct Held {
   float *values;
   size_t first = 0;  // of the numbers
 
-  bool holds() const { return start != end; }
   HeldVector of(size_t number) const {
+    if (start == end) return {};
     const int64_t from = start[number - first];
     return {features + from, values + from, static_cast<size_t>(end[number - first] - from)};
   }

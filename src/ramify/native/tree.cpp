@@ -11,8 +11,6 @@
 //
 // Several walks may share the work, each on classes of its own. A unit that s walks pass counts with weight s in each: the
 // sum of s changes, squared, is at most s times the sum of their squares, so together they never lower the dual.
-#include <functional>
-
 #include "kernels.h"
 
 namespace ramify {
@@ -76,27 +74,27 @@ class Visit {
  public:
   explicit Visit(Walk &walk) : walk_(walk), moved_(walk.X.n_features, 0.0f) {}
 
-  void begin(const Class &c, const HeldVector *u) {
+  void begin(const Class &c, const HeldVector &u) {
     alphas_.assign(c.alphas, c.alphas + c.n_pairs);
     float *w = walk_.here();
     if (!u) return add_pairs(walk_.X, c, w);
-    before_.resize(u->size);
-    for (size_t p = 0; p < u->size; ++p) {
-      float &weight = w[u->features[p]];
+    before_.resize(u.size);
+    for (size_t p = 0; p < u.size; ++p) {
+      float &weight = w[u.features[p]];
       before_[p] = weight;
-      weight += u->values[p];
+      weight += u.values[p];
     }
   }
 
   // Takes u away again.
-  void end(const Class &c, const HeldVector *u) {
+  void end(const Class &c, const HeldVector &u) {
     float *w = walk_.here();
     if (!u) return add_pairs(walk_.X, c, w, -1.0f);
-    for (size_t p = 0; p < u->size; ++p) w[u->features[p]] = before_[p];
+    for (size_t p = 0; p < u.size; ++p) w[u.features[p]] = before_[p];
   }
 
   // Takes u away after steps that moved weights by path length · change: u, the level and what lies above get their parts.
-  void end_moved(const Class &c, const HeldVector *u) {
+  void end_moved(const Class &c, const HeldVector &u) {
     float *w = walk_.here(), *changes = walk_.changes[walk_.level()].data();
     if (!u) {
       add_pairs(walk_.X, c, w, -1.0f);
@@ -104,17 +102,17 @@ class Visit {
       return;
     }
     const float reach = walk_.reach.back(), part = 1 / (reach + 1);
-    for (size_t p = 0; p < u->size; ++p) {
-      const auto f = static_cast<size_t>(u->features[p]);
-      const float change = part * (w[f] - (before_[p] + u->values[p]));
-      u->values[p] += change;
+    for (size_t p = 0; p < u.size; ++p) {
+      const auto f = static_cast<size_t>(u.features[p]);
+      const float change = part * (w[f] - (before_[p] + u.values[p]));
+      u.values[p] += change;
       w[f] = before_[p] + reach * change;
       changes[f] += change;
     }
   }
 
   // The same after dual variables changed while weights stood still.
-  void follow(const Class &c, const std::vector<float> &alphas_before, const HeldVector *u) {
+  void follow(const Class &c, const std::vector<float> &alphas_before, const HeldVector &u) {
     float *w = walk_.here(), *changes = walk_.changes[walk_.level()].data();
     const float reach = walk_.reach.back();
     bool has_moved = false;
@@ -124,9 +122,9 @@ class Visit {
       add_row(walk_.X, row, change, changes);
       add_row(walk_.X, row, change * reach, w);
     });
-    for (size_t p = 0; u && has_moved && p < u->size; ++p) {
-      const auto f = static_cast<size_t>(u->features[p]);
-      u->values[p] += moved_[f];
+    for (size_t p = 0; u && has_moved && p < u.size; ++p) {
+      const auto f = static_cast<size_t>(u.features[p]);
+      u.values[p] += moved_[f];
       w[f] += reach * moved_[f];
       changes[f] += moved_[f];
       moved_[f] = 0;
@@ -162,7 +160,7 @@ class Group {
         products_(siblings.products + siblings.product_offsets[unit]), slot_(slot) {}
 
   template <class Loss>
-  void settle(std::vector<Class> &classes, const std::vector<const HeldVector *> &held, size_t passes, Random &random) {
+  void settle(std::vector<Class> &classes, const std::vector<HeldVector> &held, size_t passes, Random &random) {
     const size_t k = classes.size();
     meet(classes);
     scores_.assign(n_ * k, 0.0f);
@@ -232,7 +230,7 @@ class Group {
 };
 
 template <class Loss>
-void ascend_class(Walk &walk, Visit &visit, Class &c, const HeldVector *u, uint8_t *awake, float &slack, size_t passes,
+void ascend_class(Walk &walk, Visit &visit, Class &c, const HeldVector &u, uint8_t *awake, float &slack, size_t passes,
                   uint64_t seed) {
   Active active(c.n_pairs);
   active.size = 0;
@@ -253,39 +251,19 @@ void settle_siblings(Walk &walk, Visit &visit, const Pairs &pairs, const Held &h
   if (siblings.offsets[unit] == siblings.offsets[unit + 1] || passes == 0) return;
   std::vector<Class> classes;
   std::vector<HeldVector> vectors;
-  std::vector<const HeldVector *> held_vectors;
   std::vector<std::vector<float>> before;
   for (size_t u = unit + 1; u < walk.tree.n_units && walk.tree.parent[u] == static_cast<int32_t>(unit); ++u) {
     if (walk.tree.class_of[u] < 0) break;
     if (!walk.tree.visited[u]) continue;
     const auto k = static_cast<size_t>(walk.tree.class_of[u]);
     classes.push_back(pairs.of(k, document_weights));
-    vectors.push_back(held.holds() ? held.of(k) : HeldVector{});
+    vectors.push_back(held.of(k));
     before.emplace_back(classes.back().alphas, classes.back().alphas + classes.back().n_pairs);
   }
   if (classes.size() < 2) return;
-  for (const HeldVector &vector : vectors) held_vectors.push_back(held.holds() ? &vector : nullptr);
   Random random(seed + unit);
-  Group(walk, visit, siblings, unit, slot).settle<Loss>(classes, held_vectors, passes, random);
-  for (size_t k = 0; k < classes.size(); ++k) visit.follow(classes[k], before[k], held_vectors[k]);
-}
-
-template <class Work>
-void for_each_class(Walk &walk, const Pairs &pairs, const float *document_weights, Work work,
-                    const std::function<void(size_t)> &on_entry = {}) {
-  for (size_t unit = 0; unit < walk.tree.n_units; ++unit) {
-    if (!walk.tree.visited[unit]) continue;
-    walk.walk_to(unit);
-    if (walk.tree.class_of[unit] < 0) {
-      walk.enter(unit);
-      if (on_entry) on_entry(unit);
-    } else {
-      const auto k = static_cast<size_t>(walk.tree.class_of[unit]);
-      Class c = pairs.of(k, document_weights);
-      work(k, c);
-    }
-  }
-  while (!walk.path.empty()) walk.leave();
+  Group(walk, visit, siblings, unit, slot).settle<Loss>(classes, vectors, passes, random);
+  for (size_t k = 0; k < classes.size(); ++k) visit.follow(classes[k], before[k], vectors[k]);
 }
 
 }  // namespace
@@ -296,18 +274,22 @@ void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tre
   Walk walk(X, tree, deltas, result);
   Visit visit(walk);
   std::vector<int32_t> slot(n_rows, -1);
-  const auto ascend_one = [&](size_t k, Class &c) {
-    const HeldVector u = held.holds() ? held.of(k) : HeldVector{};
-    with_loss(loss, [&](auto kind) {
-      ascend_class<decltype(kind)>(walk, visit, c, held.holds() ? &u : nullptr, awake + pairs.offsets[k], slack[k], passes, seed + k);
-    });
-  };
-  const auto settle = [&](size_t unit) {
-    with_loss(loss, [&](auto kind) {
-      settle_siblings<decltype(kind)>(walk, visit, pairs, held, document_weights, siblings, unit, group_passes, seed, slot);
-    });
-  };
-  for_each_class(walk, pairs, document_weights, ascend_one, settle);
+  with_loss(loss, [&](auto kind) {
+    using Loss = decltype(kind);
+    for (size_t unit = 0; unit < tree.n_units; ++unit) {
+      if (!tree.visited[unit]) continue;
+      walk.walk_to(unit);
+      if (tree.class_of[unit] < 0) {
+        walk.enter(unit);
+        settle_siblings<Loss>(walk, visit, pairs, held, document_weights, siblings, unit, group_passes, seed, slot);
+      } else {
+        const auto k = static_cast<size_t>(tree.class_of[unit]);
+        Class c = pairs.of(k, document_weights);
+        ascend_class<Loss>(walk, visit, c, held.of(k), awake + pairs.offsets[k], slack[k], passes, seed + k);
+      }
+    }
+    while (!walk.path.empty()) walk.leave();
+  });
 }
 
 void mark_features(const Rows &X, const Class &c, std::vector<uint8_t> &has) {

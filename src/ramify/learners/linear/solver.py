@@ -51,6 +51,7 @@ MOST_HELD = 1 << 27  # entries of the vectors of a tree's classes that are held 
 NEAR_IN_TREE = 20  # the same when they are tied: fewer documents then matter to a class
 MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tree may lie and still be taken
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
+MOST_LOOKS = 20  # at all pairs of classes that stand alone
 MOST_ROUNDS = 40  # over a tree before the next look
 WAKING = 5  # rounds over a tree after which idle pairs are visited again
 JUDGES, AIM = 128, 0.8  # classes on which the gap is judged before all are settled, and how much of the tolerance to reach
@@ -244,18 +245,19 @@ def _settle(
 
 def _solve_flat(task: Task, pairs: Pairs, complete: bool) -> Solution:
     deltas, settings, classes = Deltas.zero(len(task.forest)), task.settings, task.classes
-    known, rounds = Known.nothing(len(classes)), 0
+    known, rounds, looks = Known.nothing(len(classes)), 0, 0
     tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST)
     with stage("solving", None) as step:
         while True:
-            rounds += _settle(task, pairs, deltas, known, classes, tolerance)
+            rounds, looks = rounds + _settle(task, pairs, deltas, known, classes, tolerance), looks + 1
             if complete or settings.fast:
                 unseen = 0.0 if complete else _estimate_strays(task, pairs, known, deltas)
                 return Solution(pairs, pairs, known.stretch, deltas, known.certificate(unseen, None, rounds))
             documents, strays = _screen(task, pairs, known, deltas, classes, 0.5 * tolerance, tolerance <= settings.tolerance)
             certificate = known.certificate(0.0, None, rounds)
             step.advance()
-            if certificate.gap <= settings.tolerance or rounds >= settings.max_iter:
+            is_last = looks >= MOST_LOOKS or (tolerance < settings.tolerance and len(strays) == 0)
+            if certificate.gap <= settings.tolerance or is_last:
                 return Solution(pairs, pairs, known.stretch, deltas, certificate)
             pairs = widen(pairs, documents, strays)
             # classes without strays are done, once they are solved as closely as they must be
