@@ -421,6 +421,17 @@ def test_the_fast_mode_scores_the_classes_near_a_document_and_takes_all_others_f
 
 
 @pytest.mark.usefixtures("near_pairs_only")
+def test_the_fast_mode_predicts_what_its_scores_say_however_many_classes_are_near():
+    rng = np.random.default_rng(0)
+    X, asked = rng.random((2, 120, 400)).astype(np.float32)  # every class is near to everything
+    fitted = OneVsRestSVM(mode="fast").fit(X, [f"c{k % 40:02}" for k in range(120)])
+    fitted.weights_.bias[:] = -5  # far below -1, where all that is not near must stay behind
+    for width in (1, 5, 20):
+        fitted.n_nearest_ = width
+        np.testing.assert_array_equal(fitted.predict(asked), fitted.classes_[np.nanargmax(fitted.scores(asked), axis=1)])
+
+
+@pytest.mark.usefixtures("near_pairs_only")
 def test_a_fast_model_comes_back_as_it_was():
     X, names = problem(X_WIDTH)
     fitted = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)

@@ -24,7 +24,8 @@ class OneVsRestSVM(LinearLearner):
     C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation.
     loss: ``"hinge"`` or ``"squared_hinge"``. class_weight: None, ``"balanced"``, or a weight by class name.
     mode: ``"exact"`` until the relative duality gap is within `tol`; ``"fast"`` on near negatives alone.
-    max_iter: rounds after which training stops with a warning. random_state: the order in which documents are visited.
+    max_iter: passes over a class, or rounds over a tree, after which it is left as it is, with a warning.
+    random_state: the order in which documents are visited.
 
     >>> OneVsRestSVM().fit([[1, 0], [0, 1]], ["a", "b"]).predict([[2, 1]])
     array(['a'], dtype='<U1')

@@ -124,7 +124,7 @@ class LinearLearner(Learner):
     def _find_best(self, X: Any) -> NDArray[np.int64]:
         if self.near_ is None:
             return super()._find_best(X)
-        best = self.search(X)[0][:, 0]
+        best = self.search(X, width=self.n_nearest_)[0][:, 0]
         return np.where(best < 0, self.class_nodes_.min(), best)  # a document that is near to nothing
 
     def to_probabilities(self, scores: Scores) -> Scores:

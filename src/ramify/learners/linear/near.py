@@ -16,7 +16,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.errors import ModelError
 from ramify.execution import Executor, row_blocks
-from ramify.learners.linear.rows import Rows
+from ramify.learners.linear.rows import Rows, take_rows
 from ramify.native import nearest_classes
 
 SIGNATURE = 100
@@ -41,9 +41,7 @@ class Signatures:
 
     def as_they_came(self, place: NDArray[np.int32]) -> Signatures:
         """The same for features that stand at other places here."""
-        lengths = np.diff(self.offsets)[place]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        taken = np.repeat(self.offsets[place] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, taken = take_rows(self.offsets, place)
         return Signatures(offsets, self.classes[taken], self.weights[taken], self.n_classes)
 
     def kept(self) -> dict[str, NDArray[Any]]:

@@ -48,13 +48,13 @@ def score_near(X: csr_array, weights: Weights, near: Signatures, width: int) -> 
     """Scores of documents, documents × classes, for classes that know only the documents near them.
 
     The `width` classes near a document are scored. All others have learnt nothing about it: they get the score of a certain
-    no, -1, or the lowest of the near ones if that is lower.
+    no, just below -1, or just below the lowest of the near ones.
     """
     start = np.zeros(near.n_classes, dtype=np.float32)
     candidates, scores = _score_likeliest(X, weights, near, start, width, choose_executor(1))
     there = candidates >= 0
     lowest = np.where(there, scores, FAR).min(axis=1, initial=FAR)
-    S = np.repeat(lowest[:, None], near.n_classes, axis=1)
+    S = np.repeat(np.nextafter(lowest, -np.inf)[:, None], near.n_classes, axis=1)
     S[np.nonzero(there)[0], candidates[there]] = scores[there]
     return S
 

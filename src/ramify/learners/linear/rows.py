@@ -36,9 +36,7 @@ class Rows:
 
     def of(self, documents: NDArray[np.int64]) -> Rows:
         """Some of the documents."""
-        lengths = np.diff(self.offsets)[documents]
-        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        taken = np.repeat(self.offsets[documents] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        offsets, taken = take_rows(self.offsets, documents)
         norms = self.squared_norms[documents]
         return Rows(offsets, self.features[taken], self.values[taken], norms, self.place, self.has_bias)
 
@@ -60,6 +58,13 @@ def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
         features, values = np.insert(features, offsets[:-1], 0), np.insert(values, offsets[:-1], 1)
         offsets = offsets + np.arange(n_docs + 1)
     return Rows(offsets, features, values, _squared_norms(offsets, values), place, bias)
+
+
+def take_rows(offsets: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets of some compressed rows on their own, and where their entries stand among all."""
+    lengths = np.diff(offsets)[rows]
+    taken = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return taken, np.repeat(offsets[rows] - taken[:-1], lengths) + np.arange(taken[-1])
 
 
 def _squared_norms(offsets: NDArray[np.int64], values: NDArray[np.float32]) -> NDArray[np.float32]:
