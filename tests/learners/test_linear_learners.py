@@ -13,6 +13,7 @@ from hypothesis.extra import numpy as hnp
 from oracles import recursive_regularization as oracle
 from scipy.sparse import csc_array, csr_array, random_array, vstack
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import f1_score
 
 from ramify import Taxonomy
 from ramify.errors import InputError, LabelError, ModelError
@@ -183,25 +184,37 @@ def test_features_that_no_document_has_change_nothing(learner):
     assert many.gap_.primal == pytest.approx(few.gap_.primal, rel=1e-5)
 
 
+@pytest.mark.parametrize("learner", [OneVsRestLogistic, RecursiveLogistic])
+@pytest.mark.parametrize("C", [1e-6, 1e2, 1e4])
+def test_the_gap_is_reached_for_costs_that_make_the_logistic_dual_steep(learner, C):
+    X, names = problem(300, n_docs=60)
+    assert learner(TAXONOMY, C=C).fit(csr_array(20 * X), names).gap_ <= 1e-3
+
+
 # ---- C by cross-validation --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("learner", "n_features"), [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300)])
+AUTO = [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300), (TopDownSVM, 8)]
+
+
+@pytest.mark.parametrize(("learner", "n_features"), AUTO)
 def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_folds(learner, n_features, monkeypatch):
     monkeypatch.setattr(choosing, "GRID", costs := (0.01, 10.0))
+    monkeypatch.setattr(choosing, "LOOSE", 0.0)
     X, names = problem(n_features, n_docs=24)
     tol = 1e-3 if n_features < 100 else 1e-4
     fitted = learner(TAXONOMY, C="auto", tol=tol).fit(X, names)
-    own = csr_array([[TAXONOMY.index(name) == node for node in fitted.class_nodes_] for name in names])
-    right, total = dict.fromkeys(costs, 0), 0
+    own = csr_array([[TAXONOMY.index(name) == node for node in range(len(TAXONOMY))] for name in names])
+    true, given = [], {C: [] for C in costs}
     for learnt, held_out in split_folds(own, 0):
-        total += len(held_out)
+        true += [names[i] for i in held_out]
         for C in costs:
             alone = learner(TAXONOMY, C=C, tol=tol).fit(X[learnt], [names[i] for i in learnt])
-            right[C] += sum(alone.predict(X[held_out]) == np.asarray(names)[held_out])
+            given[C] += alone.predict(X[held_out]).tolist()
     assert list(fitted.C_scores_) == list(costs)
     for C in costs:
-        assert fitted.C_scores_[C] == pytest.approx(right[C] / total, abs=1.01 / total)
+        both = [f1_score(true, given[C], average=average, zero_division=0) for average in ("micro", "macro")]
+        assert fitted.C_scores_[C] == pytest.approx(np.mean(both))
     best = max(fitted.C_scores_.values())
     assert min(C for C in costs if fitted.C_scores_[C] == best) == fitted.C_
     plain = learner(TAXONOMY, C=fitted.C_, tol=tol).fit(X, names)
@@ -223,32 +236,42 @@ def test_folds_hold_out_each_document_once_at_most_and_every_class_is_learnt_fro
         assert sorted([*learnt.tolist(), *held_out.tolist()]) == list(range(len(labels)))
 
 
-def test_no_cost_is_judged_by_documents_that_it_was_learnt_from():
-    n = 12
-    X, own = csr_array(np.arange(n, dtype=np.float32)[:, None] + 1), csr_array(np.eye(3, dtype=bool)[np.arange(n) % 3])
-    judged = []
+def try_costs(quality, n=30):
+    """What is chosen if a cost gets the share `quality[C]` of the held-out documents right, and the costs that were tried."""
+    own, tried = csr_array(np.eye(3, dtype=bool)[np.arange(n) % 3]), []
 
-    class Spy:
-        def __init__(self, learnt):
-            self.learnt, self.weights = learnt, self
+    def attempt(learnt, held_out, setup, last):
+        assert not set(learnt) & set(held_out)
+        assert last is None or last == (learnt.tolist(), tried[-1] if tried[-1] < setup.C else tried[-2])
+        tried.extend([setup.C] if setup.C not in tried else [])
+        given = own[held_out].toarray()
+        wrong = np.arange(len(held_out)) >= round(quality.get(setup.C, 0) * len(held_out))
+        given[wrong] = np.roll(given[wrong], 1, axis=1)
+        return csr_array(given), (learnt.tolist(), setup.C)
 
-        def score(self, X):
-            asked = set(X.toarray().ravel().tolist())
-            assert not asked & self.learnt
-            judged.append(asked)
-            return np.zeros((X.shape[0], 3), dtype=np.float32)
+    best, found = choose_cost(own, Setup(1.0, "hinge", None, solver.Settings(), True, None), attempt)
+    assert tried == list(found)
+    return best, tried
 
-    def train(X, own, weight, setup, last):
-        learnt = set(X.toarray().ravel().tolist())
-        assert own.shape[0] == len(weight) == len(learnt)
-        assert last is None or last.learnt == learnt
-        return Spy(learnt)
 
-    setup = Setup(1.0, "hinge", None, solver.Settings(), True, None)
-    best, quality = choose_cost(X, own, np.ones(n), setup, train)
-    assert len(judged) == FOLDS * len(GRID)
-    assert set().union(*judged) == set(range(1, n + 1))
-    assert (best, len(set(quality.values()))) == (GRID[0], 1)
+def test_costs_are_tried_upwards_until_quality_falls():
+    assert try_costs({}) == (1.0, list(GRID))  # nothing is ever right
+    assert try_costs(dict.fromkeys(GRID, 0.5)) == (GRID[0], list(GRID))
+    assert try_costs({0.01: 0.9, 1.0: 0.3, 10.0: 0.4}) == (0.01, list(GRID[:5]))
+    assert try_costs({0.1: 0.5, 1.0: 0.9, 10.0: 0.8, 100.0: 1.0}) == (1.0, list(GRID[:5]))
+    assert try_costs({1.0: 0.9, 10.0: 0.9, 100.0: 1.0}) == (100.0, list(GRID))
+
+
+def test_documents_with_several_labels_are_given_all_classes_above_zero_and_the_best():
+    scores = np.asarray([[-1, -2, -3], [1, 2, -1], [0, -1, 0.5]], dtype=np.float32)
+    weights = SimpleNamespace(class_units=np.arange(3))
+    trained = SimpleNamespace(weights=weights, score=lambda X: scores[X.toarray().ravel().astype(int)])
+    X = csr_array(np.arange(3, dtype=np.float32)[:, None])
+    for at_once in (1, 6, 100):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(choosing, "AT_ONCE", at_once)
+            assert choosing.give_classes(trained, X, several=True).toarray().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+            assert choosing.give_classes(trained, X, several=False).toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():

@@ -22,9 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import stage
 from ramify.learners.contract import Scores
-from ramify.learners.linear.choosing import GRID, best_cost, split_folds
+from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.learner import check_width, gap_of
 from ramify.learners.linear.pairs import pair_up
 from ramify.learners.linear.training import (
@@ -68,8 +67,8 @@ class TopDownSVM(OneVsRestSVM):
         branches = _branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
         nodes, parents = branches.T
         if self.C == "auto":
-            self.C_scores_ = self._try_costs(X, targets, sample_weight, setup)
-            setup = replace(setup, C=best_cost(self.C_scores_))
+            best, self.C_scores_ = self._choose_cost(X, targets, sample_weight, setup)
+            setup = replace(setup, C=best)
         positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
         costs = weigh_classes(positive, setup, taxonomy, nodes, sample_weight)
         if suits(X, csr_array(positive), setup):
@@ -86,24 +85,20 @@ class TopDownSVM(OneVsRestSVM):
         alone = np.setdiff1d(np.flatnonzero(np.diff(closed.indptr) > 0), nodes[nodes != parents])
         self._set_branches(nodes, parents, alone)
 
-    def _try_costs(self, X: csr_array, targets: Targets, sample_weight: Any, setup: Setup) -> dict[float, float]:
-        """The share of held-out documents that end at a label of theirs, for every cost of the grid."""
-        right, folds = dict.fromkeys(GRID, 0), list(split_folds(targets.own, setup.settings.seed))
-        with stage("choosing C by cross-validation", len(folds) * len(GRID)) as step:
-            for learnt, held_out in folds:
-                for C in GRID:
-                    right[C] += self._try_cost(C, X, targets, sample_weight, learnt, held_out)
-                    step.advance()
-        total = sum(len(held_out) for _, held_out in folds)
-        return {C: count / max(1, total) for C, count in right.items()}
+    def _choose_cost(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
+        """A held-out document is given the node at which it ends."""
 
-    def _try_cost(self, C: float, X: csr_array, targets: Targets, weight: Any, learnt: Any, held_out: Any) -> int:
-        tried = clone(self).set_params(C=C, taxonomy=targets.taxonomy)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            tried.fit(X[learnt], targets.own[learnt], weight[learnt])
-        ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
-        return int(targets.own[held_out].toarray()[np.arange(len(ends)), ends].sum())
+        def attempt(learnt: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
+            rough = {"C": setup.C, "tol": setup.settings.tolerance, "max_iter": setup.settings.max_iter}
+            tried = clone(self).set_params(**rough, taxonomy=targets.taxonomy)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                tried.fit(X[learnt], targets.own[learnt], weight[learnt])
+            ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
+            given = np.ones(len(ends), dtype=bool), (np.arange(len(ends)), ends)
+            return csr_array(given, shape=(len(ends), len(targets.taxonomy))), None
+
+        return choose_cost(csr_array(targets.own), setup, attempt)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ struct Logistic {
   static float best(float alpha, float z, float upper, float curvature) {
     const double reach = static_cast<double>(curvature) * upper, share = static_cast<double>(alpha) / upper;
     double low = z - reach * share, high = z + reach * (1 - share), sigma = std::min(std::max<double>(z, low), high);
-    for (int step = 0; step < 12; ++step) {
+    for (int step = 0; step < 60; ++step) {
       const double p = 1 / (1 + std::exp(sigma)), off = sigma - z - reach * (p - share);
       if (off > 0) high = sigma; else low = sigma;
       double next = sigma - off / (1 + reach * p * (1 - p));

@@ -14,13 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
+from threadpoolctl import threadpool_limits
 
+from ramify.execution import Executor, SerialExecutor
 from ramify.learners.linear.feature_interior import follow_path
 from ramify.learners.linear.feature_newton import SMOOTH, descend
 from ramify.learners.linear.feature_problem import Best, Problem
@@ -71,16 +74,25 @@ def solve_in_feature_space(
     tolerance: float = 1e-3,
     max_iter: int = 200,
     start: Floats | None = None,
+    executor: Executor | None = None,
 ) -> FeatureSolution:
-    """Solve a problem whose features are few, from the weights of an earlier solution with other costs if there are any."""
+    """Solve a problem whose features are few, from the weights of an earlier solution with other costs if there are any.
+
+    Blocks are too small for several threads to work on one; so groups are shared out instead.
+    """
     W = np.zeros((M.shape[0], X.shape[1]))
     alphas = np.zeros((own.shape[1], X.shape[0]))
     primal, dual, iterations = 0.0, 0.0, 0
-    for units, classes, problem in _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs):
-        first = np.zeros(problem.shape) if start is None else np.nan_to_num(start[units])
-        best = _solve(problem, loss, tolerance, max_iter, first)
-        W[units], alphas[classes] = best.W, best.alphas
-        primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
+
+    def work(group: Group) -> tuple[Group, Best]:
+        first = np.zeros(group.problem.shape) if start is None else np.nan_to_num(start[group.units])
+        return group, _solve(group.problem, loss, tolerance, max_iter, first)
+
+    groups = _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs)
+    with threadpool_limits(1, "blas"):
+        for group, best in (executor or SerialExecutor()).map(work, groups):
+            W[group.units], alphas[group.classes] = best.W, best.alphas
+            primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
     return FeatureSolution(W, alphas.T, primal, dual, iterations)
 
 
@@ -95,10 +107,16 @@ def _solve(problem: Problem, loss: str, tolerance: float, max_iter: int, start: 
     return _solve(problem, loss, tolerance, max_iter, np.zeros(problem.shape))  # the start was too far away
 
 
-def _groups(
-    X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs
-) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Problem]]:
-    """Units that M connects, the classes among them, and their problem; without classes there is none."""
+class Group(NamedTuple):
+    """Units that M connects, the classes among them, and their problem."""
+
+    units: NDArray[np.intp]
+    classes: NDArray[np.intp]
+    problem: Problem
+
+
+def _groups(X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs) -> Iterator[Group]:
+    """All groups that have classes."""
     M = csr_array(M, dtype=np.float64, copy=True)
     M.sum_duplicates()
     M.eliminate_zeros()
@@ -110,7 +128,7 @@ def _groups(
         M_group = csr_array(M[units][:, units])
         # filling in may cost a few times what the blocks of classes cost to make
         most_work = max(FREE_WORK, 4 * len(classes) * len(X) / X.shape[1])
-        yield units, classes, Problem(
+        problem = Problem(
             X,
             np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1))),
             costs.positive[classes].astype(np.float64),
@@ -120,4 +138,5 @@ def _groups(
             splu(M_group.tocsc()),
             place[class_units[classes]],
             order_units(M_group, most_work),
-        )  # fmt: skip
+        )
+        yield Group(units, classes, problem)

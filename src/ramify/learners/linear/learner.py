@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError, ModelError
 from ramify.execution import choose_executor
 from ramify.learners.contract import Learner, Result, Scores
-from ramify.learners.linear.choosing import choose_cost
+from ramify.learners.linear.choosing import choose_cost, give_classes
 from ramify.learners.linear.forest import Forest
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.routing import index_weights, score_near, search
@@ -88,14 +88,20 @@ class LinearLearner(Learner):
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
 
-        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Trained | None) -> Trained:
+        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None) -> Trained:
             costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, weight)
-            return train(X, own, ties, costs, setup, None if start is None else start.start)
+            return train(X, own, ties, costs, setup, start)
 
         if self.C == "auto":
-            best, self.C_scores_ = choose_cost(X, own, sample_weight, setup, train_on)
+            several = bool(np.any(np.diff(own.indptr) != 1))
+
+            def attempt(learnt: Any, held_out: Any, setup: Setup, last: Any) -> tuple[csr_array, Any]:
+                tried = train_on(X[learnt], own[learnt], sample_weight[learnt], setup, last)
+                return give_classes(tried, X[held_out], several), tried.start
+
+            best, self.C_scores_ = choose_cost(own, setup, attempt)
             setup = replace(setup, C=best)
-        trained = train_on(X, own, sample_weight, setup, None)
+        trained = train_on(X, own, sample_weight, setup)
         warn_unless_converged(trained.certificate, setup)
         self.weights_, self.C_ = trained.weights, setup.C
         self.near_, self.n_nearest_ = trained.near, trained.n_nearest

@@ -31,7 +31,7 @@ from ramify.taxonomy import Taxonomy
 
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
 MOST_STEPS = 200
-SMALL = 1 << 20  # documents × classes up to which they do
+SMALL = 1 << 16  # documents × classes up to which they do
 FAINT = 0.005  # of a class's largest weight: below it the fast mode drops a weight
 LEAST_COST, MOST_COST = 1e-12, 1e12
 
@@ -175,8 +175,9 @@ def _train_in_feature_space(
     tolerance = settings.tolerance * (BEYOND if own.shape[0] * own.shape[1] <= SMALL else 1)
     steps = min(settings.max_iter, MOST_STEPS)
     found = solve_in_feature_space(
-        dense, own.tocsc(), structure.M, structure.class_units, costs, settings.loss, tolerance, steps, start
-    )
+        dense, own.tocsc(), structure.M, structure.class_units, costs, settings.loss, tolerance, steps, start,
+        choose_executor(setup.n_jobs),
+    )  # fmt: skip
     certificate = Certificate(found.primal, found.dual, found.iterations)
     return Trained(_tied_rows(found.W, ties, setup.bias), certificate, found.W)
 
