@@ -200,6 +200,7 @@ AUTO = [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300), (TopDo
 @pytest.mark.parametrize(("learner", "n_features"), AUTO)
 def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_folds(learner, n_features, monkeypatch):
     monkeypatch.setattr(choosing, "GRID", costs := (0.01, 10.0))
+    monkeypatch.setattr(choosing, "HALF_STEP", 1e6)
     monkeypatch.setattr(choosing, "LOOSE", 0.0)
     X, names = problem(n_features, n_docs=24)
     tol = 1e-3 if n_features < 100 else 1e-4
@@ -237,12 +238,13 @@ def test_folds_hold_out_each_document_once_at_most_and_every_class_is_learnt_fro
 
 
 def try_costs(quality, n=30):
-    """What is chosen if a cost gets the share `quality[C]` of the held-out documents right, and the costs that were tried."""
+    """What is chosen if a cost gets the share `quality[C]` of the held-out documents right, and the costs as they were tried."""
     own, tried = csr_array(np.eye(3, dtype=bool)[np.arange(n) % 3]), []
 
     def attempt(learnt, held_out, setup, last):
         assert not set(learnt) & set(held_out)
-        assert last is None or last == (learnt.tolist(), tried[-1] if tried[-1] < setup.C else tried[-2])
+        before = [C for C in tried if C != setup.C]
+        assert last == ((learnt.tolist(), before[-1]) if before else None)
         tried.extend([setup.C] if setup.C not in tried else [])
         given = own[held_out].toarray()
         wrong = np.arange(len(held_out)) >= round(quality.get(setup.C, 0) * len(held_out))
@@ -250,16 +252,18 @@ def try_costs(quality, n=30):
         return csr_array(given), (learnt.tolist(), setup.C)
 
     best, found = choose_cost(own, Setup(1.0, "hinge", None, solver.Settings(), True, None), attempt)
-    assert tried == list(found)
+    assert list(found) == sorted(tried)
     return best, tried
 
 
-def test_costs_are_tried_upwards_until_quality_falls():
+def test_costs_are_tried_upwards_until_quality_falls_and_then_around_the_best():
+    half = 10**0.5
     assert try_costs({}) == (1.0, list(GRID))  # nothing is ever right
-    assert try_costs(dict.fromkeys(GRID, 0.5)) == (GRID[0], list(GRID))
-    assert try_costs({0.01: 0.9, 1.0: 0.3, 10.0: 0.4}) == (0.01, list(GRID[:5]))
-    assert try_costs({0.1: 0.5, 1.0: 0.9, 10.0: 0.8, 100.0: 1.0}) == (1.0, list(GRID[:5]))
-    assert try_costs({1.0: 0.9, 10.0: 0.9, 100.0: 1.0}) == (100.0, list(GRID))
+    assert try_costs(dict.fromkeys(GRID, 0.5)) == (GRID[0], [*GRID, GRID[0] * half])
+    assert try_costs({0.01: 0.9, 1.0: 0.3, 10.0: 0.4}) == (0.01, [*GRID[:5], 0.01 / half, 0.01 * half])
+    assert try_costs({0.1: 0.5, 1.0: 0.9, 10.0: 0.8, 100.0: 1.0}) == (1.0, [*GRID[:5], 1 / half, half])
+    assert try_costs({1.0: 0.9, 10.0: 0.7, half: 1.0}) == (half, [*GRID[:5], 1 / half, half])
+    assert try_costs({1.0: 0.8, 10.0: 0.8, 100.0: 1.0}) == (100.0, [*GRID, 100 / half, 100 * half])
 
 
 def test_documents_with_several_labels_are_given_all_classes_above_zero_and_the_best():
