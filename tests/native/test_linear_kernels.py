@@ -23,6 +23,7 @@ from ramify.native import (
     hold_classes,
     multiply_siblings,
     nearest_classes,
+    regather_tree_in_place,
     screen_classes,
     solve_classes_in_place,
 )
@@ -333,6 +334,11 @@ def test_gather_tree_equals_the_oracle_for_any_number_of_walks(case, n_walks):
     deltas = join(parts, len(forest))
     expected = oracle.gather_tree(X.tolist(), listed, paths_of(forest), len(forest))
     assert table_of(deltas, X.shape[1]).tolist() == expected
+    pairs.alphas[:] *= 2
+    deltas.values[:] = 0
+    arrays = *deltas.arrays, *pairs.arrays
+    add_changes(deltas, [regather_tree_in_place(*rows_of(X), *tree, visited, *arrays) for visited in walks.visited])
+    np.testing.assert_array_equal(table_of(deltas, X.shape[1]), 2 * np.asarray(expected))
 
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)

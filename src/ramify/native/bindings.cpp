@@ -199,6 +199,23 @@ NB_MODULE(_core, m) {
           }
           return to_tuple(std::move(result));
         });
+  m.def("regather_tree_in_place",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           In<int32_t> parent, In<int32_t> class_of, In<float> share, In<uint8_t> visited, In<int64_t> start,
+           In<int64_t> end, In<int32_t> delta_features, Out<float> delta_values, In<int64_t> pair_offsets,
+           In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive, In<float> cost_negative,
+           Out<float> alphas) {
+          ramify::WalkResult result;
+          {
+            nb::gil_scoped_release unlocked;
+            ramify::regather_tree_in_place(rows_of(offsets, features, values, squared_norms, n_features),
+                                           tree_of(parent, class_of, share, visited),
+                                           held_of(start, end, delta_features, delta_values),
+                                           pairs_of(pair_offsets, documents, n_positive, cost_positive, cost_negative, alphas),
+                                           result);
+          }
+          return to_tuple(std::move(result));
+        });
   m.def("screen_classes",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            In<int64_t> pair_offsets, In<int32_t> documents, In<int64_t> n_positive, In<float> cost_positive,

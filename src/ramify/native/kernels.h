@@ -214,6 +214,9 @@ void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tre
 // documents of the classes below have; of a shared unit what this walk has of it, over all features.
 void gather_tree(const Rows &X, const Tree &tree, const Pairs &pairs, WalkResult &result);
 
+// The same into deltas that were gathered before, for the same pairs, and whose values are now 0.
+void regather_tree_in_place(const Rows &X, const Tree &tree, const Held &deltas, const Pairs &pairs, WalkResult &result);
+
 constexpr size_t kBlock = 32;  // classes that are scored together
 constexpr size_t kAhead = 12;  // how many features ahead their lines are fetched
 

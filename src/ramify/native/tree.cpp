@@ -292,6 +292,19 @@ void ascend_tree_in_place(const Rows &X, size_t n_rows, LossKind loss, const Tre
   });
 }
 
+void regather_tree_in_place(const Rows &X, const Tree &tree, const Held &deltas, const Pairs &pairs, WalkResult &result) {
+  Walk walk(X, tree, deltas, result);
+  for (size_t unit = 0; unit < tree.n_units; ++unit) {
+    if (!tree.visited[unit]) continue;
+    walk.walk_to(unit);
+    if (tree.class_of[unit] < 0)
+      walk.enter(unit);
+    else
+      add_pairs(X, pairs.of(static_cast<size_t>(tree.class_of[unit]), nullptr), walk.changes[walk.level()].data());
+  }
+  while (!walk.path.empty()) walk.leave();
+}
+
 void mark_features(const Rows &X, const Class &c, std::vector<uint8_t> &has) {
   for (size_t j = 0; j < c.n_pairs; ++j) {
     const auto row = static_cast<size_t>(c.documents[j]);

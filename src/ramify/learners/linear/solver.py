@@ -34,6 +34,7 @@ from ramify.native import (
     ascend_tree_in_place,
     gather_tree,
     hold_classes,
+    regather_tree_in_place,
     screen_classes,
     solve_classes_in_place,
 )
@@ -54,7 +55,8 @@ LOOKS = 4  # at the pairs of a tree that are not known, while the weights above 
 MOST_LOOKS = 20  # at all pairs of classes that stand alone
 MOST_ROUNDS = 40  # over a tree before the next look
 WAKING = 5  # rounds over a tree after which idle pairs are visited again
-JUDGES, AIM = 128, 0.8  # classes on which the gap is judged before all are settled, and how much of the tolerance to reach
+JUDGES = 128  # classes on which the gap is judged before all are settled
+AIM, AIM_UNSEEN = 0.9, 0.6  # share of the tolerance that must be reached there, and where pairs not yet known will add to it
 PACE = 0.17  # by how much a round over a tree is taken to lower the logarithm of the gap
 
 
@@ -277,6 +279,18 @@ def _gather(task: Task, pairs: Pairs, walks: Walks) -> Deltas:
     return join(list(task.executor.map(work, walks.visited)), len(task.forest))
 
 
+def _regather(task: Task, climb: Climb) -> None:
+    """The same anew, in place: sums of changes in 32 bits drift, and what is certified must not."""
+    forest, walks, deltas = task.forest, climb.walks, climb.deltas
+    deltas.values[:] = 0
+
+    def work(visited: NDArray[np.uint8]) -> Any:
+        tree = forest.parent, forest.class_of, walks.share, visited
+        return regather_tree_in_place(*task.rows.arrays, *tree, *deltas.arrays, *climb.pairs.arrays)
+
+    add_changes(deltas, list(task.executor.map(work, walks.visited)))
+
+
 @dataclass(slots=True)
 class Climb:
     """Where the ascent of a tree's dual stands."""
@@ -309,8 +323,8 @@ def _hold(task: Task, pairs: Pairs, walks: Walks) -> list[Any]:
     return list(task.executor.map(hold, walks.classes(task.forest)))
 
 
-def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float) -> None:
-    """Rounds over all classes until the gap, judged by a sample of the classes, is within the tolerance."""
+def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float, aim: float) -> None:
+    """Rounds over all classes until the gap, judged by a sample of the classes, is within a share of the tolerance."""
     last = min(climb.rounds + MOST_ROUNDS, task.settings.max_iter)
     judged = min(climb.rounds + WAKING, last)
     while True:
@@ -318,7 +332,7 @@ def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float) -> No
             climb.awake[:] = 1
         _ascend(task, climb, siblings)
         if climb.rounds >= judged:
-            excess = _sampled_gap(task, climb, tolerance) / (AIM * tolerance)
+            excess = _sampled_gap(task, climb, tolerance) / (aim * tolerance)
             if excess <= 1 or climb.rounds >= last:
                 break
             judged = min(climb.rounds + math.ceil(math.log(excess) / PACE), last)
@@ -387,10 +401,9 @@ def _solve_tree(task: Task, pairs: Pairs, complete: bool) -> Solution:
     tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST_IN_TREE)
     with stage("solving", None) as step:
         while True:
-            _climb(task, climb, siblings, tolerance)
-            if tolerance <= settings.tolerance:  # sums in 32 bits drift, and what is certified must not
-                climb.deltas = Deltas.zero(len(task.forest))  # gives up the room for those made anew
-                climb.deltas = _gather(task, climb.pairs, climb.walks)
+            _climb(task, climb, siblings, tolerance, AIM if complete or tolerance > settings.tolerance else AIM_UNSEEN)
+            if tolerance <= settings.tolerance:
+                _regather(task, climb)
             leaves, pairs = _settle_leaves(task, climb, known, tolerance, complete)
             unseen = _estimate_strays(task, leaves, known, climb.deltas) if settings.fast and not complete else 0.0
             inner = climb.deltas.half_squares()
