@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from oracles import recursive_regularization as oracle
-from scipy.sparse import csc_array, csr_array, random_array, vstack
+from scipy.sparse import csc_array, csr_array, hstack, random_array, vstack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 
 from ramify import Taxonomy
+from ramify.datasets import make_directory
 from ramify.errors import InputError, LabelError, ModelError
 from ramify.execution import choose_executor
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
@@ -568,3 +569,28 @@ def test_weights_come_back_as_they_were():
     again = Weights.from_arrays(fitted.weights_.arrays(), 300)
     for name, array in fitted.weights_.arrays().items():
         np.testing.assert_array_equal(again.arrays()[name], array)
+
+
+# ---- threads --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+@pytest.mark.parametrize("takes_all_pairs", [True, False])
+def test_threads_change_nothing_beyond_the_gap_and_the_same_number_of_them_nothing_at_all(
+    learner, takes_all_pairs, monkeypatch
+):
+    if not takes_all_pairs:
+        monkeypatch.setattr(solver, "SMALL", 0)
+    made = make_directory(40, 400, seed=1)
+    fits = {jobs: [learner(made.taxonomy, n_jobs=jobs).fit(made.X, made.Y) for _ in range(2)] for jobs in (1, 2, 4)}
+    for first, again in fits.values():
+        assert first.gap_ <= 1e-3
+        for name, array in first.weights_.arrays().items():
+            np.testing.assert_array_equal(again.weights_.arrays()[name], array, err_msg=name)
+    gaps = [first.gap_ for first, _ in fits.values()]
+    assert max(gap.dual for gap in gaps) <= min(gap.primal for gap in gaps) <= max(gap.dual for gap in gaps) / (1 - 1e-3)
+    # the objective is 1-strongly convex in the deltas: weights within ε of the least one lie within √2ε of its weights
+    far = max(gap.primal - gap.dual for gap in gaps)
+    alone, *others = (hstack([first.weights_.deltas, first.weights_.bias[:, None]]) for first, _ in fits.values())
+    for other in others:
+        assert ((other - alone) ** 2).sum() <= 8 * far

@@ -53,11 +53,11 @@ NEAR_IN_TREE = 20  # the same when they are tied: fewer documents then matter to
 MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tree may lie and still be taken
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
 MOST_LOOKS = 20  # at all pairs of classes that stand alone
-MOST_ROUNDS = 40  # over a tree before the next look
+MOST_ROUNDS = 40  # over a tree before the next look, where there are pairs to look for
 WAKING = 5  # rounds over a tree after which idle pairs are visited again
 JUDGES = 128  # classes on which the gap is judged before all are settled
 AIM, AIM_UNSEEN = 0.9, 0.6  # share of the tolerance that must be reached there, and where pairs not yet known will add to it
-PACE = 0.17  # by how much a round over a tree is taken to lower the logarithm of the gap
+PACE, SLOWEST = 0.17, 0.04  # by how much a round over a tree is taken to lower the logarithm of the gap, at most and at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -323,10 +323,10 @@ def _hold(task: Task, pairs: Pairs, walks: Walks) -> list[Any]:
     return list(task.executor.map(hold, walks.classes(task.forest)))
 
 
-def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float, aim: float) -> None:
+def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float, aim: float, most: int) -> None:
     """Rounds over all classes until the gap, judged by a sample of the classes, is within a share of the tolerance."""
-    last = min(climb.rounds + MOST_ROUNDS, task.settings.max_iter)
-    judged = min(climb.rounds + WAKING, last)
+    last = min(climb.rounds + most, task.settings.max_iter)
+    judged, before, pace = min(climb.rounds + WAKING, last), None, PACE
     while True:
         if climb.rounds % WAKING == 0:
             climb.awake[:] = 1
@@ -335,7 +335,10 @@ def _climb(task: Task, climb: Climb, siblings: Siblings, tolerance: float, aim: 
             excess = _sampled_gap(task, climb, tolerance) / (aim * tolerance)
             if excess <= 1 or climb.rounds >= last:
                 break
-            judged = min(climb.rounds + math.ceil(math.log(excess) / PACE), last)
+            if before is not None:
+                pace = min(PACE, max(SLOWEST, math.log(before[1] / excess) / (climb.rounds - before[0])))
+            before = climb.rounds, excess
+            judged = min(climb.rounds + math.ceil(math.log(excess) / pace), last)
 
 
 def _sampled_gap(task: Task, climb: Climb, tolerance: float) -> float:
@@ -401,7 +404,8 @@ def _solve_tree(task: Task, pairs: Pairs, complete: bool) -> Solution:
     tolerance = settings.tolerance if complete else max(settings.tolerance, FIRST_IN_TREE)
     with stage("solving", None) as step:
         while True:
-            _climb(task, climb, siblings, tolerance, AIM if complete or tolerance > settings.tolerance else AIM_UNSEEN)
+            aim = AIM if complete or tolerance > settings.tolerance else AIM_UNSEEN
+            _climb(task, climb, siblings, tolerance, aim, settings.max_iter if complete else MOST_ROUNDS)
             if tolerance <= settings.tolerance:
                 _regather(task, climb)
             leaves, pairs = _settle_leaves(task, climb, known, tolerance, complete)
