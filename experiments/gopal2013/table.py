@@ -47,7 +47,7 @@ PAPER = {
 
 
 def main() -> None:
-    """Run every system on every corpus, and print one table a corpus."""
+    """Run every system on every corpus, tell of each, and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--data", type=Path, required=True)
     options.add_argument("--corpora", nargs="+", default=list(CORPORA))
@@ -64,6 +64,7 @@ def main() -> None:
             print(line(corpus, system, row), flush=True)
             if given.out:
                 given.out.write_text(json.dumps(results, indent=1))
+    print(table_of({corpus: results[corpus] for corpus in given.corpora}, given.systems))
 
 
 def read_problem(folder: Path) -> dict[str, Any]:
@@ -125,6 +126,15 @@ def line(corpus: str, system: str, row: dict[str, Any]) -> str:
     paper = f"  paper {macro:.2f} / {micro:.2f}" if macro else ""
     quality = f"macro {row['macro_f1']:6.2f}  micro {row['micro_f1']:6.2f}  right {row['right']:6.2f}"
     return f"{corpus:16} {system:7} {quality}  C={row['C']:<6g} gap {row['gap']:.1e}  {row['seconds']:7.1f} s{paper}"
+
+
+def table_of(results: dict[str, Any], systems: list[str]) -> str:
+    """Macro and micro F1 with the cost chosen, a row for each corpus, as Markdown."""
+    lines = [f"| | {' | '.join(systems)} |", "|---" * (len(systems) + 1) + "|"]
+    for corpus, rows in results.items():
+        cells = [f"{row['macro_f1']:.2f} / {row['micro_f1']:.2f} ({row['C']:.3g})" for row in map(rows.get, systems) if row]
+        lines.append(f"| {corpus} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 if __name__ == "__main__":

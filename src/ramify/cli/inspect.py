@@ -156,8 +156,14 @@ def _facts_table(facts: dict[str, Any]) -> Table:
 
 
 def _shown(value: Any) -> str:
+    """
+    >>> [_shown(value) for value in (True, 12345, 0.5, 0.00123, 0.0, "x")]
+    ['yes', '12,345', '0.5', '0.0012', '0.0', 'x']
+    """
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.3f}".removesuffix("00") if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.2g}" if 0 < abs(value) < 0.01 else f"{value:.3f}".removesuffix("00")
+    return str(value)
