@@ -122,8 +122,7 @@ def run(system: str, problem: dict[str, Any], threads: int) -> dict[str, Any]:
 
 def line(corpus: str, system: str, row: dict[str, Any]) -> str:
     """One row, beside the paper's where it has one."""
-    macro, micro = PAPER.get(system, (0, 0)) if corpus.startswith("imclef07a") else (0, 0)
-    paper = f"  paper {macro:.2f} / {micro:.2f}" if macro else ""
+    paper = "  paper {:.2f} / {:.2f}".format(*PAPER[system]) if corpus.startswith("imclef07a") else ""
     quality = f"macro {row['macro_f1']:6.2f}  micro {row['micro_f1']:6.2f}  right {row['right']:6.2f}"
     return f"{corpus:16} {system:7} {quality}  C={row['C']:<6g} gap {row['gap']:.1e}  {row['seconds']:7.1f} s{paper}"
 
@@ -132,7 +131,7 @@ def table_of(results: dict[str, Any], systems: list[str]) -> str:
     """Macro and micro F1 with the cost chosen, a row for each corpus, as Markdown."""
     lines = [f"| | {' | '.join(systems)} |", "|---" * (len(systems) + 1) + "|"]
     for corpus, rows in results.items():
-        cells = [f"{row['macro_f1']:.2f} / {row['micro_f1']:.2f} ({row['C']:.3g})" for row in map(rows.get, systems) if row]
+        cells = [f"{row['macro_f1']:.2f} / {row['micro_f1']:.2f} ({row['C']:.3g})" for row in map(rows.__getitem__, systems)]
         lines.append(f"| {corpus} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
