@@ -24,6 +24,19 @@ def trees(max_nodes: int = 9, min_nodes: int = 1) -> st.SearchStrategy[Parents]:
     return parent_lists(max_nodes, most_parents=1, min_nodes=min_nodes)
 
 
+def random_forest(rng: np.random.Generator, n_nodes: int) -> Parents:
+    """Parents of each node of a seeded random forest, from flat to deep: roots may be rare, chains and stars may be long."""
+    is_root = rng.random(n_nodes) < rng.choice([0.0, 0.1, 0.3, 0.8])
+    reach = rng.choice([1, 2, n_nodes])  # how far back a parent may lie
+    back = rng.integers(1, reach + 1, size=n_nodes)
+    towards_the_first = rng.random() < 0.2
+    parents: Parents = [[]]
+    for node in range(1, n_nodes):
+        parent = 0 if towards_the_first and rng.random() < 0.7 else max(node - back[node], 0)
+        parents.append([] if is_root[node] else [int(parent)])
+    return parents
+
+
 def build(parents: Parents) -> Taxonomy:
     """The taxonomy of parent lists; node i is named n<i> and keeps its number."""
     edges = [(f"n{i}", f"n{p}") for i, above in enumerate(parents) for p in above]

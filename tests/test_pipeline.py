@@ -17,7 +17,8 @@ from ramify.errors import DataError, InputError, LabelError, TaxonomyError
 from ramify.features import Vectorizer
 from ramify.learners import MultinomialNaiveBayes
 from ramify.pipeline import classify_rows, evaluate, train
-from ramify.pipeline.loading import DECISIONS, LEARNERS, VECTORIZERS
+from ramify.pipeline.loading import LEARNERS, VECTORIZERS
+from ramify.pipeline.rules import RULES
 from ramify.systems import SYSTEMS, System, find_system
 
 TEXTS = [
@@ -156,7 +157,7 @@ def test_every_part_of_every_system_may_be_loaded():
     for system in SYSTEMS.values():
         assert system.vectorizer().kind in VECTORIZERS
         assert system.learner().kind in LEARNERS
-        assert system.decision().kind in DECISIONS
+        assert system.decision().kind in RULES
     parts = [m for _, m in inspect.getmembers(ramify.learners, inspect.isclass) if hasattr(m, "kind")]
     assert {part.kind for part in parts} == set(LEARNERS)
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from ramify.decisions import Best, DecisionRule, Descend, SCut
+from ramify.decisions import Best, DecisionRule, Descend, IsotonicSmooth, MinimizeHLoss, SCut, TopDown
 from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
 from ramify.learners import (
     Learner,
     MultinomialNaiveBayes,
+    NodeClassifiers,
     OneVsRestLogistic,
     OneVsRestSVM,
     RecursiveLogistic,
@@ -50,6 +52,10 @@ def _tf_idf() -> Vectorizer:
 
 def _cut_by_node() -> SCut:
     return SCut(at_least_one=True)
+
+
+def _smoothing() -> IsotonicSmooth:
+    return IsotonicSmooth(at_least_one=True)
 
 
 _ROWS = (
@@ -105,6 +111,46 @@ _ROWS = (
         learner=RecursiveLogistic,
         decision=Best,
         several=_cut_by_node,
+    ),
+    System(
+        name="h-svm",
+        summary="a support vector machine at every node among its parent's documents, from the top down",
+        source="Cesa-Bianchi et al. 2006",
+        vectorizer=_tf_idf,
+        learner=NodeClassifiers,
+        decision=TopDown,
+        several=TopDown,
+        needs_tree=True,
+    ),
+    System(
+        name="b-svm",
+        summary="the same machines, and the label set with the least expected H-loss",
+        source="Cesa-Bianchi et al. 2006",
+        vectorizer=_tf_idf,
+        learner=NodeClassifiers,
+        decision=MinimizeHLoss,
+        several=MinimizeHLoss,
+        needs_tree=True,
+    ),
+    System(
+        name="isotonic-svm",
+        summary="independent support vector machines at all nodes, made consistent by isotonic smoothing",
+        source="Punera & Ghosh 2008",
+        vectorizer=_tf_idf,
+        learner=partial(NodeClassifiers, negatives="all", calibration="platt"),
+        decision=_smoothing,
+        several=_smoothing,
+        needs_tree=True,
+    ),
+    System(
+        name="isotonic-nb",
+        summary="independent naive Bayes classifiers at all nodes, made consistent by isotonic smoothing",
+        source="Punera & Ghosh 2008",
+        vectorizer=lambda: Vectorizer(weighting="counts"),
+        learner=partial(NodeClassifiers, base="nb", negatives="all", calibration="platt"),
+        decision=_smoothing,
+        several=_smoothing,
+        needs_tree=True,
     ),
 )
 

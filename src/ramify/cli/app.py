@@ -10,11 +10,14 @@ from typing import Any
 import typer
 
 from ramify import __version__
+from ramify.cli.decide import decide
 from ramify.cli.demo import demo
 from ramify.cli.evaluate import evaluate
+from ramify.cli.explain import explain
 from ramify.cli.inspect import inspect
 from ramify.cli.main import INTERRUPTED, drop_output
 from ramify.cli.predict import predict
+from ramify.cli.score import score
 from ramify.cli.systems import systems
 from ramify.cli.train import train
 from ramify.errors import RamifyError
@@ -49,7 +52,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for command in (train, predict, evaluate, inspect, systems, demo):
+for command in (train, predict, explain, evaluate, score, decide, inspect, systems, demo):
     app.command()(guarded(command))
 
 

@@ -15,9 +15,12 @@ from ramify.cli.options import (
     LabelColumn,
     LabelSeparator,
     ModelDirectory,
+    RuleName,
+    RuleParams,
     Strict,
     TextColumn,
     Threads,
+    chosen_rule,
     labelled,
     readable,
     refuse_output,
@@ -37,6 +40,8 @@ def evaluate(
     text: TextColumn = None,
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
+    rule: RuleName = None,
+    rule_param: RuleParams = None,
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
@@ -51,11 +56,15 @@ def evaluate(
       ramify evaluate out test.csv
       ramify evaluate out test.csv --report report.html
       ramify evaluate out test.csv --json > figures.json
+      ramify evaluate out test.csv --rule isotonic --rule-param penalty=5
     """
     if report is not None:
         refuse_output(report, model, data)
+    decision = chosen_rule(rule, rule_param)
     with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         classifier = load(model)
+        if decision is not None:
+            classifier = classifier.redecided(decision)
         classifier.learner_.n_jobs = threads
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         separators: dict[str, Any] = {"label_separator": label_separator, "is_label": classifier.taxonomy_.__contains__}

@@ -15,8 +15,10 @@ import typer
 
 from ramify.cli.console import counted, say
 from ramify.datasets import Corpus
+from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.persistence import refuse_unwritable
+from ramify.pipeline import make_rule
 
 ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text; found when not given.")]
@@ -33,14 +35,28 @@ KeepUnlabelled = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Threads = Annotated[int, typer.Option("--threads", help="Threads to use; -1 for all cores.")]
 
+RuleName = Annotated[
+    str | None, typer.Option("--rule", help="Decide by this rule instead: best, top-down, isotonic, minimize-h-loss, …")
+]
+RuleParams = Annotated[list[str] | None, typer.Option("--rule-param", help="A setting of the rule, e.g. penalty=5.")]
 
-def read_params(pairs: Sequence[str]) -> dict[str, Any]:
+
+def chosen_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:
+    """The rule that --rule and --rule-param ask for, if they do."""
+    if name is None:
+        if pairs:
+            raise InputError("--rule-param sets something of a rule; say which one with --rule.")
+        return None
+    return make_rule(name, read_params(pairs or [], "--rule-param"))
+
+
+def read_params(pairs: Sequence[str], option: str = "--param") -> dict[str, Any]:
     """``alpha=0.1`` and the like, values as JSON or else as plain words."""
     params: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
-            raise InputError(f"--param is {pair!r}; give a name and a value, such as alpha=0.1.")
+            raise InputError(f"{option} is {pair!r}; give a name and a value, such as alpha=0.1.")
         try:
             params[name.strip()] = json.loads(value)
         except ValueError:

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
 
-from ramify.cli.console import RichProgress, answers, counted, print_json, say
+from ramify.cli.console import RichProgress, answers, print_json
 from ramify.cli.options import (
     AsJson,
     Encoding,
     ModelDirectory,
+    RuleName,
+    RuleParams,
     Strict,
     TextColumn,
     Threads,
+    chosen_rule,
     readable,
     refuse_output,
 )
-from ramify.cli.tables import Writer, choose_writer
+from ramify.cli.tables import choose_writer, write_answers
 from ramify.datasets import stream_rows
 from ramify.datasets.svmlight import read_vectors
 from ramify.datasets.tables import find_kind, known_encoding
-from ramify.errors import DataError, InputError
-from ramify.execution import count_workers, reporting_to, stage
-from ramify.persistence import atomic_writer
+from ramify.errors import InputError
+from ramify.execution import count_workers, reporting_to
 from ramify.pipeline import Answer, TextClassifier, classify_rows, classify_vectors, load
 from ramify.pipeline.training import fitting, refuse_texts
 
@@ -41,6 +41,8 @@ def predict(
     text: TextColumn = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Also give the next most likely leaves, so many labels in all.")] = 1,
+    rule: RuleName = None,
+    rule_param: RuleParams = None,
     strict: Strict = False,
     encoding: Encoding = "utf-8",
     threads: Threads = -1,
@@ -62,7 +64,8 @@ def predict(
     writer = choose_writer(out, as_json)
     if out is not None:
         refuse_output(out, model, data)
-    classifier = load(model)
+    decision = chosen_rule(rule, rule_param)
+    classifier = load(model) if decision is None else load(model).redecided(decision)
     count_workers(threads)
     classifier.learner_.n_jobs = threads
     if sentence is not None:
@@ -70,7 +73,7 @@ def predict(
     elif data is not None:
         with RichProgress() as progress, reporting_to(progress), readable(data) as file:
             columns, rows = _answers(classifier, file, text, top, encoding)
-            _write(rows, columns, data, out, writer, top, strict)
+            write_answers(rows, columns, data, out, writer, top, strict)
 
 
 def _try(classifier: TextClassifier, sentence: str, top: int, as_json: bool) -> None:
@@ -99,37 +102,3 @@ def _answers(
     refuse_texts(classifier, str(file))
     columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
     return columns, classify_rows(classifier, rows, column, top)
-
-
-def _write(
-    rows: Iterator[Answer], columns: list[str], data: Path, out: Path | None, writer: Writer, top: int, strict: bool
-) -> None:
-    total = problems = 0
-    first = ""
-    with _opened(out) as file, stage(f"classifying {data.name}") as step:
-        write = writer(file, columns, top)
-        for answer in rows:
-            if answer.problem:
-                first = first or f"{data}, line {answer.line}: {answer.problem}"
-                problems += 1
-                if strict:
-                    raise DataError(f"{first}; put it right, or drop --strict.")
-            total += 1
-            write(answer)
-            step.advance()
-        if problems and problems == total:
-            raise DataError(f"not one of {counted(total, 'row')} could be classified; the first: {first}.")
-    if problems:
-        say(f"{counted(problems, 'row')} could not be classified; the column 'problem' says why. The first: {first}.")
-    if out is not None:
-        say(f"Written to {out}")
-
-
-@contextmanager
-def _opened(out: Path | None) -> Iterator[IO[str]]:
-    if out is None:
-        yield sys.stdout
-        sys.stdout.flush()
-    else:
-        with atomic_writer(out) as file:
-            yield file

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
-from ramify.errors import InputError
+from ramify.cli.console import counted, say
+from ramify.errors import DataError, InputError
+from ramify.execution import stage
+from ramify.persistence import atomic_writer
 from ramify.pipeline import Answer
 
 SEVERAL = " | "
@@ -78,3 +83,39 @@ def _objects(labels: list[tuple[str, float]]) -> list[dict[str, Any]]:
 
 def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
+
+
+def write_answers(
+    rows: Iterator[Answer], columns: list[str], data: Path, out: Path | None, writer: Writer, top: int, strict: bool
+) -> None:
+    """Write an answer for every row, tell of those that could not be read, and refuse where none could."""
+    total = problems = 0
+    first = ""
+    with opened(out) as file, stage(f"classifying {data.name}") as step:
+        write = writer(file, columns, top)
+        for answer in rows:
+            if answer.problem:
+                first = first or f"{data}, line {answer.line}: {answer.problem}"
+                problems += 1
+                if strict:
+                    raise DataError(f"{first}; put it right, or drop --strict.")
+            total += 1
+            write(answer)
+            step.advance()
+        if problems and problems == total:
+            raise DataError(f"not one of {counted(total, 'row')} could be classified; the first: {first}.")
+    if problems:
+        say(f"{counted(problems, 'row')} could not be classified; the column 'problem' says why. The first: {first}.")
+    if out is not None:
+        say(f"Written to {out}")
+
+
+@contextmanager
+def opened(out: Path | None) -> Iterator[IO[str]]:
+    """A file that appears when it is whole, or standard output."""
+    if out is None:
+        yield sys.stdout
+        sys.stdout.flush()
+    else:
+        with atomic_writer(out) as file:
+            yield file

@@ -14,9 +14,12 @@ from ramify.cli.options import (
     KeepUnlabelled,
     LabelColumn,
     LabelSeparator,
+    RuleName,
+    RuleParams,
     Strict,
     TextColumn,
     Threads,
+    chosen_rule,
     labelled,
     read_params,
     readable,
@@ -55,6 +58,8 @@ def train(
     min_df: Annotated[int, typer.Option(min=1, help="Leave out words in fewer documents.")] = 1,
     max_features: Annotated[int | None, typer.Option(min=1, help="Keep only so many words.")] = None,
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the learner, e.g. alpha=0.1.")] = None,
+    rule: RuleName = None,
+    rule_param: RuleParams = None,
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
@@ -69,6 +74,7 @@ def train(
       ramify train tickets.csv --model out
       ramify train tickets.csv --text body --label category --model out --report report.html
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
+      ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
     if report is not None:
@@ -82,6 +88,7 @@ def train(
         known,
         vectorizer=_checked(chosen.vectorizer().set_params(min_df=min_df, max_features=max_features, **features)),
         learner=_learner(chosen, read_params(param or [])),
+        decision=chosen_rule(rule, rule_param),
         separator=path_separator,
         n_jobs=threads,
     )
@@ -90,7 +97,7 @@ def train(
     with RichProgress() as progress, reporting_to(progress):
         corpus = labelled(_read(data, reading), keep_unlabelled)
         tested = None if test is None else labelled(_read(test, reading), keep_unlabelled)
-        _warn_about_several_labels(chosen, corpus)
+        _warn_about_several_labels(chosen, corpus, rule is not None)
         trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit)
         trained.classifier.save(model)
     if report is not None and trained.report is not None:
@@ -122,9 +129,9 @@ def _learner(system: System, params: dict[str, Any]) -> Any:
     return learner.set_params(**params)
 
 
-def _warn_about_several_labels(system: System, corpus: Corpus) -> None:
+def _warn_about_several_labels(system: System, corpus: Corpus, is_ruled: bool) -> None:
     several = sum(len(labels) > 1 for labels in corpus.labels)
-    if several and not system.several_labels:
+    if several and not system.several_labels and not is_ruled:
         say(f"  {counted(several, 'document')} with several labels; {system.name} learns from all, and answers with one")
 
 

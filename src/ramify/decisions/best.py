@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.errors import InputError, ModelError
+from ramify.decisions.learnt import Rule, about_flag
+from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 
@@ -34,25 +35,18 @@ def best(scores: Any, taxonomy: Taxonomy, leaves_only: bool = False) -> csr_arra
     return expand_to_ancestors(own, taxonomy)
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+@dataclass(frozen=True, slots=True, eq=False)
+class Best(Rule):
     """The rule of :func:`best`, as a part of a system."""
 
     leaves_only: bool = False
     kind: ClassVar[str] = "best"
+    takes: ClassVar[str] = "scores"
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its highest-scoring node and all its ancestors."""
         return best(scores, taxonomy, self.leaves_only)
 
-    def state(self) -> dict[str, Any]:
-        """Plain values from which the same rule can be made."""
-        return asdict(self)
-
-    @classmethod
-    def from_state(cls, values: dict[str, Any]) -> Best:
-        """Make a rule from its state."""
-        rule = cls(**values)
-        if not isinstance(rule.leaves_only, bool):
-            raise ModelError(f"leaves_only is {rule.leaves_only!r}, not true or false; train the model again.")
-        return rule
+    def problem(self) -> str | None:
+        """What is wrong with the values of this rule, if anything is."""
+        return about_flag("leaves_only", self.leaves_only)

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
+import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.taxonomy import Taxonomy
 
 
 class DecisionRule(Protocol):
-    """Turns scores into labels; it has no memory of the rows it has seen."""
+    """Turns scores into labels; it has no memory of the rows it has seen.
+
+    takes: what it wants to know of every node: a learner's "scores", "memberships", P(node), or "conditionals",
+    P(node | parent).
+    """
 
     kind: ClassVar[str]
+    takes: ClassVar[str]
 
-    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
-        """Labels of documents × nodes of scores: boolean CSR, closed upward."""
+    def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
+        """Labels of documents × nodes of values: boolean CSR, closed upward."""
+
+    def problem(self) -> str | None:
+        """What is wrong with its settings, as a sentence without its end; None if nothing is."""
 
     def state(self) -> dict[str, Any]:
         """Plain values from which the same rule can be made."""
+
+
+@runtime_checkable
+class RefiningRule(DecisionRule, Protocol):
+    """A rule that makes better probabilities on its way to labels."""
+
+    def refine(self, values: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
+        """What it makes of documents × nodes of values; a parent's is never below a child's."""
+
+    def cut(self, refined: NDArray[np.floating[Any]]) -> csr_array:
+        """Labels of what it made."""
 
 
 @runtime_checkable
@@ -32,5 +53,5 @@ class LearnableRule(DecisionRule, Protocol):
     def forget(self) -> Self:
         """The same settings, with nothing learnt."""
 
-    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
-        """A new rule of the same kind, learnt from held-out scores and true labels, both documents × nodes."""
+    def learn(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """A new rule of the same kind, learnt from held-out values and true labels, both documents × nodes."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from ramify.decisions.learnt import Rule
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
 
@@ -31,21 +32,17 @@ def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     return expand_to_ancestors(own, taxonomy)
 
 
-@dataclass(frozen=True, slots=True)
-class Descend:
+@dataclass(frozen=True, slots=True, eq=False)
+class Descend(Rule):
     """The rule of :func:`descend`, as a part of a system."""
 
     kind: ClassVar[str] = "descend"
+    takes: ClassVar[str] = "scores"
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the node at which it ends, and all above it."""
         return descend(scores, taxonomy)
 
-    def state(self) -> dict[str, Any]:
-        """Plain values from which the same rule can be made."""
-        return {}
-
-    @classmethod
-    def from_state(cls, values: dict[str, Any]) -> Descend:
-        """Make a rule from its state."""
-        return cls(**values)
+    def problem(self) -> str | None:
+        """It has no settings, so nothing is ever wrong with them."""
+        return None

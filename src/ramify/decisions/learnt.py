@@ -1,4 +1,4 @@
-"""The common part of rules that are learnt: how they are stored, compared and checked."""
+"""The common part of rules, given or learnt: how they are stored, compared and checked."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ramify.decisions.held_out import Floats
 from ramify.errors import InputError, ModelError
 
 LARGEST = float(np.finfo(np.float64).max)
+Floats = NDArray[np.float64]
 Numbers = Sequence[float] | Floats
 Over = Literal["own", "nodes"]
 
 
-class LearntRule(ABC):
-    """A frozen dataclass of settings and of what was learnt; the latter is None until then.
-
-    Two rules are equal when they have the same kind and state.
-    """
+class Rule(ABC):
+    """A frozen dataclass of settings. Two rules are equal when they have the same kind and state."""
 
     __slots__ = ()
     kind: ClassVar[str]
+    takes: ClassVar[str]
 
     @abstractmethod
     def problem(self) -> str | None:
@@ -42,6 +41,22 @@ class LearntRule(ABC):
             raise ModelError(f"{problem}; train the model again.")
         return rule
 
+    def refuse_problems(self) -> None:
+        """Refuse settings that this kind of rule does not take."""
+        if problem := self.problem():
+            raise InputError(f"{problem}.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rule) and self.kind == other.kind and self.state() == other.state()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class LearntRule(Rule):
+    """A rule whose fields are settings, and what was learnt; the latter is None until then."""
+
+    __slots__ = ()
+
     @property
     def is_learnt(self) -> bool:
         """Whether there is something to decide with."""
@@ -54,22 +69,12 @@ class LearntRule(ABC):
     def _learnt_names(self) -> list[str]:
         return [field.name for field in fields(self) if field.default is None]  # type: ignore[arg-type]
 
-    def refuse_problems(self) -> None:
-        """Refuse settings that this kind of rule does not take."""
-        if problem := self.problem():
-            raise InputError(f"{problem}.")
-
     def refuse_unlearnt(self, learnt: object) -> None:
         """Refuse to decide before there is anything to decide with."""
         if learnt is None:
             name = type(self).__name__
             raise InputError(f"this {name} has learnt nothing yet; use what {name}().learn(scores, Y, taxonomy) gives.")
         self.refuse_problems()
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, LearntRule) and self.kind == other.kind and self.state() == other.state()
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 def about_over(over: object) -> str | None:

@@ -59,6 +59,7 @@ class RCut(LearntRule):
     over: Over = "own"
     k: int | None = None
     kind: ClassVar[str] = "rcut"
+    takes: ClassVar[str] = "scores"
 
     def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose k on held-out scores and true labels, both documents × nodes."""
@@ -114,6 +115,7 @@ class PredictedCut(LearntRule):
     intercept: float | None = None
     coefficients: Numbers | None = field(default=None, repr=False)
     kind: ClassVar[str] = "predicted-cut"
+    takes: ClassVar[str] = "scores"
 
     def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Learn the prediction from held-out scores and true labels, both documents × nodes."""

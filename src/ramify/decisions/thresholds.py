@@ -63,6 +63,7 @@ class SCut(NodeThresholds):
     at_least_one: bool = False
     thresholds: Numbers | None = field(default=None, repr=False)
     kind: ClassVar[str] = "scut"
+    takes: ClassVar[str] = "scores"
 
     def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose a threshold for each node on held-out scores and true labels, both documents × nodes."""
@@ -116,6 +117,7 @@ class PCut(NodeThresholds):
     factor: float | None = None
     thresholds: Numbers | None = field(default=None, repr=False)
     kind: ClassVar[str] = "pcut"
+    takes: ClassVar[str] = "scores"
 
     def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy, shares: Numbers | None = None) -> Self:
         """Choose the factor, and with it the thresholds, on held-out scores and true labels, both documents × nodes.

@@ -2,6 +2,7 @@
 
 from ramify.learners.contract import Learner
 from ramify.learners.naive_bayes import MultinomialNaiveBayes
+from ramify.learners.nodes import NodeClassifiers
 from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 from ramify.learners.recursive import RecursiveLogistic, RecursiveSVM
 from ramify.learners.top_down import TopDownSVM
@@ -9,6 +10,7 @@ from ramify.learners.top_down import TopDownSVM
 __all__ = [
     "Learner",
     "MultinomialNaiveBayes",
+    "NodeClassifiers",
     "OneVsRestLogistic",
     "OneVsRestSVM",
     "RecursiveLogistic",

@@ -38,6 +38,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     kind: ClassVar[str]
     taxonomy: Taxonomy | None
     n_jobs: int | None
+    held_out_: tuple[NDArray[np.int64], Scores] | None = (
+        None  # training documents with scores by learners that had not seen them
+    )
 
     # ---- what each learner says -------------------------------------------------------------------------------------
 
@@ -56,6 +59,22 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which `from_state` makes the same learner."""
+
+    # ---- what decision rules take -----------------------------------------------------------------------------------
+
+    def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node) over all nodes, NaN where a node has no classifier; unlike probabilities they may contradict the tree."""
+        return self.to_probabilities(scores)
+
+    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node | parent) over all nodes of a tree; 0 where the parent is impossible."""
+        P = self.to_probabilities(scores).astype(np.float64)
+        self.taxonomy_.require_tree("the chance of a node given its parent")
+        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
+        above = P[:, self.taxonomy_.parent[inner]]
+        shares = P.copy()
+        shares[:, inner] = np.divide(P[:, inner], above, out=np.zeros_like(above), where=above > 0).clip(0, 1)
+        return shares
 
     # ---- what all learners share ------------------------------------------------------------------------------------
 

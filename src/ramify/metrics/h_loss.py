@@ -60,7 +60,10 @@ def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
         if costs != "siblings":
             raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number a node.")
         return _sibling_costs(taxonomy)
-    given = np.asarray(costs, dtype=np.float64)
+    try:
+        given = np.ascontiguousarray(costs, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError("the costs are not numbers; give None, 'siblings', or one number a node.") from None
     if given.shape != (len(taxonomy),):
         raise InputError(f"costs have shape {given.shape}; give {len(taxonomy)} numbers, one a node.")
     if not np.all(np.isfinite(given) & (given >= 0)):

@@ -13,7 +13,7 @@ import numpy as np
 from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
 from ramify.metrics.calibration import answer_calibration_error, expected_calibration_error, reliability
 from ramify.metrics.flat import accuracy, macro_f1, micro_f1, precision_recall_f1
-from ramify.metrics.h_loss import h_loss, h_loss_by_depth
+from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
 from ramify.metrics.ranking import document_auc, precision_at_k
 from ramify.metrics.tables import GroupScores, by_level, by_subtree, sibling_confusion
@@ -127,6 +127,7 @@ def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, A
     """Nodes that occur, with the number of documents that stop at each."""
     scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
     own = np.bincount(most_specific(Y_true, taxonomy).indices, minlength=len(taxonomy))
+    losses = h_loss_by_node(Y_true, Y_pred, taxonomy)
     return [
         {
             "name": taxonomy.names[node],
@@ -139,6 +140,7 @@ def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, A
             "precision": float(scores.precision[node]),
             "recall": float(scores.recall[node]),
             "f1": float(scores.f1[node]),
+            "h_loss": float(losses[node]),
         }
         for node in np.flatnonzero(scores.support + scores.predicted).tolist()
     ]

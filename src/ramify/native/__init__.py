@@ -9,6 +9,7 @@ from ramify.native._core import (
     hold_classes,
     keep_most_general,
     keep_most_specific,
+    minimize_h_loss,
     multiply_siblings,
     nearest_classes,
     regather_tree_in_place,
@@ -16,6 +17,7 @@ from ramify.native._core import (
     score_rows_in_place,
     score_units_in_place,
     screen_classes,
+    smooth_trees_in_place,
     solve_classes_in_place,
 )
 
@@ -28,6 +30,7 @@ __all__ = [
     "hold_classes",
     "keep_most_general",
     "keep_most_specific",
+    "minimize_h_loss",
     "multiply_siblings",
     "nearest_classes",
     "regather_tree_in_place",
@@ -35,5 +38,6 @@ __all__ = [
     "score_rows_in_place",
     "score_units_in_place",
     "screen_classes",
+    "smooth_trees_in_place",
     "solve_classes_in_place",
 ]

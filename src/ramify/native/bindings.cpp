@@ -67,6 +67,33 @@ static nb::tuple to_tuple(ramify::WalkResult &&result) {
                         to_numpy(std::move(result.features)), to_numpy(std::move(result.values)));
 }
 
+template <typename T>
+static void smooth_trees_in_place(In<int32_t> parent, In<double> weights, In<double> penalties, size_t levels,
+                                  InMatrix<T> scores, OutMatrix<T> smoothed) {
+  nb::gil_scoped_release unlocked;
+  ramify::smooth_trees_in_place({parent.size(), parent.data(), weights.data(), penalties.data(), levels}, scores.data(),
+                                scores.shape(0), smoothed.data());
+}
+
+template <typename T>
+static nb::tuple minimize_h_loss(InMatrix<T> probabilities, In<int32_t> parent, In<double> costs, In<uint8_t> by_sign) {
+  ramify::LabelRows rows;
+  {
+    nb::gil_scoped_release unlocked;
+    rows = ramify::minimize_h_loss(probabilities.data(), probabilities.shape(0), parent.data(), costs.data(),
+                                   by_sign.data(), parent.size());
+  }
+  return nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.nodes)));
+}
+
+template <typename T>
+static void def_decisions(nb::module_ &m) {
+  m.def("smooth_trees_in_place", &smooth_trees_in_place<T>, "parent"_a.noconvert(), "weights"_a.noconvert(),
+        "penalties"_a.noconvert(), "levels"_a, "scores"_a.noconvert(), "smoothed"_a.noconvert());
+  m.def("minimize_h_loss", &minimize_h_loss<T>, "probabilities"_a.noconvert(), "parent"_a.noconvert(),
+        "costs"_a.noconvert(), "by_sign"_a.noconvert());
+}
+
 // noconvert: an array of another type is refused, never copied behind the caller's back.
 NB_MODULE(_core, m) {
   m.doc() = "Ramify's compiled kernels; see kernels.h for what each computes.";
@@ -77,6 +104,8 @@ NB_MODULE(_core, m) {
   label_kernel("close_upward", &on_label_rows<ramify::close_upward>);
   label_kernel("keep_most_specific", &on_label_rows<ramify::keep_most_specific>);
   label_kernel("keep_most_general", &on_label_rows<ramify::keep_most_general>);
+  def_decisions<float>(m);
+  def_decisions<double>(m);
   m.def(
       "score_rows_in_place",
       [](In<int64_t> offsets, In<int32_t> features, In<float> values, InMatrix<float> weights, In<double> bias,

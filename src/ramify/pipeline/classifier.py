@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from pathlib import Path
 from typing import Any, Self, cast
 
@@ -12,12 +13,12 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.decisions import DecisionRule, LearnableRule
+from ramify.decisions import DecisionRule, LearnableRule, RefiningRule
 from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
-from ramify.pipeline.rules import learn_rule
+from ramify.pipeline.rules import learn_rule, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
@@ -76,6 +77,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
+        learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
@@ -94,25 +96,43 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
         X = self._features(texts)
-        decided = [Y for _, Y in self.learner_.map_scores(X, lambda S: self.decision_.decide(S, self.taxonomy_))]
-        return _stacked(decided, len(self.taxonomy_))
+        return _stacked([Y for _, Y in self.learner_.map_scores(X, self.decide)], len(self.taxonomy_))
+
+    def decide(self, scores: NDArray[np.float32]) -> csr_array:
+        """The labels that the decision rule gives for scores of the learner, documents × nodes."""
+        return self.decision_.decide(values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+
+    def redecided(self, decision: DecisionRule) -> Self:
+        """The same classifier with another decision rule; nothing is trained again."""
+        check_is_fitted(self, "taxonomy_")
+        if isinstance(decision, LearnableRule) and not decision.is_learnt:
+            raise InputError(
+                f"rule {decision.kind!r} has something to learn; give its settings as numbers, learn it from held-out scores "
+                "first, or train the model with it."
+            )
+        made = copy(self)
+        made.decision = made.decision_ = decision
+        return made
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Probabilities of each text over all nodes, in taxonomy order; a parent's is never below a child's."""
-        X = self._features(texts)
-        probabilities: NDArray[np.float32] = self.learner_.predict_proba(X)
-        return probabilities
+        return self.decide_with_probabilities(texts)[1]
 
     def decide_with_probabilities(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.float32]]:
         """Labels and probabilities over all nodes, with one reading and one scoring of the texts."""
         X, width = self._features(texts), len(self.taxonomy_)
 
-        def both(S: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
-            return self.decision_.decide(S, self.taxonomy_), self.learner_.to_probabilities(S)
-
-        pairs = [pair for _, pair in self.learner_.map_scores(X, both)]
+        pairs = [pair for _, pair in self.learner_.map_scores(X, self.decide_both)]
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
+
+    def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+        """Labels and probabilities; a rule that refines probabilities on its way to labels has the last word on both."""
+        rule = self.decision_
+        if not isinstance(rule, RefiningRule):
+            return self.decide(scores), self.learner_.to_probabilities(scores)
+        refined = rule.refine(values_for(rule, self.learner_, scores), self.taxonomy_)
+        return rule.cut(refined), np.nan_to_num(refined, nan=0.0).astype(np.float32)
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ramify.decisions import Best, Descend, LearnableRule, PCut, PredictedCut, RCut, SCut
+from ramify.decisions import LearnableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import Vectorizer, Vectors
 from ramify.learners import (
     MultinomialNaiveBayes,
+    NodeClassifiers,
     OneVsRestLogistic,
     OneVsRestSVM,
     RecursiveLogistic,
@@ -25,14 +26,15 @@ from ramify.learners import (
 )
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.rules import RULES
 from ramify.systems import find_system
 from ramify.taxonomy import LabelForm
 from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
-_LEARNERS = (MultinomialNaiveBayes, OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
+_LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
+_LEARNERS = (MultinomialNaiveBayes, *_LINEAR, NodeClassifiers)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
-DECISIONS: dict[str, Any] = {part.kind: part for part in (Best, Descend, SCut, RCut, PCut, PredictedCut)}
 
 
 def load(path: str | Path) -> TextClassifier:
@@ -59,7 +61,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
     made.learner_ = _part(LEARNERS, learner).from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"))
-    made.decision_ = _part(DECISIONS, decision).from_state(decision)
+    made.decision_ = _part(RULES, decision).from_state(decision)
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)

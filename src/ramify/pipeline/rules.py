@@ -1,7 +1,8 @@
-"""Decision rules that learn: from scores of documents that the learner had not seen."""
+"""Decision rules on learners: what a rule is told of a document, and from what it learns."""
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -9,35 +10,79 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import clone
 
-from ramify.decisions import LearnableRule
+from ramify.decisions import (
+    Best,
+    DecisionRule,
+    Descend,
+    IsotonicSmooth,
+    LearnableRule,
+    MinimizeHLoss,
+    PCut,
+    PredictedCut,
+    RCut,
+    SCut,
+    TopDown,
+)
+from ramify.errors import InputError, suggest
 from ramify.execution import stage
 from ramify.taxonomy import most_specific
 
+_ALL = (Best, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
+RULES: dict[str, Any] = {rule.kind: rule for rule in _ALL}
 FOLDS = 3
 MAX_SCORES = 1 << 28  # of held-out documents × nodes; beyond it some of the documents must do
 
 
+def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
+    """A rule by its name, with settings.
+
+    >>> make_rule("isotonic", {"penalty": 5})
+    IsotonicSmooth(penalty=5, scale=None, weights=None, threshold=0.5, at_least_one=False, prior_weight=0.0, levels='auto')
+    """
+    if name not in RULES:
+        raise InputError(f"rule {name!r} is unknown; the rules are {', '.join(RULES)}.{suggest(name, RULES)}")
+    allowed = [setting.name for setting in fields(RULES[name]) if setting.repr]
+    for given in settings:
+        if given not in allowed:
+            raise InputError(f"{given!r} is no setting of rule {name!r}; it has {', '.join(allowed) or 'none'}.")
+    rule: DecisionRule = RULES[name](**settings)
+    if problem := rule.problem():
+        raise InputError(f"{problem}.")
+    return rule
+
+
+def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
+    """What a rule takes of a learner's scores."""
+    takes = getattr(rule, "takes", "scores")
+    values: NDArray[np.floating[Any]] = scores if takes == "scores" else getattr(learner, takes)(scores)
+    return values
+
+
 def learn_rule(rule: LearnableRule, learner: Any, X: csr_array, Y: csr_array) -> LearnableRule:
     """Learn a rule from cross-fitted scores: each document is scored by a learner of the same kind that did not see it."""
+    if getattr(learner, "held_out_", None) is not None:  # it has such scores already, from its calibration
+        documents, scores = learner.held_out_
+        return rule.learn(values_for(rule, learner, scores), Y[documents], learner.taxonomy_)
     n_docs, n_nodes = Y.shape
     shown = np.random.default_rng(0).permutation(n_docs)[: max(FOLDS, MAX_SCORES // max(1, n_nodes))]
     fold_of = np.full(n_docs, -1, dtype=np.int64)
     fold_of[shown] = np.arange(len(shown)) % FOLDS
-    scores, kept = [], []
+    values, kept = [], []
     with stage("learning the decision rule", FOLDS) as step:
         for fold in range(FOLDS):
             held_out = np.flatnonzero(fold_of == fold)
             seen = np.flatnonzero(fold_of != fold)
             if len(held_out) and _can_learn(Y[seen], learner):
-                scores.append(_alike(learner).fit(X[seen], Y[seen]).scores(X[held_out]))
+                fitted = _alike(learner).fit(X[seen], Y[seen])
+                values.append(values_for(rule, fitted, fitted.scores(X[held_out])))
                 kept.append(held_out)
             step.advance()
-    if scores and _has_scored_label(np.concatenate(scores), Y[np.concatenate(kept)], learner):
-        return rule.learn(np.concatenate(scores), Y[np.concatenate(kept)], learner.taxonomy_)
-    return rule.learn(learner.scores(X), Y, learner.taxonomy_)  # too few documents to hold any out
+    if values and _has_scored_label(np.concatenate(values), Y[np.concatenate(kept)], learner):
+        return rule.learn(np.concatenate(values), Y[np.concatenate(kept)], learner.taxonomy_)
+    return rule.learn(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few to hold any out
 
 
-def _has_scored_label(scores: NDArray[np.float32], Y: csr_array, learner: Any) -> bool:
+def _has_scored_label(scores: NDArray[np.floating[Any]], Y: csr_array, learner: Any) -> bool:
     own = most_specific(Y, learner.taxonomy_).tocoo()
     return bool(np.isfinite(scores[own.row, own.col]).any())
 

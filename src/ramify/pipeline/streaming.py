@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
+from ramify.errors import DataError
 from ramify.execution import row_blocks
 from ramify.pipeline.classifier import TextClassifier
 from ramify.taxonomy import most_specific
@@ -42,7 +43,7 @@ def classify_rows(
 ) -> Iterator[Answer]:
     """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label."""
     stream = iter(rows)
-    while batch := list(islice(stream, _batch_size(classifier))):
+    while batch := list(islice(stream, batch_size(len(classifier.taxonomy_)))):
         reasons = [row.reason if isinstance(row, BadRow) else why_not_text(row.get(text)) for _, row in batch]
         texts = [row[text] for (_, row), why in zip(batch, reasons, strict=True) if why is None and isinstance(row, dict)]
         answers = iter(_classify(classifier, texts, top))
@@ -52,11 +53,32 @@ def classify_rows(
             yield Answer(line, cells, labels, others, reason)
 
 
+def score_rows(
+    classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, bad: list[str], strict: bool
+) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
+    """The scores of every row that can be read; the others are noted in `bad`, or refused when `strict`."""
+    stream = iter(rows)
+    while batch := list(islice(stream, batch_size(len(classifier.taxonomy_)))):
+        good = []
+        for line, row in batch:
+            reason = row.reason if isinstance(row, BadRow) else why_not_text(row.get(text))
+            if isinstance(row, BadRow) or reason is not None:
+                bad.append(f"line {line}: {reason}")
+                if strict:
+                    raise DataError(f"{bad[-1]}; put it right, or drop --strict.")
+            else:
+                good.append(row)
+        if good:
+            yield from zip(
+                good, classifier.learner_.scores(classifier.vectorizer_.transform([r[text] for r in good])), strict=True
+            )
+
+
 def classify_vectors(classifier: TextClassifier, corpus: Corpus, top: int = 1) -> Iterator[Answer]:
     """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
     bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
     waiting = next(bad, None)
-    for block in row_blocks(len(corpus), BATCH_BYTES // _batch_size(classifier), BATCH_BYTES):
+    for block in row_blocks(len(corpus), BATCH_BYTES // batch_size(len(classifier.taxonomy_)), BATCH_BYTES):
         answers = _classify(classifier, corpus.documents[block], top)
         for line, (labels, others) in zip(corpus.lines[block], answers, strict=True):
             while waiting is not None and waiting.line < line:
@@ -68,8 +90,9 @@ def classify_vectors(classifier: TextClassifier, corpus: Corpus, top: int = 1) -
         waiting = next(bad, None)
 
 
-def _batch_size(classifier: TextClassifier) -> int:
-    return max(1, min(BATCH, BATCH_BYTES // (16 * len(classifier.taxonomy_))))
+def batch_size(n_nodes: int) -> int:
+    """How many documents are held at once."""
+    return max(1, min(BATCH, BATCH_BYTES // (16 * max(1, n_nodes))))
 
 
 def _classify(classifier: TextClassifier, documents: Any, top: int) -> Iterator[tuple[Labels, Labels]]:

@@ -56,12 +56,13 @@ def check_setup(learner: Any, loss: str) -> Setup:
         raise InputError(f"tol is {learner.tol!r}; give a relative duality gap between 0 and 1, such as 1e-3.")
     if not _is_whole(learner.max_iter) or not 1 <= learner.max_iter <= 2**31:
         raise InputError(f"max_iter is {learner.max_iter!r}; give a whole number from 1 to {2**31}.")
-    if learner.mode not in ("exact", "fast"):
-        raise InputError(f"mode is {learner.mode!r}; give 'exact' or 'fast'.")
+    mode = getattr(learner, "mode", "exact")
+    if mode not in ("exact", "fast"):
+        raise InputError(f"mode is {mode!r}; give 'exact' or 'fast'.")
     if not isinstance(learner.fit_intercept, (bool, np.bool_)):
         raise InputError(f"fit_intercept is {learner.fit_intercept!r}; give true or false.")
-    seed = _seed_of(learner.random_state)
-    settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed, learner.mode == "fast")
+    seed = seed_of(learner.random_state)
+    settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed, mode == "fast")
     count_workers(learner.n_jobs)  # refuses what is no number of threads
     return Setup(check_cost(learner.C), loss, learner.class_weight, settings, bool(learner.fit_intercept), learner.n_jobs)
 
@@ -86,7 +87,8 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
-def _seed_of(random_state: Any) -> int:
+def seed_of(random_state: Any) -> int:
+    """A seed in any of scikit-learn's forms, as a number; None is 0."""
     if random_state is None:
         return 0
     if _is_whole(random_state) and 0 <= random_state < 2**32:

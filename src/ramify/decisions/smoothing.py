@@ -1,0 +1,211 @@
+"""Isotonic smoothing as a rule: make the scores of a document consistent, then take the nodes at or above a threshold.
+
+Penalties may be given, be one number chosen on held-out documents, or follow how often documents of a node also belong to one
+of its children. Source: Punera & Ghosh 2008, section 3; node penalties as in its Scenario II.
+Deviation: where a classifier is missing, the share of documents that a node has may stand in for its score, with a weight of
+its own; the paper leaves that to future work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.decisions.held_out import Floats
+from ramify.decisions.isotonic import isotonic_smooth, read_finite_scores
+from ramify.decisions.learnt import LARGEST, LearntRule, Numbers, about_flag, about_number, about_numbers
+from ramify.errors import InputError
+from ramify.metrics import document_f1
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+CHOICES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, np.inf)
+SCALES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+USUAL_LEVELS, MANY_NODES = 256, 2_000
+ENOUGH = 1 << 24  # steps of the kernel that choosing a penalty may take for each choice
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsotonicSmooth(LearntRule):
+    """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then cut them; it takes P(node).
+
+    penalty: a number, ``"inf"``, one number a node, ``"auto"`` for the number with the highest F1 of a held-out document, or
+    ``"shares"`` for `scale` times the share of a node's documents that belong to a child, too.
+    scale: of "shares"; chosen on held-out documents when not given.
+    weights: how much each node's score counts; all the same when not given.
+    threshold: a node is taken where its smoothed score reaches this.
+    at_least_one: where no node does, the document's highest score is threshold enough.
+    prior_weight: above 0, the share of documents that a node has stands in for a missing score, with this weight.
+    levels: round scores to so many values; None never does, and ``"auto"`` takes 256 from 2,000 nodes on.
+    penalties, priors: learnt, one a node.
+
+    >>> chain = Taxonomy.from_paths(["a/b", "a/c"])
+    >>> chain.decode(IsotonicSmooth(penalty=5.0).decide([[0.9, 0.4, 0.1], [0.9, 0.7, 0.1]], chain))
+    [[], ['a/b']]
+    """
+
+    penalty: float | str | Numbers = "auto"
+    scale: float | None = None
+    weights: Numbers | None = None
+    threshold: float = 0.5
+    at_least_one: bool = False
+    prior_weight: float = 0.0
+    levels: int | str | None = "auto"
+    penalties: Numbers | None = field(default=None, repr=False)
+    priors: Numbers | None = field(default=None, repr=False)
+    kind: ClassVar[str] = "isotonic"
+    takes: ClassVar[str] = "memberships"
+
+    # ---- deciding ---------------------------------------------------------------------------------------------------
+
+    def refine(self, values: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
+        """The smoothed scores, documents × nodes."""
+        self.refuse_problems()
+        if not self.is_learnt:
+            self.refuse_unlearnt(None)
+        return self._smooth(read_finite_scores(values, taxonomy), taxonomy, self._penalties())
+
+    def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
+        """Label each document with the nodes whose smoothed scores reach the threshold."""
+        return self.cut(self.refine(values, taxonomy))
+
+    def cut(self, smoothed: NDArray[np.floating[Any]]) -> csr_array:
+        """The nodes of smoothed scores that reach the threshold; no child lies above its parent, so the sets are closed."""
+        reached: Any = self.threshold
+        if self.at_least_one:
+            highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
+            reached = np.minimum(highest, self.threshold)
+        return csr_array(smoothed >= reached)
+
+    def _smooth(self, S: NDArray[np.floating[Any]], taxonomy: Taxonomy, penalties: Any) -> NDArray[np.floating[Any]]:
+        weights = np.ones(len(taxonomy)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if not self.prior_weight:
+            return isotonic_smooth(S, taxonomy, penalties, weights, self._levels(taxonomy))
+        smoothed = np.empty_like(S)
+        for rows, missing in _by_gaps(S):
+            given = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
+            now = np.where(missing, self.prior_weight, weights)
+            smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, self._levels(taxonomy))
+        return smoothed
+
+    def _levels(self, taxonomy: Taxonomy) -> int | None:
+        if isinstance(self.levels, str):
+            return USUAL_LEVELS if len(taxonomy) >= MANY_NODES else None
+        return self.levels
+
+    def _penalties(self) -> Any:
+        return self.penalties if self._is_to_be_learnt else self._given_penalty
+
+    @property
+    def _given_penalty(self) -> Any:
+        return np.inf if isinstance(self.penalty, str) and self.penalty == "inf" else self.penalty
+
+    @property
+    def _is_to_be_learnt(self) -> bool:
+        return isinstance(self.penalty, str) and self.penalty in ("auto", "shares")
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def learn(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """Choose penalties and count documents on held-out values and true labels, both documents × nodes."""
+        self.refuse_problems()
+        S, T = read_finite_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
+        if T.shape != S.shape:
+            raise InputError(f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both of the same.")
+        counts = np.bincount(T.indices, minlength=len(taxonomy))
+        made = replace(self, priors=_frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
+        if not self._is_to_be_learnt:
+            return made
+        ones = np.ones(len(taxonomy)) if self.penalty == "auto" else share_with_a_child(T, taxonomy)
+        factors = CHOICES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
+        choices = [_times(factor, ones) for factor in factors]
+        return replace(made, penalties=_frozen(made._best(choices, S, T, taxonomy)))
+
+    def _best(self, choices: list[Floats], S: NDArray[Any], T: csr_array, taxonomy: Taxonomy) -> Floats:
+        """The penalties with the highest F1 of a document, the first of equals."""
+        if len(choices) == 1:
+            return choices[0]
+        most = max(1, ENOUGH // max(1, len(taxonomy) * min(len(taxonomy), self._levels(taxonomy) or len(taxonomy))))
+        some = np.sort(np.random.default_rng(0).permutation(len(S))[:most])
+        quality = [document_f1(T[some], self.cut(self._smooth(S[some], taxonomy, a)), taxonomy) for a in choices]
+        return choices[int(np.argmax(quality))]
+
+    def _learnt_names(self) -> list[str]:
+        return ["penalties"] * self._is_to_be_learnt + ["priors"] * bool(self.prior_weight)
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Plain values from which the same rule can be made; an infinite penalty is written out."""
+        values = LearntRule.state(self)
+        return values | {"penalty": "inf" if values["penalty"] == np.inf else values["penalty"]}
+
+    def problem(self) -> str | None:
+        """What is wrong with the values of this rule, if anything is."""
+        given = self.levels
+        levels = given == "auto" if isinstance(given, str) else given is None or (_is_whole(given) and given >= 2)
+        return (
+            self._about_penalty()
+            or (None if self.scale is None else about_number("scale", self.scale, 0, LARGEST))
+            or _about("the weights", self.weights, LARGEST)
+            or about_number("threshold", self.threshold, -LARGEST, LARGEST)
+            or about_flag("at_least_one", self.at_least_one)
+            or about_number("prior_weight", self.prior_weight, 0, LARGEST)
+            or (None if levels else f"levels is {self.levels!r}, not a whole number of at least 2, 'auto' or none")
+            or _about("the penalties", self.penalties, np.inf)
+            or _about("the priors", self.priors, 1)
+        )
+
+    def _about_penalty(self) -> str | None:
+        if isinstance(self.penalty, str):
+            fits = self.penalty in ("auto", "shares", "inf")
+            return None if fits else f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'shares'"
+        if np.ndim(self.penalty) == 0:
+            return about_number("penalty", self.penalty, 0, np.inf)
+        return about_numbers("the penalties", self.penalty, 0, np.inf)
+
+
+def share_with_a_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
+    """Of every node's documents the share that belong to one of its children, too; 1 where a node has no documents.
+
+    >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
+    >>> share_with_a_child(csr_array([[True, True, False], [True, False, False]]), tree)[0]
+    np.float64(0.5)
+    """
+    inner = np.flatnonzero(~taxonomy.is_leaf)
+    children = [taxonomy.children_of(int(node)) for node in inner]
+    rows = np.concatenate([*children, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+    columns = np.repeat(inner, [len(found) for found in children])
+    is_child = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(taxonomy), len(taxonomy)))
+    has_child = csr_array((T.astype(np.float64) @ is_child) > 0)
+    goes_on = np.bincount(has_child.indices, minlength=len(taxonomy))
+    counts = np.bincount(T.indices, minlength=len(taxonomy))
+    return np.asarray(np.where(counts > 0, goes_on / np.maximum(counts, 1), 1.0), dtype=np.float64)
+
+
+def _by_gaps(S: NDArray[np.floating[Any]]) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
+    """Documents that miss the same scores, together."""
+    patterns, which = np.unique(np.isnan(S), axis=0, return_inverse=True)
+    return [(np.flatnonzero(which.ravel() == k), pattern) for k, pattern in enumerate(patterns)]
+
+
+def _times(factor: float, ones: Floats) -> Floats:
+    """0 × inf is 0: where nobody goes on to a child, nothing is forced."""
+    return np.asarray(np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0), dtype=np.float64)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _about(name: str, values: Any, most: float) -> str | None:
+    return None if values is None else about_numbers(name, values, 0, most)
+
+
+def _frozen(array: Floats) -> Floats:
+    array.setflags(write=False)
+    return array

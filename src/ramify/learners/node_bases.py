@@ -1,0 +1,232 @@
+"""What may sit at a node: linear classifiers of our own, naive Bayes, or any classifier that keeps to scikit-learn's rules.
+
+A base learns one yes or no a unit, each from the documents that it is asked about, and scores documents × units.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+from sklearn.base import clone
+
+from ramify.errors import InputError, ModelError
+from ramify.execution import stage
+from ramify.learners.linear.forest import single_units
+from ramify.learners.linear.pairs import pair_up
+from ramify.learners.linear.training import Setup, Trained, suits, train, train_apart, train_pairs, weigh_classes
+from ramify.learners.linear.weights import Weights
+from ramify.native import score_rows_in_place
+from ramify.taxonomy import Taxonomy
+
+MAX_WEIGHTS = 1 << 29
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What the classifiers are to learn.
+
+    positive, asked: documents × units, for whom the answer is yes, and who is asked at all; None where everyone is.
+    nodes: of each unit. groups: units with the same number are asked about the same documents; they stand together.
+    """
+
+    positive: csc_array
+    asked: csc_array | None
+    nodes: NDArray[np.int64]
+    groups: NDArray[np.int64]
+
+    def of_documents(self, documents: NDArray[np.int64]) -> Questions:
+        """The same about some of the documents."""
+        asked = None if self.asked is None else csc_array(csr_array(self.asked)[documents])
+        return Questions(csc_array(csr_array(self.positive)[documents]), asked, self.nodes, self.groups)
+
+    def of_units(self, units: NDArray[np.int64]) -> Questions:
+        """Some of the questions."""
+        asked = None if self.asked is None else self.asked[:, units]
+        return Questions(self.positive[:, units], asked, self.nodes[units], self.groups[units])
+
+    def documents_of(self, unit: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Who is asked about a unit, and whose answer is yes."""
+        yes = self.positive.indices[self.positive.indptr[unit] : self.positive.indptr[unit + 1]]
+        asked, n = self.asked, self.positive.shape[0]
+        documents = np.arange(n) if asked is None else asked.indices[asked.indptr[unit] : asked.indptr[unit + 1]]
+        return documents.astype(np.int64), np.isin(documents, yes)
+
+    def count(self, sample_weight: Floats) -> tuple[Floats, Floats]:
+        """By unit, the weight of documents whose answer is yes, and of those who are asked."""
+        yes = self.positive.astype(np.float64).T @ sample_weight
+        asked = self.asked
+        return yes, np.full(len(yes), sample_weight.sum()) if asked is None else asked.astype(np.float64).T @ sample_weight
+
+
+class Base(Protocol):
+    """Fitted classifiers."""
+
+    name: ClassVar[str]
+
+    def score(self, X: csr_array) -> Floats:
+        """Documents × units; above 0 for yes."""
+
+    def weights_of(self, unit: int) -> tuple[Floats, float]:
+        """What each feature adds to the score of a unit, and the bias."""
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearBase:
+    """Support vector machines or logistic regression by the solver of this package."""
+
+    weights: Weights
+    gap: tuple[float, float, int]
+    name: ClassVar[str] = "linear"
+
+    @classmethod
+    def fit(cls, X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> LinearBase:
+        """Solve all units; their objectives add up."""
+        trained = _train(X, questions, taxonomy, setup, sample_weight)
+        found = trained.certificate
+        return cls(trained.weights, (found.primal, found.dual, found.rounds))
+
+    def score(self, X: csr_array) -> Floats:
+        """Documents × units."""
+        return self.weights.score(X).astype(np.float64)
+
+    def weights_of(self, unit: int) -> tuple[Floats, float]:
+        """What each feature adds to the score of a unit, and the bias."""
+        return self.weights.of_unit(int(self.weights.class_units[unit]))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+        return self.weights.arrays()
+
+
+def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> Trained:
+    positive, asked = questions.positive, questions.asked
+    costs = weigh_classes(positive, setup, taxonomy, questions.nodes, sample_weight)
+    if asked is None:
+        return train(X, csr_array(positive), single_units(questions.nodes), costs, setup)
+    if suits(X, csr_array(positive), setup):
+        return train_apart(X, csr_array(positive), asked, questions.groups, costs, setup)
+    others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
+    others.eliminate_zeros()
+    return train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveBayesBase:
+    """Multinomial naive Bayes between yes and no; its log-odds are linear in the counts.
+
+    log_odds: words × units. prior: ln P(yes) / P(no).
+    """
+
+    log_odds: NDArray[np.float32]
+    prior: Floats
+    name: ClassVar[str] = "naive-bayes"
+
+    @classmethod
+    def fit(cls, X: csr_array, questions: Questions, alpha: float, sample_weight: Floats) -> NaiveBayesBase:
+        """Count words on both sides of every question."""
+        n_words, n_units = X.shape[1], len(questions.nodes)
+        if X.data.size and X.data.min() < 0:
+            raise InputError("Negative values in data passed to naive Bayes; it takes counts or weights of 0 and more.")
+        if n_words * n_units > MAX_WEIGHTS:
+            raise InputError(
+                f"naive Bayes at the nodes keeps a weight for each of {n_words:,} words and {n_units:,} nodes, "
+                f"which is more than {MAX_WEIGHTS:,}; raise min_df or set max_features."
+            )
+        with stage("counting words by node", 1) as step:
+            weighted = csr_array(X.multiply(sample_weight[:, None])).T
+            yes = (weighted @ questions.positive.astype(np.float64)).toarray()
+            asked = questions.asked
+            everyone = np.asarray(weighted.sum(axis=1)).reshape(-1, 1)
+            no = (everyone if asked is None else (weighted @ asked.astype(np.float64)).toarray()) - yes
+            step.advance()
+        n_yes, n_asked = questions.count(sample_weight)
+        smallest = np.finfo(np.float64).tiny
+        prior = np.log(np.maximum(n_yes, smallest)) - np.log(np.maximum(n_asked - n_yes, smallest))
+        odds = _log_shares(yes, alpha) - _log_shares(np.maximum(no, 0), alpha)
+        return cls(np.ascontiguousarray(odds, dtype=np.float32), np.asarray(prior, dtype=np.float64))
+
+    def score(self, X: csr_array) -> Floats:
+        """Documents × units."""
+        S = np.empty((X.shape[0], len(self.prior)), dtype=np.float64)
+        offsets, words = X.indptr.astype(np.int64), X.indices.astype(np.int32)
+        score_rows_in_place(offsets, words, X.data, self.log_odds, self.prior, S)
+        return S
+
+    def weights_of(self, unit: int) -> tuple[Floats, float]:
+        """What each word adds to the log-odds of a unit, and the prior."""
+        return self.log_odds[:, unit].astype(np.float64), float(self.prior[unit])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+        return {"log_odds": self.log_odds, "prior": self.prior}
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_units: int) -> NaiveBayesBase:
+        """Make it of what was kept, after checking."""
+        odds, prior = arrays["log_odds"], arrays["prior"]
+        if odds.dtype != np.float32 or prior.dtype != np.float64:
+            raise ModelError("the weights are of another type than naive Bayes writes; train the model again.")
+        if odds.shape != (n_features, n_units) or prior.shape != (n_units,):
+            raise ModelError("the weights of naive Bayes have shapes that do not fit together; train the model again.")
+        if not (np.isfinite(odds).all() and np.isfinite(prior).all()):
+            raise ModelError("the weights of naive Bayes are not all finite numbers; train the model again.")
+        return cls(odds, prior)
+
+
+def _log_shares(counts: Floats, alpha: float) -> Floats:
+    return np.asarray(np.log(counts + alpha) - np.log(counts.sum(axis=0) + alpha * len(counts)))
+
+
+@dataclass(frozen=True, slots=True)
+class EstimatorBase:
+    """Classifiers of another kind, one a unit; they stay in memory and cannot be saved."""
+
+    fitted: list[Any]
+    name: ClassVar[str] = "estimator"
+
+    @classmethod
+    def fit(cls, X: csr_array, questions: Questions, estimator: Any, sample_weight: Floats) -> EstimatorBase:
+        """Fit a copy of the estimator to every question."""
+        fitted = []
+        with stage("training classifiers", len(questions.nodes)) as step:
+            for unit in range(len(questions.nodes)):
+                documents, y = questions.documents_of(unit)
+                weight = sample_weight[documents]
+                weighting = {} if np.all(weight == 1) else {"sample_weight": weight}
+                fitted.append(clone(estimator).fit(X[documents], y, **weighting))
+                step.advance()
+        return cls(fitted)
+
+    def score(self, X: csr_array) -> Floats:
+        """Documents × units: their decision functions, or the log-odds of their probabilities."""
+        columns = [_margins(estimator, X) for estimator in self.fitted]
+        return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
+
+    def weights_of(self, unit: int) -> tuple[Floats, float]:
+        """Weights of a linear classifier; there are none to tell of another."""
+        estimator = self.fitted[unit]
+        if not hasattr(estimator, "coef_"):
+            raise InputError(f"{type(estimator).__name__} has no weights that can be shown; use base='svm' or 'lr'.")
+        return np.asarray(estimator.coef_, dtype=np.float64).ravel(), float(np.ravel(estimator.intercept_)[0])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Model files hold no code, so there is no safe way to keep classifiers of another package."""
+        raise InputError(
+            f"a model with {type(self.fitted[0]).__name__} at its nodes cannot be saved, since model files hold no code; "
+            "use base='svm', 'lr' or 'nb'."
+        )
+
+
+def _margins(estimator: Any, X: csr_array) -> Floats:
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(X), dtype=np.float64)
+    p = np.clip(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1], 1e-12, 1 - 1e-12)
+    return np.asarray(np.log(p) - np.log1p(-p))

@@ -1,0 +1,158 @@
+"""Rules on the command line: explain, score, decide, and --rule of other commands."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from ramify import load
+from ramify.cli.main import run
+from ramify.decisions import MinimizeHLoss
+
+
+def ramify(capsys, *arguments):
+    code = run([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def refused(capsys, *arguments):
+    code, _, err = ramify(capsys, *arguments)
+    assert code == 2
+    assert err.count("\n") == 1, err
+    return err
+
+
+@pytest.fixture
+def model(capsys, tickets, tmp_path):
+    code, _, err = ramify(capsys, "train", tickets, "--model", tmp_path / "out", "--system", "isotonic-svm")
+    assert code == 0, err
+    return tmp_path / "out"
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_explain_shows_nodes_the_rule_and_words(capsys, model):
+    code, out, _ = ramify(capsys, "explain", model, "my parcel is late again", "--true", "TV > Sound")
+    assert code == 0
+    assert "P(node)" in out
+    assert "smoothed" in out
+    assert "✓" in out
+    assert "H-loss 2: Orders, TV" in out
+    assert "parcel +" in out
+
+
+def test_explain_speaks_json(capsys, model):
+    code, out, _ = ramify(capsys, "explain", model, "my parcel is late", "--rule", "top-down", "--json")
+    said = json.loads(out)
+    assert code == 0
+    assert said["rule"] == "top-down"
+    assert {node["name"] for node in said["nodes"]} >= {"Orders", "Orders > Late"}
+    assert all(node["refined"] is None for node in said["nodes"])
+
+
+def test_what_cannot_be_explained_is_refused(capsys, model):
+    assert "give some words" in refused(capsys, "explain", model, "   ")
+    assert "'Radio' is not in the taxonomy" in refused(capsys, "explain", model, "my parcel", "--true", "Radio")
+    assert "rule 'isotone' is unknown" in refused(capsys, "explain", model, "my parcel", "--rule", "isotone")
+
+
+def test_scores_are_saved_and_decided_again(capsys, model, tickets, tmp_path):
+    code, _, err = ramify(capsys, "score", model, tickets, "--out", tmp_path / "scores.csv")
+    assert code == 0, err
+    with open(tmp_path / "scores.csv") as file:
+        header = next(csv.reader(file))
+    assert header[:1] == ["category"]
+    assert header[1:] == ["Orders", "Orders > Late", "Orders > Wrong", "TV", "TV > Picture", "TV > Sound"]
+    code, out, _ = ramify(capsys, "decide", tmp_path / "scores.csv", "--model", model)
+    assert code == 0
+    answers = rows_of(out)
+    assert len(answers) == 24
+    assert set(answers[0]) == {"category", "predicted", "probability", "problem"}
+    predicted = rows_of(ramify(capsys, "predict", model, tickets)[1])
+    assert [row["predicted"] for row in answers] == [row["predicted"] for row in predicted]
+    assert [row["probability"] for row in answers] == [row["probability"] for row in predicted]
+
+
+@pytest.mark.parametrize(
+    "rule", ["best", "top-down", "minimize-h-loss", "isotonic --rule-param penalty=inf", "rcut --rule-param k=1"]
+)
+def test_any_rule_decides_saved_scores_as_predict_and_evaluate_do(capsys, model, tickets, tmp_path, rule):
+    options = ["--rule", *rule.split()]
+    ramify(capsys, "score", model, tickets, "--out", tmp_path / "scores.csv")
+    code, out, err = ramify(capsys, "decide", tmp_path / "scores.csv", "--model", model, *options)
+    assert code == 0, err
+    code, expected, _ = ramify(capsys, "predict", model, tickets, *options)
+    assert [row["predicted"] for row in rows_of(out)] == [row["predicted"] for row in rows_of(expected)]
+    code, figures, _ = ramify(capsys, "evaluate", model, tickets, *options, "--json")
+    right = [row["predicted"] == row["category"] for row in rows_of(out)]
+    assert json.loads(figures)["figures"]["accuracy"] == pytest.approx(sum(right) / len(right))
+
+
+def test_a_rule_learns_from_held_out_scores(capsys, model, tickets, tmp_path):
+    ramify(capsys, "score", model, tickets, "--out", tmp_path / "scores.csv")
+    learn = ["--learn", tmp_path / "scores.csv", "--label", "category"]
+    code, out, err = ramify(capsys, "decide", tmp_path / "scores.csv", "--model", model, "--rule", "scut", *learn)
+    assert code == 0, err
+    assert sum(row["predicted"] == row["category"] for row in rows_of(out)) >= 20
+
+
+def test_scores_of_another_origin_need_a_taxonomy_only(capsys, tmp_path):
+    (tmp_path / "tax.tsv").write_text("a\tROOT\nb\ta\nc\ta\n")
+    (tmp_path / "scores.csv").write_text("id,a,b,c\n1,0.9,0.8,0.1\n2,0.2,,0.9\n3,0.1,0.1,0.1\n")
+    common = ["decide", tmp_path / "scores.csv", "--taxonomy", tmp_path / "tax.tsv", "--rule", "isotonic"]
+    code, out, err = ramify(capsys, *common, "--rule-param", "penalty=0")
+    assert code == 0, err
+    assert [row["predicted"] for row in rows_of(out)] == ["b", "", ""]
+    assert [row["id"] for row in rows_of(out)] == ["1", "2", "3"]
+
+
+def test_rows_that_are_no_scores_get_a_reason_and_strict_refuses_them(capsys, tmp_path):
+    (tmp_path / "tax.tsv").write_text("a\tROOT\nb\tROOT\n")
+    (tmp_path / "scores.csv").write_text("id,a,b\n1,0.9,0.8\n2,high,0.1\n3,inf,0.1\n")
+    common = ["decide", tmp_path / "scores.csv", "--taxonomy", tmp_path / "tax.tsv", "--rule", "top-down"]
+    code, out, err = ramify(capsys, *common)
+    assert code == 0
+    assert [bool(row["problem"]) for row in rows_of(out)] == [False, True, True]
+    assert "2 rows could not be classified" in err
+    assert "the score of 'a' is 'high', not a finite number" in refused(capsys, *common, "--strict")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "give --model for scores of a model, or --taxonomy"),
+        (["--taxonomy", "tax.tsv"], "name one with --rule"),
+        (["--taxonomy", "tax.tsv", "--rule", "isotonic"], "give --learn, or its settings as numbers"),
+        (["--taxonomy", "tax.tsv", "--rule-param", "k=1"], "say which one with --rule"),
+        (["--taxonomy", "tax.tsv", "--rule", "rcut", "--rule-param", "k"], "--rule-param is 'k'; give a name and a value"),
+        (["--taxonomy", "tax.tsv", "--rule", "best", "--learn", "scores.csv"], "learns nothing"),
+        (["--taxonomy", "tax.tsv", "--rule", "scut", "--learn", "scores.csv"], "no column 'label'"),
+        (["--taxonomy", "other.tsv", "--rule", "best"], "no column named like a node"),
+        (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss"], "probabilities lie between"),
+        (["--taxonomy", "tax.tsv", "--rule", "best", "--out", "scores.csv"], "would be overwritten"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused(capsys, tmp_path, monkeypatch, options, message):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tax.tsv").write_text("a\tROOT\nb\tROOT\n")
+    (tmp_path / "other.tsv").write_text("x\tROOT\ny\tROOT\n")
+    (tmp_path / "scores.csv").write_text("id,a,b\n1,3.5,0.8\n")
+    assert message in refused(capsys, "decide", "scores.csv", *options)
+
+
+def test_training_takes_a_rule(capsys, tickets, tmp_path):
+    options = ["--system", "svm", "--rule", "minimize-h-loss", "--rule-param", "costs=uniform"]
+    code, _, err = ramify(capsys, "train", tickets, "--model", tmp_path / "out", *options)
+    assert code == 0, err
+    assert load(tmp_path / "out").decision_ == MinimizeHLoss(costs="uniform")
+
+
+def test_a_file_without_rows_gives_a_header_only(capsys, model, tmp_path):
+    (tmp_path / "empty.csv").write_text("id,Orders,TV\n")
+    code, out, err = ramify(capsys, "decide", tmp_path / "empty.csv", "--model", model)
+    assert code == 0, err
+    assert out.strip() == "id,predicted,probability,problem"

@@ -1,0 +1,138 @@
+"""Isotonic smoothing as a rule: penalties given, chosen or counted, missing classifiers, priors."""
+
+import numpy as np
+import pytest
+
+from ramify import Taxonomy
+from ramify.decisions import IsotonicSmooth, LearnableRule, RefiningRule, isotonic_smooth
+from ramify.decisions.smoothing import CHOICES, share_with_a_child
+from ramify.errors import InputError, ModelError
+from ramify.metrics import document_f1
+
+NAN = float("nan")
+TREE = Taxonomy.from_paths(["r/a/x", "r/a/y", "r/b/z"])
+
+
+def noisy(n=200, seed=0, inner=0.0):
+    """Truth at leaves (or, for a share, at inner nodes), and memberships that point the right way most of the time."""
+    rng = np.random.default_rng(seed)
+    nodes = np.where(rng.random(n) < inner, TREE.index("r/a"), rng.choice(np.flatnonzero(TREE.is_leaf), size=n))
+    Y = TREE.encode([[TREE.names[k]] for k in nodes])
+    S = np.clip(Y.toarray() * 0.6 + 0.2 + rng.normal(0, 0.25, size=Y.shape), 0, 1)
+    return S, Y
+
+
+def test_it_smooths_then_cuts():
+    S, _ = noisy()
+    rule = IsotonicSmooth(penalty=2.0, threshold=0.4)
+    smoothed = isotonic_smooth(S, TREE, 2.0)
+    np.testing.assert_array_equal(rule.refine(S, TREE), smoothed)
+    np.testing.assert_array_equal(rule.decide(S, TREE).toarray(), smoothed >= 0.4)
+    assert isinstance(rule, RefiningRule)
+
+
+def test_label_sets_are_closed():
+    S, _ = noisy()
+    Y = IsotonicSmooth(penalty=1.0).decide(S, TREE).toarray()
+    inner = np.flatnonzero(TREE.parent >= 0)
+    assert (Y[:, inner] <= Y[:, TREE.parent[inner]]).all()
+
+
+def test_at_least_one_lowers_the_threshold_to_the_highest_score():
+    S = np.full((2, 6), 0.1)
+    S[1, :] = 0.9
+    assert IsotonicSmooth(penalty="inf").decide(S, TREE).toarray().any(axis=1).tolist() == [False, True]
+    assert IsotonicSmooth(penalty="inf", at_least_one=True).decide(S, TREE).toarray().all()
+    nothing = IsotonicSmooth(penalty="inf", at_least_one=True).decide(np.full((1, 6), NAN), TREE)
+    assert nothing.nnz == 0
+
+
+def test_the_penalty_chosen_is_the_best_of_all_on_held_out_documents():
+    S, Y = noisy()
+    rule = IsotonicSmooth(penalty="auto").learn(S, Y, TREE)
+    quality = [document_f1(Y, IsotonicSmooth(penalty=a).decide(S, TREE), TREE) for a in CHOICES]
+    assert document_f1(Y, rule.decide(S, TREE), TREE) == max(quality)
+    assert len(np.unique(rule.penalties)) == 1
+
+
+def test_penalties_by_shares_follow_how_often_a_document_goes_on():
+    S, Y = noisy(inner=0.3)
+    T = Y.toarray()
+    expected = [T[T[:, node]][:, TREE.children_of(node)].any(axis=1).mean() for node in range(3)]
+    np.testing.assert_allclose(share_with_a_child(Y, TREE)[[0, 1]], expected[:2])
+    given = IsotonicSmooth(penalty="shares", scale=2.0).learn(S, Y, TREE)
+    np.testing.assert_allclose(given.penalties, 2 * share_with_a_child(Y, TREE))
+    chosen = IsotonicSmooth(penalty="shares").learn(S, Y, TREE)
+    np.testing.assert_allclose(chosen.penalties / chosen.penalties.max(), share_with_a_child(Y, TREE), atol=1e-12)
+
+
+def test_a_node_without_documents_is_forced_to_its_children():
+    lonely = Taxonomy.from_paths(["a/x", "b/y"])
+    shares = share_with_a_child(lonely.encode(["a/x"]), lonely)
+    assert shares[lonely.index("b")] == 1
+
+
+def test_a_missing_score_is_filled_in_from_its_neighbours():
+    S = np.array([[0.9, 0.9, NAN, NAN, 0.1, 0.1]])
+    smoothed = IsotonicSmooth(penalty="inf").refine(S, TREE)[0]
+    assert smoothed[2:4].max() == 0.9
+
+
+def test_a_prior_stands_in_for_a_missing_score_and_moves_it_to_the_likelier_class():
+    S, Y = noisy(seed=1)
+    rule = IsotonicSmooth(penalty="inf", prior_weight=0.1).learn(S, Y, TREE)
+    np.testing.assert_allclose(rule.priors, Y.toarray().mean(axis=0))
+    prior = np.where(np.arange(6) == TREE.index("r/a/y"), 0.8, 0.1)
+    S = np.array([[0.9, 0.9, NAN, NAN, 0.1, 0.1], [0.9, 0.9, 0.9, NAN, 0.1, 0.1]])
+    smoothed = IsotonicSmooth(penalty="inf", prior_weight=0.1, priors=prior).refine(S, TREE)
+    assert smoothed[0, TREE.index("r/a/y")] > smoothed[0, TREE.index("r/a/x")]
+    np.testing.assert_array_equal(
+        smoothed[[1]], IsotonicSmooth(penalty="inf", prior_weight=0.1, priors=prior).refine(S[[1]], TREE)
+    )
+
+
+def test_it_refuses_to_decide_before_it_has_learnt():
+    with pytest.raises(InputError, match="has learnt nothing yet"):
+        IsotonicSmooth().decide(np.ones((1, 6)), TREE)
+    assert not IsotonicSmooth().is_learnt
+    assert not IsotonicSmooth(penalty=1.0, prior_weight=0.1).is_learnt
+    assert IsotonicSmooth(penalty=1.0).is_learnt
+    assert isinstance(IsotonicSmooth(), LearnableRule)
+
+
+@pytest.mark.parametrize("penalty", [0.0, 2, "inf", np.inf, "auto", "shares", [0.0, 1.0, np.inf, 0, 0, 0]])
+def test_a_rule_made_from_its_state_is_the_same(penalty):
+    S, Y = noisy(n=30)
+    rule = IsotonicSmooth(penalty=penalty, prior_weight=0.2, levels=8).learn(S, Y, TREE)
+    again = IsotonicSmooth.from_state(rule.state())
+    np.testing.assert_array_equal(again.refine(S, TREE), rule.refine(S, TREE))
+    assert again == rule
+    assert rule.forget().is_learnt is False
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"penalty": -1}, "penalty is -1"),
+        ({"penalty": "much"}, "penalty is 'much', not a number, 'inf', 'auto' or 'shares'"),
+        ({"penalty": [1.0, -2.0]}, "-2.0 is among the penalties"),
+        ({"penalty": True}, "penalty is True"),
+        ({"scale": -1}, "scale is -1"),
+        ({"weights": [NAN] * 6}, "among the weights"),
+        ({"threshold": "half"}, "threshold is 'half'"),
+        ({"at_least_one": 1}, "at_least_one is 1"),
+        ({"prior_weight": -0.1}, "prior_weight is -0.1"),
+        ({"levels": 1}, "levels is 1"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        IsotonicSmooth(**settings).learn(*noisy(n=5), TREE)
+    with pytest.raises(ModelError, match="train the model again"):
+        IsotonicSmooth.from_state(IsotonicSmooth(penalty=1.0).state() | settings)
+
+
+def test_scores_and_labels_of_different_documents_are_refused():
+    S, Y = noisy(n=5)
+    with pytest.raises(InputError, match="scores of 4 documents and labels of 5"):
+        IsotonicSmooth().learn(S[:4], Y, TREE)
