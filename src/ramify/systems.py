@@ -147,7 +147,7 @@ _ROWS = (
         summary="independent naive Bayes classifiers at all nodes, made consistent by isotonic smoothing",
         source="Punera & Ghosh 2008",
         vectorizer=lambda: Vectorizer(weighting="counts"),
-        learner=partial(NodeClassifiers, base="nb", negatives="all", calibration="platt"),
+        learner=partial(NodeClassifiers, base="nb", negatives="all", calibration="isotonic"),
         decision=_smoothing,
         several=_smoothing,
         needs_tree=True,
