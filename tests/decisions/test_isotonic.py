@@ -402,3 +402,51 @@ def test_scores_that_do_not_fit_are_refused(food, diamond):
             decisions.isotonic_smooth([[0.0, 1.0, value, 0.0, 0.0, 0.0]], food, penalty=1.0)
     with pytest.raises(RamifyError, match="two parents"):
         decisions.isotonic_smooth(np.zeros((1, 4)), diamond, penalty=1.0)
+
+
+@pytest.mark.parametrize("penalty", [1e6, 1e12, 1e15, 1e18])
+def test_the_largest_penalties_do_not_drown_the_scores(penalty):
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        taxonomy, S = build(random_forest(rng, 9)), rng.random((3, 9))
+        np.testing.assert_array_equal(
+            decisions.isotonic_smooth(S, taxonomy, penalty), decisions.isotonic_smooth(S, taxonomy, INF)
+        )
+
+
+@pytest.mark.parametrize(
+    "settings", [{"weights": [1e308] * 6}, {"penalty": 1e308, "scores": [[1e3] * 6]}, {"scores": [[1e305, -1e305] * 3]}]
+)
+def test_numbers_too_large_to_add_up_are_refused(settings, food):
+    S = np.asarray(settings.get("scores", [[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]]))
+    with pytest.raises(InputError, match="too large to add up; scale them down"):
+        decisions.isotonic_smooth(S, food, settings.get("penalty", 1.0), settings.get("weights"))
+
+
+def test_scores_with_no_more_values_than_levels_are_smoothed_exactly():
+    rng = np.random.default_rng(1)
+    taxonomy, S = build(random_forest(rng, 40)), rng.integers(0, 5, size=(7, 40)) / 3
+    np.testing.assert_array_equal(
+        decisions.isotonic_smooth(S, taxonomy, 0.7, levels=5), decisions.isotonic_smooth(S, taxonomy, 0.7)
+    )
+
+
+def test_exact_smoothing_of_too_many_nodes_is_refused_and_levels_are_advised(monkeypatch, food):
+    monkeypatch.setattr("ramify.decisions.isotonic.MOST_NODES", 5)
+    with pytest.raises(InputError, match="exact smoothing of 6 nodes needs too much memory; give levels=256"):
+        decisions.isotonic_smooth(np.ones((1, 6)), food)
+    assert decisions.isotonic_smooth(np.ones((1, 6)), food, levels=2).tolist() == [[1.0] * 6]
+
+
+def test_what_is_no_number_is_refused(food):
+    with pytest.raises(InputError, match="the scores are not numbers"):
+        decisions.isotonic_smooth([["high"] * 6], food)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_threads_change_nothing(n_jobs):
+    rng = np.random.default_rng(2)
+    taxonomy, S = build(random_forest(rng, 200)), rng.random((2000, 200)).astype(np.float32)
+    np.testing.assert_array_equal(
+        decisions.isotonic_smooth(S, taxonomy, 1.0, n_jobs=n_jobs), decisions.isotonic_smooth(S, taxonomy, 1.0)
+    )

@@ -23,7 +23,10 @@ def read_scores(scores: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
     """Scores as documents × nodes, not copied; NaN and -inf both mean that a node has no score."""
     S = np.atleast_2d(np.asarray(scores))
     if not np.issubdtype(S.dtype, np.floating):
-        S = S.astype(np.float64)
+        try:
+            S = S.astype(np.float64)
+        except (TypeError, ValueError):
+            raise InputError("the scores are not numbers; give one a document and node, NaN where there is none.") from None
     if S.ndim != 2 or S.shape[1] != len(taxonomy):
         raise InputError(f"scores have shape {S.shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")
     if np.fmax.reduce(S, axis=None, initial=-np.inf) == np.inf:
