@@ -131,6 +131,40 @@ def test_curves_that_do_not_fit_are_refused(name, wrong):
         Calibration.from_arrays("platt", arrays | {name: wrong}, 2)
 
 
+@pytest.mark.parametrize("scale", [1e-10, 1e-4, 1e6, 1e12])
+@pytest.mark.parametrize("with_offset", [True, False])
+def test_the_unit_of_margins_does_not_matter(scale, with_offset):
+    m, true = noisy(8)
+    slope, offset = fit_sigmoid(m, true, with_offset)
+    scaled = fit_sigmoid(m * scale, true, with_offset)
+    np.testing.assert_allclose([scaled[0] * scale, scaled[1]], [slope, offset], rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_document_that_weighs_nothing_does_not_count(kind):
+    m, true = noisy(9)
+    weights = (np.arange(len(m)) % 2).astype(float)
+    some = fit_calibration(kind, m[weights > 0][:, None], true[weights > 0][:, None])
+    all_of_them = fit_calibration(kind, m[:, None], true[:, None], weights)
+    np.testing.assert_allclose(all_of_them.apply(m[:, None]), some.apply(m[:, None]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "wrong"),
+    [
+        ("platt", {"curve_margins": np.array([-1.0, 1.0])}),
+        ("isotonic", {"curve_offsets": np.array([0, 1, 2]), "curve_probabilities": np.array([0.5, 1.5])}),
+        ("isotonic", {"curve_offsets": np.array([0, 2]), "curve_margins": np.array([1.0, 0.0])}),
+        ("isotonic", {"curve_offsets": np.array([0, 2]), "curve_probabilities": np.array([0.9, 0.1])}),
+    ],
+)
+def test_curves_that_fall_are_refused(kind, wrong):
+    good = {"curve_offsets": np.array([0, 1, 2]), "curve_margins": np.array([0.5, 1.0])}
+    arrays = good | {"curve_probabilities": np.array([0.1, 0.9])} | wrong
+    with pytest.raises(ModelError, match="train the model again"):
+        Calibration.from_arrays(kind, arrays, len(arrays["curve_offsets"]) - 1)
+
+
 def test_an_unknown_calibration_is_refused():
     with pytest.raises(InputError, match="calibration is 'plat'.*Did you mean 'platt'"):
         check_kind("plat")

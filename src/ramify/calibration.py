@@ -25,6 +25,7 @@ from ramify.errors import InputError, ModelError, suggest
 KINDS = ("sigmoid", "platt", "isotonic")
 ENOUGH = 2  # documents of each kind that a curve of its own needs
 STEPS, CLOSE = 100, 1e-10
+SAMPLE = 1 << 20  # margins that are enough for the curve of all classifiers together
 
 Floats = NDArray[np.float64]
 
@@ -73,10 +74,18 @@ class Calibration:
         fits = fits and made.margins.shape == made.probabilities.shape == (int(made.offsets[-1]),) and made.offsets[0] == 0
         if not fits or np.any(np.diff(made.offsets) < 1) or not np.isfinite(made.margins).all():
             raise ModelError("the calibration does not fit the classifiers; train the model again.")
-        in_range = ((made.probabilities >= 0) & (made.probabilities <= 1)).all()
-        if not (in_range if kind == "isotonic" else np.isfinite(made.probabilities).all() and len(made.margins) == n):
-            raise ModelError("the calibration does not give probabilities; train the model again.")
+        if not (made._are_steps() if kind == "isotonic" else made._are_sigmoids()):
+            raise ModelError("the calibration does not give probabilities that rise; train the model again.")
         return made
+
+    def _are_sigmoids(self) -> bool:
+        one_each = len(self.margins) == len(self)
+        return one_each and bool(np.isfinite(self.probabilities).all() and (self.margins >= 0).all())
+
+    def _are_steps(self) -> bool:
+        p, inside = self.probabilities, np.setdiff1d(np.arange(1, len(self.margins)), self.offsets)
+        rises = all((array[inside] >= array[inside - 1]).all() for array in (self.margins, p))
+        return rises and bool(((p >= 0) & (p <= 1)).all())
 
 
 def check_kind(kind: Any) -> None:
@@ -86,75 +95,94 @@ def check_kind(kind: Any) -> None:
         raise InputError(f"calibration is {kind!r}; give one of {names}, or None for none.{suggest(str(kind), KINDS)}")
 
 
-def fit_calibration(kind: str, margins: NDArray[np.floating[Any]], truth: NDArray[np.bool_]) -> Calibration:
+def fit_calibration(
+    kind: str, margins: NDArray[np.floating[Any]], truth: NDArray[np.bool_], weights: Floats | None = None
+) -> Calibration:
     """Learn the curves from held-out margins, documents × classifiers; documents with NaN do not count for a classifier.
+
+    weights: of the documents, 1 each when not given.
 
     >>> margins = np.array([[-2.0], [-1.0], [-0.5], [0.5], [1.0], [2.0]])
     >>> fitted = fit_calibration("sigmoid", margins, margins > -0.7)
     >>> fitted.apply(np.array([[0.0], [1.0]])).round(2).tolist()
     [[0.5], [0.68]]
     """
-    M = np.asarray(margins, dtype=np.float64)
-    counts = ~np.isnan(M)
-    together = _curve(kind, M[counts], truth[counts])
+    weights = np.ones(len(margins)) if weights is None else weights
+    together: tuple[Floats, Floats] | None = None
     curves = []
-    for column in range(M.shape[1]):
-        m, true = M[counts[:, column], column], truth[counts[:, column], column]
-        has_enough = ENOUGH <= true.sum() <= len(true) - ENOUGH
-        curves.append(_curve(kind, m, true) if has_enough else together)
+    for column in range(margins.shape[1]):
+        counts = ~np.isnan(margins[:, column]) & (weights > 0)
+        m, true, weight = margins[counts, column].astype(np.float64), truth[counts, column], weights[counts]
+        if ENOUGH <= true.sum() <= len(true) - ENOUGH:
+            curves.append(_curve(kind, m, true, weight))
+            continue
+        together = together or _curve(kind, *_all_together(margins, truth, weights))
+        curves.append(together)
     offsets = np.cumsum([0, *(len(m) for m, _ in curves)])
     ends = [np.concatenate([curve[part] for curve in curves] or [np.zeros(0)]) for part in (0, 1)]
     return Calibration(kind, offsets.astype(np.int64), ends[0], ends[1])
 
 
-def _curve(kind: str, m: Floats, true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _all_together(margins: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> tuple[Any, Any, Any]:
+    """Margins, truth and weights of all classifiers, of some documents where there are very many."""
+    some = np.arange(len(margins))
+    if margins.size > SAMPLE:
+        some = np.sort(np.random.default_rng(0).permutation(len(margins))[: max(1, SAMPLE // margins.shape[1])])
+    counts = ~np.isnan(margins[some]) & (weights[some, None] > 0)
+    each = np.broadcast_to(weights[some, None], counts.shape)
+    return margins[some][counts].astype(np.float64), truth[some][counts], each[counts]
+
+
+def _curve(kind: str, m: Floats, true: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
     if kind == "isotonic":
-        return _fit_steps(m, true)
-    slope, offset = fit_sigmoid(m, true, kind == "platt")
+        return _fit_steps(m, true, weight)
+    slope, offset = fit_sigmoid(m, true, kind == "platt", weight)
     return np.array([slope]), np.array([offset])
 
 
-def fit_sigmoid(m: Floats, true: NDArray[np.bool_], with_offset: bool) -> tuple[float, float]:
+def fit_sigmoid(m: Floats, true: NDArray[np.bool_], with_offset: bool, weight: Floats | None = None) -> tuple[float, float]:
     """Slope and offset with the highest likelihood of Platt's smoothed targets; 1 and 0 where nothing is to be learnt."""
-    n_true = int(true.sum())
-    if not 0 < n_true < len(m):
+    weight = np.ones(len(m)) if weight is None else weight
+    n_true, n = float(weight[true].sum()), float(weight.sum())
+    scale = float(np.abs(m).max(initial=0.0))
+    if not 0 < n_true < n or scale == 0:
         return 1.0, 0.0
-    target = np.where(true, (n_true + 1) / (n_true + 2), 1 / (len(m) - n_true + 2))
-    Z = np.column_stack([m, np.ones(len(m))]) if with_offset else m[:, None]
-    found = _climb(Z, target)
+    target = np.where(true, (n_true + 1) / (n_true + 2), 1 / (n - n_true + 2))
+    Z = np.column_stack([m / scale, np.ones(len(m))]) if with_offset else m[:, None] / scale
+    found = _climb(Z, target, weight)
     if found[0] < 0:  # margins that point the wrong way say nothing; what is left is how often it is true
-        rate = float(np.clip(target.mean(), 1e-12, 1 - 1e-12))
+        rate = float(np.clip(np.average(target, weights=weight), 1e-12, 1 - 1e-12))
         return 0.0, float(np.log(rate / (1 - rate))) if with_offset else 0.0
-    return float(found[0]), float(found[1]) if with_offset else 0.0
+    return float(found[0]) / scale, float(found[1]) if with_offset else 0.0
 
 
-def _climb(Z: Floats, target: Floats) -> Floats:
+def _climb(Z: Floats, target: Floats, weight: Floats) -> Floats:
     """Newton's method with halved steps for a logistic model without regularization."""
     beta = np.zeros(Z.shape[1])
-    value = _likelihood(Z @ beta, target)
+    value = _likelihood(Z @ beta, target, weight)
     for _ in range(STEPS):
         p = expit(Z @ beta)
-        gradient = Z.T @ (target - p)
-        curvature = (Z * (p * (1 - p))[:, None]).T @ Z + 1e-12 * np.eye(Z.shape[1])
+        gradient = Z.T @ (weight * (target - p))
+        curvature = (Z * (weight * p * (1 - p))[:, None]).T @ Z + 1e-12 * np.eye(Z.shape[1])
         step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
         size = 1.0
-        while size > CLOSE and _likelihood(Z @ (beta + size * step), target) < value:
+        while size > CLOSE and _likelihood(Z @ (beta + size * step), target, weight) < value:
             size /= 2
         beta = beta + size * step
-        reached = _likelihood(Z @ beta, target)
+        reached = _likelihood(Z @ beta, target, weight)
         if reached - value <= CLOSE * abs(value):
             break
         value = reached
     return beta
 
 
-def _likelihood(z: Floats, target: Floats) -> float:
-    """Σ target ln p + (1 − target) ln(1 − p), without overflow."""
-    return float(np.sum(target * z - np.logaddexp(0, z)))
+def _likelihood(z: Floats, target: Floats, weight: Floats) -> float:
+    """Σ weight · (target ln p + (1 − target) ln(1 − p)), without overflow."""
+    return float(np.sum(weight * (target * z - np.logaddexp(0, z))))
 
 
-def _fit_steps(m: Floats, true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def _fit_steps(m: Floats, true: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
     if not len(m):
         return np.array([-1.0, 1.0]), np.array([0.0, 1.0])
-    fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(m, true.astype(np.float64))
+    fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(m, true.astype(np.float64), weight)
     return fitted.X_thresholds_.astype(np.float64), fitted.y_thresholds_.astype(np.float64)

@@ -133,6 +133,9 @@ def test_rows_that_are_no_scores_get_a_reason_and_strict_refuses_them(capsys, tm
         (["--taxonomy", "tax.tsv", "--rule", "scut", "--learn", "scores.csv"], "no column 'label'"),
         (["--taxonomy", "other.tsv", "--rule", "best"], "no column named like a node"),
         (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss"], "probabilities lie between"),
+        (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss", "--rule-param", "costs=[1,2,3]"], "costs have shape (3,)"),
+        (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=[[1],[2,3]]"], "penalties are not numbers"),
+        (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=1" + "0" * 400], "penalties are not numbers"),
         (["--taxonomy", "tax.tsv", "--rule", "best", "--out", "scores.csv"], "would be overwritten"),
     ],
 )
@@ -142,6 +145,58 @@ def test_what_cannot_be_decided_is_refused(capsys, tmp_path, monkeypatch, option
     (tmp_path / "other.tsv").write_text("x\tROOT\ny\tROOT\n")
     (tmp_path / "scores.csv").write_text("id,a,b\n1,3.5,0.8\n")
     assert message in refused(capsys, "decide", "scores.csv", *options)
+
+
+def test_one_bad_row_does_not_spoil_the_others(capsys, tmp_path):
+    (tmp_path / "tax.tsv").write_text("a\tROOT\nb\tROOT\n")
+    (tmp_path / "scores.csv").write_text("id,a,b\n1,0.9,0.8\n2,1.2,0.1\n3,1e39,0.1\n4,0.1,0.7\n")
+    options = ["--taxonomy", tmp_path / "tax.tsv", "--rule", "minimize-h-loss"]
+    code, out, _ = ramify(capsys, "decide", tmp_path / "scores.csv", *options)
+    assert code == 0
+    assert [row["predicted"] for row in rows_of(out)] == ["a | b", "", "", "b"]
+    assert [bool(row["problem"]) for row in rows_of(out)] == [False, True, True, False]
+
+
+def test_a_column_with_the_title_of_a_node_is_no_score(capsys, model, tickets, tmp_path):
+    ramify(capsys, "score", model, tickets, "--out", tmp_path / "scores.csv")
+    lines = (tmp_path / "scores.csv").read_text().splitlines()
+    (tmp_path / "more.csv").write_text("\n".join([lines[0] + ",Late", *(line + ",-5" for line in lines[1:])]) + "\n")
+    files = tmp_path / "scores.csv", tmp_path / "more.csv"
+    plain, more = (rows_of(ramify(capsys, "decide", file, "--model", model)[1]) for file in files)
+    assert [row["predicted"] for row in plain] == [row["predicted"] for row in more]
+    assert {row["Late"] for row in more} == {"-5"}
+
+
+@pytest.mark.parametrize("cell", ["3", '["a", 3]', "null", "0"])
+def test_odd_labels_to_learn_from_are_told_by_their_line(capsys, tmp_path, cell):
+    (tmp_path / "tax.tsv").write_text("a\tROOT\nb\tROOT\n")
+    rows = '{"a": 0.9, "b": 0.1, "label": "a"}', f'{{"a": 0.2, "b": 0.8, "label": {cell}}}', '{"a": 1}'
+    (tmp_path / "s.jsonl").write_text("\n".join(rows) + "\n")
+    options = ["--taxonomy", tmp_path / "tax.tsv", "--rule", "scut", "--learn", tmp_path / "s.jsonl"]
+    code, _, err = ramify(capsys, "decide", tmp_path / "s.jsonl", *options)
+    assert code == (0 if cell == "null" else 2)
+    assert cell == "null" or "line 2: label" in err
+
+
+def test_vectors_are_scored_and_decided_too(capsys, tmp_path):
+    (tmp_path / "docs.svm").write_text("".join(f"a/x 1:{i + 1}\nb/y 2:{i + 1}\n" for i in range(8)))
+    assert ramify(capsys, "train", tmp_path / "docs.svm", "--model", tmp_path / "out", "--system", "h-svm")[0] == 0
+    assert ramify(capsys, "score", tmp_path / "out", tmp_path / "docs.svm", "--out", tmp_path / "s.csv")[0] == 0
+    answers = rows_of(ramify(capsys, "decide", tmp_path / "s.csv", "--model", tmp_path / "out")[1])
+    assert [row["predicted"] for row in answers] == ["a/x", "b/y"] * 8
+
+
+def test_scores_are_written_as_csv_only_and_something_must_be_readable(capsys, model, tmp_path, tickets):
+    assert "scores are written as .csv" in refused(capsys, "score", model, tickets, "--out", tmp_path / "s.jsonl")
+    (tmp_path / "blank.csv").write_text("body,category\n   ,Orders > Late\n")
+    assert "not one row could be scored" in refused(capsys, "score", model, tmp_path / "blank.csv", "--out", tmp_path / "s.csv")
+    assert not (tmp_path / "s.csv").exists()
+
+
+def test_explaining_a_text_without_a_label_says_so(capsys, model):
+    rule = ["--rule", "top-down", "--rule-param", "threshold=9"]
+    assert "No label; nearest is Orders" in ramify(capsys, "explain", model, "my parcel is late", *rule)[1]
+    assert "no label; nearest is" in ramify(capsys, "predict", model, "--try", "my parcel", *rule)[1]
 
 
 def test_training_takes_a_rule(capsys, tickets, tmp_path):

@@ -38,13 +38,25 @@ def test_label_sets_are_closed():
     assert (Y[:, inner] <= Y[:, TREE.parent[inner]]).all()
 
 
-def test_at_least_one_lowers_the_threshold_to_the_highest_score():
-    S = np.full((2, 6), 0.1)
-    S[1, :] = 0.9
-    assert IsotonicSmooth(penalty="inf").decide(S, TREE).toarray().any(axis=1).tolist() == [False, True]
-    assert IsotonicSmooth(penalty="inf", at_least_one=True).decide(S, TREE).toarray().all()
-    nothing = IsotonicSmooth(penalty="inf", at_least_one=True).decide(np.full((1, 6), NAN), TREE)
-    assert nothing.nnz == 0
+def test_at_least_one_takes_the_path_with_the_highest_score_and_of_equal_ones_as_scores_were_before():
+    S = np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1], [0.3, 0.3, 0.2, 0.4, 0.1, 0.1], [0.9, 0.9, 0.9, 0.0, 0.0, 0.0]])
+    assert IsotonicSmooth(penalty="inf").decide(S, TREE).toarray().any(axis=1).tolist() == [False, False, True]
+    rule = IsotonicSmooth(penalty="inf", at_least_one=True)
+    assert TREE.decode(rule.decide(S, TREE)) == [["r/a/x"], ["r/a/y"], ["r/a/x"]]
+    assert TREE.decode(IsotonicSmooth(penalty=0.0, at_least_one=True).decide([[0.4, 0.3, 0.1, 0.1, 0.1, 0.1]], TREE)) == [["r"]]
+    assert rule.decide(np.full((1, 6), NAN), TREE).nnz == 0
+
+
+def test_many_nodes_do_not_make_the_choice_of_a_penalty_a_matter_of_few_documents():
+    rng = np.random.default_rng(0)
+    wide = Taxonomy.from_paths([f"{a}/m/{b}" for a in range(30) for b in range(50)])
+    leaves = np.flatnonzero(wide.is_leaf)
+    Y = wide.encode([[wide.names[k]] for k in rng.choice(leaves, size=400)])
+    # a leaf says too little by itself, those above it much: only a penalty brings the label down to a leaf
+    S = np.clip(Y.toarray() * np.where(wide.is_leaf, 0.35, 0.8) + rng.normal(0, 0.01, size=Y.shape), 0, 1)
+    rule = IsotonicSmooth().learn(S, Y, wide)
+    assert rule.penalties[0] >= 1
+    assert document_f1(Y, rule.decide(S, wide), wide) > 0.95
 
 
 def test_the_penalty_chosen_is_the_best_of_all_on_held_out_documents():
@@ -123,13 +135,17 @@ def test_a_rule_made_from_its_state_is_the_same(penalty):
         ({"at_least_one": 1}, "at_least_one is 1"),
         ({"prior_weight": -0.1}, "prior_weight is -0.1"),
         ({"levels": 1}, "levels is 1"),
+        ({"levels": 10**30}, "levels is 10"),
+        ({"penalty": 10**400}, "penalties are not numbers"),
+        ({"penalty": [[1], [2, 3]]}, "the penalties are not numbers"),
+        ({"weights": [1.0, 2.0]}, "there are 2 weights for 6 nodes"),
     ],
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        IsotonicSmooth(**settings).learn(*noisy(n=5), TREE)
-    with pytest.raises(ModelError, match="train the model again"):
-        IsotonicSmooth.from_state(IsotonicSmooth(penalty=1.0).state() | settings)
+        IsotonicSmooth(**settings).learn(*noisy(n=5), TREE).decide(noisy(n=5)[0], TREE)
+    with pytest.raises((InputError, ModelError), match="again|for 6 nodes|not numbers"):
+        IsotonicSmooth.from_state(IsotonicSmooth(penalty=1.0).state() | settings).decide(noisy(n=5)[0], TREE)
 
 
 def test_scores_and_labels_of_different_documents_are_refused():

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from sklearn.linear_model import LogisticRegression
+from sklearn.base import clone
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.tree import DecisionTreeClassifier
 
@@ -130,7 +131,27 @@ def test_probabilities_with_the_parents_documents_multiply_along_the_path():
     P, shares = fitted.to_probabilities(S), fitted.conditionals(S)
     x, a = TREE.index("a/x"), TREE.index("a")
     np.testing.assert_allclose(P[:, x], shares[:, x] * shares[:, a], rtol=1e-5)
-    np.testing.assert_allclose(fitted.memberships(S), P)
+
+
+def test_a_gap_on_the_path_says_nothing_about_memberships_below_it():
+    X, Y = problem()
+    fitted = NodeClassifiers(TREE).fit(X, Y)
+    S = fitted.scores(X)
+    x, a = TREE.index("a/x"), TREE.index("a")
+    S[:, a] = np.nan
+    told, shares = fitted.memberships(S), fitted.conditionals(S)
+    assert np.isnan(told[:, a]).all()
+    np.testing.assert_allclose(told[:, x], shares[:, x])
+
+
+@pytest.mark.parametrize("C", [0.001, 0.01, 1.0])
+def test_probabilities_are_right_on_average_whatever_the_cost(C):
+    """A fold has fewer documents than the whole; with a small cost its margins would be smaller, too."""
+    X, Y = problem(n=600)
+    X_new, Y_new = problem(n=600, seed=9)
+    fitted = NodeClassifiers(TREE, negatives="all", calibration="platt", C=C).fit(X, Y)
+    P = fitted.answers(fitted.scores(X_new))
+    np.testing.assert_allclose(P.mean(axis=0), Y_new.toarray().mean(axis=0), atol=0.08)
 
 
 def test_memberships_of_independent_classifiers_may_contradict_the_tree_but_probabilities_do_not():
@@ -174,7 +195,8 @@ def test_scores_for_learning_a_rule_come_from_learners_that_had_not_seen_the_doc
 def test_a_cost_is_chosen_by_cross_validation():
     X, Y = problem()
     fitted = NodeClassifiers(TREE, C="auto").fit(X, Y)
-    assert fitted.C_ in fitted.C_scores_
+    assert fitted.C_scores_[fitted.C_] == max(fitted.C_scores_.values())
+    np.testing.assert_array_equal(fitted.scores(X), NodeClassifiers(TREE, C=fitted.C_).fit(X, Y).scores(X))
 
 
 @pytest.mark.parametrize("base", ["svm", "nb"])
@@ -185,6 +207,23 @@ def test_weights_of_documents_count_like_copies(base):
     once = NodeClassifiers(TREE, base=base, calibration=None, tol=1e-6).fit(X, Y, sample_weight=weights)
     often = NodeClassifiers(TREE, base=base, calibration=None, tol=1e-6).fit(X[copies], Y[copies])
     np.testing.assert_allclose(once.scores(X), often.scores(X), atol=1e-2)
+
+
+def test_a_fit_that_fails_leaves_the_earlier_one_whole():
+    X, Y = problem()
+    fitted = NodeClassifiers(TREE).fit(X, Y)
+    before = fitted.scores(X)
+    fitted.set_params(base="nb")
+    with pytest.raises(InputError, match="Negative values"):
+        fitted.fit(-X, Y)
+    np.testing.assert_array_equal(fitted.scores(X), before)
+
+
+def test_a_clone_of_what_was_kept_leaves_out_the_same_nodes():
+    X, Y = problem()
+    fitted = NodeClassifiers(TREE, missing=0.5, random_state=7, calibration=None).fit(X, Y)
+    again = clone(NodeClassifiers.from_state(TREE, *fitted.state())).fit(X, Y)
+    np.testing.assert_array_equal(np.isnan(again.scores(X)), np.isnan(fitted.scores(X)))
 
 
 def test_a_dag_is_refused_among_parents_and_taken_otherwise(diamond):
@@ -207,6 +246,9 @@ def test_a_dag_is_refused_among_parents_and_taken_otherwise(diamond):
         ({"alpha": 0}, "alpha is 0; give a number above 0"),
         ({"C": -1}, "C is -1"),
         ({"missing": 0.99}, "no node has documents of both kinds"),
+        ({"base": "nb", "class_weight": "balanced"}, "class_weight is for base='svm' and 'lr'"),
+        ({"base": "nb", "C": "abc"}, "C is 'abc'"),
+        ({"base": LinearRegression()}, "base is LinearRegression"),
     ],
 )
 def test_parameters_that_mean_nothing_are_refused(settings, message):

@@ -7,13 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ramify.cli.console import RichProgress
+from ramify.cli.console import RichProgress, counted, say
 from ramify.cli.options import AsJson, Encoding, RuleName, RuleParams, Strict, chosen_rule, readable, refuse_output
 from ramify.cli.tables import choose_writer, write_answers
 from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import InputError
 from ramify.execution import reporting_to
 from ramify.pipeline import load
+from ramify.pipeline.rules import refuse_misfit
 from ramify.pipeline.score_tables import Decider, decide_rows, open_scores
 from ramify.taxonomy import read_taxonomy
 
@@ -50,7 +51,7 @@ def decide(
     """
     writer = choose_writer(out, as_json)
     if out is not None:
-        refuse_output(out, model or out / "none", scores, learn)
+        refuse_output(out, model, scores, learn)
     wanted = chosen_rule(rule, rule_param)
     with RichProgress() as progress, reporting_to(progress), readable(scores) as file:
         decider = _decider(model, taxonomy, wanted)
@@ -58,7 +59,11 @@ def decide(
             decider = decider.learnt(open_scores(learn, decider.taxonomy, encoding), label)
         if isinstance(decider.rule, LearnableRule) and not decider.rule.is_learnt:
             raise InputError(f"rule {decider.rule.kind!r} has something to learn; give --learn, or its settings as numbers.")
+        refuse_misfit(decider.rule, decider.taxonomy)
         table = open_scores(file, decider.taxonomy, encoding)
+        if len(table.nodes) < len(decider.taxonomy):
+            missing = len(decider.taxonomy) - len(table.nodes)
+            say(f"{counted(missing, 'node')} of {len(decider.taxonomy):,} without a column, as if without a classifier")
         write_answers(decide_rows(decider, table), table.others, scores, out, writer, 1, strict)
 
 
@@ -67,7 +72,7 @@ def _decider(model: Path | None, taxonomy: Path | None, wanted: DecisionRule | N
         raise InputError("give --model for scores of a model, or --taxonomy for scores of another origin, and not both.")
     if model is not None:
         classifier = load(model)
-        return Decider(wanted or classifier.decision_, classifier.taxonomy_, classifier.learner_)
+        return Decider(wanted or classifier.decision_, classifier.taxonomy_, classifier.learner_, classifier.form_)
     if wanted is None or taxonomy is None:
         raise InputError("without a model there is no rule to take for granted; name one with --rule.")
     return Decider(wanted, read_taxonomy(taxonomy))

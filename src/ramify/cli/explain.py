@@ -16,7 +16,7 @@ from ramify.errors import InputError
 from ramify.pipeline import Explanation, NodeView, TextClassifier, load, look
 from ramify.pipeline.training import refuse_texts
 
-MEANS = {"scores": "score", "memberships": "P(node)", "conditionals": "P(node | parent)"}
+MEANS = {"scores": "fit as a label", "margins": "margin", "memberships": "P(node)", "conditionals": "P(node | parent)"}
 
 
 def explain(
@@ -52,14 +52,15 @@ def explain(
     answers.print(_table(classifier, views))
     _tell_contradictions(views)
     _tell_loss(views, true)
-    _tell_words(why, words)
+    _tell_words(why, words, any(view.is_taken for view in views))
 
 
 def _table(classifier: TextClassifier, views: list[NodeView]) -> Table:
     rule = classifier.decision_
     takes = getattr(rule, "takes", "scores")
     table = Table("node", box=None, pad_edge=False, header_style="bold")
-    numbers = [("score", "score")] + ([] if takes == "scores" else [("value", MEANS[takes])])
+    is_told = any(view.value != view.score for view in views)
+    numbers = [("score", "score")] + ([("value", MEANS[takes])] if is_told else [])
     numbers += [("refined", "smoothed")] if any(view.refined is not None for view in views) else []
     for _, title in numbers:
         table.add_column(title, justify="right")
@@ -100,8 +101,9 @@ def _tell_loss(views: list[NodeView], true: list[str] | None) -> None:
     answers.print(f"\nH-loss {len(mistakes)}{where}", markup=False, soft_wrap=True)
 
 
-def _tell_words(why: Explanation, most: int) -> None:
+def _tell_words(why: Explanation, most: int, has_label: bool) -> None:
     shown = ", ".join(f"{word} {weight:+.2f}" for word, weight in why.words[:most])
     if most:
-        text = f"\nFor {' > '.join(why.path)}, rather than {' > '.join(why.rival)}: {shown or 'no known word'}"
+        whom = "For" if has_label else "No label; nearest is"
+        text = f"\n{whom} {' > '.join(why.path)}, rather than {' > '.join(why.rival)}: {shown or 'no known word'}"
         answers.print(text, markup=False, style="dim", soft_wrap=True)

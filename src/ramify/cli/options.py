@@ -81,10 +81,10 @@ def readable(path: Path) -> Iterator[Path]:
         yield copy
 
 
-def refuse_output(output: Path, model: Path, *inputs: Path | None) -> None:
+def refuse_output(output: Path, model: Path | None, *inputs: Path | None) -> None:
     """Refuse to write where nothing can be written, over what is read, or into a model directory."""
     refuse_unwritable(output)
-    if output.resolve().parent == model.resolve():
+    if model is not None and output.resolve().parent == model.resolve():
         raise InputError(f"{output} lies in the model directory; choose another place for it.")
     for given in inputs:
         if given is not None and output.exists() and given.exists() and output.samefile(given):

@@ -86,6 +86,8 @@ def _try(classifier: TextClassifier, sentence: str, top: int, as_json: bool) -> 
         labels = [{"label": label, "probability": p} for label, p in answer.labels + answer.others]
         print_json({"labels": labels, "rival": why.rival, "words": why.words, "prior": why.prior, "margin": why.margin})
         return
+    if not answer.labels:
+        answers.print(f"        no label; nearest is {' > '.join(why.path)}", markup=False, soft_wrap=True)
     for label, probability in answer.labels + answer.others:
         answers.print(f"{probability:6.1%}  {label}", markup=False, soft_wrap=True)
     words = ", ".join(f"{word} {weight:+.2f}" for word, weight in why.words[:8])

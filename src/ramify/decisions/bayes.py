@@ -21,11 +21,13 @@ from scipy.sparse import csr_array
 
 from ramify.decisions.blocks import over_rows, stack_labels
 from ramify.decisions.held_out import read_scores
-from ramify.decisions.learnt import LARGEST, Numbers, Rule, about_numbers
+from ramify.decisions.learnt import LARGEST, Numbers, Rule, about_numbers, is_whole
 from ramify.errors import InputError
 from ramify.metrics.h_loss import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
 from ramify.taxonomy import Taxonomy
+
+MOST_LEVELS = 1 << 30
 
 
 def minimize_h_loss(
@@ -90,5 +92,5 @@ class MinimizeHLoss(Rule):
 
 
 def _about_depth(value: Any) -> str | None:
-    fits = isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+    fits = is_whole(value) and 0 <= value <= MOST_LEVELS
     return None if fits else f"switch_depth is {value!r}, not a whole number of at least 0"

@@ -14,8 +14,8 @@ from ramify.taxonomy import Taxonomy
 class DecisionRule(Protocol):
     """Turns scores into labels; it has no memory of the rows it has seen.
 
-    takes: what it wants to know of every node: a learner's "scores", "memberships", P(node), or "conditionals",
-    P(node | parent).
+    takes: what it wants to know of every node: how well it fits as a label, "scores"; "memberships", P(node); "conditionals",
+    P(node | parent); or "margins", above 0 for yes.
     """
 
     kind: ClassVar[str]
@@ -38,8 +38,8 @@ class RefiningRule(DecisionRule, Protocol):
     def refine(self, values: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
         """What it makes of documents × nodes of values; a parent's is never below a child's."""
 
-    def cut(self, refined: NDArray[np.floating[Any]]) -> csr_array:
-        """Labels of what it made."""
+    def cut(self, refined: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> csr_array:
+        """Labels of what it made of the values."""
 
 
 @runtime_checkable

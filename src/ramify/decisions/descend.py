@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from ramify.decisions.bayes import read_probabilities
 from ramify.decisions.learnt import Rule
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
@@ -37,11 +38,12 @@ class Descend(Rule):
     """The rule of :func:`descend`, as a part of a system."""
 
     kind: ClassVar[str] = "descend"
-    takes: ClassVar[str] = "scores"
+    takes: ClassVar[str] = "conditionals"
 
-    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
+    def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the node at which it ends, and all above it."""
-        return descend(scores, taxonomy)
+        with np.errstate(divide="ignore"):
+            return descend(np.log(read_probabilities(values, taxonomy)), taxonomy)
 
     def problem(self) -> str | None:
         """It has no settings, so nothing is ever wrong with them."""

@@ -21,11 +21,14 @@ Counts = NDArray[np.int64]
 
 def read_scores(scores: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
     """Scores as documents × nodes, not copied; NaN and -inf both mean that a node has no score."""
-    S = np.atleast_2d(np.asarray(scores))
+    try:
+        S = np.atleast_2d(np.asarray(scores))
+    except ValueError:
+        raise InputError("the scores are rows of different lengths; give one a document and node.") from None
     if not np.issubdtype(S.dtype, np.floating):
         try:
             S = S.astype(np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError("the scores are not numbers; give one a document and node, NaN where there is none.") from None
     if S.ndim != 2 or S.shape[1] != len(taxonomy):
         raise InputError(f"scores have shape {S.shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")

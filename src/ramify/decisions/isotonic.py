@@ -25,11 +25,13 @@ from numpy.typing import NDArray
 
 from ramify.decisions.blocks import over_rows
 from ramify.decisions.held_out import read_scores
+from ramify.decisions.learnt import is_whole
 from ramify.errors import InputError
 from ramify.native import smooth_trees_in_place
 from ramify.taxonomy import Taxonomy
 
 MOST_NODES = 40_000  # of which exact smoothing takes 6 GB a thread
+MOST_LEVELS = 1 << 20
 
 Penalty = float | NDArray[np.float64] | list[float]
 
@@ -61,10 +63,12 @@ def isotonic_smooth(
     S = read_finite_scores(scores, taxonomy)
     a = read_penalties(penalty, taxonomy)
     w = np.ones(len(taxonomy)) if weights is None else _one_a_node("weights", weights, taxonomy, most=np.finfo(float).max)
-    if levels is not None and not (isinstance(levels, (int, np.integer)) and levels >= 2):
-        raise InputError(f"levels is {levels!r}; give a whole number of 2 or more, such as 256, or None for exact smoothing.")
+    if levels is not None and not (is_whole(levels) and 2 <= levels <= MOST_LEVELS):
+        raise InputError(
+            f"levels is {levels!r}; give a whole number from 2 to {MOST_LEVELS:,}, such as 256, or None for exact smoothing."
+        )
     _refuse_overflow(S, w, a)
-    if levels is None and len(taxonomy) > MOST_NODES:
+    if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MOST_NODES**2:
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
     parent = taxonomy.parent.astype(np.int32)
 
@@ -106,7 +110,7 @@ def read_penalties(penalty: Any, taxonomy: Taxonomy) -> NDArray[np.float64]:
 def _one_a_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> NDArray[np.float64]:
     try:
         given = np.ascontiguousarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"the {what} are not numbers; give numbers of 0 or more, one a node.") from None
     if given.shape != (len(taxonomy),):
         raise InputError(f"the {what} have shape {given.shape}; give {len(taxonomy)} numbers, one a node.")

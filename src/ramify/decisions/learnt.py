@@ -90,7 +90,7 @@ def about_flag(name: str, value: object) -> str | None:
 
 def about_number(name: str, value: Any, least: float, most: float) -> str | None:
     """What is wrong with a number."""
-    fits = _is_number(value) and least <= value <= most
+    fits = _is_number(value) and least <= _as_float(value) <= most
     return None if fits else f"{name} is {value!r}, not {_a_number(least, most)}"
 
 
@@ -116,6 +116,25 @@ def _a_number(least: float, most: float) -> str:
     if least <= -LARGEST:
         return "a finite number"
     return f"a number from {least:g} upwards" if most >= LARGEST else f"a number from {least:g} to {most:g}"
+
+
+def _as_float(value: Any) -> float:
+    """A number as a float; one beyond all floats is infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return np.inf
+
+
+def frozen(array: Floats) -> Floats:
+    """The same array, which nobody can write to any more."""
+    array.setflags(write=False)
+    return array
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a whole number."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> bool:

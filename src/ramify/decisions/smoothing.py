@@ -17,16 +17,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.decisions.held_out import Floats
-from ramify.decisions.isotonic import isotonic_smooth, read_finite_scores
-from ramify.decisions.learnt import LARGEST, LearntRule, Numbers, about_flag, about_number, about_numbers
+from ramify.decisions.isotonic import MOST_LEVELS, isotonic_smooth, read_finite_scores
+from ramify.decisions.learnt import LARGEST, LearntRule, Numbers, about_flag, about_number, about_numbers, frozen, is_whole
 from ramify.errors import InputError
 from ramify.metrics import document_f1
-from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_best
 
 CHOICES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, np.inf)
 SCALES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 USUAL_LEVELS, MANY_NODES = 256, 2_000
-ENOUGH = 1 << 24  # steps of the kernel that choosing a penalty may take for each choice
+ROUGH = 64  # levels that are enough to tell penalties apart
+ENOUGH, FEW = 1 << 24, 500  # steps of the kernel for each choice, and documents that are asked at least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,7 +39,7 @@ class IsotonicSmooth(LearntRule):
     scale: of "shares"; chosen on held-out documents when not given.
     weights: how much each node's score counts; all the same when not given.
     threshold: a node is taken where its smoothed score reaches this.
-    at_least_one: where no node does, the document's highest score is threshold enough.
+    at_least_one: where no node does, take the path with the highest smoothed score; of equal ones, as scores were before.
     prior_weight: above 0, the share of documents that a node has stands in for a missing score, with this weight.
     levels: round scores to so many values; None never does, and ``"auto"`` takes 256 from 2,000 nodes on.
     penalties, priors: learnt, one a node.
@@ -71,17 +72,18 @@ class IsotonicSmooth(LearntRule):
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes whose smoothed scores reach the threshold."""
-        return self.cut(self.refine(values, taxonomy))
+        return self.cut(self.refine(values, taxonomy), values, taxonomy)
 
-    def cut(self, smoothed: NDArray[np.floating[Any]]) -> csr_array:
+    def cut(self, smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> csr_array:
         """The nodes of smoothed scores that reach the threshold; no child lies above its parent, so the sets are closed."""
-        reached: Any = self.threshold
-        if self.at_least_one:
-            highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
-            reached = np.minimum(highest, self.threshold)
-        return csr_array(smoothed >= reached)
+        taken = smoothed >= self.threshold
+        left = np.flatnonzero(~taken.any(axis=1))
+        if self.at_least_one and len(left):
+            taken[left] = _highest_path(smoothed[left], np.atleast_2d(values)[left], taxonomy)
+        return csr_array(taken)
 
     def _smooth(self, S: NDArray[np.floating[Any]], taxonomy: Taxonomy, penalties: Any) -> NDArray[np.floating[Any]]:
+        self._refuse_lengths(taxonomy)
         weights = np.ones(len(taxonomy)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         if not self.prior_weight:
             return isotonic_smooth(S, taxonomy, penalties, weights, self._levels(taxonomy))
@@ -91,6 +93,12 @@ class IsotonicSmooth(LearntRule):
             now = np.where(missing, self.prior_weight, weights)
             smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, self._levels(taxonomy))
         return smoothed
+
+    def _refuse_lengths(self, taxonomy: Taxonomy) -> None:
+        for what in ("weights", "priors"):
+            given = getattr(self, what)
+            if given is not None and len(given) != len(taxonomy):
+                raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one a node.")
 
     def _levels(self, taxonomy: Taxonomy) -> int | None:
         if isinstance(self.levels, str):
@@ -117,22 +125,23 @@ class IsotonicSmooth(LearntRule):
         if T.shape != S.shape:
             raise InputError(f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both of the same.")
         counts = np.bincount(T.indices, minlength=len(taxonomy))
-        made = replace(self, priors=_frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
+        made = replace(self, priors=frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
         if not self._is_to_be_learnt:
             return made
         ones = np.ones(len(taxonomy)) if self.penalty == "auto" else share_with_a_child(T, taxonomy)
         factors = CHOICES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
         choices = [_times(factor, ones) for factor in factors]
-        return replace(made, penalties=_frozen(made._best(choices, S, T, taxonomy)))
+        return replace(made, penalties=frozen(made._best(choices, S, T, taxonomy)))
 
     def _best(self, choices: list[Floats], S: NDArray[Any], T: csr_array, taxonomy: Taxonomy) -> Floats:
         """The penalties with the highest F1 of a document, the first of equals."""
         if len(choices) == 1:
             return choices[0]
-        most = max(1, ENOUGH // max(1, len(taxonomy) * min(len(taxonomy), self._levels(taxonomy) or len(taxonomy))))
+        rough = replace(self, levels=ROUGH) if len(taxonomy) > ROUGH else self
+        most = max(FEW, ENOUGH // (len(taxonomy) * min(len(taxonomy), ROUGH)))
         some = np.sort(np.random.default_rng(0).permutation(len(S))[:most])
-        quality = [document_f1(T[some], self.cut(self._smooth(S[some], taxonomy, a)), taxonomy) for a in choices]
-        return choices[int(np.argmax(quality))]
+        decided = [rough.cut(rough._smooth(S[some], taxonomy, a), S[some], taxonomy) for a in choices]
+        return choices[int(np.argmax([document_f1(T[some], Y, taxonomy) for Y in decided]))]
 
     def _learnt_names(self) -> list[str]:
         return ["penalties"] * self._is_to_be_learnt + ["priors"] * bool(self.prior_weight)
@@ -147,7 +156,7 @@ class IsotonicSmooth(LearntRule):
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""
         given = self.levels
-        levels = given == "auto" if isinstance(given, str) else given is None or (_is_whole(given) and given >= 2)
+        levels = given == "auto" if isinstance(given, str) else given is None or (is_whole(given) and 2 <= given <= MOST_LEVELS)
         return (
             self._about_penalty()
             or (None if self.scale is None else about_number("scale", self.scale, 0, LARGEST))
@@ -155,7 +164,7 @@ class IsotonicSmooth(LearntRule):
             or about_number("threshold", self.threshold, -LARGEST, LARGEST)
             or about_flag("at_least_one", self.at_least_one)
             or about_number("prior_weight", self.prior_weight, 0, LARGEST)
-            or (None if levels else f"levels is {self.levels!r}, not a whole number of at least 2, 'auto' or none")
+            or (None if levels else f"levels is {self.levels!r}, not a whole number from 2 to {MOST_LEVELS:,}, 'auto' or none")
             or _about("the penalties", self.penalties, np.inf)
             or _about("the priors", self.priors, 1)
         )
@@ -164,9 +173,9 @@ class IsotonicSmooth(LearntRule):
         if isinstance(self.penalty, str):
             fits = self.penalty in ("auto", "shares", "inf")
             return None if fits else f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'shares'"
-        if np.ndim(self.penalty) == 0:
-            return about_number("penalty", self.penalty, 0, np.inf)
-        return about_numbers("the penalties", self.penalty, 0, np.inf)
+        if isinstance(self.penalty, (list, tuple, np.ndarray)):
+            return about_numbers("the penalties", self.penalty, 0, np.inf)
+        return about_number("penalty", self.penalty, 0, np.inf)
 
 
 def share_with_a_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
@@ -187,6 +196,16 @@ def share_with_a_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
     return np.asarray(np.where(counts > 0, goes_on / np.maximum(counts, 1), 1.0), dtype=np.float64)
 
 
+def _highest_path(smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """One path a document along its highest smoothed score, as deep as that goes; nothing where there is no score."""
+    highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
+    before = np.where(np.isnan(values), -LARGEST, values)
+    ends = walk_best(np.where(smoothed == highest, before, -np.inf), taxonomy)
+    found = np.flatnonzero(ends >= 0)
+    own = csr_array((np.ones(len(found), dtype=bool), (found, ends[found])), shape=smoothed.shape)
+    return np.asarray(expand_to_ancestors(own, taxonomy).toarray())
+
+
 def _by_gaps(S: NDArray[np.floating[Any]]) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
     """Documents that miss the same scores, together."""
     patterns, which = np.unique(np.isnan(S), axis=0, return_inverse=True)
@@ -198,14 +217,5 @@ def _times(factor: float, ones: Floats) -> Floats:
     return np.asarray(np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0), dtype=np.float64)
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def _about(name: str, values: Any, most: float) -> str | None:
     return None if values is None else about_numbers(name, values, 0, most)
-
-
-def _frozen(array: Floats) -> Floats:
-    array.setflags(write=False)
-    return array

@@ -14,7 +14,17 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ramify.decisions.held_out import Floats, ScoreList, read_held_out, read_scores, score_lists, to_labels
-from ramify.decisions.learnt import LARGEST, LearntRule, Numbers, Over, about_flag, about_number, about_numbers, about_over
+from ramify.decisions.learnt import (
+    LARGEST,
+    LearntRule,
+    Numbers,
+    Over,
+    about_flag,
+    about_number,
+    about_numbers,
+    about_over,
+    frozen,
+)
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy
 
@@ -70,7 +80,7 @@ class SCut(NodeThresholds):
         self.refuse_problems()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
         thresholds = np.array([self._cut(column) for column in score_lists(S.T, csr_array(T.T))], dtype=np.float64)
-        return replace(self, thresholds=_frozen(thresholds))
+        return replace(self, thresholds=frozen(thresholds))
 
     def _cut(self, column: ScoreList) -> float:
         threshold, f1 = column.best_cut()
@@ -136,7 +146,7 @@ class PCut(NodeThresholds):
             thresholds[node], n_taken, n_hits = column.cuts_of_size(wanted)
             taken, hits = taken + n_taken, hits + n_hits
         chosen = int(np.argmax(2 * hits / (T.nnz + taken)))
-        return replace(self, factor=float(x[chosen]), thresholds=_frozen(thresholds[:, chosen].copy()))
+        return replace(self, factor=float(x[chosen]), thresholds=frozen(thresholds[:, chosen].copy()))
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""
@@ -160,8 +170,3 @@ def _read_shares(shares: Any, taxonomy: Taxonomy) -> Floats:
     if len(shares) != len(taxonomy):
         raise InputError(f"there are {len(shares)} shares for {len(taxonomy)} nodes; give one a node.")
     return np.asarray(shares, dtype=np.float64)
-
-
-def _frozen(array: Floats) -> Floats:
-    array.setflags(write=False)
-    return array

@@ -38,11 +38,11 @@ class TopDown(Rule):
 
     threshold: float = 0.0
     kind: ClassVar[str] = "top-down"
-    takes: ClassVar[str] = "scores"
+    takes: ClassVar[str] = "margins"
 
-    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
+    def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that reach the threshold and whose ancestors all do."""
-        return top_down(scores, taxonomy, self.threshold)
+        return top_down(values, taxonomy, self.threshold)
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""

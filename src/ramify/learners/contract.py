@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
@@ -22,6 +23,8 @@ from ramify.execution import choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+SURE = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
 
 Scores = NDArray[np.float32]
 Result = TypeVar("Result")
@@ -62,6 +65,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     # ---- what decision rules take -----------------------------------------------------------------------------------
 
+    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """How well each node fits as a most specific label, comparable across all nodes; the scores, where these are that."""
+        return scores
+
     def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node) over all nodes, NaN where a node has no classifier; unlike probabilities they may contradict the tree."""
         return self.to_probabilities(scores)
@@ -75,6 +82,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         shares = P.copy()
         shares[:, inner] = np.divide(P[:, inner], above, out=np.zeros_like(above), where=above > 0).clip(0, 1)
         return shares
+
+    def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """How clearly each node is answered with yes, once its parent is: 0 in the middle, NaN where nobody answers."""
+        return np.asarray(logit(self.conditionals(scores).clip(SURE, 1 - SURE)))
 
     # ---- what all learners share ------------------------------------------------------------------------------------
 

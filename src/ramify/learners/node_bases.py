@@ -23,6 +23,7 @@ from ramify.native import score_rows_in_place
 from ramify.taxonomy import Taxonomy
 
 MAX_WEIGHTS = 1 << 29
+AT_ONCE = 1 << 23  # weights that are counted at a time
 Floats = NDArray[np.float64]
 
 
@@ -140,18 +141,21 @@ class NaiveBayesBase:
                 f"naive Bayes at the nodes keeps a weight for each of {n_words:,} words and {n_units:,} nodes, "
                 f"which is more than {MAX_WEIGHTS:,}; raise min_df or set max_features."
             )
-        with stage("counting words by node", 1) as step:
-            weighted = csr_array(X.multiply(sample_weight[:, None])).T
-            yes = (weighted @ questions.positive.astype(np.float64)).toarray()
-            asked = questions.asked
-            everyone = np.asarray(weighted.sum(axis=1)).reshape(-1, 1)
-            no = (everyone if asked is None else (weighted @ asked.astype(np.float64)).toarray()) - yes
-            step.advance()
+        odds = np.empty((n_words, n_units), dtype=np.float32)
+        weighted = csr_array(X.multiply(sample_weight[:, None])).T
+        everyone = np.asarray(weighted.sum(axis=1)).reshape(-1, 1)
+        with stage("counting words by node", n_units) as step:
+            at_once = max(1, AT_ONCE // max(1, n_words))
+            for units in np.split(np.arange(n_units), range(at_once, n_units, at_once)):
+                some = questions.of_units(units)
+                yes = (weighted @ some.positive.astype(np.float64)).toarray()
+                all_asked = everyone if some.asked is None else (weighted @ some.asked.astype(np.float64)).toarray()
+                odds[:, units] = _log_shares(yes, alpha) - _log_shares(np.maximum(all_asked - yes, 0), alpha)
+                step.advance(len(units))
         n_yes, n_asked = questions.count(sample_weight)
         smallest = np.finfo(np.float64).tiny
         prior = np.log(np.maximum(n_yes, smallest)) - np.log(np.maximum(n_asked - n_yes, smallest))
-        odds = _log_shares(yes, alpha) - _log_shares(np.maximum(no, 0), alpha)
-        return cls(np.ascontiguousarray(odds, dtype=np.float32), np.asarray(prior, dtype=np.float64))
+        return cls(odds, np.asarray(prior, dtype=np.float64))
 
     def score(self, X: csr_array) -> Floats:
         """Documents × units."""

@@ -17,28 +17,26 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.calibration import Calibration, check_kind, fit_calibration
+from ramify.calibration import Calibration, check_kind
 from ramify.errors import InputError, ModelError, suggest
-from ramify.execution import stage
-from ramify.learners.contract import Learner, Result, Scores
-from ramify.learners.linear.choosing import choose_cost
+from ramify.learners.contract import SURE, Learner, Result, Scores
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.solver import Certificate
-from ramify.learners.linear.training import Setup, check_setup, seed_of, warn_unless_converged
+from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
-from ramify.learners.node_bases import Base, EstimatorBase, LinearBase, NaiveBayesBase, Questions
+from ramify.learners.node_bases import Base, LinearBase, NaiveBayesBase, Questions
+from ramify.learners.node_training import Task, ask_nodes
 from ramify.learners.targets import Targets
-from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.taxonomy import Taxonomy, walk_best
 
-BASES = {"svm": "hinge", "lr": "logistic", "nb": None}
+BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
 NEGATIVES = ("parent", "all")
-FOLDS = 3
-MAX_SCORES = 1 << 27  # held-out documents × nodes; beyond it some of the documents must do for calibration
+LOWEST = float(np.finfo(np.float32).max)
 YES = 1.0  # the score of a node that says yes to every document
 
 
@@ -106,27 +104,26 @@ class NodeClassifiers(Learner):
         taxonomy = targets.taxonomy
         if self.negatives == "parent":
             taxonomy.require_tree("a classifier for each node among its parent's documents")
-        questions = self._drop_missing(_questions(targets.own, taxonomy, self.negatives == "parent"))
+        questions = self._drop_missing(ask_nodes(targets.own, taxonomy, self.negatives == "parent"))
         n_yes, n_asked = questions.count(np.ones(X.shape[0]))
         always = (n_yes > 0) & (n_yes == n_asked)
-        self.always_, self.always_counts_ = questions.nodes[always], n_yes[always].astype(np.float64)
-        self._units = questions.of_units(np.flatnonzero((n_yes > 0) & ~always))
-        self.unit_nodes_ = self._units.nodes
-        if not len(self.unit_nodes_):
+        units = questions.of_units(np.flatnonzero((n_yes > 0) & ~always))
+        if not len(units.nodes):
             raise InputError("no node has documents of both kinds, its own and others; lower missing, or give more documents.")
+        task = Task(self, X, units, targets, sample_weight)
         if self.C == "auto" and setup is not None:
-            best, self.C_scores_ = self._choose_cost(X, targets, setup, sample_weight)
+            best, self.C_scores_ = task.choose_cost(setup)
             setup = replace(setup, C=best)
-        self.C_ = 1.0 if setup is None else setup.C
-        self.base_ = self._fit_base(X, self._units, targets.taxonomy, setup, sample_weight)
-        if isinstance(self.base_, LinearBase) and setup is not None:
-            self.gap_ = Gap(*self.base_.gap)
+        base = task.fit(setup)
+        curves, held_out = (None, None) if self.calibration is None else task.calibrate(setup)
+        self.C_, self.base_, self.calibration_ = 1.0 if setup is None else setup.C, base, curves
+        self.unit_nodes_, self.always_ = units.nodes, questions.nodes[always]
+        self.always_counts_ = n_yes[always].astype(np.float64)
+        self.held_out_ = None if held_out is None else (held_out[0], self._on_nodes(held_out[1]))
+        if isinstance(base, LinearBase) and setup is not None:
+            self.gap_ = Gap(*base.gap)
             self.n_iter_ = max(1, self.gap_.rounds)
-            warn_unless_converged(Certificate(*self.base_.gap), setup)
-        self.calibration_, self.held_out_ = None, None
-        if self.calibration is not None:
-            self._calibrate(X, targets, setup, sample_weight)
-        del self._units
+            warn_unless_converged(Certificate(*base.gap), setup)
 
     def _checked(self) -> Setup | None:
         """The setup of the solver, where the base has one; refuses parameters that mean nothing."""
@@ -140,59 +137,19 @@ class NodeClassifiers(Learner):
         if isinstance(self.base, str) and self.base not in BASES:
             names = ", ".join(map(repr, BASES))
             raise InputError(f"base is {self.base!r}; give one of {names}, or a classifier.{suggest(self.base, BASES)}")
-        if not isinstance(self.base, str) and not (hasattr(self.base, "fit") and hasattr(self.base, "get_params")):
+        if not isinstance(self.base, str) and not _is_classifier(self.base):
             raise InputError(f"base is {self.base!r}; give 'svm', 'lr', 'nb', or a classifier of scikit-learn's kind.")
-        return check_setup(self, str(BASES[self.base])) if self.base in ("svm", "lr") else None
+        if isinstance(self.base, str) and BASES[self.base] is not None:
+            return check_setup(self, BASES[self.base])
+        check_cost(self.C)
+        if self.class_weight is not None:
+            raise InputError("class_weight is for base='svm' and 'lr'; leave it out, or weigh documents by sample_weight.")
+        return None
 
     def _drop_missing(self, questions: Questions) -> Questions:
         n = len(questions.nodes)
         left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
         return questions.of_units(np.setdiff1d(np.arange(n), left_out))
-
-    def _fit_base(self, X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup | None, weight: Any) -> Base:
-        if setup is not None:
-            return LinearBase.fit(X, questions, taxonomy, setup, weight)
-        if isinstance(self.base, str):
-            return NaiveBayesBase.fit(X, questions, float(self.alpha), weight)
-        return EstimatorBase.fit(X, questions, self.base, weight)
-
-    def _choose_cost(self, X: csr_array, targets: Targets, setup: Setup, weight: Any) -> tuple[float, dict[float, float]]:
-        """A held-out document gets the nodes, of those that it is asked about, whose score is not below 0."""
-        own = csr_array(self._units.positive)
-
-        def attempt(learnt: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
-            S = self._cross_score(X, targets, setup, weight, learnt, held_out)
-            given = np.nan_to_num(S, nan=-1.0) >= 0
-            if self._units.asked is not None:
-                given &= csr_array(self._units.asked)[held_out].toarray()
-            return csr_array(given), None
-
-        return choose_cost(own, setup, attempt)
-
-    def _cross_score(self, X: Any, targets: Targets, setup: Setup | None, weight: Any, learnt: Any, held_out: Any) -> Scores:
-        """Scores of documents by classifiers that learnt from others, documents × units; NaN where these could not learn."""
-        some = self._units.of_documents(learnt)
-        n_yes, n_asked = some.count(np.ones(len(learnt)))
-        can = np.flatnonzero((n_yes > 0) & (n_yes < n_asked))
-        S = np.full((len(held_out), len(self._units.nodes)), np.nan, dtype=np.float32)
-        if len(can):
-            base = self._fit_base(X[learnt], some.of_units(can), targets.taxonomy, setup, weight[learnt])
-            S[:, can] = base.score(X[held_out])
-        return S
-
-    def _calibrate(self, X: csr_array, targets: Targets, setup: Setup | None, weight: NDArray[np.float64]) -> None:
-        units, parts, kept = self._units, [], []
-        most = max(FOLDS, MAX_SCORES // max(1, len(targets.taxonomy)))
-        with stage("calibrating", FOLDS) as step:
-            for learnt, held_out in _folds(targets.own, seed_of(self.random_state), most):
-                parts.append(self._cross_score(X, targets, setup, weight, learnt, held_out))
-                kept.append(held_out)
-                step.advance()
-        documents, margins = np.concatenate(kept), np.concatenate(parts)
-        about = units.of_documents(documents)
-        answered = margins if about.asked is None else np.where(about.asked.toarray(), margins, np.nan)
-        self.calibration_ = fit_calibration(str(self.calibration), answered, about.positive.toarray())
-        self.held_out_ = documents, self._on_nodes(margins)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -220,21 +177,42 @@ class NodeClassifiers(Learner):
         P[:, self.always_] = (self.always_counts_ + 1) / (self.always_counts_ + 2)
         return P
 
+    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """ln P(node and none of its children), children taken for independent given their parent."""
+        P, shares = self.to_probabilities(scores).astype(np.float64), np.nan_to_num(self.conditionals(scores), nan=0.0)
+        ends = np.log(P.clip(SURE, 1))
+        leaves_none = np.log1p(-shares.clip(0, 1 - SURE))
+        for node in range(len(self.taxonomy_)):
+            ends[:, node] += leaves_none[:, self.taxonomy_.children_of(node)].sum(axis=1)
+        return np.where(np.isnan(scores), np.nan, ends)
+
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent)."""
         return self.answers(scores) if self.negatives == "parent" else super().conditionals(scores)
 
     def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node), as each node's classifier sees it: a child's may lie above its parent's."""
-        return self.answers(scores) if self.negatives == "all" else super().memberships(scores)
+        if self.negatives == "all":
+            return self.answers(scores)
+        # a gap on the path says nothing, so what is known of it counts for the nodes below
+        return np.where(np.isnan(scores), np.nan, self._along_paths(self.answers(scores), missing=1.0))
+
+    def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """The scores themselves."""
+        return scores
+
+    def _along_paths(self, answers: NDArray[np.float64], missing: float) -> NDArray[np.float64]:
+        P = np.nan_to_num(answers, nan=missing)
+        for node in np.flatnonzero(self.taxonomy_.parent >= 0).tolist():  # parents come first
+            P[:, node] *= P[:, self.taxonomy_.parent[node]]
+        return P
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """With the parent's documents, the product along the path; with all, no less than at any node below."""
-        P = np.nan_to_num(self.answers(scores), nan=0.0)
         if self.negatives == "parent":
-            for node in np.flatnonzero(self.taxonomy_.parent >= 0).tolist():  # parents come first
-                P[:, node] *= P[:, self.taxonomy_.parent[node]]
+            P = self._along_paths(self.answers(scores), missing=0.0)
         else:
+            P = np.nan_to_num(self.answers(scores), nan=0.0)
             for node in range(len(self.taxonomy_) - 1, -1, -1):
                 for parent in self.taxonomy_.parents_of(node):
                     P[:, parent] = np.maximum(P[:, parent], P[:, node])
@@ -247,17 +225,9 @@ class NodeClassifiers(Learner):
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as a child's score is not below 0."""
-        S = np.where(np.isnan(scores), -np.inf, scores)
-        roots = self.taxonomy_.roots
-        here: NDArray[np.int64] = roots[S[:, roots].argmax(axis=1)].astype(np.int64)
-        for node in range(len(self.taxonomy_)):  # parents come first
-            children = self.taxonomy_.children_of(node)
-            at = np.flatnonzero(here == node)
-            if len(children) and len(at):
-                best = S[np.ix_(at, children)].argmax(axis=1)
-                goes = S[at, children[best]] >= 0
-                here[at[goes]] = children[best[goes]]
-        return here
+        is_root = np.isin(np.arange(len(self.taxonomy_)), self.taxonomy_.roots)
+        S = np.where(np.isnan(scores), -LOWEST, scores)
+        return walk_best(np.where(is_root | (S >= 0), S, -np.inf), self.taxonomy_)
 
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
         """Features of one document, what each adds to the score of a node, and the bias."""
@@ -274,6 +244,7 @@ class NodeClassifiers(Learner):
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
         kept = self.base_.arrays()  # first, since it may refuse
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
+        parameters["random_state"] = seed_of(self.random_state)
         values = {"parameters": parameters, "n_features": int(self.n_features_in_), "chosen_C": float(self.C_)}
         if isinstance(self.base_, LinearBase):
             values["gap"] = list(self.base_.gap)
@@ -288,6 +259,7 @@ class NodeClassifiers(Learner):
             raise ModelError("the parameters of the node classifiers are not the ones that they take; train the model again.")
         made = cls(taxonomy, **parameters)
         made._checked()
+        seed_of(made.random_state)
         if made.negatives == "parent":
             taxonomy.require_tree("a classifier for each node among its parent's documents")
         made.unit_nodes_, made.always_ = arrays["unit_nodes"], arrays["always"]
@@ -315,44 +287,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
 
-_NOT_KEPT = {"taxonomy", "n_jobs", "class_weight", "random_state"}
+def _is_classifier(base: Any) -> bool:
+    scores = hasattr(base, "decision_function") or hasattr(base, "predict_proba")
+    return scores and hasattr(base, "fit") and hasattr(base, "get_params")
 
 
-def _questions(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> Questions:
-    """One question a node; those asked among the same documents stand together."""
-    closed = csc_array(expand_to_ancestors(own, taxonomy))
-    if not among_parents:
-        nodes = np.arange(len(taxonomy), dtype=np.int64)
-        return Questions(closed, None, nodes, np.zeros(len(nodes), dtype=np.int64))
-    nodes = np.argsort(taxonomy.parent, kind="stable").astype(np.int64)
-    parents = taxonomy.parent[nodes].astype(np.int64)
-    n_docs = closed.shape[0]
-    everyone = csc_array(np.ones((n_docs, 1), dtype=bool))
-    offsets = np.append(closed.indptr, closed.nnz + n_docs)
-    with_everyone = csc_array(
-        (np.ones(closed.nnz + n_docs, dtype=bool), np.concatenate([closed.indices, everyone.indices]), offsets),
-        shape=(n_docs, len(taxonomy) + 1),
-    )
-    asked = with_everyone[:, np.where(parents < 0, len(taxonomy), parents)]
-    return Questions(closed[:, nodes], csc_array(asked), nodes, parents)
-
-
-def _folds(own: csr_array, seed: int, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Documents to learn from and documents held out, at most so many in all; those of a class are spread over the folds."""
-    n_docs, n_nodes = own.shape
-    first = np.full(n_docs, n_nodes, dtype=np.int64)
-    labelled = np.diff(own.indptr) > 0
-    first[labelled] = own.indices[own.indptr[:-1][labelled]]
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(n_docs)
-    order = shuffled[np.argsort(first[shuffled], kind="stable")]
-    fold = np.empty(n_docs, dtype=np.int64)
-    fold[order] = np.arange(n_docs) % FOLDS
-    fold[rng.permutation(n_docs)[most:]] = -1
-    for k in range(FOLDS):
-        held_out = np.flatnonzero(fold == k)
-        if 0 < len(held_out) < n_docs:
-            yield np.flatnonzero(fold != k), held_out
+_NOT_KEPT = {"taxonomy", "n_jobs", "class_weight"}
 
 
 def _restored_base(made: NodeClassifiers, values: dict[str, Any], arrays: dict[str, NDArray[Any]], n_units: int) -> Base:

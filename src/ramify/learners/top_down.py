@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.contract import Scores
+from ramify.learners.contract import SURE, Scores
 from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.learner import check_width, gap_of
 from ramify.learners.linear.pairs import pair_up
@@ -124,6 +124,18 @@ class TopDownSVM(OneVsRestSVM):
         for node in np.flatnonzero(self.taxonomy_.parent >= 0):  # parents come first
             P[:, node] *= P[:, self.taxonomy_.parent[node]]
         return P.astype(np.float32)
+
+    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """ln P(a document ends at a node)."""
+        P = self.to_probabilities(scores).astype(np.float64)
+        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
+        ends = P.copy()
+        np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
+        return np.where(np.isnan(scores), np.nan, np.log(ends.clip(SURE, 1)))
+
+    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node | parent); NaN for nodes that cannot be entered."""
+        return np.exp(scores.astype(np.float64))
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         return walk_down(scores, self.taxonomy_)

@@ -62,7 +62,7 @@ def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
         return _sibling_costs(taxonomy)
     try:
         given = np.ascontiguousarray(costs, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError("the costs are not numbers; give None, 'siblings', or one number a node.") from None
     if given.shape != (len(taxonomy),):
         raise InputError(f"costs have shape {given.shape}; give {len(taxonomy)} numbers, one a node.")

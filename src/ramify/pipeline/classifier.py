@@ -18,7 +18,7 @@ from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
-from ramify.pipeline.rules import learn_rule, values_for
+from ramify.pipeline.rules import learn_rule, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
@@ -69,14 +69,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         rows, many, integers = listed_labels(labels)
         taxonomy = self._taxonomy_for(rows, system)
         Y = taxonomy.encode(rows)
+        decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
+        if not isinstance(decision, LearnableRule) or decision.is_learnt:
+            refuse_misfit(decision, taxonomy)
         vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
         X = vectorizer.fit_transform(texts)
         if X.shape[0] != Y.shape[0]:
             raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry a text.")
         learner = self._new_learner(system, taxonomy).fit(X, Y)
-        decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
+            refuse_misfit(decision, taxonomy)
         learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
@@ -110,6 +113,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 f"rule {decision.kind!r} has something to learn; give its settings as numbers, learn it from held-out scores "
                 "first, or train the model with it."
             )
+        refuse_misfit(decision, self.taxonomy_)
         made = copy(self)
         made.decision = made.decision_ = decision
         return made
@@ -131,8 +135,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         rule = self.decision_
         if not isinstance(rule, RefiningRule):
             return self.decide(scores), self.learner_.to_probabilities(scores)
-        refined = rule.refine(values_for(rule, self.learner_, scores), self.taxonomy_)
-        return rule.cut(refined), np.nan_to_num(refined, nan=0.0).astype(np.float32)
+        values = values_for(rule, self.learner_, scores)
+        refined = rule.refine(values, self.taxonomy_)
+        return rule.cut(refined, values, self.taxonomy_), np.nan_to_num(refined, nan=0.0).astype(np.float32)
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""

@@ -26,7 +26,7 @@ from ramify.learners import (
 )
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
-from ramify.pipeline.rules import RULES
+from ramify.pipeline.rules import RULES, refuse_misfit
 from ramify.systems import find_system
 from ramify.taxonomy import LabelForm
 from ramify.taxonomy.formats import json_nodes
@@ -62,6 +62,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
     made.learner_ = _part(LEARNERS, learner).from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"))
     made.decision_ = _part(RULES, decision).from_state(decision)
+    refuse_misfit(made.decision_, made.taxonomy_)
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)

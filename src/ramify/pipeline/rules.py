@@ -25,7 +25,7 @@ from ramify.decisions import (
 )
 from ramify.errors import InputError, suggest
 from ramify.execution import stage
-from ramify.taxonomy import most_specific
+from ramify.taxonomy import Taxonomy, most_specific
 
 _ALL = (Best, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
 RULES: dict[str, Any] = {rule.kind: rule for rule in _ALL}
@@ -54,15 +54,23 @@ def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
 def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
     """What a rule takes of a learner's scores."""
     takes = getattr(rule, "takes", "scores")
-    values: NDArray[np.floating[Any]] = scores if takes == "scores" else getattr(learner, takes)(scores)
+    gives = getattr(learner, "label_scores" if takes == "scores" else takes, None)
+    values: NDArray[np.floating[Any]] = scores if gives is None else gives(scores)
     return values
+
+
+def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
+    """Refuse a rule that cannot decide over a taxonomy, before it is relied upon: try it on a document without scores."""
+    rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
 
 
 def learn_rule(rule: LearnableRule, learner: Any, X: csr_array, Y: csr_array) -> LearnableRule:
     """Learn a rule from cross-fitted scores: each document is scored by a learner of the same kind that did not see it."""
     if getattr(learner, "held_out_", None) is not None:  # it has such scores already, from its calibration
         documents, scores = learner.held_out_
-        return rule.learn(values_for(rule, learner, scores), Y[documents], learner.taxonomy_)
+        if _has_scored_label(scores, Y[documents], learner):
+            return rule.learn(values_for(rule, learner, scores), Y[documents], learner.taxonomy_)
+        return rule.learn(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)
     n_docs, n_nodes = Y.shape
     shown = np.random.default_rng(0).permutation(n_docs)[: max(FOLDS, MAX_SCORES // max(1, n_nodes))]
     fold_of = np.full(n_docs, -1, dtype=np.int64)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any
 
@@ -16,12 +16,13 @@ from scipy.sparse import csr_array
 from ramify.datasets import BadRow
 from ramify.datasets.tables import find_kind, known_encoding, stream_table
 from ramify.decisions import DecisionRule, LearnableRule, RefiningRule
-from ramify.errors import DataError, InputError, suggest
+from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.pipeline.rules import values_for
 from ramify.pipeline.streaming import Answer, Labels, batch_size
-from ramify.taxonomy import Taxonomy, most_specific
+from ramify.taxonomy import LabelForm, Taxonomy, most_specific
 
 SEVERAL = "|"
+LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,10 @@ class ScoreTable:
             return row
         for column in self.nodes:
             try:
-                infinite = np.isinf(read_number(row.get(column)))
-            except (TypeError, ValueError):
-                infinite = True
-            if infinite:
+                is_too_large = abs(read_number(row.get(column))) > LARGEST
+            except (TypeError, ValueError, OverflowError):
+                is_too_large = True
+            if is_too_large:
                 return BadRow(str(self.path), line, f"the score of {column!r} is {row.get(column)!r}, not a finite number", row)
         return row
 
@@ -70,7 +71,8 @@ def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> Scor
     if kind == "svmlight":
         raise DataError(f"{path} holds vectors; give a table of scores with a column for every node.")
     columns, _ = stream_table(path, kind, encoding)
-    nodes = {column: taxonomy.index(column) for column in columns if column in taxonomy}
+    place = {name: node for node, name in enumerate(taxonomy.names)}
+    nodes = {column: place[column] for column in columns if column in place}
     if not nodes:
         raise DataError(
             f"{path} has no column named like a node of the taxonomy; its columns are {', '.join(columns[:8])}, "
@@ -94,7 +96,8 @@ def read_number(cell: Any) -> float:
 
 def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Callable[[dict[str, Any], Any], None]:
     """Write a header, and give a function that writes the cells of a row and its scores; NaN is an empty cell."""
-    kept = [column for column in columns if column not in taxonomy]
+    names = set(taxonomy.names)
+    kept = [column for column in columns if column not in names]
     table = csv.writer(file, lineterminator="\n")
     table.writerow([*kept, *taxonomy.names])
 
@@ -107,11 +110,15 @@ def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Calla
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """A rule over a taxonomy, for scores of a learner, or, without one, for values as the rule takes them."""
+    """A rule over a taxonomy, for scores of a learner, or, without one, for values as the rule takes them.
+
+    form: how labels are written; by their names when not given.
+    """
 
     rule: DecisionRule
     taxonomy: Taxonomy
     learner: Any = None
+    form: LabelForm | None = None
 
     def values(self, S: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
         """What the rule is told."""
@@ -122,7 +129,7 @@ class Decider:
         values = self.values(S)
         if isinstance(self.rule, RefiningRule):
             refined = self.rule.refine(values, self.taxonomy)
-            return self.rule.cut(refined), refined
+            return self.rule.cut(refined, values, self.taxonomy), refined
         shown = values if self.learner is None else self.learner.to_probabilities(S)
         return self.rule.decide(values, self.taxonomy), shown
 
@@ -135,36 +142,59 @@ class Decider:
         scores, labels = [], []
         for rows, S in table.blocks(len(self.taxonomy)):
             scores.append(S)
-            labels += [_listed(row[label]) for _, row in rows if isinstance(row, dict)]
+            labels += [self._known(table, line, row.get(label)) for line, row in rows if isinstance(row, dict)]
         if not labels:
             raise DataError(f"{table.path} has no row with scores to learn from.")
-        Y = self.taxonomy.encode(labels)
-        return Decider(self.rule.learn(self.values(np.concatenate(scores)), Y, self.taxonomy), self.taxonomy, self.learner)
+        rule = self.rule.learn(self.values(np.concatenate(scores)), self.taxonomy.encode(labels), self.taxonomy)
+        return replace(self, rule=rule)
+
+    def _known(self, table: ScoreTable, line: int, cell: Any) -> list[str]:
+        labels = _listed(cell)
+        for name in labels:
+            if name not in self.taxonomy:
+                raise LabelError(f"{table.path}, line {line}: label {name!r} is not in the taxonomy; put it right.")
+        return labels
+
+    def write(self, nodes: list[int]) -> list[str]:
+        """The labels of nodes."""
+        return [self.taxonomy.names[node] for node in nodes] if self.form is None else self.form.write(self.taxonomy, nodes)
 
 
 def decide_rows(decider: Decider, table: ScoreTable) -> Iterator[Answer]:
     """An answer for every row of a table of scores, in order."""
-    taxonomy = decider.taxonomy
-    for rows, S in table.blocks(len(taxonomy)):
-        Y, shown = decider.decide(S)
-        own = most_specific(Y, taxonomy)
-        answers = iter(_labels(own, k, shown, taxonomy) for k in range(len(S)))
+    for rows, S in table.blocks(len(decider.taxonomy)):
+        answers = iter(_answers(decider, S))
         for line, row in rows:
             if isinstance(row, BadRow):
                 yield Answer(line, _kept(row.cells, table), [], [], row.reason)
             else:
-                yield Answer(line, _kept(row, table), next(answers), [])
+                labels, problem = next(answers)
+                yield Answer(line, _kept(row, table), labels, [], problem)
+
+
+def _answers(decider: Decider, S: NDArray[np.float32]) -> list[tuple[Labels, str | None]]:
+    """Labels of each row, or why the rule does not take it; one bad row does not spoil the others."""
+    try:
+        Y, shown = decider.decide(S)
+    except InputError as error:
+        if len(S) == 1:
+            return [([], str(error).removesuffix("."))]
+        return [answer for row in S for answer in _answers(decider, row[None])]
+    own = most_specific(Y, decider.taxonomy)
+    return [(_labels(decider, own.indices[a:b].tolist(), shown[k]), None) for k, (a, b) in enumerate(pairwise(own.indptr))]
+
+
+def _labels(decider: Decider, nodes: list[int], shown: NDArray[np.floating[Any]]) -> Labels:
+    ordered = sorted(nodes, key=lambda node: -shown[node])
+    return [(name, float(shown[node])) for name, node in zip(decider.write(ordered), ordered, strict=True)]
 
 
 def _kept(row: dict[str, Any], table: ScoreTable) -> dict[str, Any]:
     return {column: row.get(column) for column in table.others}
 
 
-def _labels(own: csr_array, k: int, shown: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> Labels:
-    nodes = own.indices[own.indptr[k] : own.indptr[k + 1]].tolist()
-    return sorted(((taxonomy.names[node], float(shown[k, node])) for node in nodes), key=lambda pair: -pair[1])
-
-
 def _listed(cell: Any) -> list[str]:
-    parts = cell if isinstance(cell, list) else str(cell or "").split(SEVERAL)
-    return [part.strip() for part in parts if part.strip()]
+    if cell is None:
+        return []
+    parts = cell if isinstance(cell, list) else str(cell).split(SEVERAL)
+    return [str(part).strip() for part in parts if part is not None and str(part).strip()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,6 +30,28 @@ def walk_down(log_shares: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np
                 here[gone] = child
                 following[child] = gone
         moving = following
+    return here
+
+
+def walk_best(keys: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArray[np.int64]:
+    """The node at which each document ends that goes from the best root to the best child as long as one has a key.
+
+    keys: documents × nodes of a tree; -inf or NaN where a node cannot be entered. -1 where no root can.
+
+    >>> tree = Taxonomy.from_paths(["a/b", "c"])
+    >>> walk_best(np.asarray([[2.0, 1.0, 3.0], [2.0, 1.0, -np.inf]]), tree).tolist()
+    [2, 1]
+    """
+    K = np.where(np.isnan(keys), -np.inf, keys)
+    here = np.full(len(K), -1, dtype=np.int64)
+    for node in [-1, *np.flatnonzero(~taxonomy.is_leaf).tolist()]:  # parents come first
+        children = taxonomy.roots if node < 0 else taxonomy.children_of(node)
+        at = np.flatnonzero(here == node)
+        if not len(at) or not len(children):
+            continue
+        best = children[K[np.ix_(at, children)].argmax(axis=1)]
+        goes = K[at, best] > -np.inf
+        here[at[goes]] = best[goes]
     return here
 
 
