@@ -178,6 +178,21 @@ def test_odd_labels_to_learn_from_are_told_by_their_line(capsys, tmp_path, cell)
     assert cell == "null" or "line 2: label" in err
 
 
+def test_labels_in_lists_come_through_a_table_of_scores(capsys, tmp_path):
+    rows = [{"text": f"parcel {i}", "labels": ["a", "b"]} for i in range(4)] + [
+        {"text": f"tv {i}", "labels": ["c"]} for i in range(4)
+    ]
+    (tmp_path / "d.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert (
+        ramify(capsys, "train", tmp_path / "d.jsonl", "--model", tmp_path / "out", "--system", "h-svm", "--holdout", 0)[0] == 0
+    )
+    ramify(capsys, "score", tmp_path / "out", tmp_path / "d.jsonl", "--out", tmp_path / "s.csv")
+    learn = ["--rule", "scut", "--learn", tmp_path / "s.csv", "--label", "labels"]
+    code, out, err = ramify(capsys, "decide", tmp_path / "s.csv", "--model", tmp_path / "out", *learn)
+    assert code == 0, err
+    assert {row["labels"] for row in rows_of(out)} == {"a | b", "c"}
+
+
 def test_vectors_are_scored_and_decided_too(capsys, tmp_path):
     (tmp_path / "docs.svm").write_text("".join(f"a/x 1:{i + 1}\nb/y 2:{i + 1}\n" for i in range(8)))
     assert ramify(capsys, "train", tmp_path / "docs.svm", "--model", tmp_path / "out", "--system", "h-svm")[0] == 0

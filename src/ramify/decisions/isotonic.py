@@ -4,7 +4,7 @@
 
 a = 0 is plain isotonic regression on a tree; a = ∞ makes every parent equal to its largest child; a score that is missing
 (NaN) or has weight 0 costs nothing and is filled in. Of equally good values the lowest is taken, of equally good largest
-children the first.
+children the first, as far as sums of floats can tell them equal.
 
 Source: Punera & Ghosh 2008, problems 2.2 and 2.4. An optimum takes its values from the m distinct scores of a tree. With
 best_u(i) = min_{j≤i} err_u(j),

@@ -208,8 +208,10 @@ def _highest_path(smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Ta
 
 def _by_gaps(S: NDArray[np.floating[Any]]) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
     """Documents that miss the same scores, together."""
-    patterns, which = np.unique(np.isnan(S), axis=0, return_inverse=True)
-    return [(np.flatnonzero(which.ravel() == k), pattern) for k, pattern in enumerate(patterns)]
+    packed = np.packbits(np.isnan(S), axis=1)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if len(S) else np.zeros(0, dtype=np.int8)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return [(np.flatnonzero(which == k), np.isnan(S[row])) for k, row in enumerate(first)]
 
 
 def _times(factor: float, ones: Floats) -> Floats:

@@ -103,9 +103,14 @@ def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Calla
 
     def write(row: dict[str, Any], scores: NDArray[np.float32]) -> None:
         cells = ["" if value != value else str(value) for value in scores]
-        table.writerow([*(row.get(column) for column in kept), *cells])
+        table.writerow([*(_as_cell(row.get(column)) for column in kept), *cells])
 
     return write
+
+
+def _as_cell(value: Any) -> Any:
+    """Several labels of a row become one cell, as tables have them."""
+    return f" {SEVERAL} ".join(map(str, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
