@@ -52,7 +52,7 @@ def make_cesa_bianchi(name: str = "synth1", *, n_docs: int = 40_000, drop_empty:
     Known difference: the paper does not speak of documents without a label, but its recipe, read literally, leaves half of
     Synth1 and more than three quarters of Synth2 without one. Dropping those gives 1.30 to 1.33 paths a document on Synth2,
     over the seeds 0 to 3, where the paper has 1.277; but 2.05 to 2.12 on Synth1, where it has 2.656. (A path is counted by
-    its most specific node.) With θ₂ = 0.003 rather than the printed 0.03, Synth1 would have 2.61 to 2.75.
+    its most specific node.)
 
     >>> problem = make_cesa_bianchi("synth2", n_docs=50, seed=1)
     >>> problem.X.shape, problem.Y.shape, problem.taxonomy.n_levels

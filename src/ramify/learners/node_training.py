@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from ramify.calibration import Calibration, fit_calibration
 from ramify.execution import row_blocks, stage
 from ramify.learners.contract import Scores
-from ramify.learners.linear.choosing import choose_cost
+from ramify.learners.linear.choosing import FOLDS, choose_cost, deal_folds
 from ramify.learners.linear.training import MOST_COST, Setup, seed_of
 from ramify.learners.node_bases import Base, EstimatorBase, LinearBase, NaiveBayesBase, Questions
 from ramify.learners.targets import Targets
@@ -22,7 +22,6 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 if TYPE_CHECKING:
     from ramify.learners.nodes import NodeClassifiers
 
-FOLDS = 3
 MAX_SCORES = 1 << 27  # held-out documents × nodes; beyond it some of the documents must do for calibration
 
 
@@ -98,27 +97,19 @@ def ask_nodes(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> Questi
     nodes = np.argsort(taxonomy.parent, kind="stable").astype(np.int64)
     parents = taxonomy.parent[nodes].astype(np.int64)
     n_docs = closed.shape[0]
-    everyone = csc_array(np.ones((n_docs, 1), dtype=bool))
+    # one more column, for the roots: everyone is asked
     offsets = np.append(closed.indptr, closed.nnz + n_docs)
-    with_everyone = csc_array(
-        (np.ones(closed.nnz + n_docs, dtype=bool), np.concatenate([closed.indices, everyone.indices]), offsets),
-        shape=(n_docs, len(taxonomy) + 1),
-    )
+    documents = np.concatenate([closed.indices, np.arange(n_docs)])
+    ones = np.ones(len(documents), dtype=bool)
+    with_everyone = csc_array((ones, documents, offsets), shape=(n_docs, len(taxonomy) + 1))
     asked = with_everyone[:, np.where(parents < 0, len(taxonomy), parents)]
     return Questions(closed[:, nodes], csc_array(asked), nodes, parents)
 
 
 def fold_documents(own: csr_array, seed: int, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Documents to learn from and documents held out, at most so many in all; those of a class are spread over the folds."""
-    n_docs, n_nodes = own.shape
-    first = np.full(n_docs, n_nodes, dtype=np.int64)
-    labelled = np.diff(own.indptr) > 0
-    first[labelled] = own.indices[own.indptr[:-1][labelled]]
-    rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(n_docs)
-    order = shuffled[np.argsort(first[shuffled], kind="stable")]
-    fold = np.empty(n_docs, dtype=np.int64)
-    fold[order] = np.arange(n_docs) % FOLDS
+    n_docs, rng = own.shape[0], np.random.default_rng(seed)
+    fold = deal_folds(own, rng)
     fold[rng.permutation(n_docs)[most:]] = -1
     for k in range(FOLDS):
         held_out = np.flatnonzero(fold == k)

@@ -13,12 +13,12 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.decisions import DecisionRule, LearnableRule, RefiningRule
+from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
-from ramify.pipeline.rules import learn_rule, refuse_misfit, values_for
+from ramify.pipeline.rules import decide_by, learn_rule, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
@@ -132,12 +132,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
         """Labels and probabilities; a rule that refines probabilities on its way to labels has the last word on both."""
-        rule = self.decision_
-        if not isinstance(rule, RefiningRule):
-            return self.decide(scores), self.learner_.to_probabilities(scores)
-        values = values_for(rule, self.learner_, scores)
-        refined = rule.refine(values, self.taxonomy_)
-        return rule.cut(refined, values, self.taxonomy_), np.nan_to_num(refined, nan=0.0).astype(np.float32)
+        Y, refined = decide_by(self.decision_, values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+        if refined is None:
+            return Y, self.learner_.to_probabilities(scores)
+        return Y, np.nan_to_num(refined, nan=0.0).astype(np.float32)
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.decisions import RefiningRule
 from ramify.metrics.h_loss import first_mistakes
-from ramify.pipeline.rules import values_for
+from ramify.pipeline.rules import decide_by, values_for
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 if TYPE_CHECKING:
@@ -96,8 +95,7 @@ def look(classifier: TextClassifier, text: Any, truth: list[str] | None = None) 
     taxonomy, learner, rule = classifier.taxonomy_, classifier.learner_, classifier.decision_
     S = learner.scores(classifier.vectorizer_.transform([text]))
     values = values_for(rule, learner, S)
-    refined = rule.refine(values, taxonomy)[0] if isinstance(rule, RefiningRule) else None
-    Y = rule.decide(values, taxonomy)
+    Y, refined = decide_by(rule, values, taxonomy)
     taken = set(Y.indices.tolist())
     T = None if truth is None else taxonomy.encode([[taxonomy.names[taxonomy.index(label)] for label in truth]])
     true = None if T is None else set(T.indices.tolist())
@@ -112,7 +110,7 @@ def look(classifier: TextClassifier, text: Any, truth: list[str] | None = None) 
             depth=int(taxonomy.depth[node]),
             score=_number(S[0, node]),
             value=_number(values[0, node]),
-            refined=None if refined is None else _number(refined[node]),
+            refined=None if refined is None else _number(refined[0, node]),
             is_taken=node in taken,
             contradicts=node in against,
             is_true=None if true is None else node in true,

@@ -20,6 +20,7 @@ from ramify.decisions import (
     PCut,
     PredictedCut,
     RCut,
+    RefiningRule,
     SCut,
     TopDown,
 )
@@ -57,6 +58,16 @@ def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) ->
     gives = getattr(learner, "label_scores" if takes == "scores" else takes, None)
     values: NDArray[np.floating[Any]] = scores if gives is None else gives(scores)
     return values
+
+
+def decide_by(
+    rule: DecisionRule, values: NDArray[np.floating[Any]], taxonomy: Taxonomy
+) -> tuple[csr_array, NDArray[np.floating[Any]] | None]:
+    """Labels, and what the rule made of the values on its way, where it makes anything of them."""
+    if not isinstance(rule, RefiningRule):
+        return rule.decide(values, taxonomy), None
+    refined = rule.refine(values, taxonomy)
+    return rule.cut(refined, values, taxonomy), refined
 
 
 def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:

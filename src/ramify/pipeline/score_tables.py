@@ -15,9 +15,9 @@ from scipy.sparse import csr_array
 
 from ramify.datasets import BadRow
 from ramify.datasets.tables import find_kind, known_encoding, stream_table
-from ramify.decisions import DecisionRule, LearnableRule, RefiningRule
+from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
-from ramify.pipeline.rules import values_for
+from ramify.pipeline.rules import decide_by, values_for
 from ramify.pipeline.streaming import Answer, Labels, batch_size
 from ramify.taxonomy import LabelForm, Taxonomy, most_specific
 
@@ -132,11 +132,10 @@ class Decider:
     def decide(self, S: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.floating[Any]]]:
         """Labels, and the numbers to show beside them."""
         values = self.values(S)
-        if isinstance(self.rule, RefiningRule):
-            refined = self.rule.refine(values, self.taxonomy)
-            return self.rule.cut(refined, values, self.taxonomy), refined
-        shown = values if self.learner is None else self.learner.to_probabilities(S)
-        return self.rule.decide(values, self.taxonomy), shown
+        Y, refined = decide_by(self.rule, values, self.taxonomy)
+        if refined is not None:
+            return Y, refined
+        return Y, values if self.learner is None else self.learner.to_probabilities(S)
 
     def learnt(self, table: ScoreTable, label: str) -> Decider:
         """The same with a rule that has learnt from a table of held-out scores and their true labels."""

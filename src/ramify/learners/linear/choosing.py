@@ -80,14 +80,7 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
 
     Documents of a class that would otherwise have nothing to learn from are never held out.
     """
-    n_docs, n_classes = own.shape
-    first = np.full(n_docs, n_classes, dtype=np.int64)
-    labelled = np.diff(own.indptr) > 0
-    first[labelled] = own.indices[own.indptr[:-1][labelled]]
-    shuffled = np.random.default_rng(seed).permutation(n_docs)
-    order = shuffled[np.argsort(first[shuffled], kind="stable")]
-    fold = np.empty(n_docs, dtype=np.int64)
-    fold[order] = np.arange(n_docs) % FOLDS
+    fold, labelled = deal_folds(own, np.random.default_rng(seed)), np.diff(own.indptr) > 0
     counts = own.astype(np.int64)
     for k in range(FOLDS):
         held_out = (fold == k) & labelled
@@ -95,6 +88,18 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
         held_out &= np.asarray(counts @ bare.astype(np.int64)).ravel() == 0
         if held_out.any():
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
+
+
+def deal_folds(own: csr_array, rng: np.random.Generator) -> NDArray[np.int64]:
+    """A fold for every document; documents with the same first class, or with none, are dealt to all folds in turn."""
+    n_docs, n_classes = own.shape
+    first = np.full(n_docs, n_classes, dtype=np.int64)
+    labelled = np.diff(own.indptr) > 0
+    first[labelled] = own.indices[own.indptr[:-1][labelled]]
+    shuffled = rng.permutation(n_docs)
+    fold = np.empty(n_docs, dtype=np.int64)
+    fold[shuffled[np.argsort(first[shuffled], kind="stable")]] = np.arange(n_docs) % FOLDS
+    return fold
 
 
 def give_classes(trained: Trained, X: csr_array, several: bool) -> csr_array:
