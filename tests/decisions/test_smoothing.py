@@ -39,7 +39,7 @@ def test_label_sets_are_closed():
 
 
 def test_at_least_one_takes_the_path_with_the_highest_score_and_of_equal_ones_as_scores_were_before():
-    S = np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1], [0.3, 0.3, 0.2, 0.4, 0.1, 0.1], [0.9, 0.9, 0.9, 0.0, 0.0, 0.0]])
+    S = np.array([[0.1, 0.1, 0.1, 0.1, 0.1, 0.1], [0.3, 0.3, 0.3, 0.4, 0.1, 0.1], [0.9, 0.9, 0.9, 0.0, 0.0, 0.0]])
     assert IsotonicSmooth(penalty="inf").decide(S, TREE).toarray().any(axis=1).tolist() == [False, False, True]
     rule = IsotonicSmooth(penalty="inf", at_least_one=True)
     assert TREE.decode(rule.decide(S, TREE)) == [["r/a/x"], ["r/a/y"], ["r/a/x"]]
@@ -101,6 +101,19 @@ def test_a_prior_stands_in_for_a_missing_score_and_moves_it_to_the_likelier_clas
     np.testing.assert_array_equal(
         smoothed[[1]], IsotonicSmooth(penalty="inf", prior_weight=0.1, priors=prior).refine(S[[1]], TREE)
     )
+
+
+def test_a_prior_counts_by_its_weight_and_only_where_a_score_is_missing():
+    S, _ = noisy(n=60, seed=2)
+    S[::2, 2], S[::3, 4] = NAN, NAN
+    priors = np.array([0.9, 0.6, 0.3, 0.3, 0.4, 0.4])
+    smoothed = IsotonicSmooth(penalty="inf", prior_weight=0.2, priors=priors).refine(S, TREE)
+    full = IsotonicSmooth(penalty="inf", prior_weight=1.0, priors=priors).refine(S, TREE)
+    for row, y in zip(S, smoothed, strict=True):
+        missing = np.isnan(row)
+        given, weights = np.where(missing, priors, row), np.where(missing, 0.2, 1.0)
+        np.testing.assert_array_equal(y, isotonic_smooth(given[None], TREE, np.inf, weights)[0])
+    assert (smoothed != full).any()
 
 
 def test_it_refuses_to_decide_before_it_has_learnt():
