@@ -36,7 +36,15 @@ def test_there_are_learners_to_check():
     assert learners.MultinomialNaiveBayes in LEARNERS
 
 
-@parametrize_with_checks([learner() for learner in LEARNERS])
+def _no_repetitions(estimator):
+    """A document of weight two is left out whole; one of two copies is judged by estimates that have seen the other."""
+    if not isinstance(estimator, learners.ShrinkageNaiveBayes):
+        return {}
+    kinds = ("dense", "sparse")
+    return {f"check_sample_weight_equivalence_on_{kind}_data": "weights are no repetitions here" for kind in kinds}
+
+
+@parametrize_with_checks([learner() for learner in LEARNERS], expected_failed_checks=_no_repetitions)
 def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 

@@ -83,12 +83,6 @@ def test_negative_counts_and_alpha_zero_are_refused():
         MultinomialNaiveBayes(alpha=0).fit([[1, 0], [0, 1]], [0, 1])
 
 
-def test_more_weights_than_memory_allows_are_refused(monkeypatch):
-    monkeypatch.setattr("ramify.learners.naive_bayes.MAX_WEIGHTS", 3)
-    with pytest.raises(InputError, match="raise min_df or set max_features"):
-        MultinomialNaiveBayes().fit([[1, 0], [0, 1]], [0, 1])
-
-
 @pytest.mark.parametrize(
     ("name", "array"),
     [
@@ -96,9 +90,15 @@ def test_more_weights_than_memory_allows_are_refused(monkeypatch):
         ("class_nodes", np.asarray([-1, 2])),
         ("class_nodes", np.asarray([2, 2])),
         ("class_nodes", np.asarray([0, 1], dtype=np.int32)),
-        ("log_theta", np.zeros((2, 3), dtype=np.float32)),
-        ("log_theta", np.full((2, 2), np.nan, dtype=np.float32)),
-        ("log_prior", np.zeros(3)),
+        ("counts", np.zeros(3)),
+        ("counts", np.asarray([1.0, np.nan])),
+        ("counts", np.asarray([1.0, -1.0])),
+        ("counts", np.asarray([1.0, 1.0], dtype=np.float32)),
+        ("count_classes", np.asarray([0, 2], dtype=np.int32)),
+        ("count_classes", np.asarray([-1, 0], dtype=np.int32)),
+        ("count_offsets", np.asarray([0, 2, 1])),
+        ("count_offsets", np.asarray([1, 1, 2])),
+        ("class_weight", np.zeros(3)),
     ],
 )
 def test_weights_out_of_range_are_refused(food, name, array):

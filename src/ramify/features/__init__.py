@@ -1,6 +1,8 @@
 """From text to the document matrix X."""
 
+from ramify.features.relevance import term_relevance
+from ramify.features.selection import TermSelector
 from ramify.features.vectorizer import Vectorizer
 from ramify.features.vectors import Vectors
 
-__all__ = ["Vectorizer", "Vectors"]
+__all__ = ["TermSelector", "Vectorizer", "Vectors", "term_relevance"]

@@ -5,6 +5,7 @@ from ramify.learners.naive_bayes import MultinomialNaiveBayes
 from ramify.learners.nodes import NodeClassifiers
 from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
 from ramify.learners.recursive import RecursiveLogistic, RecursiveSVM
+from ramify.learners.shrinkage import ShrinkageNaiveBayes
 from ramify.learners.top_down import TopDownSVM
 
 __all__ = [
@@ -15,5 +16,6 @@ __all__ = [
     "OneVsRestSVM",
     "RecursiveLogistic",
     "RecursiveSVM",
+    "ShrinkageNaiveBayes",
     "TopDownSVM",
 ]

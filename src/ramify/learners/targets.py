@@ -40,8 +40,39 @@ def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: in
     targets = _read(y, None if taxonomy is None else as_taxonomy(taxonomy))
     if targets.own.shape[0] != n_documents:
         raise InputError(f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document.")
-    _refuse_single_class(targets)
+    refuse_single_class(np.unique(targets.own.indices), targets.taxonomy)
     return targets
+
+
+def read_more_targets(
+    y: Any, n_documents: int, known: Taxonomy | None, given: Any, values: NDArray[Any] | None, classes: Any
+) -> Targets:
+    """Labels of further documents.
+
+    known: the taxonomy so far, None before the first documents. given: a larger one to go on with. values: the plain class
+    values so far, where there is no taxonomy to speak of; `classes` and y may hold more.
+    """
+    is_plain = values is not None or (known is None and given is None and not _has_names(y))
+    if is_plain and given is None:
+        targets = _from_classes(*_with_values(y, values, classes))
+    else:
+        targets = _read(y, known if given is None else as_taxonomy(given))
+    if targets.own.shape[0] != n_documents:
+        raise InputError(f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document.")
+    return targets
+
+
+def _has_names(y: Any) -> bool:
+    return is_nested(y) or np.ndim(y) == 2
+
+
+def _with_values(y: Any, values: NDArray[Any] | None, classes: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    y = column_or_1d(y, warn=True)
+    every = [part for part in (values, classes, y) if part is not None]
+    try:
+        return y, np.unique(np.concatenate([np.asarray(part) for part in every]))
+    except (TypeError, ValueError):
+        raise InputError("the class values are of several kinds, such as numbers and words; give one kind.") from None
 
 
 def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:
@@ -79,10 +110,11 @@ def _from_matrix(Y: Any, taxonomy: Taxonomy | None) -> Targets:
     return Targets(taxonomy, most_specific(expand_to_ancestors(Y, taxonomy), taxonomy), "matrix")
 
 
-def _from_classes(y: NDArray[Any]) -> Targets:
+def _from_classes(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Targets:
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    classes, column = np.unique(y, return_inverse=True)
+    classes = np.unique(y) if classes is None else classes
+    column = np.searchsorted(classes, y)
     names = [str(value) for value in classes.tolist()]
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
         names = [repr(value) for value in classes.tolist()]
@@ -91,12 +123,12 @@ def _from_classes(y: NDArray[Any]) -> Targets:
     return Targets(Taxonomy.flat(names), own, "classes", classes)
 
 
-def _refuse_single_class(targets: Targets) -> None:
-    nodes = np.unique(targets.own.indices)
+def refuse_single_class(nodes: NDArray[np.integer[Any]], taxonomy: Taxonomy) -> None:
+    """Learning needs documents of two classes at least."""
     if len(nodes) == 0:
         raise LabelError("no document has a label; learning needs documents of at least two classes.")
     if len(nodes) == 1:
-        name = targets.taxonomy.names[int(nodes[0])]
         raise LabelError(
-            f"every label is {name!r}; learning needs documents of at least two classes, and this is one class only."
+            f"every label is {taxonomy.names[int(nodes[0])]!r}; learning needs documents of at least two classes, "
+            "and this is one class only."
         )

@@ -67,6 +67,10 @@ static nb::tuple to_tuple(ramify::WalkResult &&result) {
                         to_numpy(std::move(result.features)), to_numpy(std::move(result.values)));
 }
 
+static ramify::WordCounts word_counts_of(In<int64_t> &offsets, In<int32_t> &units, In<double> &values, In<double> &totals) {
+  return {offsets.data(), units.data(), values.data(), totals.data(), offsets.size() - 1};
+}
+
 template <typename T>
 static void smooth_trees_in_place(In<int32_t> parent, In<double> weights, In<double> penalties, size_t levels,
                                   InMatrix<T> scores, OutMatrix<T> smoothed) {
@@ -96,6 +100,42 @@ static void def_decisions(nb::module_ &m) {
 
 // noconvert: an array of another type is refused, never copied behind the caller's back.
 NB_MODULE(_core, m) {
+  m.def("fit_mixtures_in_place",
+        [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
+           In<int64_t> path_offsets, In<int32_t> paths, In<int64_t> offsets, In<int32_t> words, In<float> values,
+           In<double> document_weights, In<int64_t> tag_offsets, In<int32_t> tags, In<int32_t> tag_times,
+           In<int64_t> document_offsets, In<int32_t> documents, In<int32_t> units, bool leave_one_out, double tolerance,
+           size_t most_steps, double plain_words, In<double> expected, Out<double> weights, Out<int32_t> steps) {
+          nb::gil_scoped_release unlocked;
+          ramify::fit_mixtures_in_place(
+              word_counts_of(word_offsets, word_units, word_counts, totals), {path_offsets.data(), paths.data()},
+              {offsets.data(), words.data(), values.data(), document_weights.data(), tag_offsets.data(), tags.data(),
+               tag_times.data()},
+              {document_offsets.data(), documents.data()}, units.data(), units.size(), leave_one_out, tolerance, most_steps, plain_words,
+              expected.data(), weights.data(), steps.data());
+        });
+  m.def("score_mixtures_in_place",
+        [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
+           In<int64_t> path_offsets, In<int32_t> paths, In<double> factors, In<int32_t> units, In<double> priors,
+           In<int64_t> offsets, In<int32_t> words, In<float> values, OutMatrix<double> scores) {
+          nb::gil_scoped_release unlocked;
+          ramify::score_mixtures_in_place(word_counts_of(word_offsets, word_units, word_counts, totals),
+                                          {path_offsets.data(), paths.data()}, factors.data(), units.data(), units.size(),
+                                          priors.data(), offsets.data(), words.data(), values.data(), offsets.size() - 1,
+                                          totals.size(), scores.data());
+        });
+  m.def("score_branches_in_place",
+        [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
+           In<int64_t> path_offsets, In<int32_t> paths, In<double> factors, In<int64_t> child_offsets, In<int32_t> children,
+           In<double> priors, size_t branches, int32_t top, In<int64_t> offsets, In<int32_t> words, In<float> values,
+           OutMatrix<double> scores, Out<int64_t> looked_at) {
+          nb::gil_scoped_release unlocked;
+          ramify::score_branches_in_place(word_counts_of(word_offsets, word_units, word_counts, totals),
+                                          {path_offsets.data(), paths.data()}, factors.data(),
+                                          {child_offsets.data(), children.data()}, priors.data(), branches, top,
+                                          offsets.data(), words.data(), values.data(), offsets.size() - 1, totals.size(),
+                                          scores.data(), looked_at.data());
+        });
   m.doc() = "Ramify's compiled kernels; see kernels.h for what each computes.";
   const auto label_kernel = [&m](const char *name, auto function) {
     m.def(name, function, "offsets"_a.noconvert(), "nodes"_a.noconvert(), "parent_offsets"_a.noconvert(),

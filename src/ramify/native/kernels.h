@@ -68,6 +68,60 @@ template <typename T>
 LabelRows minimize_h_loss(const T *probabilities, size_t n_documents, const int32_t *parent, const double *costs,
                           const uint8_t *by_sign, size_t n_nodes);
 
+// ---- words --------------------------------------------------------------------------------------------------------
+
+// How often each word occurs in the documents of each unit: word by word, units rising. totals: of all words, by unit.
+struct WordCounts {
+  const int64_t *offsets;
+  const int32_t *units;
+  const double *values, *totals;
+  size_t n_words;
+};
+
+// For every unit the units from itself up to the top.
+struct Paths {
+  const int64_t *offsets;
+  const int32_t *units;
+};
+
+// Documents as words with counts, each with a weight, and with the units that it belongs to and how many times.
+struct TaggedRows {
+  const int64_t *offsets;
+  const int32_t *words;
+  const float *values;
+  const double *weights;
+  const int64_t *tag_offsets;
+  const int32_t *tags;
+  const int32_t *tag_times;
+};
+
+struct Listed {
+  const int64_t *offsets;
+  const int32_t *items;
+};
+
+// For each listed unit the weights of the estimates along its path, and of the uniform one, under which the words of its
+// documents are likeliest, by expectation and maximization. An estimate leaves out what the unit below it counted, and the
+// document in question if told so. Ends when no weights can make the words likelier by more than the tolerance, in nats a
+// word. After ten steps, or after so many that they read plain_words, come Newton's, which end at the same likelihood. expected:
+// words ascribed to each estimate before, which count too.
+// weights: as long as the paths, plus one a unit.
+void fit_mixtures_in_place(const WordCounts &counts, const Paths &paths, const TaggedRows &rows, const Listed &documents,
+                           const int32_t *units, size_t n_units, bool leave_one_out, double tolerance, size_t most_steps,
+                           double plain_words, const double *expected, double *weights, int32_t *steps);
+
+// scores[r, k] = priors[k] + sum over the words of row r of times * ln(what the path of units[k] says of the word).
+// factors: weight / data of every estimate, placed as the weights are.
+void score_mixtures_in_place(const WordCounts &counts, const Paths &paths, const double *factors, const int32_t *units,
+                             size_t n_units, const double *priors, const int64_t *offsets, const int32_t *words,
+                             const float *values, size_t n_rows, size_t n_all_units, double *scores);
+
+// The same by a walk from the top that goes on with the best branches only. scores: rows × units, written for units without
+// children that are reached. looked_at: how many units each row was compared with.
+void score_branches_in_place(const WordCounts &counts, const Paths &paths, const double *factors, const Listed &children,
+                             const double *priors, size_t branches, int32_t top, const int64_t *offsets, const int32_t *words,
+                             const float *values, size_t n_rows, size_t n_all_units, double *scores, int64_t *looked_at);
+
 // ---- linear models --------------------------------------------------------------------------------------------------
 
 // One sparse vector a unit: its features and values lie from start to end.

@@ -1,0 +1,300 @@
+"""Keeping the terms that tell most about the classes: for all classes at once, or apart at every inner node.
+
+Sources: Yang and Pedersen (ICML 1997) for joining classes by maximum and average; Forman, "A Pitfall and Solution in
+Multi-Class Feature Selection for Text Classification" (ICML 2004), for round robin; McCallum, Rosenfeld, Mitchell and Ng,
+"Improving Text Classification by Shrinkage in a Hierarchy of Classes" (ICML 1998), for an equal number of terms at every
+inner node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack, issparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.errors import InputError
+from ramify.features import relevance
+from ramify.features.relevance import FloatArray, Tally
+from ramify.features.vectors import check_documents
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+IntArray = NDArray[np.int64]
+JOINS = ("max", "weighted-average", "sum", "round-robin")
+SCOPES = ("flat", "hierarchical", "glocal")
+ABOVE_ROOTS = -1
+EQUAL_BITS = 34  # scores that agree in so many binary digits, about ten decimal ones, are ties
+
+
+class TermSelector(TransformerMixin, BaseEstimator):
+    """Keep the most relevant columns of a document matrix.
+
+    n_features: how many terms to keep; for "glocal", how many at every inner node.
+    measure: how relevant a term is for a class: "information-gain", "chi2" or "mutual-information".
+    join: how the relevances for all classes make one number: "max", "sum", "weighted-average" (Σ P(c) · relevance), or
+        "round-robin", where classes in their order take turns, each its best term that is not yet taken.
+    scope: "flat" looks at all documents, and a class is a node that is some document's most specific label. The others
+        look at every inner node, and above the roots where there are several, at the documents that carry it; classes are its
+        children, and the node itself for documents that go no deeper. "hierarchical" unites equally many terms of
+        each inner node, the most with which n_features are not exceeded; "glocal" gives each inner node its own set.
+    taxonomy: whose nodes the columns of Y are. Without one, Y holds a class for each document, or a column for each class.
+
+    Of equally relevant terms the first column goes first. Terms that are relevant to nothing are left out, also where
+    fewer than n_features remain; only where no term is relevant, the terms in the most documents are kept. An inner node
+    with fewer than two classes that have documents chooses nothing. Where "hierarchical" has not even one term for each
+    inner node, the most relevant of their first terms are kept.
+
+    columns_: the kept columns, in order. scores_: the relevance of every term, after joining; the largest over inner nodes. For
+    round robin it is the maximum. sets_: for "glocal", the columns of each inner node; -1 stands above the roots.
+
+    >>> X = [[1, 0, 1], [2, 0, 1], [0, 1, 1], [0, 3, 0]]
+    >>> selector = TermSelector(2, measure="chi2").fit(X, ["tea", "tea", "bread", "bread"])
+    >>> selector.columns_, selector.transform([[7, 8, 9]]).toarray()
+    (array([0, 1]), array([[7., 8.]], dtype=float32))
+    """
+
+    def __init__(
+        self,
+        n_features: int = 2000,
+        *,
+        measure: str = "information-gain",
+        join: str = "max",
+        scope: str = "flat",
+        taxonomy: Taxonomy | None = None,
+    ) -> None:
+        self.n_features = n_features
+        self.measure = measure
+        self.join = join
+        self.scope = scope
+        self.taxonomy = taxonomy
+
+    def fit(self, X: Any, Y: Any = None) -> Self:
+        """Learn which terms to keep.
+
+        X: documents × terms, counts or weights of 0 or more. Y: documents × nodes, or a class for each document.
+        """
+        self._check_settings()
+        counts = relevance.as_counts(check_documents(self, X, reset=True))
+        Y = self._label_matrix(Y)
+        relevance.refuse_other_length(counts, Y)
+        self.scores_ = np.zeros(counts.shape[1])
+        self.__dict__.pop("sets_", None)  # of an earlier fit
+        chosen = self._choose_flat(counts, Y) if self.scope == "flat" else self._choose_by_node(counts, Y)
+        self.columns_ = chosen if len(chosen) else np.sort(most_frequent(counts, self.n_features))
+        return self
+
+    def transform(self, X: Any) -> csr_array:
+        """The kept columns of a document matrix, as CSR float32."""
+        check_is_fitted(self, "columns_")
+        return check_documents(self, X, reset=False)[:, self.columns_]
+
+    def get_support(self, indices: bool = False) -> NDArray[Any]:
+        """Which columns are kept: true or false for each, or their numbers."""
+        check_is_fitted(self, "columns_")
+        return self.columns_.copy() if indices else np.isin(np.arange(len(self.scores_)), self.columns_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """The names of the kept columns."""
+        check_is_fitted(self, "columns_")
+        if input_features is None:
+            input_features = getattr(self, "feature_names_in_", [f"x{column}" for column in range(len(self.scores_))])
+        names = np.asarray(input_features, dtype=object)
+        if names.shape != self.scores_.shape:
+            raise InputError(f"input_features has {names.size} names, but there are {len(self.scores_)} columns; name each.")
+        return np.asarray(names[self.columns_], dtype=object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        tags.target_tags.required = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def _check_settings(self) -> None:
+        relevance.refuse_unknown("measure", self.measure, relevance.MEASURES)
+        relevance.refuse_unknown("join", self.join, JOINS)
+        relevance.refuse_unknown("scope", self.scope, SCOPES)
+        is_whole = isinstance(self.n_features, (int, np.integer)) and not isinstance(self.n_features, bool)
+        if not is_whole or self.n_features < 1:
+            raise InputError(f"n_features is {self.n_features!r}; give a whole number of 1 or more.")
+        if self.taxonomy is None and self.scope != "flat":
+            raise InputError(f"scope {self.scope!r} chooses at inner nodes and needs a taxonomy; give one, or scope='flat'.")
+
+    def _label_matrix(self, Y: Any) -> csr_array:
+        if Y is None:
+            raise InputError("TermSelector requires y to be passed, but the target y is None.")
+        if self.taxonomy is None:
+            return class_matrix(Y)
+        return expand_to_ancestors(Y, self.taxonomy)
+
+    def _choose_flat(self, X: csr_array, Y: csr_array) -> IntArray:
+        own = Y if self.taxonomy is None else most_specific(Y, self.taxonomy)
+        ranking, self.scores_ = self._rank(X, own)
+        return np.sort(ranking)
+
+    def _choose_by_node(self, X: csr_array, Y: csr_array) -> IntArray:
+        assert self.taxonomy is not None
+        n_terms, sets = X.shape[1], {}
+        first_rank = np.full(n_terms, n_terms)  # the best place that a term has in any inner node's ranking
+        for node, rows, classes in local_problems(Y, self.taxonomy):
+            here = X[rows]
+            ranking = self._rank_locally(here, classes)
+            first_rank[ranking] = np.minimum(first_rank[ranking], np.arange(len(ranking)))
+            if len(ranking) == 0 and classes.shape[1] > 1:
+                ranking = most_frequent(here, self.n_features)
+            sets[node] = np.sort(ranking)
+        if self.scope == "glocal":
+            self.sets_ = sets
+            return unite(sets)
+        return share_out(first_rank, self.scores_, self.n_features)
+
+    def _rank_locally(self, X: csr_array, classes: csr_array) -> IntArray:
+        """The ranking at an inner node; other terms than those of its documents are passed over."""
+        if classes.shape[1] < 2:
+            return np.zeros(0, dtype=np.int64)
+        columns, narrow = drop_empty_columns(X)
+        ranking, scores = self._rank(narrow, classes)
+        self.scores_[columns] = np.maximum(self.scores_[columns], scores)
+        return columns[ranking]
+
+    def _rank(self, X: csr_array, M: csr_array) -> tuple[IntArray, FloatArray]:
+        """The first n_features terms, best first, and every term's score."""
+        tally = relevance.make_tally(X, drop_empty_columns(M)[1], self.measure)
+        if self.join == "round-robin":
+            return rank_in_turns(tally, self.measure, self.n_features)
+        scores = join_classes(tally, self.measure, self.join)
+        return rank(scores, self.n_features), scores
+
+
+# ---- from relevances to rankings ------------------------------------------------------------------------------------
+
+
+def join_classes(tally: Tally, measure: str, join: str) -> FloatArray:
+    """One number a term of its relevances for all classes."""
+    joined = np.zeros(len(tally.of_term))
+    weights = tally.class_shares if join == "weighted-average" else np.ones(len(tally.of_class))
+    for classes, scores in relevance.relevance_blocks(tally, measure):
+        if join == "max":
+            joined = np.maximum(joined, scores.max(axis=0))  # relevances are 0 or more
+        else:
+            joined += weights[classes] @ scores
+    return joined
+
+
+def rank(scores: FloatArray, at_most: int) -> IntArray:
+    """The columns with a score above 0, the highest first, of equal ones the first."""
+    columns = np.flatnonzero(scores > 0)
+    scores = round_off(scores[columns])
+    if len(columns) > at_most:
+        good = scores >= np.partition(scores, -at_most)[-at_most]
+        columns, scores = columns[good], scores[good]
+    return columns[np.argsort(-scores, kind="stable")][:at_most]
+
+
+def round_off(scores: FloatArray) -> FloatArray:
+    """Scores without their last digits, which depend on the order of sums."""
+    mantissa, exponent = np.frexp(scores)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, EQUAL_BITS)), exponent - EQUAL_BITS))
+
+
+def rank_in_turns(tally: Tally, measure: str, at_most: int) -> tuple[IntArray, FloatArray]:
+    """Terms in the order in which classes that take turns take them, and their largest relevances."""
+    rankings: list[NDArray[np.int32]] = []
+    largest = np.zeros(len(tally.of_term))
+    for _, block in relevance.relevance_blocks(tally, measure):
+        largest = np.maximum(largest, block.max(axis=0))
+        rankings += [rank(scores, at_most).astype(np.int32) for scores in block]
+    return take_turns(rankings, at_most), largest
+
+
+def take_turns(rankings: Sequence[NDArray[Any]], at_most: int) -> IntArray:
+    """Each ranking in turn gives its next term that is not yet taken, until there are enough or none is left.
+
+    >>> take_turns([np.array([5, 3, 1]), np.array([5, 3])], 3)
+    array([5, 3, 1])
+    """
+    taken: dict[int, None] = {}
+    waiting = [iter(ranking.tolist()) for ranking in rankings]
+    while waiting and len(taken) < at_most:
+        still = []
+        for terms in waiting:
+            term = next((term for term in terms if term not in taken), None)
+            if term is not None:
+                taken[term] = None
+                still.append(terms)
+        waiting = still
+    return np.asarray(list(taken)[:at_most], dtype=np.int64)
+
+
+def share_out(first_rank: IntArray, scores: FloatArray, at_most: int) -> IntArray:
+    """The first k terms of every ranking, for the largest k with which they are not more than allowed.
+
+    first_rank: the best place of each term in any ranking, the number of terms where it is in none.
+    """
+    ranks = np.sort(first_rank[first_rank < len(first_rank)])
+    if len(ranks) <= at_most:
+        return np.flatnonzero(first_rank < len(first_rank))
+    if ranks[at_most] > 0:  # the term that would be one too many stands at place k of its ranking
+        return np.flatnonzero(first_rank < ranks[at_most])
+    firsts = np.flatnonzero(first_rank == 0)
+    return np.sort(firsts[rank(scores[firsts], at_most)])
+
+
+def most_frequent(X: csr_array, at_most: int) -> IntArray:
+    """The terms in the most documents, of equal ones the first."""
+    documents = np.bincount(X.indices, minlength=X.shape[1])
+    return np.argsort(-documents, kind="stable")[:at_most]
+
+
+# ---- classes --------------------------------------------------------------------------------------------------------
+
+
+def class_matrix(Y: Any) -> csr_array:
+    """Classes of documents, one each or already a matrix, as a boolean matrix of documents × classes."""
+    if not issparse(Y):
+        Y = np.asarray(Y)
+        if Y.ndim == 1 or (Y.ndim == 2 and Y.shape[1] == 1):
+            return _one_hot(Y.ravel())
+    return relevance.as_class_matrix(Y)
+
+
+def _one_hot(values: NDArray[Any]) -> csr_array:
+    try:
+        classes, of_document = np.unique(values, return_inverse=True)
+    except TypeError:
+        raise InputError("the classes of Y cannot be put in order; make them all strings, or all numbers.") from None
+    n_documents = len(values)
+    shape = (n_documents, len(classes))
+    return csr_array((np.ones(n_documents, dtype=bool), of_document, np.arange(n_documents + 1)), shape=shape)
+
+
+def local_problems(Y: csr_array, taxonomy: Taxonomy) -> Iterator[tuple[int, IntArray, csr_array]]:
+    """Every inner node, the documents that carry it, and their classes there that have documents.
+
+    Above several roots, at -1, these are the documents with any label, and the roots.
+    """
+    own, by_node = most_specific(Y, taxonomy), Y.tocsc()
+    if len(taxonomy.roots) > 1:
+        rows = np.flatnonzero(np.diff(Y.indptr))
+        yield ABOVE_ROOTS, rows, drop_empty_columns(Y[rows][:, taxonomy.roots])[1]
+    for node in np.flatnonzero(~taxonomy.is_leaf).tolist():
+        rows = by_node.indices[by_node.indptr[node] : by_node.indptr[node + 1]]
+        classes = hstack([Y[rows][:, taxonomy.children_of(node)], own[rows][:, [node]]], format="csr")
+        yield node, rows, drop_empty_columns(classes)[1]
+
+
+def drop_empty_columns(matrix: csr_array) -> tuple[IntArray, csr_array]:
+    """The columns in which something is stored, and the matrix of these alone."""
+    columns, indices = np.unique(matrix.indices, return_inverse=True)
+    shape = (matrix.shape[0], len(columns))
+    return columns.astype(np.int64), csr_array((matrix.data, indices, matrix.indptr), shape=shape)
+
+
+def unite(sets: dict[int, IntArray]) -> IntArray:
+    """Every column of any set, in order."""
+    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *sets.values()]))
