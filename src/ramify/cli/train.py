@@ -28,7 +28,6 @@ from ramify.cli.options import (
 from ramify.datasets import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
-from ramify.features.analysis import make_analyzer
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
 from ramify.persistence import refuse_foreign_target, write_text_atomically
@@ -111,7 +110,7 @@ def train(
 
 def _checked(vectorizer: Any) -> Any:
     """Settings that make no sense are found out before anything is read."""
-    make_analyzer(vectorizer.ngram_range, vectorizer.lowercase, vectorizer.stop_words, vectorizer.stemmer)
+    vectorizer.check_settings()
     return vectorizer
 
 

@@ -1,27 +1,27 @@
-"""From a text to its terms: lower case, words, stop list, stems, n-grams. The only file that names snowballstemmer."""
+"""How a text becomes terms: lower case, words, stop list, stems, runs of words. The only file that names snowballstemmer."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from threading import Lock
 from typing import Any
 
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
 from ramify.errors import InputError, suggest
+from ramify.features.stop_words import STOP_LISTS
+from ramify.features.terms import TermList
+from ramify.native import count_new_terms
 
-WORD = re.compile(r"(?u)\b\w\w+\b")  # words of two or more characters, as in scikit-learn
 MAX_NGRAM = 20
 
 
-@dataclass(frozen=True, slots=True)
-class Analyzer:
-    """A function from a text to its terms, in order.
+@dataclass(frozen=True)
+class WordRules:
+    """What counts as a term.
 
-    >>> make_analyzer((1, 2), True, ["the"], None)("The red fox")
-    ['red', 'fox', 'red fox']
+    Words are runs of two or more letters, digits and underscores, as in scikit-learn. Stop words are left out, then words are
+    reduced to stems, then every run of `shortest` to `longest` words is a term.
     """
 
     shortest: int
@@ -30,24 +30,31 @@ class Analyzer:
     stop_words: frozenset[str]
     stemmer: str | None
 
-    def __call__(self, text: str) -> list[str]:
-        """The terms of a text."""
-        words = WORD.findall(text.lower() if self.lowercase else text)
-        if self.stop_words:
-            words = [word for word in words if word not in self.stop_words]
-        if self.stemmer is not None:
-            words = list(_stemmer(self.stemmer).stemWords(words))
-        return join_ngrams(words, self.shortest, self.longest)
+    def for_kernel(self, texts: list[str]) -> tuple[Any, ...]:
+        """The rules as kernels take them, for some texts."""
+        stems = () if self.stemmer is None else self._stems_of(texts)
+        stemmed = (TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed) if stems else (None, None)
+        return self.lowercase, self.shortest, self.longest, self._left_out, *stemmed
+
+    @cached_property
+    def _left_out(self) -> Any:
+        return TermList.of(sorted(self.stop_words)).index if self.stop_words else None
+
+    def _stems_of(self, texts: list[str]) -> dict[str, str]:
+        """The stem of every word in some texts; each different word is stemmed once."""
+        assert self.stemmer is not None
+        found = count_new_terms(texts, self.lowercase, 1, 1, self._left_out, None, None, False)
+        return _stemming(self.stemmer).stems_of(TermList(found[0], found[1]).names)
 
 
-def make_analyzer(
+def make_rules(
     ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
-) -> Analyzer:
-    """An analyzer with checked settings."""
+) -> WordRules:
+    """Rules with checked settings."""
     shortest, longest = _checked_range(ngram_range)
     if stemmer is not None:
-        _stemmer(stemmer)
-    return Analyzer(shortest, longest, bool(lowercase), find_stop_words(stop_words), stemmer)
+        _stemming(stemmer)
+    return WordRules(shortest, longest, bool(lowercase), find_stop_words(stop_words), stemmer)
 
 
 def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
@@ -55,18 +62,14 @@ def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
     if stop_words is None:
         return frozenset()
     if isinstance(stop_words, str):
-        if stop_words != "english":
-            raise InputError(f"stop_words is {stop_words!r}; give 'english', a list of words, or None.")
-        return frozenset(ENGLISH_STOP_WORDS)
-    return frozenset(stop_words)
-
-
-def join_ngrams(words: list[str], shortest: int, longest: int) -> list[str]:
-    """Every run of `shortest` to `longest` words, joined by spaces, shorter runs first."""
-    if (shortest, longest) == (1, 1):
-        return words
-    sizes = range(shortest, min(longest, len(words)) + 1)
-    return [" ".join(words[i : i + size]) for size in sizes for i in range(len(words) - size + 1)]
+        if stop_words not in STOP_LISTS:
+            known = " or ".join(repr(name) for name in STOP_LISTS)
+            raise InputError(f"stop_words is {stop_words!r}; give {known}, a list of words, or None.")
+        return STOP_LISTS[stop_words]
+    listed = list(stop_words)
+    if not all(isinstance(word, str) for word in listed):
+        raise InputError("stop_words holds something that is no string; give words only.")
+    return frozenset(listed)
 
 
 def _checked_range(ngram_range: tuple[int, int]) -> tuple[int, int]:
@@ -80,8 +83,28 @@ def _checked_range(ngram_range: tuple[int, int]) -> tuple[int, int]:
     return shortest, longest
 
 
+class _Stemming:
+    """One language's stemmer, which can do one word at a time, and what it found so far."""
+
+    MOST = 1 << 20  # words that are remembered
+
+    def __init__(self, stemmer: Any) -> None:
+        self._stemmer = stemmer
+        self._lock = Lock()
+        self._known: dict[str, str] = {}
+
+    def stems_of(self, words: list[str]) -> dict[str, str]:
+        """The stem of every word."""
+        with self._lock:
+            if len(self._known) > self.MOST:
+                self._known.clear()
+            new = [word for word in words if word not in self._known]
+            self._known.update(zip(new, self._stemmer.stemWords(new), strict=True))
+            return {word: self._known[word] for word in words}
+
+
 @cache
-def _stemmer(language: str) -> Any:
+def _stemming(language: str) -> _Stemming:
     try:
         import snowballstemmer
     except ImportError:
@@ -89,4 +112,4 @@ def _stemmer(language: str) -> Any:
     if language not in snowballstemmer.algorithms():
         known = snowballstemmer.algorithms()
         raise InputError(f"stemmer {language!r} is unknown.{suggest(str(language), known)} There are {', '.join(known)}.")
-    return snowballstemmer.stemmer(language)
+    return _Stemming(snowballstemmer.stemmer(language))

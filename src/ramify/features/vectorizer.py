@@ -2,42 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
-from typing import Any, ClassVar, Self
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import stage
-from ramify.features.analysis import make_analyzer
+from ramify.execution import SerialExecutor, choose_executor, count_workers, stage
+from ramify.features.analysis import WordRules, make_rules
+from ramify.features.limits import find_limits, keep_within
+from ramify.features.terms import TermList
+from ramify.native import (
+    count_hashed_terms,
+    count_known_terms,
+    count_new_terms,
+    renumber_rows,
+    sort_terms,
+    weigh_rows_in_place,
+)
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
-CHUNK = 2_000
+SMALL_BLOCK, LARGE_BLOCK = 1 << 20, 1 << 25  # characters that are read at a time
+AT_ONCE = 1 << 14  # texts of a stream that are looked at before a block is cut
+MOST_COLUMNS = 1 << 28
+
+Result = TypeVar("Result")
+Ints = NDArray[np.int64]
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 
 class Vectorizer(TransformerMixin, BaseEstimator):
-    """Turn texts into a CSR float32 matrix, documents × terms.
+    """Turn texts into a CSR float32 matrix, documents × terms; the same as scikit-learn's TfidfVectorizer, on all cores.
 
     weighting: "tf-idf" (smoothed idf, rows of unit length), "counts" or "binary".
     ngram_range: runs of how many words make a term, from and to.
-    stop_words: "english", a list, or None.
+    stop_words: "english" (scikit-learn's), "english-long" (some more), a list, or None.
     stemmer: a Snowball language such as "english" or "porter", or None; needs ``ramify[stem]``.
     min_df, max_df: terms in fewer or more documents are left out; a float is a share of the documents.
     max_features: keep only the terms with the most occurrences.
     sublinear_tf: 1 + ln(count) in place of the count, for tf-idf.
+    hashing: a number of columns; terms go to columns by their hash, and no list of them is kept. Memory is then bounded
+    whatever the texts hold, and a column may stand for several terms.
+    n_jobs: threads, as in scikit-learn.
+
+    Texts may come from any iterator. `fit` never holds more of them than it is reading.
 
     >>> Vectorizer(weighting="counts").fit_transform(["red fox", "red red"]).toarray()
     array([[1., 1.], [0., 2.]], dtype=float32)
     """
 
     kind: ClassVar[str] = "vectorizer"
+    idf_: NDArray[np.float32] | None
+    _terms: TermList | None
+    kept_columns_: Ints | None
 
     def __init__(
         self,
@@ -51,6 +72,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         max_df: int | float = 1.0,
         max_features: int | None = None,
         sublinear_tf: bool = False,
+        hashing: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         self.weighting = weighting
         self.ngram_range = ngram_range
@@ -61,63 +84,219 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.max_df = max_df
         self.max_features = max_features
         self.sublinear_tf = sublinear_tf
+        self.hashing = hashing
+        self.n_jobs = n_jobs
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
         """Learn the terms and their document frequencies."""
-        self.fit_transform(texts)
+        self.check_settings()
+        if self.hashing is not None:
+            self._learn_columns(self._hashed_blocks(texts))
+            return self
+        found, n_texts = TermList.of([]), 0
+        documents, occurrences = np.zeros(0), np.zeros(0)
+        waiting: list[tuple[Any, ...]] = []
+        for block in self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)):
+            n_texts += len(block[4][0]) - 1
+            waiting.append(block)
+            if sum(len(part[1]) for part in waiting) > len(found):  # so that every term is sorted a few times only
+                found, documents, occurrences = _merge(found, documents, occurrences, waiting)[:3]
+                waiting = []
+        found, documents, occurrences = _merge(found, documents, occurrences, waiting)[:3]
+        self._learn_terms(found, documents, occurrences, n_texts)
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
         """Learn the terms and give the matrix of the same texts, in one pass over them."""
-        self._check_weighting()
-        texts = checked_texts(texts)
-        counter = self._counter()
-        try:
-            with stage("reading words", len(texts)) as step:
-                counts = counter.fit_transform(_told(texts, step))
-        except ValueError as error:
-            raise InputError(_explain(error, len(texts))) from None
-        self.terms_ = np.asarray(counter.get_feature_names_out(), dtype=object)
-        self.idf_ = _smooth_idf(counts)
-        self._set_counter()
-        return self._weigh(counts)
+        return self.weigh(self.fit_count(texts))
+
+    def fit_count(self, texts: Iterable[str]) -> csr_array:
+        """Learn the terms and count them in the same texts, without weights."""
+        self.check_settings()
+        if self.hashing is not None:
+            blocks = list(self._hashed_blocks(texts))
+            self._learn_columns(iter(blocks))
+            return _stacked(blocks, self.n_features_out)
+        parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), True)))
+        found, documents, occurrences, positions = _merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
+        kept = self._learn_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
+        numbers = np.full(len(found), -1, dtype=np.int32)
+        numbers[kept] = np.arange(len(kept))
+        starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
+        work = [(part[4], numbers[positions[a:b]]) for part, a, b in zip(parts, starts[:-1], starts[1:], strict=True)]
+        renumbered = choose_executor(self.n_jobs).map(lambda task: renumber_rows(*task[0], task[1], len(kept)), work)
+        return _stacked(list(renumbered), len(kept))
+
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense, before any text is read."""
+        if self.weighting not in WEIGHTINGS:
+            raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.")
+        find_limits(self.min_df, self.max_df, self.max_features, 1)
+        self._rules()
+        if self.hashing is None:
+            return
+        if not isinstance(self.hashing, (int, np.integer)) or not 1 <= self.hashing <= MOST_COLUMNS:
+            raise InputError(f"hashing is {self.hashing!r}; give a number of columns from 1 to {MOST_COLUMNS:,}.")
+        if (self.min_df, self.max_df, self.max_features) != (1, 1.0, None):
+            raise InputError("hashing keeps no list of terms, so min_df, max_df and max_features cannot be used with it.")
+
+    def _learn_terms(self, found: TermList, documents: Any, occurrences: Any, n_texts: int) -> Ints:
+        """Keep the terms within the limits; gives their numbers."""
+        if not len(found):
+            nothing = f"the {n_texts} texts have no words in them (other than stop words)"
+            raise InputError(f"{nothing}; give texts with words of two letters or more.")
+        kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, occurrences)
+        self._terms = found if len(kept) == len(found) else found.take(kept)
+        self.kept_columns_ = None
+        self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
+        return kept
+
+    def _learn_columns(self, blocks: Iterator[Rows]) -> None:
+        n_texts, documents = 0, np.zeros(int(self.hashing or 0), dtype=np.int64)
+        for offsets, columns, _ in blocks:
+            documents += np.bincount(columns, minlength=len(documents))
+            n_texts += len(offsets) - 1
+        self._terms, self.kept_columns_ = None, None
+        self.idf_ = _smooth_idf(documents, n_texts) if self.weighting == "tf-idf" else None
+
+    def keep(self, columns: Ints) -> None:
+        """Go on with some of the columns only, rising."""
+        check_is_fitted(self)
+        self.idf_ = None if self.idf_ is None else self.idf_[columns]
+        if self._terms is not None:
+            self._terms = self._terms.take(columns)
+        else:
+            self.kept_columns_ = columns if self.kept_columns_ is None else self.kept_columns_[columns]
+
+    def grow(self, texts: Iterable[str]) -> Ints:
+        """Take in the terms of more texts; gives the new columns of the old terms. Weights of terms must not exist."""
+        if self._terms is None or self.idf_ is not None:
+            raise InputError("only a vectorizer of plain counts, without hashing, can take in more terms.")
+        parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)))
+        arrays = sort_terms([self._terms.packed, *((part[0], part[1]) for part in parts)])
+        columns: Ints = arrays[2][: len(self._terms)].astype(np.int64)
+        self._terms = TermList(arrays[0], arrays[1])
+        return columns
+
+    # ---- turning texts into rows ------------------------------------------------------------------------------------
 
     def transform(self, texts: Iterable[str]) -> csr_array:
         """The matrix of some texts over the learnt terms; other terms are passed over."""
-        check_is_fitted(self, "terms_")
-        return self._weigh(self._counter_.transform(checked_texts(texts)))
+        check_is_fitted(self)
+        if self._terms is None:
+            return self.weigh(_stacked(list(self._hashed_blocks(texts)), self.n_features_out))
+        index = self._terms.index  # made here, before several threads ask for it
+        blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
+        return self.weigh(_stacked(list(blocks), len(self._terms)))
+
+    def weigh(self, counts: csr_array) -> csr_array:
+        """Turn counts into the chosen weights; the matrix given is used up."""
+        if self.weighting == "binary":
+            counts.data[:] = 1
+        elif self.weighting == "tf-idf":
+            if self.sublinear_tf:
+                counts.data[:] = np.log(counts.data) + 1
+            offsets, columns = counts.indptr.astype(np.int64, copy=False), counts.indices.astype(np.int32, copy=False)
+            weigh_rows_in_place(offsets, columns, self.idf_, counts.data)
+        return counts
+
+    def _hashed_blocks(self, texts: Iterable[str]) -> Iterator[Rows]:
+        kept = getattr(self, "kept_columns_", None)
+        n_columns = int(self.hashing or 0)
+        numbers = None
+        if kept is not None:
+            numbers = np.full(n_columns, -1, dtype=np.int32)
+            numbers[kept] = np.arange(len(kept))
+
+        def count(some: list[str]) -> Rows:
+            rows: Rows = count_hashed_terms(some, *self._rules_for(some), n_columns)
+            return rows if numbers is None else renumber_rows(*rows, numbers, n_columns)
+
+        return self._map(texts, count)
+
+    def _map(self, texts: Iterable[str], work: Callable[[list[str]], Result]) -> Iterator[Result]:
+        """Apply work to blocks of texts, and tell how far it is."""
+        workers = count_workers(self.n_jobs)
+        blocks, total = _cut(texts, workers)
+        done: list[int] = []
+
+        def count(block: list[str]) -> Result:
+            result = work(block)
+            done.append(len(block))
+            return result
+
+        with stage("reading words", total) as step:
+            executor = SerialExecutor() if total is not None and total < 64 else choose_executor(self.n_jobs)
+            for result in executor.map(count, blocks):
+                yield result
+                while done:
+                    step.advance(done.pop())
+
+    def _rules(self) -> WordRules:
+        settings = (tuple(self.ngram_range) if isinstance(self.ngram_range, list) else self.ngram_range, self.lowercase)
+        stop_words = self.stop_words if self.stop_words is None or isinstance(self.stop_words, str) else tuple(self.stop_words)
+        key = (*settings, stop_words, self.stemmer)
+        if getattr(self, "_made", (None, None))[0] != key:
+            self._made = key, make_rules(*key)
+        rules: WordRules = self._made[1]
+        return rules
+
+    def _rules_for(self, texts: list[str]) -> tuple[Any, ...]:
+        return self._rules().for_kernel(texts)
+
+    # ---- what was learnt --------------------------------------------------------------------------------------------
+
+    @property
+    def terms_(self) -> NDArray[np.object_]:
+        """The terms, in column order; hashed columns have numbers for names."""
+        check_is_fitted(self)
+        if self._terms is not None:
+            return np.asarray([*self._terms.names, None], dtype=object)[:-1]
+        columns = np.arange(self.hashing or 0) if self.kept_columns_ is None else self.kept_columns_
+        return np.asarray([f"#{column}" for column in columns.tolist()] + [None], dtype=object)[:-1]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The terms, in column order."""
-        check_is_fitted(self, "terms_")
         return self.terms_
 
     @property
     def n_features_out(self) -> int:
-        """The number of terms."""
-        return len(self.terms_)
+        """The number of columns."""
+        if self._terms is not None:
+            return len(self._terms)
+        return int(self.hashing or 0) if self.kept_columns_ is None else len(self.kept_columns_)
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same vectorizer."""
-        params = self.get_params(deep=False)
+        params = {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
         if params["stop_words"] is not None and not isinstance(params["stop_words"], str):
             params["stop_words"] = sorted(params["stop_words"])
-        return {"params": params, "terms": self.terms_.tolist()}, {"idf": self.idf_}
+        arrays = {"idf": self.idf_, "columns": self.kept_columns_}
+        terms = None if self._terms is None else self._terms.names
+        return {"params": params, "terms": terms}, {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer:
         """Make a vectorizer from its state, after checking that the parts fit together."""
         made = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])})
-        made._check_weighting()
-        terms, made.idf_ = values["terms"], arrays["idf"]
-        if not terms or not all(isinstance(term, str) for term in terms) or len(set(terms)) < len(terms):
-            raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
-        fits = made.idf_.shape == (len(terms),) and made.idf_.dtype == np.float32
-        if not fits or not np.isfinite(made.idf_).all():
-            raise ModelError(f"the vectorizer has {len(terms)} terms but {made.idf_.size} weights; train the model again.")
-        made.terms_ = np.asarray(terms, dtype=object)
-        made._set_counter()
+        made.check_settings()
+        made._terms = _checked_terms(values["terms"], made.hashing)
+        made.kept_columns_ = _checked_columns(arrays.get("columns"), made.hashing)
+        made.idf_ = arrays.get("idf")
+        width = made.n_features_out
+        if (made.idf_ is not None) != (made.weighting == "tf-idf"):
+            raise ModelError("the weights of the terms are missing, or there are some too many; train the model again.")
+        fits = made.idf_ is None or (made.idf_.shape == (width,) and made.idf_.dtype == np.float32)
+        if not fits or (made.idf_ is not None and not np.isfinite(made.idf_).all()):
+            raise ModelError(f"the vectorizer has {width} terms but other weights; train the model again.")
         return made
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_terms")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -125,41 +304,37 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         tags.input_tags.two_d_array = False
         return tags
 
-    def _check_weighting(self) -> None:
-        if self.weighting not in WEIGHTINGS:
-            raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.")
 
-    def _counter(self, vocabulary: dict[str, int] | None = None) -> CountVectorizer:
-        analyzer = make_analyzer(self.ngram_range, self.lowercase, self.stop_words, self.stemmer)
-        limits = {"min_df": self.min_df, "max_df": self.max_df, "max_features": self.max_features}
-        return CountVectorizer(
-            analyzer=analyzer, vocabulary=vocabulary, dtype=np.float32, **(limits if vocabulary is None else {})
-        )
-
-    def _set_counter(self) -> None:
-        self._counter_ = self._counter({term: column for column, term in enumerate(self.terms_)})
-
-    def _weigh(self, counts: Any) -> csr_array:
-        X = csr_array(counts)
-        if self.weighting == "binary":
-            X.data[:] = 1
-        elif self.weighting == "tf-idf":
-            if self.sublinear_tf:
-                X.data[:] = np.log(X.data) + 1
-            X.data *= self.idf_[X.indices]
-            X = normalize(X, copy=False)
-        return X
-
-
-def checked_texts(texts: Iterable[str]) -> list[str]:
-    """Texts as a list, every one of them a string."""
+def _cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | None]:
+    """Blocks of checked texts, and how many texts there are, where it is known."""
     if isinstance(texts, (str, bytes)):
         raise InputError("a list of texts is needed, not one text; put it in brackets: [text].")
-    listed = list(texts)
-    for position, text in enumerate(listed):
+    if not hasattr(texts, "__len__"):
+        return _blocks(_checked(texts), SMALL_BLOCK), None
+    listed = list(_checked(texts))
+    n_characters = sum(map(len, listed))
+    size = min(LARGE_BLOCK, max(SMALL_BLOCK, n_characters // (2 * workers)))
+    return _blocks(iter(listed), size), len(listed)
+
+
+def _blocks(texts: Iterator[str], size: int) -> Iterator[list[str]]:
+    """Texts until they have so many characters."""
+    block, n_characters = [], 0
+    for text in texts:
+        block.append(text)
+        n_characters += len(text)
+        if n_characters >= size or len(block) >= AT_ONCE:
+            yield block
+            block, n_characters = [], 0
+    if block:
+        yield block
+
+
+def _checked(texts: Iterable[Any]) -> Iterator[str]:
+    for position, text in enumerate(texts):
         if not isinstance(text, str):
             raise InputError(f"text {position + 1} is {_name_of(text)}; every text is a string. Drop it or give it some words.")
-    return listed
+        yield text
 
 
 def _name_of(value: Any) -> str:
@@ -168,25 +343,49 @@ def _name_of(value: Any) -> str:
     return f"{type(value).__name__} {str(value)[:40]!r}"
 
 
-def _told(texts: list[str], step: Any) -> Iterator[str]:
-    rest = iter(texts)
-    while chunk := list(islice(rest, CHUNK)):
-        yield from chunk
-        step.advance(len(chunk))
+def _merge(
+    found: TermList, documents: Any, occurrences: Any, parts: list[tuple[Any, ...]]
+) -> tuple[TermList, Any, Any, NDArray[np.int32]]:
+    """Terms of several blocks as one sorted list with added counts; and where the terms of the blocks stand in it."""
+    lists = [found.packed, *((part[0], part[1]) for part in parts)]
+    terms, offsets, positions = sort_terms(lists)
+    n_terms = len(offsets) - 1
+    sums = [
+        np.bincount(positions, np.concatenate([first, *(part[k] for part in parts)]), minlength=n_terms)
+        for first, k in ((documents, 2), (occurrences, 3))
+    ]
+    return TermList(terms, offsets), *sums, positions[len(found) :]
 
 
-def _smooth_idf(counts: Any) -> NDArray[np.float32]:
-    """ln((1 + documents) / (1 + documents with the term)) + 1, as scikit-learn smooths it."""
-    n_documents, n_terms = counts.shape
-    frequency = np.bincount(counts.indices, minlength=n_terms)
-    return np.asarray(np.log((1 + n_documents) / (1 + frequency)) + 1, dtype=np.float32)
+def _stacked(blocks: list[Rows], n_columns: int) -> csr_array:
+    """Rows of several blocks as one matrix."""
+    starts = np.cumsum([0, *(int(offsets[-1]) for offsets, _, _ in blocks)])
+    offsets = np.concatenate([[0], *(block[0][1:] + start for block, start in zip(blocks, starts[:-1], strict=True))])
+    columns = np.concatenate([block[1] for block in blocks] or [np.zeros(0, dtype=np.int32)])
+    values = np.concatenate([block[2] for block in blocks] or [np.zeros(0, dtype=np.float32)])
+    return csr_array((values, columns, offsets), shape=(len(offsets) - 1, n_columns))
 
 
-def _explain(error: ValueError, n_texts: int) -> str:
-    if "empty vocabulary" in str(error):
-        return (
-            f"the {n_texts} texts have no words in them (other than stop words); give texts with words of two letters or more."
-        )
-    if "no terms remain" in str(error) or "corresponds to" in str(error):
-        return "min_df, max_df and max_features leave no term; loosen them."
-    return f"the texts cannot be turned into features: {error}"
+def _smooth_idf(documents: NDArray[Any], n_texts: int) -> NDArray[np.float32]:
+    """ln((1 + documents) / (1 + documents with the term)) + 1, as scikit-learn smooths it, in its precision."""
+    shares = np.full(len(documents), n_texts + 1, dtype=np.float32) / (documents.astype(np.float32) + np.float32(1))
+    return np.asarray(np.log(shares) + np.float32(1), dtype=np.float32)
+
+
+def _checked_terms(terms: Any, hashing: int | None) -> TermList | None:
+    if (terms is None) != (hashing is not None):
+        raise ModelError("the terms of the vectorizer do not fit its settings; train the model again.")
+    if terms is None:
+        return None
+    if not terms or not all(isinstance(term, str) for term in terms) or len(set(terms)) < len(terms):
+        raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
+    return TermList.of(terms)
+
+
+def _checked_columns(columns: NDArray[Any] | None, hashing: int | None) -> Ints | None:
+    if columns is None:
+        return None
+    fits = hashing is not None and columns.dtype == np.int64 and columns.ndim == 1 and len(columns)
+    if not fits or columns[0] < 0 or columns[-1] >= (hashing or 0) or np.any(np.diff(columns) <= 0):
+        raise ModelError("the kept columns of the vectorizer do not fit its settings; train the model again.")
+    return columns

@@ -1,27 +1,10 @@
 // The door between Python and the kernels: arrays in, arrays out, the interpreter lock released in between.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-
+#include "arrays.h"
 #include "kernels.h"
 
-namespace nb = nanobind;
 using namespace nb::literals;
 
-template <typename T>
-using In = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using InMatrix = nb::ndarray<const T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using Out = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <typename T>
-using OutMatrix = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-template <typename T, typename Room>
-static nb::ndarray<nb::numpy, T, nb::ndim<1>> to_numpy(std::vector<T, Room> &&values) {
-  auto *kept = new std::vector<T, Room>(std::move(values));
-  nb::capsule owner(kept, [](void *p) noexcept { delete static_cast<std::vector<T, Room> *>(p); });
-  return nb::ndarray<nb::numpy, T, nb::ndim<1>>(kept->data(), {kept->size()}, owner);
-}
+void bind_terms(nb::module_ &m);
 
 using LabelKernel = ramify::LabelRows (*)(const int64_t *, const int32_t *, size_t, const int64_t *, const int32_t *,
                                           size_t);
@@ -100,6 +83,7 @@ static void def_decisions(nb::module_ &m) {
 
 // noconvert: an array of another type is refused, never copied behind the caller's back.
 NB_MODULE(_core, m) {
+  bind_terms(m);
   m.def("fit_mixtures_in_place",
         [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
            In<int64_t> path_offsets, In<int32_t> paths, In<int64_t> offsets, In<int32_t> words, In<float> values,
