@@ -14,22 +14,23 @@ from tables import WAYS, standard_error
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 440, 380, 48, 12, 34, 112
 COLUMNS = 2
-RED, BLUE = "#b3541e", "#0b6e99"
+STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
+RED, BLUE, ORANGE, GREEN, PURPLE = "#b3541e", "#0b6e99", "#d9822b", "#5b8c2a", "#7a4fa3"
 STYLES = {  # colour, and whether dashed
     "nb": (RED, False),
     "shrinkage": (BLUE, False),
-    "nb-sharper": ("#d9822b", True),
-    "shrinkage-flat": ("#5b8c2a", True),
-    "shrinkage-held-out": ("#7a4fa3", True),
+    "nb-sharper": (ORANGE, True),
+    "shrinkage-flat": (GREEN, True),
+    "shrinkage-held-out": (PURPLE, True),
     "nb-seen": (RED, True),
     "shrinkage-seen": (BLUE, True),
 }
-SIZE_PANELS = {
-    "flat and shrinkage": ("nb", "shrinkage"),
-    "where the gain comes from": ("nb", "shrinkage", "nb-sharper", "shrinkage-flat", "shrinkage-held-out"),
-    "another vocabulary": ("nb", "shrinkage", "nb-seen", "shrinkage-seen"),
+SIZE_PANELS = {  # title, measure, what is drawn
+    "flat and shrinkage": ("accuracy", ("nb", "shrinkage")),
+    "where the gain comes from": ("accuracy", ("nb", "shrinkage", "nb-sharper", "shrinkage-flat", "shrinkage-held-out")),
+    "only words of the training documents": ("accuracy", ("nb", "shrinkage", "nb-seen", "shrinkage-seen")),
+    "the topic is right": ("topic", ("nb", "shrinkage", "nb-sharper", "shrinkage-flat")),
 }
-STEPS = (0.01, 0.02, 0.05, 0.1, 0.2)
 SELECTIONS = {
     "nb flat": "flat, for all classes",
     "nb hierarchical": "flat, by inner node",
@@ -64,39 +65,41 @@ def draw_all(results: dict[str, Any], folder: Path) -> None:
 
 
 def size_panels(found: dict[str, Any]) -> tuple[str, list[str]]:
-    """Accuracy against training documents: the paper's two, those that tell where the gain comes from, the other vocabulary."""
+    """Accuracy against training documents: the paper's two, what tells where the gain comes from, topics."""
     ticks = [f"{int(size):,}" for size in found["nb"]]
     panels = []
-    for title, ways in SIZE_PANELS.items():
-        lines = [Line.of(WAYS[way], [lists["accuracy"] for lists in found[way].values()], *STYLES[way]) for way in ways]
+    for title, (measure, ways) in SIZE_PANELS.items():
+        lines = [Line.of(WAYS[way], [lists[measure] for lists in found[way].values()], *STYLES[way]) for way in ways]
         panels.append(panel(title, lines, ticks, "training documents"))
     return "Accuracy against training documents", panels
 
 
 def word_panels(found: dict[str, Any]) -> tuple[str, list[str]]:
-    """Accuracy against words, a panel for each size of the training set."""
-    panels = []
-    for size, ways in found.items():
-        ticks = [asked.replace("000", "k") for asked in next(iter(ways.values()))]
-        lines = []
-        for way, colour in zip(SELECTIONS, (RED, RED, BLUE, BLUE), strict=True):
-            values = [lists["accuracy"] for lists in ways[way].values()]
-            lines.append(Line.of(SELECTIONS[way], values, colour, way.endswith("hierarchical")))
-        panels.append(
-            panel(f"{int(size):,} training documents", lines, ticks, "words, chosen for all classes at once or by inner node")
-        )
+    """Accuracy against words, a panel for each size of the training set; then what shrinkage gains in the same trials."""
+    asked = list(next(iter(found.values()))["nb flat"])
+    ticks = [words.removesuffix("000") + "k" * words.endswith("000") for words in asked]
+    panels, gains = [], []
+    for (size, ways), colour in zip(found.items(), (PURPLE, GREEN, ORANGE), strict=True):
+        values = {way: [ways[way][words]["accuracy"] for words in asked] for way in SELECTIONS}
+        styles = {way: (BLUE if "shrinkage" in way else RED, way.endswith("hierarchical")) for way in SELECTIONS}
+        lines = [Line.of(SELECTIONS[way], values[way], *styles[way]) for way in SELECTIONS]
+        panels.append(panel(f"{int(size):,} training documents", lines, ticks, "words"))
+        pairs = zip(values["shrinkage flat"], values["nb flat"], strict=True)
+        differences = [[a - b for a, b in zip(*pair, strict=True)] for pair in pairs]
+        gains.append(Line.of(f"{int(size):,} documents", differences, colour))
+    panels.append(panel("shrinkage less flat, words for all classes", gains, ticks, "words"))
     return "Accuracy against vocabulary", panels
 
 
 def panel(title: str, lines: Sequence[Line], ticks: Sequence[str], x_label: str) -> str:
     """One chart: ticks stand at equal distances, the upright axis spans what there is."""
-    values = [value for line in lines for value in line.means]
-    low, high, step = _span(min(values), max(values))
+    ends = [(value - error, value + error) for line in lines for value, error in zip(line.means, line.errors, strict=True)]
+    low, high, step = _span(min(ends)[0], max(high for _, high in ends))
     marks = [_text(WIDTH / 2, 22, title, "middle", "bold")]
     for k in range(round((high - low) / step) + 1):
         y = _y(low + k * step, low, high)
         marks.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="#dddddd"/>')
-        marks.append(_text(LEFT - 6, y + 4, f"{low + k * step:.2f}", "end"))
+        marks.append(_text(LEFT - 6, y + 4, f"{low + k * step:z.2f}", "end"))
     for k, tick in enumerate(ticks):
         marks.append(_text(_x(k, len(ticks)), HEIGHT - BOTTOM + 16, tick, "middle"))
     marks.append(_text((LEFT + WIDTH - RIGHT) / 2, HEIGHT - BOTTOM + 34, x_label, "middle"))

@@ -35,6 +35,7 @@ WAYS = {
     "nb-seen": "flat, words seen",
     "shrinkage-seen": "shrinkage, words seen",
 }
+RIVALS = ("nb", "nb-sharper", "shrinkage-flat", "shrinkage-held-out")
 
 
 def standard_error(values: Sequence[float]) -> float:
@@ -79,17 +80,24 @@ def weight_rows(sizes: dict[str, Any]) -> list[list[str]]:
 
 
 def sizes_table(found: dict[str, Any]) -> str:
-    """Accuracies, what shrinkage gains over flat naive Bayes in the same trials; then how often the topic is right."""
+    """Accuracies, what shrinkage gains over the others in the same trials, and how often the topic is right."""
     ways = {way: title for way, title in WAYS.items() if way in found}
-    rows, by_topic = [], []
+    right, gained, topics = [], [], []
     for size, flat in found["nb"].items():
-        gains = [a - b for a, b in zip(found["shrinkage"][size]["accuracy"], flat["accuracy"], strict=True)]
-        saved = mean(gains) / (1 - mean(flat["accuracy"]))
-        gain = f"{100 * mean(gains):+.2f} ± {100 * standard_error(gains):.2f}"
-        rows.append([f"{int(size):,}", *(percent(found[way][size]["accuracy"]) for way in ways), gain, f"{100 * saved:.1f} %"])
-        by_topic.append([f"{int(size):,}", *(percent(found[way][size]["topic"]) for way in ways)])
+        ours, others = found["shrinkage"][size]["accuracy"], [found[way][size]["accuracy"] for way in RIVALS]
+        saved = (mean(ours) - mean(flat["accuracy"])) / (1 - mean(flat["accuracy"]))
+        right.append([f"{int(size):,}", *(percent(found[way][size]["accuracy"]) for way in ways)])
+        gained.append([f"{int(size):,}", *(gain(ours, other) for other in others), f"{100 * saved:.1f} %"])
+        topics.append([f"{int(size):,}", *(percent(found[way][size]["topic"]) for way in ways)])
     head = ["documents", *ways.values()]
-    return f"{table([*head, 'gain', 'errors saved'], rows)}\n\nThe topic is right\n\n{table(head, by_topic)}"
+    less = table(["documents", *(f"over {WAYS[way]}" for way in RIVALS), "errors saved over flat, Laplace"], gained)
+    return f"{table(head, right)}\n\nWhat shrinkage gains\n\n{less}\n\nThe topic is right\n\n{table(head, topics)}"
+
+
+def gain(ours: Sequence[float], other: Sequence[float]) -> str:
+    """Mean and standard error of differences in the same trials."""
+    differences = [a - b for a, b in zip(ours, other, strict=True)]
+    return f"{100 * mean(differences):+.2f} ± {100 * standard_error(differences):.2f}"
 
 
 def words_table(found: dict[str, Any]) -> str:

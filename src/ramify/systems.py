@@ -16,8 +16,10 @@ from ramify.learners import (
     NodeClassifiers,
     OneVsRestLogistic,
     OneVsRestSVM,
+    PachinkoNaiveBayes,
     RecursiveLogistic,
     RecursiveSVM,
+    ShrinkageNaiveBayes,
     TopDownSVM,
 )
 
@@ -50,6 +52,10 @@ def _tf_idf() -> Vectorizer:
     return Vectorizer(weighting="tf-idf", sublinear_tf=True)
 
 
+def _counts() -> Vectorizer:
+    return Vectorizer(weighting="counts")
+
+
 def _cut_by_node() -> SCut:
     return SCut(at_least_one=True)
 
@@ -63,9 +69,27 @@ _ROWS = (
         name="nb",
         summary="multinomial naive Bayes with Laplace smoothing, best labelled node",
         source="McCallum et al. 1998",
-        vectorizer=lambda: Vectorizer(weighting="counts"),
+        vectorizer=_counts,
         learner=MultinomialNaiveBayes,
         decision=Best,
+    ),
+    System(
+        name="shrinkage-nb",
+        summary="naive Bayes whose word probabilities are drawn to those of the nodes above, best labelled node",
+        source="McCallum et al. 1998",
+        vectorizer=_counts,
+        learner=ShrinkageNaiveBayes,
+        decision=Best,
+        needs_tree=True,
+    ),
+    System(
+        name="pachinko-nb",
+        summary="naive Bayes from the top down, siblings against each other",
+        source="Koller & Sahami 1997",
+        vectorizer=_counts,
+        learner=PachinkoNaiveBayes,
+        decision=Descend,
+        needs_tree=True,
     ),
     System(
         name="svm",
@@ -146,7 +170,7 @@ _ROWS = (
         name="isotonic-nb",
         summary="independent naive Bayes classifiers at all nodes, made consistent by isotonic smoothing",
         source="Punera & Ghosh 2008",
-        vectorizer=lambda: Vectorizer(weighting="counts"),
+        vectorizer=_counts,
         learner=partial(NodeClassifiers, base="nb", negatives="all", calibration="isotonic"),
         decision=_smoothing,
         several=_smoothing,

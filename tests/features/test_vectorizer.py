@@ -2,13 +2,16 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import vectorizer as slow
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.preprocessing import normalize
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from ramify.errors import InputError, ModelError
 from ramify.features import Vectorizer, Vectors
+from ramify.features.vectorizer import WEIGHTINGS
 
 TEXTS = ["The red fox and the dog", "a red red apple", "Ünïcode wörds über alles", "dog dog fox", ""]
 SETTINGS = [
@@ -29,24 +32,111 @@ def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("settings", [*SETTINGS, {"sublinear_tf": True}], ids=str)
-def test_tfidf_equals_scikit_learn(settings):
-    ours, theirs = Vectorizer(**settings), TfidfVectorizer(**settings)
-    np.testing.assert_allclose(ours.fit_transform(TEXTS).toarray(), theirs.fit_transform(TEXTS).toarray(), rtol=1e-6)
-    np.testing.assert_allclose(ours.transform(TEXTS[::-1]).toarray(), theirs.transform(TEXTS[::-1]).toarray(), rtol=1e-6)
-    assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+@pytest.mark.parametrize("settings", [*SETTINGS, {"sublinear_tf": True}, {"min_df": 0.001, "max_df": 40}], ids=str)
+def test_tf_idf_equals_scikit_learn_to_the_last_bit(settings, shop):
+    for texts in (TEXTS, shop.train.documents):
+        ours, theirs = Vectorizer(**settings), TfidfVectorizer(dtype=np.float32, **settings)
+        if max_features := settings.get("max_features"):  # which of equal terms stay is what its usual precision decides
+            theirs.vocabulary = TfidfVectorizer(max_features=max_features).fit(texts).get_feature_names_out()
+        assert slow.is_same(ours.fit_transform(texts), theirs.fit_transform(texts))
+        assert ours.get_feature_names_out().tolist() == theirs.get_feature_names_out().tolist()
+        assert slow.is_same(ours.transform(texts[::-1]), theirs.transform(texts[::-1]))
+        assert ours.idf_.tolist() == theirs.idf_.tolist()
 
 
-@given(st.lists(st.text(max_size=40), min_size=1, max_size=5))
-def test_counts_equal_scikit_learn_for_any_text(texts):
-    texts = [*texts, "one word at least"]
-    theirs = CountVectorizer(ngram_range=(1, 2))
-    expected = theirs.fit_transform(texts).toarray()
-    assert Vectorizer("counts", ngram_range=(1, 2)).fit_transform(texts).toarray().tolist() == expected.tolist()
+LIMITS = st.one_of(st.integers(1, 4), st.sampled_from([0.0, 0.1, 0.25, 1 / 3, 0.5, 2 / 3, 1.0]))
+SMALL_TEXTS = st.lists(
+    st.lists(st.sampled_from(["ab", "cd", "ef", "gh", "ij", "kl"]), max_size=8).map(" ".join), min_size=1, max_size=9
+)
+
+
+@given(SMALL_TEXTS, LIMITS, LIMITS, st.none() | st.integers(1, 5), st.booleans())
+def test_limits_keep_the_terms_that_scikit_learn_keeps(texts, min_df, max_df, max_features, sublinear):
+    limits = {"min_df": min_df, "max_df": max_df, "max_features": max_features, "ngram_range": (1, 2)}
+    try:
+        kept = TfidfVectorizer(**limits).fit(texts).get_feature_names_out()
+    except ValueError:
+        with pytest.raises(InputError, match="no word|leave no term"):
+            Vectorizer(**limits).fit(texts)
+        return
+    ours = Vectorizer(**limits, sublinear_tf=sublinear)
+    theirs = TfidfVectorizer(ngram_range=(1, 2), vocabulary=kept, sublinear_tf=sublinear, dtype=np.float32)
+    assert slow.is_same(ours.fit_transform(texts), theirs.fit_transform(texts))
+    assert ours.terms_.tolist() == kept.tolist()
+
+
+@pytest.mark.parametrize("n_terms", [40, 700, 5000])
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_of_equally_frequent_terms_those_stay_that_scikit_learn_keeps(n_terms, share):
+    rng = np.random.default_rng(n_terms)
+    texts = [" ".join(f"w{k}" for k in rng.integers(0, n_terms, 30)) for _ in range(n_terms // 6)]
+    n_kept = int(share * n_terms)
+    terms = Vectorizer("counts", max_features=n_kept).fit(texts).terms_.tolist()
+    for theirs in (CountVectorizer, TfidfVectorizer):
+        assert terms == theirs(max_features=n_kept).fit(texts).get_feature_names_out().tolist()
+
+
+@given(st.lists(st.text("abAB éß", max_size=25), min_size=1, max_size=6), st.sampled_from(["english", "porter", "french"]))
+def test_weights_of_stems_equal_the_oracle(texts, stemmer):
+    texts = [*texts, "running runner ran"]
+    ours = Vectorizer(stemmer=stemmer, stop_words=["aa", "ran"])
+    X, expected = ours.fit_transform(texts), slow.weigh(slow.count_terms(texts, stemmer=stemmer, stop_words=["aa", "ran"]))
+    for found, row in zip(slow.as_dicts(X, ours.terms_), expected, strict=True):
+        assert found == pytest.approx(row, rel=1e-6)
 
 
 def test_binary_weights_are_ones():
-    assert set(Vectorizer("binary").fit_transform(TEXTS).data.tolist()) == {1.0}
+    theirs = CountVectorizer(binary=True, dtype=np.float32)
+    assert slow.is_same(Vectorizer("binary").fit_transform(TEXTS), theirs.fit_transform(TEXTS))
+
+
+def test_fit_count_then_weigh_is_fit_transform():
+    for weighting in WEIGHTINGS:
+        ours = Vectorizer(weighting, sublinear_tf=True)
+        counts = ours.fit_count(TEXTS)
+        assert slow.is_same(counts, CountVectorizer(dtype=np.float32).fit_transform(TEXTS))
+        assert slow.is_same(ours.weigh(counts), Vectorizer(weighting, sublinear_tf=True).fit_transform(TEXTS))
+
+
+@pytest.mark.parametrize("weighting", WEIGHTINGS)
+def test_kept_columns_are_columns_of_the_whole(weighting):
+    whole, some = Vectorizer(weighting).fit(TEXTS), Vectorizer(weighting).fit(TEXTS)
+    some.keep(np.asarray([0, 2, 3, 7]))
+    some.keep(np.asarray([1, 2]))
+    expected = Vectorizer("counts").fit_transform(TEXTS)[:, [2, 3]]
+    if weighting == "tf-idf":  # terms keep their weights, and rows of the kept ones are of unit length again
+        expected.data *= whole.idf_[[2, 3]][expected.indices]
+        expected = normalize(expected)
+    elif weighting == "binary":
+        expected.data[:] = 1
+    assert some.terms_.tolist() == whole.terms_[[2, 3]].tolist()
+    assert slow.is_same(some.transform(TEXTS), expected)
+    assert slow.is_same(Vectorizer.from_state(*some.state()).transform(TEXTS), expected)
+    assert slow.is_same(some.fit_transform(TEXTS), whole.transform(TEXTS))
+
+
+def test_a_grown_vectorizer_knows_old_and_new_terms():
+    more = ["zebra and apple", "Übermut", "aardvark red"]
+    ours = Vectorizer("counts", ngram_range=(1, 2)).fit(TEXTS)
+    before = ours.terms_
+    columns = ours.grow(more)
+    whole = Vectorizer("counts", ngram_range=(1, 2)).fit([*TEXTS, *more])
+    assert ours.terms_.tolist() == whole.terms_.tolist()
+    assert ours.terms_[columns].tolist() == before.tolist()
+    assert slow.is_same(ours.transform([*TEXTS, *more]), whole.transform([*TEXTS, *more]))
+    assert ours.grow([]).tolist() == list(range(len(whole.terms_)))
+
+
+@pytest.mark.parametrize("settings", [{"weighting": "tf-idf"}, {"weighting": "counts", "hashing": 8}], ids=str)
+def test_only_plain_counts_of_terms_can_grow(settings):
+    with pytest.raises(InputError, match="plain counts"):
+        Vectorizer(**settings).fit(TEXTS).grow(["more"])
+
+
+def test_what_was_not_learnt_yet_cannot_be_kept_grown_or_stored():
+    for ask in (Vectorizer.state, lambda v: v.keep(np.asarray([0])), lambda v: v.grow(["more"]), lambda v: v.terms_):
+        with pytest.raises(NotFittedError):
+            ask(Vectorizer("counts"))
 
 
 def test_stems_join_inflections():
@@ -77,6 +167,9 @@ def test_a_row_does_not_depend_on_its_batch():
         ([3.5], "text 1 is float '3.5'"),
         (["", "a b"], "the 2 texts have no words"),
         ([], "the 0 texts have no words"),
+        (iter([]), "the 0 texts have no words"),
+        ((text for text in ["fine", b"bytes"]), "text 2 is bytes"),
+        (b"one text", "a list of texts is needed"),
     ],
 )
 def test_texts_that_cannot_be_read_are_refused(texts, message):
@@ -92,7 +185,16 @@ def test_texts_that_cannot_be_read_are_refused(texts, message):
         ({"ngram_range": 3}, "ngram_range is 3"),
         ({"stop_words": "klingon"}, "stop_words is 'klingon'"),
         ({"stemmer": "englich"}, "Did you mean 'english'"),
-        ({"min_df": 10}, "leave no term|cannot be turned"),
+        ({"ngram_range": (0, 1)}, "ngram_range is"),
+        ({"ngram_range": (1, 21)}, "ngram_range is"),
+        ({"stop_words": [3]}, "stop_words holds something"),
+        ({"min_df": 10}, "leave no term"),
+        ({"min_df": 0}, "min_df is 0"),
+        ({"min_df": 1.5}, "min_df is 1.5"),
+        ({"max_df": True}, "max_df is True"),
+        ({"max_df": float("nan")}, "max_df is nan"),
+        ({"max_features": 0}, "max_features is 0"),
+        ({"n_jobs": 0}, "n_jobs is 0"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, message):
@@ -111,7 +213,15 @@ def test_transform_before_fit_says_so():
         lambda values, arrays: values["terms"].append("more"),
         lambda values, arrays: values["terms"].__setitem__(0, 5),
         lambda values, arrays: values["terms"].__setitem__(0, values["terms"][1]),
+        lambda values, arrays: values.__setitem__("terms", []),
+        lambda values, arrays: values.__setitem__("terms", None),
         lambda values, arrays: arrays.__setitem__("idf", arrays["idf"].astype(np.float64)),
+        lambda values, arrays: arrays.__setitem__("idf", arrays["idf"][:, None]),
+        lambda values, arrays: arrays.__setitem__("idf", arrays["idf"] * np.float32("nan")),
+        lambda values, arrays: arrays.pop("idf"),
+        lambda values, arrays: values["params"].__setitem__("weighting", "counts"),
+        lambda values, arrays: values["params"].__setitem__("hashing", 8),
+        lambda values, arrays: arrays.__setitem__("columns", np.arange(3)),
     ],
 )
 def test_a_state_that_does_not_fit_together_is_refused(spoil):

@@ -20,6 +20,7 @@ from ramify.cli.predict import predict
 from ramify.cli.score import score
 from ramify.cli.systems import systems
 from ramify.cli.train import train
+from ramify.cli.update import update
 from ramify.errors import RamifyError
 
 app = typer.Typer(
@@ -52,7 +53,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for command in (train, predict, explain, evaluate, score, decide, inspect, systems, demo):
+for command in (train, update, predict, explain, evaluate, score, decide, inspect, systems, demo):
     app.command()(guarded(command))
 
 

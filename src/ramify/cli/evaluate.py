@@ -65,7 +65,7 @@ def evaluate(
         classifier = load(model)
         if decision is not None:
             classifier = classifier.redecided(decision)
-        classifier.learner_.n_jobs = threads
+        classifier.use_threads(threads)
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         separators: dict[str, Any] = {"label_separator": label_separator, "is_label": classifier.taxonomy_.__contains__}
         corpus = read_corpus(file, **columns, **separators, strict=strict, encoding=encoding)

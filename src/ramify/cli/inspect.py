@@ -34,7 +34,7 @@ def inspect(
     encoding: Encoding = "utf-8",
     levels: Annotated[int, typer.Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, typer.Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
-    node: Annotated[str | None, typer.Option(help="Of a model: the words that speak for this node.")] = None,
+    node: Annotated[str | None, typer.Option(help="Of a model: the words and mixture weights of this node.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is in a model, a table of documents or a taxonomy, and whether it is in order.
@@ -49,7 +49,7 @@ def inspect(
     with RichProgress() as progress, reporting_to(progress), readable(path) as file:
         kind = kind or _find_kind(file)
         if node is not None:
-            _show_words(file, kind, node, as_json)
+            _show_node(file, kind, node, as_json)
             return
         if kind == "model":
             facts, taxonomy, counts = _inspect_model(file)
@@ -80,21 +80,32 @@ def _find_kind(path: Path) -> str:
     return "taxonomy" if looks_like_taxonomy(path) else "data"
 
 
-def _show_words(path: Path, kind: str, node: str, as_json: bool) -> None:
-    """The strongest words of one node of a linear model."""
+def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
+    """What a model knows of one node: its strongest words, and how much it trusts the nodes above."""
     if kind != "model":
-        raise InputError(f"--node shows the words of a model's node, but {path} is no model; give a model directory.")
+        raise InputError(f"--node shows what a model knows of a node, but {path} is no model; give a model directory.")
     classifier = load(path)
-    if not hasattr(classifier.learner_, "top_terms"):
-        raise InputError(f"system {classifier.system!r} has no weights that can be listed; train svm, lr, hr-svm or hr-lr.")
-    words = classifier.learner_.top_terms(node, 20, classifier.vectorizer_.get_feature_names_out())
+    learner, terms = classifier.learner_, classifier.vectorizer_.get_feature_names_out()
+    if not hasattr(learner, "top_terms"):
+        raise InputError(f"system {classifier.system!r} has no weights that can be listed; train svm, hr-svm, nb or another.")
+    words = learner.top_terms(node, 20, terms)
+    weights = learner.weights_for(node) if hasattr(learner, "weights_for") else []
     if as_json:
-        print_json({"node": node, "words": [{"word": word, "weight": weight} for word, weight in words]})
+        found: dict[str, Any] = {"node": node, "words": [{"word": word, "weight": weight} for word, weight in words]}
+        if weights:
+            found["mixture_weights"] = [{"estimate": name, "weight": weight} for name, weight in weights]
+        print_json(found)
         return
-    table = Table("word", "weight", title=escape(node), title_justify="left")
-    for word, weight in words:
-        table.add_row(escape(str(word)), f"{weight:.3f}")
-    answers.print(table)
+    if weights:
+        answers.print(_pairs_table("estimate", weights, f"{node}: how much each estimate counts"))
+    answers.print(_pairs_table("word", words, node))
+
+
+def _pairs_table(what: str, pairs: list[tuple[str, float]], title: str) -> Table:
+    table = Table(what, "weight", title=escape(title), title_justify="left")
+    for name, weight in pairs:
+        table.add_row(escape(str(name)), f"{weight:.3f}")
+    return table
 
 
 def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
@@ -105,6 +116,7 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
         "system": classifier.system,
         "learner": ", ".join(f"{name}={value}" for name, value in values.get("parameters", values).items()),
         **_certificate_facts(classifier.learner_),
+        **_mixture_facts(classifier.learner_),
         "weight_bytes": sum(array.nbytes for array in arrays.values()),
         **figures,
         **classifier.figures_.get("evaluation", {}),
@@ -117,6 +129,15 @@ def _certificate_facts(learner: Any) -> dict[str, Any]:
     if found is None:
         return {}
     return {"C": learner.C_, "objective": found.primal, "duality_gap": float(found), "rounds": found.rounds}
+
+
+def _mixture_facts(learner: Any) -> dict[str, Any]:
+    """Of shrinkage: how much classes rely on their own documents, on the nodes above, and on nothing, on average."""
+    if not hasattr(learner, "weights_for"):
+        return {}
+    weights = [[weight for _, weight in learner.weights_for(int(node))] for node in learner.class_nodes_]
+    own, uniform = (float(np.mean([path[k] for path in weights])) for k in (0, -1))
+    return {"weight_of_own_documents": own, "weight_of_nodes_above": 1 - own - uniform, "weight_of_uniform": uniform}
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:

@@ -67,7 +67,7 @@ def predict(
     decision = chosen_rule(rule, rule_param)
     classifier = load(model) if decision is None else load(model).redecided(decision)
     count_workers(threads)
-    classifier.learner_.n_jobs = threads
+    classifier.use_threads(threads)
     if sentence is not None:
         _try(classifier, sentence, top, as_json)
     elif data is not None:

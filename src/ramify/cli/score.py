@@ -43,7 +43,7 @@ def score(
             raise InputError(f"cannot write a file that ends in {out.suffix!r}; scores are written as .csv.")
     classifier = load(model)
     count_workers(threads)
-    classifier.learner_.n_jobs = threads
+    classifier.use_threads(threads)
     bad: list[str] = []
     with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         columns, rows = _scored(classifier, file, text, encoding, bad, strict)

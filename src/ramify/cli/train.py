@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from sklearn.base import clone
 
 from ramify.cli.console import RichProgress, answers, counted, print_json, say
 from ramify.cli.options import (
@@ -28,13 +29,18 @@ from ramify.cli.options import (
 from ramify.datasets import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
+from ramify.features import TermSelector
+from ramify.features.relevance import MEASURES
+from ramify.features.selection import JOINS, SCOPES
+from ramify.features.stop_words import STOP_LISTS
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
 from ramify.persistence import refuse_foreign_target, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
+from ramify.pipeline.features import selector_for
 from ramify.systems import System, find_system
-from ramify.taxonomy import read_taxonomy
+from ramify.taxonomy import Taxonomy, read_taxonomy
 
 
 def train(
@@ -52,10 +58,17 @@ def train(
     refit: Annotated[bool, typer.Option(help="After the report, train once more on all documents.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Fixes the hold-out.")] = 0,
     ngrams: Annotated[int, typer.Option(min=1, help="Use runs of up to this many words.")] = 1,
-    stop_words: Annotated[str | None, typer.Option(help="'english' to leave out common words.")] = None,
+    stop_words: Annotated[
+        str | None, typer.Option(help="Leave out common words: 'english', 'english-long', or a file with one a line.")
+    ] = None,
     stem: Annotated[str | None, typer.Option(help="Reduce words to stems: 'english', 'porter', 'german', …")] = None,
     min_df: Annotated[int, typer.Option(min=1, help="Leave out words in fewer documents.")] = 1,
-    max_features: Annotated[int | None, typer.Option(min=1, help="Keep only so many words.")] = None,
+    max_features: Annotated[int | None, typer.Option(min=1, help="Keep only so many words, the most frequent.")] = None,
+    hashing: Annotated[int | None, typer.Option(min=1, help="Put words into so many columns by their hash.")] = None,
+    select: Annotated[int | None, typer.Option(min=1, help="Keep so many words that tell most about the labels.")] = None,
+    select_by: Annotated[str, typer.Option(help=f"How much a word tells: {', '.join(MEASURES)}.")] = "information-gain",
+    select_join: Annotated[str, typer.Option(help=f"How classes are joined: {', '.join(JOINS)}.")] = "max",
+    select_scope: Annotated[str, typer.Option(help=f"Where words are chosen: {', '.join(SCOPES)}.")] = "flat",
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the learner, e.g. alpha=0.1.")] = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
@@ -73,6 +86,7 @@ def train(
       ramify train tickets.csv --model out
       ramify train tickets.csv --text body --label category --model out --report report.html
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
+      ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
@@ -80,14 +94,20 @@ def train(
         refuse_output(report, model, data, test, taxonomy)
     chosen = find_system(system)
     known = None if taxonomy is None else read_taxonomy(taxonomy, taxonomy_format)
-    features = {"ngram_range": (1, ngrams), "stop_words": stop_words, "stemmer": stem}
+    features = {"ngram_range": (1, ngrams), "stop_words": _stop_words(stop_words), "stemmer": stem, "hashing": hashing}
+    selector = None if select is None else TermSelector(select, measure=select_by, join=select_join, scope=select_scope)
+    learner = _learner(chosen, read_params(param or []))
+    if selector is not None:
+        clone(selector).set_params(taxonomy=Taxonomy.flat(["x"])).check_settings()
+        selector_for(selector, learner)
     count_workers(threads)
     classifier = TextClassifier(
         system,
         known,
         vectorizer=_checked(chosen.vectorizer().set_params(min_df=min_df, max_features=max_features, **features)),
-        learner=_learner(chosen, read_params(param or [])),
+        learner=learner,
         decision=chosen_rule(rule, rule_param),
+        selector=selector,
         separator=path_separator,
         n_jobs=threads,
     )
@@ -106,6 +126,17 @@ def train(
         print_json(_as_dict(trained, model))
     else:
         _tell(trained, model, report)
+
+
+def _stop_words(given: str | None) -> str | list[str] | None:
+    """The name of a stop list, or the words of a file."""
+    if given is None or given in STOP_LISTS:
+        return given
+    try:
+        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        names = " or ".join(repr(name) for name in STOP_LISTS)
+        raise InputError(f"--stop-words is {given!r}; give {names}, or a text file with one word a line.") from None
 
 
 def _checked(vectorizer: Any) -> Any:

@@ -77,7 +77,7 @@ class TermSelector(TransformerMixin, BaseEstimator):
 
         X: documents × terms, counts or weights of 0 or more. Y: documents × nodes, or a class for each document.
         """
-        self._check_settings()
+        self.check_settings()
         counts = relevance.as_counts(check_documents(self, X, reset=True))
         Y = self._label_matrix(Y)
         relevance.refuse_other_length(counts, Y)
@@ -115,7 +115,8 @@ class TermSelector(TransformerMixin, BaseEstimator):
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
 
-    def _check_settings(self) -> None:
+    def check_settings(self) -> None:
+        """Refuse settings that make no sense."""
         relevance.refuse_unknown("measure", self.measure, relevance.MEASURES)
         relevance.refuse_unknown("join", self.join, JOINS)
         relevance.refuse_unknown("scope", self.scope, SCOPES)

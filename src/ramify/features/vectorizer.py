@@ -16,6 +16,7 @@ from ramify.execution import SerialExecutor, choose_executor, count_workers, sta
 from ramify.features.analysis import WordRules, make_rules
 from ramify.features.limits import find_limits, keep_within
 from ramify.features.terms import TermList
+from ramify.features.vectors import checked_columns
 from ramify.native import (
     count_hashed_terms,
     count_known_terms,
@@ -58,6 +59,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     kind: ClassVar[str] = "vectorizer"
     idf_: NDArray[np.float32] | None
     _terms: TermList | None
+    _is_selected: bool
     kept_columns_: Ints | None
 
     def __init__(
@@ -149,7 +151,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             raise InputError(f"{nothing}; give texts with words of two letters or more.")
         kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, occurrences)
         self._terms = found if len(kept) == len(found) else found.take(kept)
-        self.kept_columns_ = None
+        self.kept_columns_, self._is_selected = None, False
         self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
         return kept
 
@@ -158,22 +160,29 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         for offsets, columns, _ in blocks:
             documents += np.bincount(columns, minlength=len(documents))
             n_texts += len(offsets) - 1
-        self._terms, self.kept_columns_ = None, None
+        self._terms, self.kept_columns_, self._is_selected = None, None, False
         self.idf_ = _smooth_idf(documents, n_texts) if self.weighting == "tf-idf" else None
 
     def keep(self, columns: Ints) -> None:
         """Go on with some of the columns only, rising."""
         check_is_fitted(self)
+        self._is_selected = True
         self.idf_ = None if self.idf_ is None else self.idf_[columns]
         if self._terms is not None:
             self._terms = self._terms.take(columns)
         else:
             self.kept_columns_ = columns if self.kept_columns_ is None else self.kept_columns_[columns]
 
+    @property
+    def is_open(self) -> bool:
+        """Whether more terms can be taken in: there are no weights of terms, and none was ever left out."""
+        limits = (self.min_df, self.max_df, self.max_features) != (1, 1.0, None)
+        return self._terms is not None and self.idf_ is None and not limits and not self._is_selected
+
     def grow(self, texts: Iterable[str]) -> Ints:
-        """Take in the terms of more texts; gives the new columns of the old terms. Weights of terms must not exist."""
-        if self._terms is None or self.idf_ is not None:
-            raise InputError("only a vectorizer of plain counts, without hashing, can take in more terms.")
+        """Take in the terms of more texts; gives the new columns of the old terms."""
+        if self._terms is None or not self.is_open:
+            raise InputError("only a vectorizer of plain counts that left no term out can take in more.")
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)))
         arrays = sort_terms([self._terms.packed, *((part[0], part[1]) for part in parts)])
         columns: Ints = arrays[2][: len(self._terms)].astype(np.int64)
@@ -277,7 +286,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             params["stop_words"] = sorted(params["stop_words"])
         arrays = {"idf": self.idf_, "columns": self.kept_columns_}
         terms = None if self._terms is None else self._terms.names
-        return {"params": params, "terms": terms}, {name: array for name, array in arrays.items() if array is not None}
+        return {"params": params, "terms": terms, "selected": self._is_selected}, {
+            name: array for name, array in arrays.items() if array is not None
+        }
 
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer:
@@ -285,8 +296,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         made = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])})
         made.check_settings()
         made._terms = _checked_terms(values["terms"], made.hashing)
-        made.kept_columns_ = _checked_columns(arrays.get("columns"), made.hashing)
-        made.idf_ = arrays.get("idf")
+        made.kept_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
+        made.idf_, made._is_selected = arrays.get("idf"), bool(values["selected"])
         width = made.n_features_out
         if (made.idf_ is not None) != (made.weighting == "tf-idf"):
             raise ModelError("the weights of the terms are missing, or there are some too many; train the model again.")
@@ -380,12 +391,3 @@ def _checked_terms(terms: Any, hashing: int | None) -> TermList | None:
     if not terms or not all(isinstance(term, str) for term in terms) or len(set(terms)) < len(terms):
         raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
     return TermList.of(terms)
-
-
-def _checked_columns(columns: NDArray[Any] | None, hashing: int | None) -> Ints | None:
-    if columns is None:
-        return None
-    fits = hashing is not None and columns.dtype == np.int64 and columns.ndim == 1 and len(columns)
-    if not fits or columns[0] < 0 or columns[-1] >= (hashing or 0) or np.any(np.diff(columns) <= 0):
-        raise ModelError("the kept columns of the vectorizer do not fit its settings; train the model again.")
-    return columns

@@ -14,32 +14,52 @@ from ramify.errors import InputError, ModelError, first_sentence
 
 
 class Vectors(TransformerMixin, BaseEstimator):
-    """Take a document matrix as it is, as CSR float32; remembers and checks the number of features."""
+    """Take a document matrix as it is, as CSR float32; remembers and checks the number of features.
+
+    ``kept_columns_``: the features that are passed on, None for all.
+    """
 
     kind: ClassVar[str] = "vectors"
+    kept_columns_: NDArray[np.int64] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the number of features."""
-        check_documents(self, X, reset=True, allow_nan=True)
+        self.fit_count(X)
         return self
 
+    def fit_count(self, X: Any) -> csr_array:
+        """Remember the number of features, and give the matrix."""
+        self.kept_columns_ = None
+        return check_documents(self, X, reset=True, allow_nan=True)
+
+    def keep(self, columns: NDArray[np.int64]) -> None:
+        """Pass on some of the features only, rising."""
+        self.kept_columns_ = columns if self.kept_columns_ is None else self.kept_columns_[columns]
+
+    def weigh(self, X: csr_array) -> csr_array:
+        """Features have their weights already."""
+        return X
+
     def transform(self, X: Any) -> csr_array:
-        """The same matrix, checked."""
+        """The same matrix, checked; only the features that are passed on."""
         check_is_fitted(self)
-        return check_documents(self, X, reset=False, allow_nan=True)
+        checked = check_documents(self, X, reset=False, allow_nan=True)
+        return checked if self.kept_columns_ is None else csr_array(checked[:, self.kept_columns_])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The numbers of the features, as names."""
-        return np.asarray([f"feature {column}" for column in range(self.n_features_in_)], dtype=object)
+        columns = range(self.n_features_in_) if self.kept_columns_ is None else self.kept_columns_.tolist()
+        return np.asarray([f"feature {column}" for column in columns], dtype=object)
 
     @property
     def n_features_out(self) -> int:
-        """The number of features."""
-        return int(self.n_features_in_)
+        """The number of features that are passed on."""
+        return int(self.n_features_in_) if self.kept_columns_ is None else len(self.kept_columns_)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same."""
-        return {"features": int(self.n_features_in_)}, {}
+        arrays = {} if self.kept_columns_ is None else {"columns": self.kept_columns_}
+        return {"features": int(self.n_features_in_)}, arrays
 
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectors:
@@ -48,6 +68,7 @@ class Vectors(TransformerMixin, BaseEstimator):
         made.n_features_in_ = values["features"]
         if not isinstance(made.n_features_in_, int) or made.n_features_in_ < 1:
             raise ModelError(f"the number of features is {values['features']!r}; train the model again.")
+        made.kept_columns_ = checked_columns(arrays.get("columns"), made.n_features_in_)
         return made
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -59,6 +80,16 @@ class Vectors(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def checked_columns(columns: NDArray[Any] | None, n_columns: int) -> NDArray[np.int64] | None:
+    """Columns of a model file that are passed on, rising and within bounds; None for all."""
+    if columns is None:
+        return None
+    fits = columns.dtype == np.int64 and columns.ndim == 1 and len(columns) > 0
+    if not fits or columns[0] < 0 or columns[-1] >= n_columns or np.any(np.diff(columns) <= 0):
+        raise ModelError("the kept columns do not fit the features; train the model again.")
+    return columns
 
 
 def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False) -> csr_array:

@@ -4,6 +4,7 @@ from ramify.learners.contract import Learner
 from ramify.learners.naive_bayes import MultinomialNaiveBayes
 from ramify.learners.nodes import NodeClassifiers
 from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
+from ramify.learners.pachinko import PachinkoNaiveBayes
 from ramify.learners.recursive import RecursiveLogistic, RecursiveSVM
 from ramify.learners.shrinkage import ShrinkageNaiveBayes
 from ramify.learners.top_down import TopDownSVM
@@ -14,6 +15,7 @@ __all__ = [
     "NodeClassifiers",
     "OneVsRestLogistic",
     "OneVsRestSVM",
+    "PachinkoNaiveBayes",
     "RecursiveLogistic",
     "RecursiveSVM",
     "ShrinkageNaiveBayes",

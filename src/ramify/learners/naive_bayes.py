@@ -97,6 +97,9 @@ class MultinomialNaiveBayes(CountingLearner):
         S[:, self.class_nodes_] = joint - logsumexp(joint, axis=1, keepdims=True)
         return S
 
+    def _probabilities_of(self, node: int) -> Floats:
+        return np.exp(self._scorer.log_theta(np.arange(self.counts_.shape[0]), self._class_of(node)))
+
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
         """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""
         column = self._class_of(node)

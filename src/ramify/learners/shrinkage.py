@@ -28,7 +28,7 @@ from sklearn.utils import check_random_state
 from ramify.errors import InputError, ModelError
 from ramify.execution import choose_executor, stage
 from ramify.learners.contract import Scores
-from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive
+from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes
 from ramify.learners.linear.forest import tie_along_paths
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.targets import Targets
@@ -205,7 +205,10 @@ class ShrinkageNaiveBayes(CountingLearner):
         if self.weights != "leave-one-out":
             raise InputError(f"learning goes on with weights='leave-one-out' only, and weights is {self.weights!r}.")
         targets.taxonomy.require_tree("shrinkage")
-        expected = {} if is_first else self._expected_words()
+        expected = {}
+        if not is_first:
+            moved_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses, while everything is as it was
+            expected = self._expected_words()
         self._forget()
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
         super()._learn_more(X, targets, sample_weight, is_first)
@@ -387,6 +390,9 @@ class ShrinkageNaiveBayes(CountingLearner):
         counts = np.diff(self._unit_counts[:, steps].toarray(), prepend=0.0, axis=1)
         return np.asarray(counts @ self._factors[at][:-1] + self._factors[at][-1])
 
+    def _probabilities_of(self, node: int) -> Floats:
+        return self.estimates_for(node)
+
     def _unit_of(self, node: str | int) -> int:
         index = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
         return int(self.units_.class_units[self._class_of(index)])
@@ -410,8 +416,8 @@ class ShrinkageNaiveBayes(CountingLearner):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
         values, arrays = super().state()
-        if not isinstance(values["random_state"], (int, type(None))):
-            values["random_state"] = None
+        if not isinstance(values["parameters"]["random_state"], (int, type(None))):
+            values["parameters"]["random_state"] = None
         return values, {**arrays, "mixture_weights": self.weights_}
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:

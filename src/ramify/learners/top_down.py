@@ -21,8 +21,8 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.errors import InputError, ModelError
-from ramify.learners.contract import SURE, Scores
+from ramify.errors import InputError
+from ramify.learners.branches import BranchLearner, check_branches, find_branches
 from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.learner import check_width, gap_of
 from ramify.learners.linear.pairs import pair_up
@@ -37,16 +37,14 @@ from ramify.learners.linear.training import (
 )
 from ramify.learners.one_vs_rest import OneVsRestSVM
 from ramify.learners.targets import Targets
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
+from ramify.taxonomy import expand_to_ancestors, walk_down
 
 
-class TopDownSVM(OneVsRestSVM):
+class TopDownSVM(BranchLearner, OneVsRestSVM):
     """Support vector machines from the top down (system ``td-svm``); parameters as of :class:`OneVsRestSVM`.
 
     Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
-
-    ``branch_nodes_``, ``branch_parents_``: the node of every classifier, and the node at which it is asked (-1 above the
-    roots); both are the same where it says that a document stays.
+    Fitted attributes include those of :class:`BranchLearner`.
 
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     >>> fitted = TopDownSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
@@ -55,16 +53,13 @@ class TopDownSVM(OneVsRestSVM):
     """
 
     kind: ClassVar[str] = "top-down-svm"
-    branch_nodes_: NDArray[np.int64]
-    branch_parents_: NDArray[np.int64]
-    _alone: NDArray[np.int64]
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         taxonomy = targets.taxonomy
         taxonomy.require_tree("a top-down SVM")
         setup = check_setup(self, self.loss)
         closed = csc_array(expand_to_ancestors(targets.own, taxonomy))
-        branches = _branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
+        branches = find_branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
         nodes, parents = branches.T
         if self.C == "auto":
             best, self.C_scores_ = self._choose_cost(X, targets, sample_weight, setup)
@@ -102,43 +97,8 @@ class TopDownSVM(OneVsRestSVM):
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
-    def _score(self, X: csr_array) -> Scores:
-        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self._alone] = 0
-        if len(self.branch_nodes_):
-            shares = self._log_shares(self.weights_.score(X).astype(np.float64))
-            enters = self.branch_nodes_ != self.branch_parents_
-            S[:, self.branch_nodes_[enters]] = shares[:, enters]
-        return S
-
-    def _log_shares(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ln of the softmax over the branches of each node."""
-        lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
-        margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
-        totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
-        return np.asarray(margins - np.repeat(totals, lengths, axis=1))
-
-    def to_probabilities(self, scores: Scores) -> Scores:
-        """The product of the shares on the path to a node."""
-        P = np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0)
-        for node in np.flatnonzero(self.taxonomy_.parent >= 0):  # parents come first
-            P[:, node] *= P[:, self.taxonomy_.parent[node]]
-        return P.astype(np.float32)
-
-    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """ln P(a document ends at a node)."""
-        P = self.to_probabilities(scores).astype(np.float64)
-        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
-        ends = P.copy()
-        np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
-        return np.where(np.isnan(scores), np.nan, np.log(ends.clip(SURE, 1)))
-
-    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent); NaN for nodes that cannot be entered."""
-        return np.exp(scores.astype(np.float64))
-
-    def _best(self, scores: Scores) -> NDArray[np.int64]:
-        return walk_down(scores, self.taxonomy_)
+    def _margins(self, X: csr_array) -> NDArray[np.float64]:
+        return self.weights_.score(X).astype(np.float64)
 
     def _unit_of(self, node: int) -> int:
         """The classifier that is asked whether a document goes on to a node."""
@@ -175,26 +135,12 @@ class TopDownSVM(OneVsRestSVM):
     def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.taxonomy_.require_tree("a top-down SVM")
         nodes, parents, alone = arrays["branch_nodes"], arrays["branch_parents"], arrays["alone"]
-        _check_branches(nodes, parents, alone, len(self.weights_.class_units), self.taxonomy_)
+        check_branches(nodes, parents, alone, len(self.weights_.class_units), self.taxonomy_)
         self._set_branches(nodes, parents, alone)
 
     def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
-        self.branch_nodes_, self.branch_parents_, self._alone = nodes.copy(), parents.copy(), alone
-        self._starts = np.flatnonzero(np.diff(parents, prepend=-2) != 0)
+        super()._set_branches(nodes, parents, alone)
         self._set_classes(np.unique(np.concatenate([nodes, alone])))
-
-
-def _branches(taxonomy: Taxonomy, alive: NDArray[np.bool_], has_own: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(node, parent) of every classifier: the branches of every node that has more than one way on."""
-    found: list[tuple[int, int]] = []
-    for parent in [-1, *np.flatnonzero(alive & ~taxonomy.is_leaf).tolist()]:
-        children = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
-        ways = [int(child) for child in children if alive[child]]
-        if parent >= 0 and has_own[parent]:
-            ways.append(parent)
-        if len(ways) > 1:
-            found += [(way, parent) for way in ways]
-    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
 def _members(own: csc_array, closed: csc_array, nodes: Any, parents: Any) -> tuple[csc_array, csc_array]:
@@ -270,18 +216,3 @@ def _keep_best(documents: Any, nodes: Any, logs: Any, most: int) -> tuple[Any, A
     documents, nodes, logs = documents[order], nodes[order], logs[order]
     kept = np.arange(len(documents)) - np.searchsorted(documents, documents) < most
     return documents[kept], nodes[kept], logs[kept]
-
-
-def _check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, taxonomy: Taxonomy) -> None:
-    if any(array.dtype != np.int64 or array.ndim != 1 for array in (nodes, parents, alone)):
-        raise ModelError("the branches of the top-down model are of another type than it writes; train the model again.")
-    if len(nodes) != n_classes or len(parents) != n_classes or np.any(parents[1:] < parents[:-1]):
-        raise ModelError("the branches of the top-down model do not fit its weights; train the model again.")
-    every = np.concatenate([nodes, alone])
-    if len(every) and (every.min() < 0 or every.max() >= len(taxonomy)):
-        raise ModelError("a branch of the top-down model is no node of the taxonomy; train the model again.")
-    stays = nodes == parents
-    ways = np.concatenate([nodes[~stays], alone])
-    leads = np.array_equal(taxonomy.parent[nodes[~stays]], parents[~stays])
-    if not leads or len(np.unique(ways)) < len(ways) or len(np.unique(nodes[stays])) < int(stays.sum()):
-        raise ModelError("the branches of the top-down model do not lead down the taxonomy; train the model again.")

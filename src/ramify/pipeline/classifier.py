@@ -18,6 +18,8 @@ from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
+from ramify.pipeline.features import fit_features, selector_for
+from ramify.pipeline.going_on import learn_more
 from ramify.pipeline.rules import decide_by, learn_rule, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
@@ -32,6 +34,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     system: the name of a row of ``ramify systems``; it chooses every part that is not given.
     taxonomy: a taxonomy or the path of its file; optional when labels are paths, or a flat list of classes.
     vectorizer, learner, decision: parts to use instead of the system's.
+    selector: a :class:`~ramify.features.TermSelector` that keeps the words which tell most; all are kept without one.
     separator: what joins the parts of a label path; found from the labels when not given.
     n_jobs: threads, as in scikit-learn.
 
@@ -48,6 +51,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         vectorizer: Any = None,
         learner: Any = None,
         decision: Any = None,
+        selector: Any = None,
         separator: str | None = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -56,6 +60,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.vectorizer = vectorizer
         self.learner = learner
         self.decision = decision
+        self.selector = selector
         self.separator = separator
         self.n_jobs = n_jobs
 
@@ -72,11 +77,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
         if not isinstance(decision, LearnableRule) or decision.is_learnt:
             refuse_misfit(decision, taxonomy)
-        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
-        X = vectorizer.fit_transform(texts)
-        if X.shape[0] != Y.shape[0]:
-            raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry a text.")
-        learner = self._new_learner(system, taxonomy).fit(X, Y)
+        vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
+        X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
+        learner.fit(X, Y)
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
             refuse_misfit(decision, taxonomy)
@@ -86,7 +89,21 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
+        self.figures_["taxonomy_from_labels"] = self.taxonomy is None
         return self
+
+    def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
+        """Go on learning from more texts; counts add up, and words not met before are taken in.
+
+        For the systems that only count: nb, shrinkage-nb and pachinko-nb. taxonomy: the one used so far with nodes added,
+        where labels need them; without it new label paths add nodes if labels spelled out the taxonomy before.
+        """
+        if self.__sklearn_is_fitted__():
+            learn_more(self, texts, labels, taxonomy)
+            return self
+        if taxonomy is not None:
+            self.taxonomy = taxonomy
+        return self.fit(texts, labels)
 
     # ---- classifying ------------------------------------------------------------------------------------------------
 
@@ -146,6 +163,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """The words that decided for the label of a text and against the next best class."""
         return explain(self, self._features([text]))
 
+    def use_threads(self, n_jobs: int | None) -> None:
+        """Work with so many threads from now on, as scikit-learn counts them."""
+        check_is_fitted(self, "taxonomy_")
+        self.n_jobs = self.learner_.n_jobs = n_jobs
+        if "n_jobs" in self.vectorizer_.get_params():
+            self.vectorizer_.n_jobs = n_jobs
+
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> None:
@@ -168,6 +192,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if system.needs_tree:
             taxonomy.require_tree(f"system {system.name!r}")
         return taxonomy
+
+    def _new_vectorizer(self, system: System) -> Any:
+        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        return vectorizer.set_params(n_jobs=self.n_jobs) if "n_jobs" in vectorizer.get_params() else vectorizer
 
     def _new_learner(self, system: System, taxonomy: Taxonomy) -> Any:
         learner = system.learner() if self.learner is None else clone(self.learner)

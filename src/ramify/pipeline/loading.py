@@ -20,8 +20,10 @@ from ramify.learners import (
     NodeClassifiers,
     OneVsRestLogistic,
     OneVsRestSVM,
+    PachinkoNaiveBayes,
     RecursiveLogistic,
     RecursiveSVM,
+    ShrinkageNaiveBayes,
     TopDownSVM,
 )
 from ramify.persistence import StoredModel, read_model
@@ -33,7 +35,8 @@ from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 _LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
-_LEARNERS = (MultinomialNaiveBayes, *_LINEAR, NodeClassifiers)
+_COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
+_LEARNERS = (*_COUNTING, *_LINEAR, NodeClassifiers)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
 
 

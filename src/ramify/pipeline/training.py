@@ -47,17 +47,18 @@ def train(
     share: of the documents to hold out when there is no test corpus; 0 for no test.
     refit: after testing on a hold-out, train once more on everything.
     """
+    from_labels = classifier.taxonomy is None
     classifier, taxonomy = _prepared(classifier, corpus)
     check_labels(corpus, taxonomy)
     held_out = test is None and share != 0
     learn, tested = _split(corpus, share, seed) if held_out else (corpus, test)
     if tested is None or len(tested) == 0:
-        return Trained(_fit(classifier, corpus), None, len(corpus))
+        return Trained(_fit(classifier, corpus, from_labels), None, len(corpus))
     check_labels(tested, taxonomy)
-    fitted = _fit(classifier, learn)
+    fitted = _fit(classifier, learn, from_labels)
     report = evaluate(fitted, tested)
     if held_out and refit:
-        fitted = _fit(clone(classifier), corpus)
+        fitted = _fit(clone(classifier), corpus, from_labels)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
     return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
 
@@ -105,7 +106,7 @@ def fitting(classifier: TextClassifier, corpus: Corpus) -> Corpus:
         return corpus
     if not isinstance(classifier.vectorizer_, Vectors):
         raise InputError(f"the model learnt from texts, but {corpus.source} holds vectors; give texts.")
-    return corpus.with_width(classifier.vectorizer_.n_features_out)
+    return corpus.with_width(classifier.vectorizer_.n_features_in_)
 
 
 def refuse_texts(classifier: TextClassifier, source: str) -> None:
@@ -131,11 +132,12 @@ def _split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
     return corpus.take(learnt), corpus.take(kept)
 
 
-def _fit(classifier: TextClassifier, corpus: Corpus) -> TextClassifier:
+def _fit(classifier: TextClassifier, corpus: Corpus, from_labels: bool) -> TextClassifier:
     several = any(len(labels) != 1 for labels in corpus.labels)
     fitted = classifier.fit(corpus.documents, corpus.labels)
     fitted.form_ = replace(fitted.form_, many=several)
     fitted.figures_["columns"] = corpus.found
+    fitted.figures_["taxonomy_from_labels"] = from_labels
     return fitted
 
 

@@ -1,0 +1,86 @@
+"""``ramify update``: let a model go on learning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ramify.cli.console import RichProgress, counted, print_json, say
+from ramify.cli.options import (
+    AsJson,
+    Encoding,
+    LabelColumn,
+    LabelSeparator,
+    ModelDirectory,
+    Strict,
+    TextColumn,
+    Threads,
+    labelled,
+    readable,
+)
+from ramify.datasets import read_corpus
+from ramify.execution import reporting_to
+from ramify.persistence import refuse_foreign_target
+from ramify.pipeline import load
+from ramify.pipeline.going_on import larger_taxonomy
+from ramify.pipeline.training import check_labels, fitting
+from ramify.taxonomy import read_taxonomy
+
+
+def update(
+    model: ModelDirectory,
+    data: Annotated[Path, typer.Option(help="More labelled documents, in any form that 'ramify train' reads.")],
+    taxonomy: Annotated[Path | None, typer.Option(help="The taxonomy so far with nodes added, where labels need them.")] = None,
+    to: Annotated[Path | None, typer.Option(help="Write the new model here; otherwise it replaces the old one.")] = None,
+    text: TextColumn = None,
+    label: LabelColumn = None,
+    label_separator: LabelSeparator = None,
+    strict: Strict = False,
+    encoding: Encoding = "utf-8",
+    threads: Threads = -1,
+    as_json: AsJson = False,
+) -> None:
+    """Add documents to what a model has learnt, new classes included; nothing is learnt anew.
+
+    For nb, shrinkage-nb and pachinko-nb. Where label paths spelled out the taxonomy, new ones add to it.
+
+    \b
+    Examples:
+      ramify update out --data more.csv
+      ramify update out --data more.csv --taxonomy larger.tsv --to newer
+    """
+    target = model if to is None else to
+    refuse_foreign_target(target)
+    given = None if taxonomy is None else read_taxonomy(taxonomy)
+    with RichProgress() as progress, reporting_to(progress), readable(data) as file:
+        classifier = load(model)
+        classifier.use_threads(threads)
+        known = classifier.taxonomy_ if given is None else given
+        columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
+        is_label = None if classifier.figures_.get("taxonomy_from_labels") and given is None else known.__contains__
+        separators: dict[str, Any] = {"label_separator": label_separator, "is_label": is_label}
+        corpus = labelled(read_corpus(file, **columns, **separators, strict=strict, encoding=encoding), False)
+        corpus = fitting(classifier, corpus)
+        check_labels(corpus, larger_taxonomy(classifier, corpus.labels, given))
+        before = {"classes": set(_classes(classifier)), "words": classifier.vectorizer_.n_features_out}
+        classifier.partial_fit(corpus.documents, corpus.labels, given)
+        classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in _OUTDATED}
+        classifier.save(target)
+    new = sorted(set(_classes(classifier)) - before["classes"])
+    words = classifier.vectorizer_.n_features_out - before["words"]
+    if as_json:
+        print_json({"model": str(target), "documents": len(corpus), "new_classes": new, "new_words": words})
+        return
+    say(f"Learnt from {counted(len(corpus), 'more document')}: {counted(words, 'new word')}, {counted(len(new), 'new class')}.")
+    for name in new[:10]:
+        say(f"  {name}")
+    say(f"Model saved in {target}.")
+
+
+_OUTDATED = ("evaluation", "tested_on", "held_out")
+
+
+def _classes(classifier: Any) -> list[str]:
+    return [classifier.taxonomy_.names[node] for node in classifier.learner_.class_nodes_.tolist()]

@@ -1,0 +1,102 @@
+"""What learners share that go from the top down: at every node one answer a way on, made shares of one by a softmax."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import ModelError
+from ramify.learners.contract import SURE, Learner, Scores
+from ramify.taxonomy import Taxonomy, walk_down
+
+
+class BranchLearner(Learner):
+    """A learner whose scores are ln P(node | parent).
+
+    ``branch_nodes_``, ``branch_parents_``: the node of every branch, and the node at which it is asked about (-1 above the
+    roots); both are the same where it says that a document stays.
+    """
+
+    branch_nodes_: NDArray[np.int64]
+    branch_parents_: NDArray[np.int64]
+    _alone: NDArray[np.int64]
+    _starts: NDArray[np.int64]
+
+    @abstractmethod
+    def _margins(self, X: csr_array) -> NDArray[np.float64]:
+        """Documents × branches; of the branches of one node the highest is the likeliest."""
+
+    def _score(self, X: csr_array) -> Scores:
+        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self._alone] = 0
+        if len(self.branch_nodes_):
+            shares = self._log_shares(self._margins(X))
+            enters = self.branch_nodes_ != self.branch_parents_
+            S[:, self.branch_nodes_[enters]] = shares[:, enters]
+        return S
+
+    def _log_shares(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+        """ln of the softmax over the branches of each node."""
+        lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
+        margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
+        totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
+        return np.asarray(margins - np.repeat(totals, lengths, axis=1))
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """The product of the shares on the path to a node."""
+        P = np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0)
+        for node in np.flatnonzero(self.taxonomy_.parent >= 0):  # parents come first
+            P[:, node] *= P[:, self.taxonomy_.parent[node]]
+        return P.astype(np.float32)
+
+    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """ln P(a document ends at a node)."""
+        P = self.to_probabilities(scores).astype(np.float64)
+        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
+        ends = P.copy()
+        np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
+        return np.where(np.isnan(scores), np.nan, np.log(ends.clip(SURE, 1)))
+
+    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node | parent); NaN for nodes that cannot be entered."""
+        return np.exp(scores.astype(np.float64))
+
+    def _best(self, scores: Scores) -> NDArray[np.int64]:
+        return walk_down(scores, self.taxonomy_)
+
+    def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
+        self.branch_nodes_, self.branch_parents_, self._alone = nodes.copy(), parents.copy(), alone
+        self._starts = np.flatnonzero(np.diff(parents, prepend=-2) != 0)
+
+
+def find_branches(taxonomy: Taxonomy, alive: NDArray[np.bool_], has_own: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """(node, parent) of every classifier: the branches of every node that has more than one way on."""
+    found: list[tuple[int, int]] = []
+    for parent in [-1, *np.flatnonzero(alive & ~taxonomy.is_leaf).tolist()]:
+        children = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
+        ways = [int(child) for child in children if alive[child]]
+        if parent >= 0 and has_own[parent]:
+            ways.append(parent)
+        if len(ways) > 1:
+            found += [(way, parent) for way in ways]
+    return np.asarray(found, dtype=np.int64).reshape(-1, 2)
+
+
+def check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, taxonomy: Taxonomy) -> None:
+    """Refuse branches of a model file that do not lead down the taxonomy."""
+    if any(array.dtype != np.int64 or array.ndim != 1 for array in (nodes, parents, alone)):
+        raise ModelError("the branches of the top-down model are of another type than it writes; train the model again.")
+    if len(nodes) != n_classes or len(parents) != n_classes or np.any(parents[1:] < parents[:-1]):
+        raise ModelError("the branches of the top-down model do not fit its weights; train the model again.")
+    every = np.concatenate([nodes, alone])
+    if len(every) and (every.min() < 0 or every.max() >= len(taxonomy)):
+        raise ModelError("a branch of the top-down model is no node of the taxonomy; train the model again.")
+    stays = nodes == parents
+    ways = np.concatenate([nodes[~stays], alone])
+    leads = np.array_equal(taxonomy.parent[nodes[~stays]], parents[~stays])
+    if not leads or len(np.unique(ways)) < len(ways) or len(np.unique(nodes[stays])) < int(stays.sum()):
+        raise ModelError("the branches of the top-down model do not lead down the taxonomy; train the model again.")

@@ -1,0 +1,47 @@
+"""Learning that goes on: more texts for a classifier that only counts."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING, Any
+
+from ramify.decisions import LearnableRule
+from ramify.errors import InputError
+from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, taxonomy_of_labels
+
+if TYPE_CHECKING:
+    from ramify.pipeline.classifier import TextClassifier
+
+
+def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
+    """Add texts to what a classifier has learnt; where something is wrong, it stays as it was."""
+    learner, vectorizer = copy(classifier.learner_), copy(classifier.vectorizer_)
+    if not hasattr(learner, "partial_fit"):
+        others = "nb, shrinkage-nb and pachinko-nb can go on learning"
+        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}.")
+    rows = listed_labels(labels)[0]
+    taxonomy = larger_taxonomy(classifier, rows, given)
+    if isinstance(classifier.decision_, LearnableRule) and taxonomy is not classifier.taxonomy_:
+        raise InputError(f"rule {classifier.decision_.kind!r} was learnt for the nodes so far; train anew to add some.")
+    Y = taxonomy.encode(rows)
+    if len(texts) != Y.shape[0]:
+        raise InputError(f"there are {len(texts)} texts but labels for {Y.shape[0]}; give one entry a text.")
+    if getattr(vectorizer, "is_open", False):
+        learner.widen(vectorizer.grow(texts), vectorizer.n_features_out)
+    learner.partial_fit(vectorizer.transform(texts), Y, taxonomy=taxonomy)
+    classifier.taxonomy_ = taxonomy
+    classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
+    classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
+    documents = int(classifier.figures_["documents"]) + Y.shape[0]
+    classifier.figures_ = {**classifier.figures_, "documents": documents, "features": vectorizer.n_features_out}
+
+
+def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: Any) -> Taxonomy:
+    """The taxonomy to go on with: a given one, or the one so far, with what new label paths spell out."""
+    known = classifier.taxonomy_
+    if given is not None:
+        return as_taxonomy(given)
+    if not classifier.figures_.get("taxonomy_from_labels") or all(label in known for row in rows for label in row):
+        return known
+    separator = known.separator if known.n_levels > 1 else classifier.separator
+    return taxonomy_of_labels([list(known.names), *rows], separator)
