@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -141,6 +142,7 @@ class Here:
     texts: list[str]
 
     def __call__(self, step: str) -> Facts:
+        """Do a step."""
         start = perf_counter()
         X = self.vectorizer.fit_transform(self.texts) if step == "fit" else self.vectorizer.transform(self.texts)
         return {"seconds": perf_counter() - start, "features": X.shape[1], "nonzeros": int(X.nnz)}
@@ -153,14 +155,16 @@ class Elsewhere:
         self.command = [str(python), "-m", "peers.pecos_vectorizer", str(file), f"--threads={threads}"]
 
     def __enter__(self) -> Elsewhere:
-        self.process = subprocess.Popen(self.command, cwd=HERE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+        patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}  # threads that spin stall each other on a busy machine
+        self.process = subprocess.Popen(self.command, cwd=HERE, env=patient, **pipes)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.process.communicate()
 
     def __call__(self, step: str) -> Facts:
-        assert self.process.stdin and self.process.stdout
+        """Ask for a step."""
         print(step, file=self.process.stdin, flush=True)
         answer = self.process.stdout.readline()
         if not answer:

@@ -25,7 +25,12 @@ def main() -> None:
         if request.strip() == "fit":
             model = Vectorizer.train(texts, config=_config(given.threads))
         X = model.predict(texts, threads=given.threads)  # there is no way to learn and turn at once
-        facts = {"seconds": perf_counter() - start, "features": X.shape[1], "nonzeros": int(X.nnz), "version": version("libpecos")}
+        facts = {
+            "seconds": perf_counter() - start,
+            "features": X.shape[1],
+            "nonzeros": int(X.nnz),
+            "version": version("libpecos"),
+        }
         print(json.dumps(facts), flush=True)
 
 

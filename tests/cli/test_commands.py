@@ -61,7 +61,7 @@ def test_options_reach_the_parts(capsys, tickets, tmp_path):
     features = json.loads((tmp_path / "out" / "features.json").read_text())
     assert features["params"]["ngram_range"] == [1, 2]
     assert features["params"]["stemmer"] == "english"
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["about"]["learner"]["alpha"] == 0.1
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["about"]["learner"]["parameters"]["alpha"] == 0.1
 
 
 def test_predictions_are_added_to_the_table_row_by_row(capsys, model, tmp_path):

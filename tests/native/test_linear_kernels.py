@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from oracles import linear as oracle
@@ -359,9 +359,18 @@ def test_what_classes_and_inner_units_add_to_the_dual_is_all_of_it(loss, case):
     assert pairs.alphas.tolist() == [alpha for own in listed for _, _, alpha in sorted(own, key=lambda pair: -pair[1])]
 
 
+# One step takes the second dual variable from 0 across most of its range: plain Newton steps swing about their aim.
+FAR_STEP = (
+    tie_along_paths(build([[], [0], [0]]), np.asarray([1])),
+    np.asarray([[0, -0.875], [1.75, 2], [0, -1.125]], dtype=np.float32),
+    [[(0, -1, 0.5), (1, -1, 0.0), (2, -1, 0.5)]],
+)
+
+
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 @pytest.mark.parametrize("holds", [False, True])
-@given(tied_classes(), st.integers(1, 3), st.integers(0, 100))
+@given(case=tied_classes(), n_walks=st.integers(1, 3), seed=st.integers(0, 100))
+@example(case=FAR_STEP, n_walks=1, seed=0)
 @settings(max_examples=30)
 def test_a_round_over_a_tree_keeps_deltas_and_held_vectors_in_step_and_never_lowers_the_dual(holds, loss, case, n_walks, seed):
     forest, X, listed = case

@@ -23,6 +23,7 @@ from ramify.native import (
     weigh_rows_in_place,
 )
 
+SEED = 0x9E3779B97F4A7C15
 PLAIN = (True, 1, 1, None, None, None)  # lower case, runs of one word, no stop list, no stems
 TERMS = st.text(st.characters(exclude_categories=()), max_size=12)
 
@@ -101,7 +102,7 @@ def test_texts_must_be_strings():
 @given(st.lists(TERMS, unique=True))
 def test_every_term_has_a_place_of_its_own(names):
     listed = TermList.of(names)
-    numbers = (index_terms(*listed.packed)[1::2] >> np.uint64(32)).tolist()
+    numbers = (index_terms(*listed.packed, SEED)[1::2] >> np.uint64(32)).tolist()
     assert sorted(number for number in numbers if number) == list(range(1, len(names) + 1))
     assert len(numbers) >= 2 * len(names)
     assert len(numbers).bit_count() == 1
@@ -126,7 +127,7 @@ def colliding_terms(n_pairs: int) -> list[str]:
     letters = f"{string.ascii_letters}{string.digits}_".encode()
     apart = {a ^ b: (a, b) for a, b in itertools.product(letters, letters)}
     rng = np.random.default_rng(0)
-    state = mixed(0x9E3779B97F4A7C15 ^ (8 + 16 * n_pairs), struct.unpack("<Q", b"together")[0])
+    state = mixed(SEED ^ (8 + 16 * n_pairs), struct.unpack("<Q", b"together")[0])
     parts = []
     while len(parts) < n_pairs:
         first, second = (bytes(rng.choice(list(letters), 8).tolist()) for _ in range(2))
@@ -144,7 +145,7 @@ def test_terms_with_the_same_hash_are_told_apart():
     terms = colliding_terms(7)
     assert len(set(terms)) == 128
     listed = TermList.of(terms)
-    slots = index_terms(*listed.packed)
+    slots = index_terms(*listed.packed, SEED)
     taken = np.flatnonzero(slots[1::2])
     assert len(set((slots[1::2][taken] & np.uint64(0xFFFFFFFF)).tolist())) == 1  # they do look alike
     assert len(set(slots[::2][taken].tolist())) == 1
@@ -152,8 +153,17 @@ def test_terms_with_the_same_hash_are_told_apart():
     expected = slow.count_terms(texts, lowercase=False)
     found = count_new_terms(texts, False, 1, 1, None, None, None, True)
     assert as_counters(found[4], names_of(*found[:2])) == expected
-    assert as_counters(count_known_terms(texts, False, 1, 1, None, None, None, listed.index), terms) == expected
-    assert count_known_terms([terms[0] + "x"], False, 1, 1, None, None, None, listed.index)[1].tolist() == []
+    known = (*listed.packed, slots, SEED)
+    assert as_counters(count_known_terms(texts, False, 1, 1, None, None, None, known), terms) == expected
+    assert count_known_terms([terms[0] + "x"], False, 1, 1, None, None, None, known)[1].tolist() == []
+
+
+def test_terms_made_to_collide_do_not_where_the_seed_is_another():
+    listed = TermList.of(colliding_terms(7))
+    for slots in (listed.index[2], index_terms(*listed.packed, SEED + 1)):
+        checks = slots[1::2][np.flatnonzero(slots[1::2])] & np.uint64(0xFFFFFFFF)
+        assert len(set(checks.tolist())) > 100
+    assert listed.index[3] != TermList.of(listed.names).index[3]
 
 
 # ---- sorting and weighing -------------------------------------------------------------------------------------------

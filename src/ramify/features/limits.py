@@ -28,6 +28,11 @@ def find_limits(min_df: Any, max_df: Any, max_features: Any, n_texts: int) -> Li
     return Limits(fewest, most, None if max_features is None else int(max_features))
 
 
+def are_none(min_df: Any, max_df: Any, max_features: Any) -> bool:
+    """Whether settings leave out nothing; a whole number 1 as max_df is one document, 1.0 are all."""
+    return find_limits(min_df, max_df, max_features, 2) == Limits(1.0, 2.0, None)
+
+
 def keep_within(limits: Limits, documents: NDArray[Any], occurrences: NDArray[Any]) -> NDArray[np.int64]:
     """The terms within limits, rising, by the documents that each is in and its occurrences.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -54,9 +55,10 @@ class TermList:
         return [content[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
 
     @cached_property
-    def index(self) -> tuple[NDArray[np.uint8], Ints, NDArray[np.uint64]]:
-        """What a kernel finds terms with."""
-        return self.bytes, self.offsets, index_terms(self.bytes, self.offsets)
+    def index(self) -> tuple[NDArray[np.uint8], Ints, NDArray[np.uint64], int]:
+        """What a kernel finds terms with; terms are hashed with a random seed, which nobody can know beforehand."""
+        seed = secrets.randbits(64)
+        return self.bytes, self.offsets, index_terms(self.bytes, self.offsets, seed), seed
 
     def take(self, numbers: Ints) -> TermList:
         """Some of the terms."""

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError, ModelError
 from ramify.execution import SerialExecutor, choose_executor, count_workers, stage
 from ramify.features.analysis import WordRules, make_rules
-from ramify.features.limits import find_limits, keep_within
+from ramify.features.limits import are_none, find_limits, keep_within
 from ramify.features.terms import TermList
 from ramify.features.vectors import checked_columns
 from ramify.native import (
@@ -95,7 +95,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """Learn the terms and their document frequencies."""
         self.check_settings()
         if self.hashing is not None:
-            self._learn_columns(self._hashed_blocks(texts))
+            self._learn_columns(self._hashed_blocks(texts, None))
             return self
         found, n_texts = TermList.of([]), 0
         documents, occurrences = np.zeros(0), np.zeros(0)
@@ -118,7 +118,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """Learn the terms and count them in the same texts, without weights."""
         self.check_settings()
         if self.hashing is not None:
-            blocks = list(self._hashed_blocks(texts))
+            blocks = list(self._hashed_blocks(texts, None))
             self._learn_columns(iter(blocks))
             return _stacked(blocks, self.n_features_out)
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), True)))
@@ -141,7 +141,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             return
         if not isinstance(self.hashing, (int, np.integer)) or not 1 <= self.hashing <= MOST_COLUMNS:
             raise InputError(f"hashing is {self.hashing!r}; give a number of columns from 1 to {MOST_COLUMNS:,}.")
-        if (self.min_df, self.max_df, self.max_features) != (1, 1.0, None):
+        if not are_none(self.min_df, self.max_df, self.max_features):
             raise InputError("hashing keeps no list of terms, so min_df, max_df and max_features cannot be used with it.")
 
     def _learn_terms(self, found: TermList, documents: Any, occurrences: Any, n_texts: int) -> Ints:
@@ -149,7 +149,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if not len(found):
             nothing = f"the {n_texts} texts have no words in them (other than stop words)"
             raise InputError(f"{nothing}; give texts with words of two letters or more.")
-        kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, occurrences)
+        frequencies = documents if self.weighting == "binary" else occurrences
+        kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, frequencies)
         self._terms = found if len(kept) == len(found) else found.take(kept)
         self.kept_columns_, self._is_selected = None, False
         self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
@@ -158,7 +159,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def _learn_columns(self, blocks: Iterator[Rows]) -> None:
         n_texts, documents = 0, np.zeros(int(self.hashing or 0), dtype=np.int64)
         for offsets, columns, _ in blocks:
-            documents += np.bincount(columns, minlength=len(documents))
+            np.add.at(documents, columns, 1)
             n_texts += len(offsets) - 1
         self._terms, self.kept_columns_, self._is_selected = None, None, False
         self.idf_ = _smooth_idf(documents, n_texts) if self.weighting == "tf-idf" else None
@@ -176,11 +177,12 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     @property
     def is_open(self) -> bool:
         """Whether more terms can be taken in: there are no weights of terms, and none was ever left out."""
-        limits = (self.min_df, self.max_df, self.max_features) != (1, 1.0, None)
-        return self._terms is not None and self.idf_ is None and not limits and not self._is_selected
+        has_all = are_none(self.min_df, self.max_df, self.max_features) and not self._is_selected
+        return has_all and self._terms is not None and self.idf_ is None
 
     def grow(self, texts: Iterable[str]) -> Ints:
         """Take in the terms of more texts; gives the new columns of the old terms."""
+        check_is_fitted(self)
         if self._terms is None or not self.is_open:
             raise InputError("only a vectorizer of plain counts that left no term out can take in more.")
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)))
@@ -195,7 +197,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """The matrix of some texts over the learnt terms; other terms are passed over."""
         check_is_fitted(self)
         if self._terms is None:
-            return self.weigh(_stacked(list(self._hashed_blocks(texts)), self.n_features_out))
+            return self.weigh(_stacked(list(self._hashed_blocks(texts, self.kept_columns_)), self.n_features_out))
         index = self._terms.index  # made here, before several threads ask for it
         blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
         return self.weigh(_stacked(list(blocks), len(self._terms)))
@@ -211,8 +213,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             weigh_rows_in_place(offsets, columns, self.idf_, counts.data)
         return counts
 
-    def _hashed_blocks(self, texts: Iterable[str]) -> Iterator[Rows]:
-        kept = getattr(self, "kept_columns_", None)
+    def _hashed_blocks(self, texts: Iterable[str], kept: Ints | None) -> Iterator[Rows]:
         n_columns = int(self.hashing or 0)
         numbers = None
         if kept is not None:
@@ -273,6 +274,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     @property
     def n_features_out(self) -> int:
         """The number of columns."""
+        check_is_fitted(self)
         if self._terms is not None:
             return len(self._terms)
         return int(self.hashing or 0) if self.kept_columns_ is None else len(self.kept_columns_)
@@ -281,6 +283,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same vectorizer."""
+        check_is_fitted(self)
         params = {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
         if params["stop_words"] is not None and not isinstance(params["stop_words"], str):
             params["stop_words"] = sorted(params["stop_words"])
@@ -302,7 +305,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if (made.idf_ is not None) != (made.weighting == "tf-idf"):
             raise ModelError("the weights of the terms are missing, or there are some too many; train the model again.")
         fits = made.idf_ is None or (made.idf_.shape == (width,) and made.idf_.dtype == np.float32)
-        if not fits or (made.idf_ is not None and not np.isfinite(made.idf_).all()):
+        if not fits or (made.idf_ is not None and not (np.isfinite(made.idf_) & (made.idf_ > 0)).all()):
             raise ModelError(f"the vectorizer has {width} terms but other weights; train the model again.")
         return made
 
@@ -374,7 +377,8 @@ def _stacked(blocks: list[Rows], n_columns: int) -> csr_array:
     offsets = np.concatenate([[0], *(block[0][1:] + start for block, start in zip(blocks, starts[:-1], strict=True))])
     columns = np.concatenate([block[1] for block in blocks] or [np.zeros(0, dtype=np.int32)])
     values = np.concatenate([block[2] for block in blocks] or [np.zeros(0, dtype=np.float32)])
-    return csr_array((values, columns, offsets), shape=(len(offsets) - 1, n_columns))
+    kind = np.int32 if offsets[-1] < 1 << 31 else np.int64
+    return csr_array((values, columns, offsets.astype(kind)), shape=(len(offsets) - 1, n_columns))
 
 
 def _smooth_idf(documents: NDArray[Any], n_texts: int) -> NDArray[np.float32]:
@@ -388,6 +392,11 @@ def _checked_terms(terms: Any, hashing: int | None) -> TermList | None:
         raise ModelError("the terms of the vectorizer do not fit its settings; train the model again.")
     if terms is None:
         return None
-    if not terms or not all(isinstance(term, str) for term in terms) or len(set(terms)) < len(terms):
+    if (
+        not isinstance(terms, list)
+        or not terms
+        or not all(isinstance(term, str) for term in terms)
+        or len(set(terms)) < len(terms)
+    ):
         raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
     return TermList.of(terms)

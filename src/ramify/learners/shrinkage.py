@@ -32,7 +32,7 @@ from ramify.learners.counting import CountingLearner, Floats, count_words, is_co
 from ramify.learners.linear.forest import tie_along_paths
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.targets import Targets
-from ramify.native import fit_mixtures_in_place, score_branches_in_place, score_mixtures_in_place
+from ramify.native import fit_mixtures_in_place, score_mixtures_in_place
 from ramify.taxonomy import Taxonomy
 
 LEAST_UNIFORM = 1e-9
@@ -349,24 +349,45 @@ class ShrinkageNaiveBayes(CountingLearner):
 
     def _score(self, X: csr_array) -> Scores:
         if self.branches is None:
-            joint = np.empty((X.shape[0], len(self.class_nodes_)))
-            known = (*self._kernel_counts(), self.units_.path_offsets, self.units_.paths, self._factors)
-            score_mixtures_in_place(*known, self.units_.class_units, self.log_prior_, *kernel_arrays(X), joint)
+            joint = self._score_units(X, self.units_.class_units, self.log_prior_)
         else:
             joint = self._walk(X)[0][:, self.units_.class_units]
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
         S[:, self.class_nodes_] = np.maximum(joint - logsumexp(joint, axis=1, keepdims=True), PRUNED)
         return S
 
+    def _score_units(self, X: csr_array, units: NDArray[np.int32], priors: Floats) -> Floats:
+        """ln P(unit) + ln P(words | unit), documents × units."""
+        joint = np.empty((X.shape[0], len(units)))
+        known = (*self._kernel_counts(), self.units_.path_offsets, self.units_.paths, self._factors)
+        score_mixtures_in_place(*known, units, priors, *kernel_arrays(X), joint)
+        return joint
+
     def _walk(self, X: csr_array) -> tuple[Floats, NDArray[np.int64]]:
-        """Scores of units that documents reach, and with how many units each was compared."""
+        """Scores of classes that documents reach along their best branches, and with how many units each was compared.
+
+        Documents at the same node are compared with its children together, so that they share what is found out of words.
+        """
         _check_branches(self.branches)
-        if any(not self.weights_[self.units_.weights_at(int(unit))].any() for unit in np.flatnonzero(self.units_.is_inner)):
+        units, most = self.units_, int(self.branches or 1)
+        if any(not self.weights_[units.weights_at(int(unit))].any() for unit in np.flatnonzero(units.is_inner)):
             raise InputError("going down the best branches needs weights of inner nodes; set branches before learning.")
-        scores = np.full((X.shape[0], len(self.units_)), 2 * PRUNED)
-        looked_at = np.zeros(X.shape[0], dtype=np.int64)
-        known = (*self._kernel_counts(), self.units_.path_offsets, self.units_.paths, self._factors, *self.units_.children)
-        score_branches_in_place(*known, self._unit_priors, int(self.branches or 1), 0, *kernel_arrays(X), scores, looked_at)
+        scores, looked_at = np.full((X.shape[0], len(units)), 2 * PRUNED), np.zeros(X.shape[0], dtype=np.int64)
+        offsets, children = units.children
+        is_inner = units.is_inner
+        waiting = [(0, np.arange(X.shape[0]))]
+        while waiting:
+            unit, documents = waiting.pop()
+            ways = children[offsets[unit] : offsets[unit + 1]]
+            found = self._score_units(X[documents], ways, self._unit_priors[ways])
+            looked_at[documents] += len(ways)
+            best = np.argsort(-found, axis=1, kind="stable")[:, :most]
+            for k, way in enumerate(ways.tolist()):
+                going = (best == k).any(axis=1)
+                if is_inner[way]:
+                    waiting += [(way, documents[going])] if going.any() else []
+                else:
+                    scores[documents[going], way] = found[going, k]
         return scores, looked_at
 
     def count_comparisons(self, X: Any) -> NDArray[np.int64]:

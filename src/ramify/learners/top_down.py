@@ -46,6 +46,7 @@ class TopDownSVM(BranchLearner, OneVsRestSVM):
     Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
     Fitted attributes include those of :class:`BranchLearner`.
 
+    >>> from ramify import Taxonomy
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     >>> fitted = TopDownSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
     >>> fitted.predict([[1, 1, 0]])

@@ -108,18 +108,6 @@ NB_MODULE(_core, m) {
                                           priors.data(), offsets.data(), words.data(), values.data(), offsets.size() - 1,
                                           totals.size(), scores.data());
         });
-  m.def("score_branches_in_place",
-        [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
-           In<int64_t> path_offsets, In<int32_t> paths, In<double> factors, In<int64_t> child_offsets, In<int32_t> children,
-           In<double> priors, size_t branches, int32_t top, In<int64_t> offsets, In<int32_t> words, In<float> values,
-           OutMatrix<double> scores, Out<int64_t> looked_at) {
-          nb::gil_scoped_release unlocked;
-          ramify::score_branches_in_place(word_counts_of(word_offsets, word_units, word_counts, totals),
-                                          {path_offsets.data(), paths.data()}, factors.data(),
-                                          {child_offsets.data(), children.data()}, priors.data(), branches, top,
-                                          offsets.data(), words.data(), values.data(), offsets.size() - 1, totals.size(),
-                                          scores.data(), looked_at.data());
-        });
   m.doc() = "Ramify's compiled kernels; see kernels.h for what each computes.";
   const auto label_kernel = [&m](const char *name, auto function) {
     m.def(name, function, "offsets"_a.noconvert(), "nodes"_a.noconvert(), "parent_offsets"_a.noconvert(),

@@ -116,12 +116,6 @@ void score_mixtures_in_place(const WordCounts &counts, const Paths &paths, const
                              size_t n_units, const double *priors, const int64_t *offsets, const int32_t *words,
                              const float *values, size_t n_rows, size_t n_all_units, double *scores);
 
-// The same by a walk from the top that goes on with the best branches only. scores: rows × units, written for units without
-// children that are reached. looked_at: how many units each row was compared with.
-void score_branches_in_place(const WordCounts &counts, const Paths &paths, const double *factors, const Listed &children,
-                             const double *priors, size_t branches, int32_t top, const int64_t *offsets, const int32_t *words,
-                             const float *values, size_t n_rows, size_t n_all_units, double *scores, int64_t *looked_at);
-
 // ---- linear models --------------------------------------------------------------------------------------------------
 
 // One sparse vector a unit: its features and values lie from start to end.

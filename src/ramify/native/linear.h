@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace ramify {
@@ -110,15 +111,18 @@ struct Logistic {
     return upper * h;
   }
   // Newton's method on σ, share = 1 / (1 + e^σ): σ = z + curvature · upper · (share(σ) − share) has one root and a
-  // derivative between 1 and 1 + curvature · upper / 4, so a step that is kept inside its bracket always arrives.
+  // derivative between 1 and 1 + curvature · upper / 4. A step that leaves its bracket, or is more than half as long as the
+  // one before the last, gives way to halving the bracket, so that it always arrives.
   static float best(float alpha, float z, float upper, float curvature) {
     const double reach = static_cast<double>(curvature) * upper, share = static_cast<double>(alpha) / upper;
     double low = z - reach * share, high = z + reach * (1 - share), sigma = std::min(std::max<double>(z, low), high);
-    for (int step = 0; step < 60; ++step) {
+    double length = high - low, before = length;
+    for (int step = 0; step < 100; ++step) {
       const double p = 1 / (1 + std::exp(sigma)), off = sigma - z - reach * (p - share);
       if (off > 0) high = sigma; else low = sigma;
       double next = sigma - off / (1 + reach * p * (1 - p));
-      if (next <= low || next >= high) next = 0.5 * (low + high);
+      if (next <= low || next >= high || std::fabs(next - sigma) > 0.5 * before) next = 0.5 * (low + high);
+      before = std::exchange(length, std::fabs(next - sigma));
       const bool settled = std::fabs(next - sigma) <= 1e-6 * (1 + std::fabs(sigma));
       sigma = next;
       if (settled) break;

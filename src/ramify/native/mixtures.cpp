@@ -375,6 +375,11 @@ void score_mixtures_in_place(const WordCounts &counts, const Paths &paths, const
     uint32_t row;
     float times;
   };
+  std::vector<int32_t> needed;  // all units on the paths
+  for (size_t k = 0; k < n_units; ++k)
+    needed.insert(needed.end(), paths.units + paths.offsets[units[k]], paths.units + paths.offsets[units[k] + 1]);
+  std::sort(needed.begin(), needed.end());
+  needed.erase(std::unique(needed.begin(), needed.end()), needed.end());
   std::vector<Place> places;
   std::vector<double> count(n_all_units, 0.0), logs(n_units);
   for (size_t start = 0; start < n_rows; start += AT_ONCE) {
@@ -389,9 +394,15 @@ void score_mixtures_in_place(const WordCounts &counts, const Paths &paths, const
               [](const Place &a, const Place &b) { return std::tie(a.word, a.row) < std::tie(b.word, b.row); });
     for (size_t t = 0; t < places.size();) {
       const int32_t word = places[t].word;
-      for (int64_t p = counts.offsets[word]; p < counts.offsets[word + 1]; ++p) count[counts.units[p]] = counts.values[p];
+      const bool is_rare = counts.offsets[word + 1] - counts.offsets[word] <= 8 * static_cast<int64_t>(needed.size());
+      if (is_rare)
+        for (int64_t p = counts.offsets[word]; p < counts.offsets[word + 1]; ++p) count[counts.units[p]] = counts.values[p];
+      else
+        for (const int32_t unit : needed)
+          count[unit] = value_of(counts.offsets, counts.units, counts.values, static_cast<size_t>(word), unit);
       for (size_t k = 0; k < n_units; ++k) logs[k] = mix(paths, factors, units[k], count.data());
-      for (int64_t p = counts.offsets[word]; p < counts.offsets[word + 1]; ++p) count[counts.units[p]] = 0;
+      if (is_rare)
+        for (int64_t p = counts.offsets[word]; p < counts.offsets[word + 1]; ++p) count[counts.units[p]] = 0;
       take_logs(logs.data(), n_units);
       for (; t < places.size() && places[t].word == word; ++t) {
         double *row = scores + static_cast<size_t>(places[t].row) * n_units;
@@ -400,94 +411,6 @@ void score_mixtures_in_place(const WordCounts &counts, const Paths &paths, const
       }
     }
   }
-}
-
-namespace {
-
-// Walks down with one document after the other, along the best branches.
-class Pruned {
- public:
-  Pruned(const WordCounts &counts, const Paths &paths, const double *factors, const Listed &children, const double *priors,
-         size_t branches)
-      : counts_(counts), paths_(paths), factors_(factors), children_(children), priors_(priors), branches_(branches) {}
-
-  // Scores of the units reached, from a top unit down; gives how many were looked at.
-  int64_t score(const int32_t *words, const float *values, size_t n, int32_t top, double *scores) {
-    words_ = words, values_ = values, n_ = n, looked_at_ = 0;
-    if (at_.empty()) at_.resize(1);
-    at_[0].assign(n, 0.0);
-    for (size_t w = 0; w < n; ++w) at_[0][w] = count(w, top);
-    go_on(top, 0, scores);
-    return looked_at_;
-  }
-
- private:
-  double count(size_t w, int32_t unit) const {
-    return value_of(counts_.offsets, counts_.units, counts_.values, static_cast<size_t>(words_[w]), unit);
-  }
-
-  // at_[i]: the counts of the document's words at the unit i below the top, as far as the walk has come.
-  void go_on(int32_t unit, size_t level, double *scores) {
-    if (at_.size() < level + 2) at_.resize(level + 2);
-    std::vector<std::pair<double, int32_t>> found;
-    for (int64_t p = children_.offsets[unit]; p < children_.offsets[unit + 1]; ++p)
-      found.push_back({-look_at(children_.items[p], level + 1), children_.items[p]});
-    const size_t kept = std::min(branches_, found.size());
-    std::partial_sort(found.begin(), found.begin() + static_cast<std::ptrdiff_t>(kept), found.end());
-    for (size_t k = 0; k < kept; ++k) {
-      const int32_t child = found[k].second;
-      if (children_.offsets[child] == children_.offsets[child + 1]) {
-        scores[child] = -found[k].first;
-        continue;
-      }
-      at_[level + 1].resize(n_);
-      for (size_t w = 0; w < n_; ++w) at_[level + 1][w] = count(w, child);
-      go_on(child, level + 1, scores);
-    }
-  }
-
-  double look_at(int32_t unit, size_t level) {
-    ++looked_at_;
-    logs_.resize(n_);
-    const double *factor = factors_ + paths_.offsets[unit] + unit;
-    for (size_t w = 0; w < n_; ++w) {
-      double below = count(w, unit), sum = factor[level + 1] + factor[0] * below;
-      for (size_t i = 1; i <= level; ++i) {
-        const double here = at_[level - i][w];
-        sum += factor[i] * (here - below);
-        below = here;
-      }
-      logs_[w] = sum;
-    }
-    take_logs(logs_.data(), n_);
-    double score = priors_[unit];
-    for (size_t w = 0; w < n_; ++w) score += values_[w] * logs_[w];
-    return score;
-  }
-
-  const WordCounts &counts_;
-  const Paths &paths_;
-  const double *factors_;
-  const Listed &children_;
-  const double *priors_;
-  const size_t branches_;
-  const int32_t *words_ = nullptr;
-  const float *values_ = nullptr;
-  size_t n_ = 0;
-  int64_t looked_at_ = 0;
-  std::vector<std::vector<double>> at_;
-  std::vector<double> logs_;
-};
-
-}  // namespace
-
-void score_branches_in_place(const WordCounts &counts, const Paths &paths, const double *factors, const Listed &children,
-                             const double *priors, size_t branches, int32_t top, const int64_t *offsets, const int32_t *words,
-                             const float *values, size_t n_rows, size_t n_all_units, double *scores, int64_t *looked_at) {
-  Pruned walk(counts, paths, factors, children, priors, branches);
-  for (size_t r = 0; r < n_rows; ++r)
-    looked_at[r] = walk.score(words + offsets[r], values + offsets[r], static_cast<size_t>(offsets[r + 1] - offsets[r]), top,
-                              scores + r * n_all_units);
 }
 
 }  // namespace ramify

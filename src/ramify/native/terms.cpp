@@ -38,13 +38,13 @@ class Words {
 
   // Uses every run of so many words, shorter ones first; where they will be looked for is announced some terms before.
   template <typename Expect, typename Use>
-  void each_term(Expect expect, Use use) {
+  void each_term(uint64_t seed, Expect expect, Use use) {
     terms_.clear();
     for (size_t size = rules_.shortest; size <= rules_.longest && size <= words_.size(); ++size)
       for (size_t k = 0; k + size <= words_.size(); ++k) {
         const Word &first = words_[k], &last = words_[k + size - 1];
         const size_t length = last.start + last.length - first.start;
-        terms_.push_back({written_.data() + first.start, length, hash_of(written_.data() + first.start, length)});
+        terms_.push_back({written_.data() + first.start, length, hash_of(written_.data() + first.start, length, seed)});
       }
     const size_t n = terms_.size();
     for (size_t k = 0; k < std::min(AHEAD, n); ++k) expect(terms_[k].hash);
@@ -103,9 +103,9 @@ class Words {
   // Keeps the word just written, or what stands for it, or takes it back; gives where to go on.
   char *end_word(char *word, char *out) {
     auto length = static_cast<size_t>(out - word);
-    if (rules_.left_out && rules_.left_out->find(word, length, hash_of(word, length)) >= 0) return word;
+    if (rules_.left_out && rules_.left_out->find(word, length) >= 0) return word;
     if (rules_.stemmed) {
-      const int32_t known = rules_.stemmed->find(word, length, hash_of(word, length));
+      const int32_t known = rules_.stemmed->find(word, length);
       if (known >= 0) {
         const std::string_view stem = rules_.stems->view(static_cast<size_t>(known));
         length = stem.size();
@@ -170,15 +170,11 @@ class RowSorter {
   void flush(TermRows &rows) {
     if (keys_.size() < 64) std::sort(keys_.begin(), keys_.end());
     else sort_by_digits();
-    const size_t start = rows.terms.size();
-    for (const uint64_t key : keys_) {
-      const auto term = static_cast<int32_t>(key >> 32);
-      const auto count = static_cast<float>(static_cast<uint32_t>(key));
-      if (rows.terms.size() > start && rows.terms.back() == term) {
-        rows.counts.back() += count;
-        continue;
-      }
-      rows.terms.push_back(term), rows.counts.push_back(count);
+    for (size_t k = 0; k < keys_.size();) {
+      const uint64_t term = keys_[k] >> 32;
+      uint64_t count = 0;
+      for (; k < keys_.size() && keys_[k] >> 32 == term; ++k) count += static_cast<uint32_t>(keys_[k]);
+      rows.terms.push_back(static_cast<int32_t>(term)), rows.counts.push_back(static_cast<float>(count));
     }
     rows.offsets.push_back(static_cast<int64_t>(rows.terms.size()));
     keys_.clear();
@@ -236,16 +232,18 @@ class Counter {
 
 // Rows of terms by a function from a term to its number, -1 for one that does not count.
 template <typename Expect, typename Find>
-void count_numbered(const Text *texts, size_t n_texts, const WordRules &rules, size_t n_terms, Expect expect, Find find,
-                    TermRows &rows) {
+void count_numbered(const Text *texts, size_t n_texts, const WordRules &rules, size_t n_terms, uint64_t seed, Expect expect,
+                    Find find, TermRows &rows) {
   Words words(rules);
   RowSorter row(n_terms);
-  const bool is_worth_it = n_texts >= 64;  // a table of all terms, to meet each once a document
+  size_t n_characters = 0;
+  for (size_t d = 0; d < n_texts; ++d) n_characters += texts[d].length;
+  const bool is_worth_it = n_texts >= 64 && n_terms <= n_characters;  // a table of all terms, to meet each once a document
   Counter counter(is_worth_it ? n_terms : 0);
   for (size_t d = 0; d < n_texts; ++d) {
     words.read(texts[d]);
     counter.begin();
-    words.each_term(expect, [&](const char *bytes, size_t length, uint64_t hash) {
+    words.each_term(seed, expect, [&](const char *bytes, size_t length, uint64_t hash) {
       const int32_t term = find(bytes, length, hash);
       if (term < 0) return;
       if (is_worth_it) counter.add(static_cast<uint32_t>(term));
@@ -265,7 +263,7 @@ void count_new_terms(const Text *texts, size_t n_texts, const WordRules &rules, 
   for (size_t d = 0; d < n_texts; ++d) {
     words.read(texts[d]);
     counter.begin();
-    words.each_term([&](uint64_t hash) { table.expect(hash); },
+    words.each_term(table.seed, [&](uint64_t hash) { table.expect(hash); },
                     [&](const char *bytes, size_t length, uint64_t hash) { counter.add(table.add(bytes, length, hash)); });
     documents.resize(table.size()), occurrences.resize(table.size());
     for (const auto &[term, count] : counter.counted) {
@@ -277,7 +275,7 @@ void count_new_terms(const Text *texts, size_t n_texts, const WordRules &rules, 
 }
 
 void count_known_terms(const Text *texts, size_t n_texts, const WordRules &rules, const TermIndex &known, TermRows &rows) {
-  count_numbered(texts, n_texts, rules, known.terms.n, [&](uint64_t hash) { known.expect(hash); },
+  count_numbered(texts, n_texts, rules, known.terms.n, known.seed, [&](uint64_t hash) { known.expect(hash); },
                  [&](const char *bytes, size_t length, uint64_t hash) { return known.find(bytes, length, hash); }, rows);
 }
 
@@ -286,18 +284,18 @@ void count_hashed_terms(const Text *texts, size_t n_texts, const WordRules &rule
     const auto h = static_cast<int64_t>(static_cast<int32_t>(murmur(bytes, length)));
     return static_cast<int32_t>(std::abs(h) % static_cast<int64_t>(n_columns));
   };
-  count_numbered(texts, n_texts, rules, n_columns, [](uint64_t) {}, column_of, rows);
+  count_numbered(texts, n_texts, rules, n_columns, 0, [](uint64_t) {}, column_of, rows);
 }
 
-SortedTerms sort_terms(const std::vector<Terms> &lists) {
+SortedTerms sort_terms(const std::vector<Terms> &lists, uint64_t seed) {
   size_t n_listed = 0;
   for (const Terms &list : lists) n_listed += list.n;
-  TermTable table(n_listed);
+  TermTable table(seed, n_listed);
   std::vector<uint32_t> numbers;
   numbers.reserve(n_listed);
   for (const Terms &list : lists)
     for (size_t t = 0; t < list.n; ++t)
-      numbers.push_back(table.add(list.begin(t), list.length(t), hash_of(list.begin(t), list.length(t))));
+      numbers.push_back(table.add(list.begin(t), list.length(t)));
   // the first eight bytes decide nearly always
   struct Entry {
     uint64_t first;

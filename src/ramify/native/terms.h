@@ -16,8 +16,9 @@ inline uint64_t read_bytes(const char *bytes, size_t n) {
   return n >= 8 ? word : word & ((uint64_t{1} << (8 * n)) - 1);
 }
 
-inline uint64_t hash_of(const char *bytes, size_t n) {
-  uint64_t h = 0x9e3779b97f4a7c15ULL ^ n;
+// Nobody can make many terms with the same hash who does not know the seed.
+inline uint64_t hash_of(const char *bytes, size_t n, uint64_t seed) {
+  uint64_t h = seed ^ n;
   for (size_t k = 0; k < n; k += 8) {
     h ^= read_bytes(bytes + k, n - k);
     h *= 0xd6e8feb86659fd93ULL;
@@ -75,8 +76,10 @@ struct TermIndex {
   Terms terms;
   const Slot *slots;
   size_t n_slots;
+  uint64_t seed;
 
   // The number of a term, -1 where it is unknown.
+  int32_t find(const char *bytes, size_t length) const { return find(bytes, length, hash_of(bytes, length, seed)); }
   int32_t find(const char *bytes, size_t length, uint64_t hash) const {
     return static_cast<int32_t>(slots[find_slot(slots, n_slots, terms, bytes, length, hash)].number) - 1;
   }
@@ -86,15 +89,18 @@ struct TermIndex {
 // Terms in the order in which they come, each once.
 class TermTable {
  public:
-  explicit TermTable(size_t expected = 1 << 12) : bytes_(PAD), offsets_{0} {
+  explicit TermTable(uint64_t seed, size_t expected = 1 << 12) : seed(seed), bytes_(PAD), offsets_{0} {
     size_t n = 16;
     while (n < 2 * expected) n *= 2;
     slots_.assign(n, Slot{0, 0, 0});
   }
 
+  const uint64_t seed;
+
   size_t size() const { return offsets_.size() - 1; }
 
   // The number of a term, which is new where it equals the size before.
+  uint32_t add(const char *bytes, size_t length) { return add(bytes, length, hash_of(bytes, length, seed)); }
   uint32_t add(const char *bytes, size_t length, uint64_t hash) {
     const size_t at = find_slot(slots_.data(), slots_.size(), terms(), bytes, length, hash);
     if (slots_[at].number) return slots_[at].number - 1;
@@ -119,7 +125,7 @@ class TermTable {
     const Terms all = terms();
     for (const Slot &slot : slots_) {
       if (slot.number == 0) continue;
-      size_t at = hash_of(all.begin(slot.number - 1), all.length(slot.number - 1)) & mask;
+      size_t at = hash_of(all.begin(slot.number - 1), all.length(slot.number - 1), seed) & mask;
       while (larger[at].number) at = (at + 1) & mask;
       larger[at] = slot;
     }
@@ -180,7 +186,7 @@ struct SortedTerms {
   std::vector<int64_t> offsets{0};
   std::vector<int32_t> positions;
 };
-SortedTerms sort_terms(const std::vector<Terms> &lists);
+SortedTerms sort_terms(const std::vector<Terms> &lists, uint64_t seed);
 
 // Gives the terms of rows other numbers, below n_numbers, drops those with a number below 0, and sorts each row.
 void renumber_rows(const int64_t *offsets, const int32_t *terms, const float *counts, size_t n_rows,

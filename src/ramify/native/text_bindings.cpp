@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <random>
 #include <tuple>
 
 #include "arrays.h"
@@ -13,7 +14,7 @@
 namespace {
 
 using TermArrays = std::tuple<In<uint8_t>, In<int64_t>>;
-using IndexArrays = std::tuple<In<uint8_t>, In<int64_t>, In<uint64_t>>;
+using IndexArrays = std::tuple<In<uint8_t>, In<int64_t>, In<uint64_t>, uint64_t>;  // the last is the seed
 
 constexpr uint32_t CAPITAL_SIGMA = 0x3a3, CAPITAL_I_WITH_DOT = 0x130;  // whose lower case is not one character for one
 
@@ -81,7 +82,14 @@ ramify::Terms terms_of(const In<uint8_t> &bytes, const In<int64_t> &offsets) {
 
 ramify::TermIndex index_of(const IndexArrays &arrays) {
   const In<uint64_t> &slots = std::get<2>(arrays);
-  return {terms_of(std::get<0>(arrays), std::get<1>(arrays)), reinterpret_cast<const ramify::Slot *>(slots.data()), slots.size() / 2};
+  return {terms_of(std::get<0>(arrays), std::get<1>(arrays)), reinterpret_cast<const ramify::Slot *>(slots.data()), slots.size() / 2,
+          std::get<3>(arrays)};
+}
+
+// For tables that do not outlive a call.
+uint64_t any_seed() {
+  static const uint64_t seed = std::random_device{}() | static_cast<uint64_t>(std::random_device{}()) << 32;
+  return seed;
 }
 
 // The rules as Python gives them, and what they point to.
@@ -123,7 +131,7 @@ void bind_terms(nb::module_ &m) {
     const HeldTexts held(texts, lowercase);
     const HeldRules rules = rules_of(lowercase, shortest, longest, left_out, stemmed, stems);
     const ramify::Characters *needed = held.needed();
-    ramify::TermTable table;
+    ramify::TermTable table(any_seed());
     std::vector<int64_t> documents, occurrences;
     ramify::TermRows rows;
     std::vector<uint8_t> bytes;
@@ -162,14 +170,13 @@ void bind_terms(nb::module_ &m) {
     }
     return to_tuple(std::move(rows));
   }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
-  m.def("index_terms", [](In<uint8_t> bytes, In<int64_t> offsets) {
+  m.def("index_terms", [](In<uint8_t> bytes, In<int64_t> offsets, uint64_t seed) {
     std::vector<uint64_t> slots;
     {
       nb::gil_scoped_release unlocked;
       const ramify::Terms terms = terms_of(bytes, offsets);
-      ramify::TermTable table(terms.n);
-      for (size_t t = 0; t < terms.n; ++t)
-        table.add(terms.begin(t), terms.length(t), ramify::hash_of(terms.begin(t), terms.length(t)));
+      ramify::TermTable table(seed, terms.n);
+      for (size_t t = 0; t < terms.n; ++t) table.add(terms.begin(t), terms.length(t));
       const auto *first = reinterpret_cast<const uint64_t *>(table.slots().data());
       slots.assign(first, first + 2 * table.slots().size());
     }
@@ -182,7 +189,7 @@ void bind_terms(nb::module_ &m) {
       nb::gil_scoped_release unlocked;
       std::vector<ramify::Terms> terms;
       for (const TermArrays &list : lists) terms.push_back(terms_of(std::get<0>(list), std::get<1>(list)));
-      sorted = ramify::sort_terms(terms);
+      sorted = ramify::sort_terms(terms, any_seed());
       bytes = as_bytes(sorted.bytes.data(), sorted.bytes.size());
     }
     return nb::make_tuple(to_numpy(std::move(bytes)), to_numpy(std::move(sorted.offsets)), to_numpy(std::move(sorted.positions)));
