@@ -18,6 +18,7 @@ from ramify.persistence import atomic_writer
 from ramify.pipeline import Answer
 
 SEVERAL = " | "
+TOLD_AFTER = 500  # rows, after which progress is told
 Writer = Callable[[IO[str], list[str], int], Callable[[Answer], None]]
 
 
@@ -54,8 +55,9 @@ def _table(file: IO[str], columns: list[str], top: int, delimiter: str) -> Calla
 
     def write(answer: Answer) -> None:
         cells = [_cell(answer.row.get(column)) for column in columns]
-        labels, probabilities = (SEVERAL.join(part) for part in _texts(answer.labels))
-        others = [cell for pair in zip(*_texts(answer.others), strict=True) for cell in pair]
+        labels = SEVERAL.join([label for label, _ in answer.labels])
+        probabilities = SEVERAL.join([f"{p:.4f}" for _, p in answer.labels])
+        others = [cell for label, p in answer.others for cell in (label, f"{p:.4f}")]
         missing = [""] * (len(pairs) - len(others))
         table.writerow([*cells, labels, probabilities, *others, *missing, answer.problem or ""])
 
@@ -71,10 +73,6 @@ def _free(name: str, taken: list[str]) -> str:
     while name in taken:
         name = f"ramify_{name}"
     return name
-
-
-def _texts(labels: list[tuple[str, float]]) -> tuple[list[str], list[str]]:
-    return [label for label, _ in labels], [f"{p:.4f}" for _, p in labels]
 
 
 def _objects(labels: list[tuple[str, float]]) -> list[dict[str, Any]]:
@@ -101,7 +99,8 @@ def write_answers(
                     raise DataError(f"{first}; put it right, or drop --strict.")
             total += 1
             write(answer)
-            step.advance()
+            if total % TOLD_AFTER == 0:
+                step.advance(TOLD_AFTER)
         if problems and problems == total:
             raise DataError(f"not one of {counted(total, 'row')} could be classified; the first: {first}.")
     if problems:

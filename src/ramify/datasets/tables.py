@@ -30,6 +30,7 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
     ".parquet": "parquet", ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
 }  # fmt: skip
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
@@ -161,7 +162,7 @@ def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
 
 
 def _has_bad_bytes(cell: str) -> bool:
-    return not cell.isascii() and any("\ud800" <= letter <= "\udfff" for letter in cell)
+    return not cell.isascii() and LONE_SURROGATE.search(cell) is not None
 
 
 def _readable(cell: str) -> str:

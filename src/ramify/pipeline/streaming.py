@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ramify.taxonomy import most_specific
 
 BATCH = 2_000
 BATCH_BYTES = 1 << 26
+BATCH_CHARACTERS = 1 << 24
 
 Labels = list[tuple[str, float]]
 
@@ -42,11 +43,11 @@ def classify_rows(
     classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, top: int = 1
 ) -> Iterator[Answer]:
     """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label."""
-    stream = iter(rows)
-    while batch := list(islice(stream, batch_size(len(classifier.taxonomy_)))):
+    names = _Names(classifier)
+    for batch in _batches(rows, text, batch_size(len(classifier.taxonomy_))):
         reasons = [row.reason if isinstance(row, BadRow) else why_not_text(row.get(text)) for _, row in batch]
         texts = [row[text] for (_, row), why in zip(batch, reasons, strict=True) if why is None and isinstance(row, dict)]
-        answers = iter(_classify(classifier, texts, top))
+        answers = _classify(classifier, texts, top, names)
         for (line, row), reason in zip(batch, reasons, strict=True):
             cells = row.cells if isinstance(row, BadRow) else row
             labels, others = next(answers) if reason is None else ([], [])
@@ -57,8 +58,7 @@ def score_rows(
     classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, bad: list[str], strict: bool
 ) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
     """The scores of every row that can be read; the others are noted in `bad`, or refused when `strict`."""
-    stream = iter(rows)
-    while batch := list(islice(stream, batch_size(len(classifier.taxonomy_)))):
+    for batch in _batches(rows, text, batch_size(len(classifier.taxonomy_))):
         good = []
         for line, row in batch:
             reason = row.reason if isinstance(row, BadRow) else why_not_text(row.get(text))
@@ -77,9 +77,9 @@ def score_rows(
 def classify_vectors(classifier: TextClassifier, corpus: Corpus, top: int = 1) -> Iterator[Answer]:
     """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
     bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
-    waiting = next(bad, None)
+    waiting, names = next(bad, None), _Names(classifier)
     for block in row_blocks(len(corpus), BATCH_BYTES // batch_size(len(classifier.taxonomy_)), BATCH_BYTES):
-        answers = _classify(classifier, corpus.documents[block], top)
+        answers = _classify(classifier, corpus.documents[block], top, names)
         for line, (labels, others) in zip(corpus.lines[block], answers, strict=True):
             while waiting is not None and waiting.line < line:
                 yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
@@ -95,24 +95,46 @@ def batch_size(n_nodes: int) -> int:
     return max(1, min(BATCH, BATCH_BYTES // (16 * max(1, n_nodes))))
 
 
-def _classify(classifier: TextClassifier, documents: Any, top: int) -> Iterator[tuple[Labels, Labels]]:
+def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[list[tuple[int, Any]]]:
+    """A few rows at a time: so many, or fewer where texts are long."""
+    batch: list[tuple[int, Any]] = []
+    n_characters = 0
+    for line, row in rows:
+        batch.append((line, row))
+        cell = row.get(text) if isinstance(row, dict) else None
+        n_characters += len(cell) if isinstance(cell, str) else 0
+        if len(batch) >= most or n_characters >= BATCH_CHARACTERS:
+            yield batch
+            batch, n_characters = [], 0
+    if batch:
+        yield batch
+
+
+class _Names(dict[int, str]):
+    """Nodes as the user writes them, each written once."""
+
+    def __init__(self, classifier: TextClassifier) -> None:
+        self.classifier = classifier
+
+    def __missing__(self, node: int) -> str:
+        name = self[node] = self.classifier.form_.write(self.classifier.taxonomy_, [node])[0]
+        return name
+
+
+def _classify(classifier: TextClassifier, documents: Any, top: int, names: _Names) -> Iterator[tuple[Labels, Labels]]:
     Y, P = classifier.decide_with_probabilities(documents)
     own = most_specific(Y, classifier.taxonomy_)
-    for d in range(Y.shape[0]):
-        chosen = own.indices[own.indptr[d] : own.indptr[d + 1]]
-        others = _next_best(classifier, P[d], chosen, top - 1)
-        yield _written(classifier, chosen, P[d]), _written(classifier, others, P[d])
+    ends, nodes = own.indptr.tolist(), own.indices.tolist()
+    chosen = P[np.repeat(np.arange(Y.shape[0]), np.diff(own.indptr)), own.indices].tolist()
+    for d, (start, end) in enumerate(pairwise(ends)):
+        labels = [(names[node], p) for node, p in zip(nodes[start:end], chosen[start:end], strict=True)]
+        if end - start > 1:
+            labels.sort(key=lambda label: -label[1])
+        others = _next_best(classifier, P[d], own.indices[start:end], top - 1) if top > 1 else ()
+        yield labels, [(names[int(node)], float(P[d, node])) for node in others]
 
 
 def _next_best(classifier: TextClassifier, p: NDArray[np.float32], chosen: NDArray[Any], count: int) -> NDArray[np.int64]:
     """The most likely leaves that were not chosen."""
-    if count < 1:
-        return np.zeros(0, dtype=np.int64)
     candidates = np.setdiff1d(np.flatnonzero(classifier.taxonomy_.is_leaf & ~np.isnan(p)), chosen)
     return candidates[np.argsort(-p[candidates], kind="stable")[:count]]
-
-
-def _written(classifier: TextClassifier, nodes: NDArray[Any], p: NDArray[np.float32]) -> Labels:
-    ordered = sorted(nodes.tolist(), key=lambda node: -p[node])
-    names = classifier.form_.write(classifier.taxonomy_, ordered)
-    return [(name, float(p[node])) for node, name in zip(ordered, names, strict=True)]
