@@ -19,7 +19,7 @@ from ramify.errors import InputError, LabelError
 LEARNERS = [
     member
     for _, member in inspect.getmembers(learners, inspect.isclass)
-    if issubclass(member, learners.Learner) and member is not learners.Learner
+    if issubclass(member, learners.Learner) and not inspect.isabstract(member)
 ]
 TAXONOMY = Taxonomy.from_paths(["a/x", "a/y", "b/x", "b/z/deep", "c"])
 

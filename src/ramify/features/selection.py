@@ -36,11 +36,11 @@ class TermSelector(TransformerMixin, BaseEstimator):
     n_features: how many terms to keep; for "glocal", how many at every inner node.
     measure: how relevant a term is for a class: "information-gain", "chi2" or "mutual-information".
     join: how the relevances for all classes make one number: "max", "sum", "weighted-average" (Σ P(c) · relevance), or
-        "round-robin", where classes in their order take turns, each its best term that is not yet taken.
+    "round-robin", where classes in their order take turns, each its best term that is not yet taken.
     scope: "flat" looks at all documents, and a class is a node that is some document's most specific label. The others
-        look at every inner node, and above the roots where there are several, at the documents that carry it; classes are its
-        children, and the node itself for documents that go no deeper. "hierarchical" unites equally many terms of
-        each inner node, the most with which n_features are not exceeded; "glocal" gives each inner node its own set.
+    look at every inner node, and above the roots where there are several, at the documents that carry it; classes are its
+    children, and the node itself for documents that go no deeper. "hierarchical" unites equally many terms of
+    each inner node, the most with which n_features are not exceeded; "glocal" gives each inner node its own set.
     taxonomy: whose nodes the columns of Y are. Without one, Y holds a class for each document, or a column for each class.
 
     Of equally relevant terms the first column goes first. Terms that are relevant to nothing are left out, also where
@@ -48,8 +48,8 @@ class TermSelector(TransformerMixin, BaseEstimator):
     with fewer than two classes that have documents chooses nothing. Where "hierarchical" has not even one term for each
     inner node, the most relevant of their first terms are kept.
 
-    columns_: the kept columns, in order. scores_: the relevance of every term, after joining; the largest over inner nodes. For
-    round robin it is the maximum. sets_: for "glocal", the columns of each inner node; -1 stands above the roots.
+    ``columns_``: the kept columns, in order. ``scores_``: the relevance of every term, after joining; the largest over inner
+    nodes. For round robin it is the maximum. ``sets_``: for "glocal", the columns of each inner node; -1 is above the roots.
 
     >>> X = [[1, 0, 1], [2, 0, 1], [0, 1, 1], [0, 3, 0]]
     >>> selector = TermSelector(2, measure="chi2").fit(X, ["tea", "tea", "bread", "bread"])

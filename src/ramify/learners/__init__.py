@@ -1,6 +1,8 @@
 """Learners: from the document matrix X and labels to scores S over the nodes of a taxonomy."""
 
+from ramify.learners.branches import BranchLearner
 from ramify.learners.contract import Learner
+from ramify.learners.counting import CountingLearner
 from ramify.learners.naive_bayes import MultinomialNaiveBayes
 from ramify.learners.nodes import NodeClassifiers
 from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
@@ -10,6 +12,8 @@ from ramify.learners.shrinkage import ShrinkageNaiveBayes
 from ramify.learners.top_down import TopDownSVM
 
 __all__ = [
+    "BranchLearner",
+    "CountingLearner",
     "Learner",
     "MultinomialNaiveBayes",
     "NodeClassifiers",
