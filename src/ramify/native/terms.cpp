@@ -226,7 +226,7 @@ class Counter {
   struct Seen {
     uint32_t document, place;
   };
-  std::vector<Seen> seen_;
+  Large<Seen> seen_;
   uint32_t document_ = 0;
 };
 
@@ -296,17 +296,20 @@ SortedTerms sort_terms(const std::vector<Terms> &lists, uint64_t seed) {
   for (const Terms &list : lists)
     for (size_t t = 0; t < list.n; ++t)
       numbers.push_back(table.add(list.begin(t), list.length(t)));
-  // the first eight bytes decide nearly always
+  // the first sixteen bytes decide nearly always
   struct Entry {
-    uint64_t first;
+    uint64_t first, second;
     uint32_t term;
   };
   const Terms all = table.terms();
   std::vector<Entry> order(all.n);
   for (size_t t = 0; t < all.n; ++t)
-    order[t] = {__builtin_bswap64(read_bytes(all.begin(t), all.length(t))), static_cast<uint32_t>(t)};
+    order[t] = {__builtin_bswap64(read_bytes(all.begin(t), all.length(t))),
+                all.length(t) > 8 ? __builtin_bswap64(read_bytes(all.begin(t) + 8, all.length(t) - 8)) : 0,
+                static_cast<uint32_t>(t)};
   std::sort(order.begin(), order.end(), [&](const Entry &a, const Entry &b) {
-    return a.first != b.first ? a.first < b.first : all.view(a.term) < all.view(b.term);
+    if (a.first != b.first) return a.first < b.first;
+    return a.second != b.second ? a.second < b.second : all.view(a.term) < all.view(b.term);
   });
   SortedTerms sorted;
   sorted.bytes.reserve(static_cast<size_t>(all.offsets[all.n]) + PAD);

@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "memory.h"
+
 namespace ramify {
 
 constexpr size_t PAD = 8;  // bytes that may be read behind every stretch of terms
@@ -116,11 +118,11 @@ class TermTable {
   void expect(uint64_t hash) const { __builtin_prefetch(slots_.data() + (hash & (slots_.size() - 1))); }
 
   Terms terms() const { return {bytes_.data(), offsets_.data(), size()}; }
-  const std::vector<Slot> &slots() const { return slots_; }
+  const Large<Slot> &slots() const { return slots_; }
 
  private:
   void grow() {
-    std::vector<Slot> larger(4 * slots_.size(), Slot{0, 0, 0});
+    Large<Slot> larger(4 * slots_.size(), Slot{0, 0, 0});
     const size_t mask = larger.size() - 1;
     const Terms all = terms();
     for (const Slot &slot : slots_) {
@@ -132,9 +134,9 @@ class TermTable {
     slots_.swap(larger);
   }
 
-  std::vector<char> bytes_;
-  std::vector<int64_t> offsets_;
-  std::vector<Slot> slots_;
+  Large<char> bytes_;
+  Large<int64_t> offsets_;
+  Large<Slot> slots_;
 };
 
 // ---- from text to terms ---------------------------------------------------------------------------------------------

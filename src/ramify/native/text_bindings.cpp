@@ -171,7 +171,7 @@ void bind_terms(nb::module_ &m) {
     return to_tuple(std::move(rows));
   }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
   m.def("index_terms", [](In<uint8_t> bytes, In<int64_t> offsets, uint64_t seed) {
-    std::vector<uint64_t> slots;
+    ramify::Large<uint64_t> slots;
     {
       nb::gil_scoped_release unlocked;
       const ramify::Terms terms = terms_of(bytes, offsets);
