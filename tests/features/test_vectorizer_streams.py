@@ -10,7 +10,7 @@ from oracles import vectorizer as slow
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from ramify.execution import reporting_to
-from ramify.features import Vectorizer, vectorizer
+from ramify.features import Vectorizer, blocks
 
 SETTINGS = [
     {},
@@ -34,7 +34,7 @@ def small_blocks(monkeypatch):
 
     def cut(characters, at_once):
         for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("AT_ONCE", at_once)):
-            monkeypatch.setattr(vectorizer, name, value)
+            monkeypatch.setattr(blocks, name, value)
 
     return cut
 
@@ -64,7 +64,7 @@ def test_the_size_of_blocks_changes_nothing(texts, characters, at_once, n_jobs, 
     expected = Vectorizer(ngram_range=(1, 2), hashing=hashing).fit_transform(texts)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("AT_ONCE", at_once)):
-            patch.setattr(vectorizer, name, value)
+            patch.setattr(blocks, name, value)
         ours = Vectorizer(ngram_range=(1, 2), hashing=hashing, n_jobs=n_jobs)
         assert slow.is_same(ours.fit_transform(iter(texts)), expected)
         assert slow.is_same(Vectorizer(ngram_range=(1, 2), hashing=hashing).fit(texts).transform(iter(texts)), expected)

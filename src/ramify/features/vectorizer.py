@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError, ModelError
 from ramify.execution import SerialExecutor, choose_executor, count_workers, stage
 from ramify.features.analysis import WordRules, make_rules
+from ramify.features.blocks import Rows, cut, merge, stacked
 from ramify.features.limits import are_none, find_limits, keep_within
 from ramify.features.terms import TermList
 from ramify.features.vectors import checked_columns
@@ -27,13 +28,10 @@ from ramify.native import (
 )
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
-SMALL_BLOCK, LARGE_BLOCK = 1 << 20, 1 << 25  # characters that are read at a time
-AT_ONCE = 1 << 14  # texts of a stream that are looked at before a block is cut
 MOST_COLUMNS = 1 << 28
 
 Result = TypeVar("Result")
 Ints = NDArray[np.int64]
-Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
 
 
 class Vectorizer(TransformerMixin, BaseEstimator):
@@ -104,9 +102,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             n_texts += len(block[4][0]) - 1
             waiting.append(block)
             if sum(len(part[1]) for part in waiting) > len(found):  # so that every term is sorted a few times only
-                found, documents, occurrences = _merge(found, documents, occurrences, waiting)[:3]
+                found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
                 waiting = []
-        found, documents, occurrences = _merge(found, documents, occurrences, waiting)[:3]
+        found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
         self._learn_terms(found, documents, occurrences, n_texts)
         return self
 
@@ -120,16 +118,16 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if self.hashing is not None:
             blocks = list(self._hashed_blocks(texts, None))
             self._learn_columns(iter(blocks))
-            return _stacked(blocks, self.n_features_out)
+            return stacked(blocks, self.n_features_out)
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), True)))
-        found, documents, occurrences, positions = _merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
+        found, documents, occurrences, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
         kept = self._learn_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
         numbers = np.full(len(found), -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept))
         starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
         work = [(part[4], numbers[positions[a:b]]) for part, a, b in zip(parts, starts[:-1], starts[1:], strict=True)]
         renumbered = choose_executor(self.n_jobs).map(lambda task: renumber_rows(*task[0], task[1], len(kept)), work)
-        return _stacked(list(renumbered), len(kept))
+        return stacked(list(renumbered), len(kept))
 
     def check_settings(self) -> None:
         """Refuse settings that make no sense, before any text is read."""
@@ -197,10 +195,10 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """The matrix of some texts over the learnt terms; other terms are passed over."""
         check_is_fitted(self)
         if self._terms is None:
-            return self.weigh(_stacked(list(self._hashed_blocks(texts, self.kept_columns_)), self.n_features_out))
+            return self.weigh(stacked(list(self._hashed_blocks(texts, self.kept_columns_)), self.n_features_out))
         index = self._terms.index  # made here, before several threads ask for it
         blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
-        return self.weigh(_stacked(list(blocks), len(self._terms)))
+        return self.weigh(stacked(list(blocks), len(self._terms)))
 
     def weigh(self, counts: csr_array) -> csr_array:
         """Turn counts into the chosen weights; the matrix given is used up."""
@@ -229,7 +227,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def _map(self, texts: Iterable[str], work: Callable[[list[str]], Result]) -> Iterator[Result]:
         """Apply work to blocks of texts, and tell how far it is."""
         workers = count_workers(self.n_jobs)
-        blocks, total = _cut(texts, workers)
+        blocks, total = cut(texts, workers)
         done: list[int] = []
 
         def count(block: list[str]) -> Result:
@@ -317,68 +315,6 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-
-def _cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | None]:
-    """Blocks of checked texts, and how many texts there are, where it is known."""
-    if isinstance(texts, (str, bytes)):
-        raise InputError("a list of texts is needed, not one text; put it in brackets: [text].")
-    if not hasattr(texts, "__len__"):
-        return _blocks(_checked(texts), SMALL_BLOCK), None
-    listed = list(_checked(texts))
-    n_characters = sum(map(len, listed))
-    size = min(LARGE_BLOCK, max(SMALL_BLOCK, n_characters // (2 * workers)))
-    return _blocks(iter(listed), size), len(listed)
-
-
-def _blocks(texts: Iterator[str], size: int) -> Iterator[list[str]]:
-    """Texts until they have so many characters."""
-    block, n_characters = [], 0
-    for text in texts:
-        block.append(text)
-        n_characters += len(text)
-        if n_characters >= size or len(block) >= AT_ONCE:
-            yield block
-            block, n_characters = [], 0
-    if block:
-        yield block
-
-
-def _checked(texts: Iterable[Any]) -> Iterator[str]:
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {position + 1} is {_name_of(text)}; every text is a string. Drop it or give it some words.")
-        yield text
-
-
-def _name_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    return f"{type(value).__name__} {str(value)[:40]!r}"
-
-
-def _merge(
-    found: TermList, documents: Any, occurrences: Any, parts: list[tuple[Any, ...]]
-) -> tuple[TermList, Any, Any, NDArray[np.int32]]:
-    """Terms of several blocks as one sorted list with added counts; and where the terms of the blocks stand in it."""
-    lists = [found.packed, *((part[0], part[1]) for part in parts)]
-    terms, offsets, positions = sort_terms(lists)
-    n_terms = len(offsets) - 1
-    sums = [
-        np.bincount(positions, np.concatenate([first, *(part[k] for part in parts)]), minlength=n_terms)
-        for first, k in ((documents, 2), (occurrences, 3))
-    ]
-    return TermList(terms, offsets), *sums, positions[len(found) :]
-
-
-def _stacked(blocks: list[Rows], n_columns: int) -> csr_array:
-    """Rows of several blocks as one matrix."""
-    starts = np.cumsum([0, *(int(offsets[-1]) for offsets, _, _ in blocks)])
-    offsets = np.concatenate([[0], *(block[0][1:] + start for block, start in zip(blocks, starts[:-1], strict=True))])
-    columns = np.concatenate([block[1] for block in blocks] or [np.zeros(0, dtype=np.int32)])
-    values = np.concatenate([block[2] for block in blocks] or [np.zeros(0, dtype=np.float32)])
-    kind = np.int32 if offsets[-1] < 1 << 31 else np.int64
-    return csr_array((values, columns, offsets.astype(kind)), shape=(len(offsets) - 1, n_columns))
 
 
 def _smooth_idf(documents: NDArray[Any], n_texts: int) -> NDArray[np.float32]:

@@ -15,8 +15,6 @@ roots, all documents are one more estimate above them. The weight of 1/V is neve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,93 +24,17 @@ from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import choose_executor, stage
 from ramify.learners.contract import Scores
 from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes
-from ramify.learners.linear.forest import tie_along_paths
 from ramify.learners.linear.weights import kernel_arrays
+from ramify.learners.mixtures import Climb, Judged, Units, fit_weights
 from ramify.learners.targets import Targets
-from ramify.native import fit_mixtures_in_place, score_mixtures_in_place
+from ramify.native import score_mixtures_in_place
 from ramify.taxonomy import Taxonomy
 
 LEAST_UNIFORM = 1e-9
 PRUNED = -1e30  # ln of the chance of a class that a document never came near
-PLAIN_WORDS = 1e6  # that are read by steps of expectation and maximization, before Newton's
 WAYS = ("leave-one-out", "held-out")
-
-
-@dataclass(frozen=True)
-class Units:
-    """What estimates are made of: classes, the nodes above them, and all documents where there are several roots.
-
-    parent: the unit above each, -1 for the top; parents come first. node: of the taxonomy, -1 for all documents.
-    class_units: the unit of each class, in node order.
-    path_offsets, paths: for every unit the units from itself up to the top.
-    """
-
-    parent: NDArray[np.int32]
-    node: NDArray[np.int64]
-    class_units: NDArray[np.int32]
-    path_offsets: NDArray[np.int64]
-    paths: NDArray[np.int32]
-
-    @classmethod
-    def of(cls, taxonomy: Taxonomy, class_nodes: NDArray[np.int64]) -> Units:
-        """The units above some classes."""
-        forest = tie_along_paths(taxonomy, class_nodes)
-        parent, node, is_class = forest.parent, forest.node, forest.class_of >= 0
-        if int((parent < 0).sum()) > 1:
-            parent = np.concatenate([[-1], parent + 1]).astype(np.int32)
-            node, is_class = np.concatenate([[-1], node]), np.concatenate([[False], is_class])
-        classes = np.flatnonzero(is_class)
-        paths: list[list[int]] = []
-        for unit, above in enumerate(parent.tolist()):
-            paths.append([unit, *(paths[above] if above >= 0 else [])])
-        offsets = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
-        flat = np.asarray([unit for path in paths for unit in path], dtype=np.int32)
-        return cls(parent, node, classes[np.argsort(node[classes])].astype(np.int32), offsets, flat)
-
-    def __len__(self) -> int:
-        return len(self.parent)
-
-    @cached_property
-    def above(self) -> csr_array:
-        """Classes × units: one where the documents of a class are documents of a unit."""
-        listed = [self.path_of(int(unit)) for unit in self.class_units]
-        ends = np.concatenate([[0], np.cumsum([len(path) for path in listed])])
-        shape = (len(listed), len(self))
-        return csr_array((np.ones(int(ends[-1])), np.concatenate(listed).astype(np.int64), ends), shape=shape)
-
-    @cached_property
-    def children(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """For every unit where its children begin, and the children."""
-        order = np.argsort(self.parent, kind="stable").astype(np.int32)
-        return np.searchsorted(self.parent[order], np.arange(len(self) + 1)).astype(np.int64), order
-
-    @property
-    def is_inner(self) -> NDArray[np.bool_]:
-        """Whether a unit has children."""
-        inner = np.ones(len(self), dtype=bool)
-        inner[self.class_units] = False
-        return inner
-
-    def path_of(self, unit: int) -> NDArray[np.int32]:
-        """The units from one up to the top."""
-        return self.paths[self.path_offsets[unit] : self.path_offsets[unit + 1]]
-
-    def weights_at(self, unit: int) -> slice:
-        """Where the weights of a unit stand: one for each unit of its path, and one for the uniform estimate."""
-        return slice(int(self.path_offsets[unit]) + unit, int(self.path_offsets[unit + 1]) + unit + 1)
-
-    @property
-    def n_weights(self) -> int:
-        """How many weights there are in all."""
-        return len(self.paths) + len(self)
-
-    def key_of(self, unit: int, names: tuple[str, ...]) -> tuple[str, bool]:
-        """What a unit is called whatever else there is: the name of its node, and whether it is a class."""
-        node = int(self.node[unit])
-        return "" if node < 0 else names[node], bool(np.any(self.class_units == unit))
 
 
 class ShrinkageNaiveBayes(CountingLearner):
@@ -254,78 +176,38 @@ class ShrinkageNaiveBayes(CountingLearner):
         members = csr_array(own[:, self.class_nodes_].astype(np.float64) @ units.above)
         wanted = np.ones(len(units), dtype=bool) if self.branches is not None else ~units.is_inner
         weights = np.zeros(units.n_weights)
+        climb = Climb(float(self.tol), int(self.max_iter), bool(self.newton), self.n_jobs)
+
+        def fit(judged: Judged, wanted: NDArray[np.bool_]) -> list[int]:
+            return fit_weights(units, self._kernel_counts(), judged, wanted, climb, expected, weights)
+
+        every = Judged(X, sample_weight, members, True)
         aside = self.held_out_documents_
-        is_judged = np.zeros(len(units), dtype=bool)
-        steps: list[int] = []
         if len(aside):
-            is_judged = np.diff(csc_array(members[aside]).indptr) > 0
-            steps += self._run(X[aside], members[aside], sample_weight[aside], wanted & is_judged, False, expected, weights)
+            others = every.take(aside, leave_one_out=False)
+            is_judged = np.diff(csc_array(others.members).indptr) > 0
+            steps = fit(others, wanted & is_judged)
             rest = np.setdiff1d(np.arange(X.shape[0]), aside)
-            X, members, sample_weight = X[rest], members[rest], sample_weight[rest]
-        steps += self._run(X, members, sample_weight, wanted & ~is_judged, True, expected, weights)
+            steps += fit(every.take(rest, leave_one_out=True), wanted & ~is_judged)
+        else:
+            steps = fit(every, wanted)
         self.n_iter_ = max([1, *steps])
         self._set_weights(weights)
-
-    def _run(
-        self,
-        X: csr_array,
-        members: csr_array,
-        weight: Floats,
-        wanted: Any,
-        leave_one_out: bool,
-        expected: Floats,
-        weights: Floats,
-    ) -> list[int]:
-        """Fit the weights of the wanted units, a few at a time; gives the steps that each took."""
-        members.sort_indices()
-        by_unit = csc_array(members)
-        size = np.bincount(members.indices, np.diff(X.indptr)[_row_of(members)], minlength=len(self.units_))
-        blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), size)
-        arrays = (
-            *self._kernel_counts(),
-            self.units_.path_offsets,
-            self.units_.paths,
-            *kernel_arrays(X),
-            np.ascontiguousarray(weight),
-            members.indptr.astype(np.int64),
-            members.indices.astype(np.int32),
-            members.data.astype(np.int32),
-            by_unit.indptr.astype(np.int64),
-            by_unit.indices.astype(np.int32),
-        )
-
-        plain = PLAIN_WORDS if self.newton else np.inf
-
-        def fit(block: NDArray[np.int32]) -> list[int]:
-            steps = np.zeros(len(block), dtype=np.int32)
-            fit_mixtures_in_place(
-                *arrays, block, leave_one_out, float(self.tol), int(self.max_iter), plain, expected, weights, steps
-            )
-            return [int(n) for n in steps]
-
-        with stage("weighing ancestors", sum(map(len, blocks))) as step:
-            taken = []
-            for steps in choose_executor(self.n_jobs).map(fit, blocks):
-                taken += steps
-                step.advance(len(steps))
-        return taken
 
     def _set_weights(self, weights: Floats) -> None:
         """Keep weights, with a little for the uniform estimate, and what scoring needs of them."""
         units = self.units_
+        starts, uniform = units.weight_ends
+        sums = np.add.reduceat(weights, starts)
+        self._has_all = bool((sums > 0).all())
+        weights[uniform] = np.where(sums > 0, np.maximum(weights[uniform], LEAST_UNIFORM), 0)
+        sums = np.add.reduceat(weights, starts)
+        weights /= np.repeat(np.where(sums > 0, sums, 1), uniform - starts + 1)
+        totals = self._totals[units.paths]
+        data = totals - np.where(np.isin(np.arange(len(totals)), units.path_offsets[:-1]), 0, np.roll(totals, 1))
+        data = np.where(data > LEAST_UNIFORM * totals, data, np.inf)  # an estimate without data says nothing
         self.weights_ = weights
-        self._factors = np.zeros(units.n_weights)
-        for unit in range(len(units)):
-            here = units.weights_at(unit)
-            mine = weights[here]
-            if not mine.any():
-                continue
-            mine[-1] = max(mine[-1], LEAST_UNIFORM)
-            mine /= mine.sum()
-            totals = np.diff(self._totals[units.path_of(unit)], prepend=0.0)
-            data = np.append(totals, self.counts_.shape[0])
-            has_data = data > LEAST_UNIFORM * np.append(self._totals[units.path_of(unit)], 0)
-            self._factors[here] = np.divide(mine, data, out=np.zeros_like(mine), where=has_data)
+        self._factors = weights / np.insert(data, units.path_offsets[1:], float(self.counts_.shape[0]))
 
     def _prepare(self) -> None:
         self.units_ = Units.of(self.taxonomy_, self.class_nodes_)
@@ -340,7 +222,7 @@ class ShrinkageNaiveBayes(CountingLearner):
     def _fitting(self, weights: Floats) -> Floats:
         """Weights that fit the units; a model file may hold others."""
         fits = weights.shape == (self.units_.n_weights,) and np.isfinite(weights).all() and (weights >= 0).all()
-        sums = [weights[self.units_.weights_at(int(unit))].sum() for unit in self.units_.class_units] if fits else [0.0]
+        sums = np.add.reduceat(weights, self.units_.weight_ends[0])[self.units_.class_units] if fits else [0.0]
         if not fits or not np.allclose(sums, 1):
             raise ModelError("the mixture weights of naive Bayes do not fit its classes; train the model again.")
         return weights.copy()
@@ -370,7 +252,7 @@ class ShrinkageNaiveBayes(CountingLearner):
         """
         _check_branches(self.branches)
         units, most = self.units_, int(self.branches or 1)
-        if any(not self.weights_[units.weights_at(int(unit))].any() for unit in np.flatnonzero(units.is_inner)):
+        if not self._has_all:
             raise InputError("going down the best branches needs weights of inner nodes; set branches before learning.")
         scores, looked_at = np.full((X.shape[0], len(units)), 2 * PRUNED), np.zeros(X.shape[0], dtype=np.int64)
         offsets, children = units.children
@@ -451,16 +333,3 @@ class ShrinkageNaiveBayes(CountingLearner):
 def _check_branches(branches: Any) -> None:
     if branches is not None and not is_count(branches):
         raise InputError(f"branches is {branches!r}; give a whole number of 1 or more, or none to compare all classes.")
-
-
-def _row_of(matrix: csr_array) -> NDArray[np.int64]:
-    return np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-
-
-def _blocks(units: NDArray[np.int32], size: NDArray[Any], n_blocks: int = 64) -> list[NDArray[np.int32]]:
-    """Units a few at a time: neighbours, whose documents have about so many words together."""
-    if not len(units):
-        return []
-    before = np.concatenate([[0.0], np.cumsum(size[units])])
-    before, budget = before[:-1], max(1.0, before[-1] / n_blocks)
-    return np.split(units, np.flatnonzero(np.diff(before // budget) > 0) + 1)
