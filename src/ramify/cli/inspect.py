@@ -102,7 +102,7 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
 
 
 def _pairs_table(what: str, pairs: list[tuple[str, float]], title: str) -> Table:
-    table = Table(what, "weight", title=escape(title), title_justify="left")
+    table = Table(what, "weight", title=escape(title), title_justify="left", min_width=len(title) + 4)
     for name, weight in pairs:
         table.add_row(escape(str(name)), f"{weight:.3f}")
     return table

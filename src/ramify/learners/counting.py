@@ -123,8 +123,8 @@ class CountingLearner(Learner):
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The words that speak most for a node, strongest first, by number or by name.
 
-        A word's figure is what it tells in a thousand words of the node, in nats: how often it occurs there, times the
-        logarithm of how much oftener that is than among all documents.
+        A word's figure is what it tells in a thousand words of the node, in nats: how likely it is there, times the
+        logarithm of how much likelier that is than if the node had the words of all documents.
 
         >>> from ramify.learners import MultinomialNaiveBayes
         >>> fitted = MultinomialNaiveBayes().fit([[3, 0, 1], [0, 3, 1]], ["a", "b"])
@@ -139,15 +139,15 @@ class CountingLearner(Learner):
         names = np.arange(len(everywhere)) if feature_names is None else np.asarray(feature_names)
         if len(names) != len(everywhere):
             raise InputError(f"there are {len(names)} feature names for {len(everywhere)} features; give one a feature.")
-        theta = self._probabilities_of(place)
-        usual = np.maximum(everywhere, 1e-300) / max(everywhere.sum(), 1e-300)
-        told = np.where(everywhere > 0, 1000 * theta * np.log(np.maximum(theta, 1e-300) / usual), 0.0)
+        theta, usual = self._probabilities_of(place, everywhere / max(everywhere.sum(), 1.0))
+        there = (theta > 0) & (usual > 0)
+        told = 1000 * theta * np.log(np.divide(theta, usual, out=np.ones_like(theta), where=there))
         best = [f for f in np.argsort(-told, kind="stable")[: max(0, n)] if told[f] > 0]
         return [(names[f : f + 1].tolist()[0], float(told[f])) for f in best]
 
     @abstractmethod
-    def _probabilities_of(self, node: int) -> Floats:
-        """The probability of every word at a node."""
+    def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
+        """The probability of every word at a node, and what it would be if the node had words as they are everywhere."""
 
     def _class_of(self, node: int) -> int:
         """The number of the class that a node is."""

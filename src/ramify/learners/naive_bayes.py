@@ -62,6 +62,13 @@ class LaplaceScorer:
         """ln θ of some words in one class."""
         return np.asarray(self.surplus[words][:, [column]].toarray().ravel().astype(np.float64) + self.unseen[column])
 
+    def thetas(self, column: int, everywhere: Floats) -> tuple[Floats, Floats]:
+        """θ of all words in one class, and what it would be if the class had as many words, with the shares `everywhere`."""
+        unseen = np.exp(self.unseen[column])  # α / (α V + words)
+        n_words = np.count_nonzero(everywhere)
+        usual = unseen + max(0.0, 1 - n_words * unseen) * everywhere
+        return np.exp(self.log_theta(np.arange(len(everywhere)), column)), usual
+
 
 class MultinomialNaiveBayes(CountingLearner):
     """Flat multinomial naive Bayes (system ``nb``).
@@ -97,8 +104,8 @@ class MultinomialNaiveBayes(CountingLearner):
         S[:, self.class_nodes_] = joint - logsumexp(joint, axis=1, keepdims=True)
         return S
 
-    def _probabilities_of(self, node: int) -> Floats:
-        return np.exp(self._scorer.log_theta(np.arange(self.counts_.shape[0]), self._class_of(node)))
+    def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
+        return self._scorer.thetas(self._class_of(node), everywhere)
 
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
         """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""

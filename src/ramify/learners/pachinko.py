@@ -132,13 +132,17 @@ class PachinkoNaiveBayes(BranchLearner, CountingLearner):
                 prior += float(self._scorer.log_prior[branch])
         return x.indices.astype(np.int64), added, prior
 
-    def _probabilities_of(self, node: int) -> Floats:
+    def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
         found = np.flatnonzero((self.branch_nodes_ == node) & (self.branch_parents_ != node))
         if not len(found):
             name = self.taxonomy_.names[node]
             raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
-        theta = np.exp(self._scorer.log_theta(np.arange(self.counts_.shape[0]), int(found[0])))
-        return theta if self._looked_at is None else theta * self._looked_at[:, [int(found[0])]].toarray().ravel()
+        branch = int(found[0])
+        if self._looked_at is None:
+            return self._scorer.thetas(branch, everywhere)
+        among = self._looked_at[:, [branch]].toarray().ravel()
+        theta, usual = self._scorer.thetas(branch, everywhere * among / max((everywhere * among).sum(), 1e-300))
+        return theta * among, usual
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

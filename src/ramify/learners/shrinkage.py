@@ -293,8 +293,9 @@ class ShrinkageNaiveBayes(CountingLearner):
         counts = np.diff(self._unit_counts[:, steps].toarray(), prepend=0.0, axis=1)
         return np.asarray(counts @ self._factors[at][:-1] + self._factors[at][-1])
 
-    def _probabilities_of(self, node: int) -> Floats:
-        return self.estimates_for(node)
+    def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
+        uniform = self.weights_for(node)[-1][1]
+        return self.estimates_for(node), (1 - uniform) * everywhere + uniform / len(everywhere)
 
     def _unit_of(self, node: str | int) -> int:
         index = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
