@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from strategies import as_matrix, build, random_forest, trees
 
+from ramify import Taxonomy
 from ramify.errors import InputError, TaxonomyError
 from ramify.learners import ShrinkageNaiveBayes
 
@@ -427,3 +428,21 @@ def test_negative_values_and_graphs_that_are_no_trees_are_refused(diamond):
         ShrinkageNaiveBayes().fit([[-1, 0], [0, 1]], [0, 1])
     with pytest.raises(TaxonomyError, match="two parents"):
         ShrinkageNaiveBayes(diamond).fit(np.eye(2), ["left", "bottom"])
+
+
+def test_in_a_wide_tree_all_branches_give_the_scores_of_no_branches():
+    """At the top, few units are compared, while most words are known to many."""
+    rng = np.random.default_rng(0)
+    leaves = [f"{top}/{leaf}" for top in "ab" for leaf in range(40)]
+    taxonomy = Taxonomy.from_paths(leaves)
+    y = [leaves[i % 80] for i in range(400)]
+    common = rng.poisson(1.0, (400, 6))  # words that all classes have, and words that few have
+    rare = rng.poisson(0.02, (400, 60))
+    X = np.concatenate([common, rare], axis=1).astype(np.float32)
+    pruned = ShrinkageNaiveBayes(taxonomy, branches=80).fit(X, y)
+    np.testing.assert_allclose(pruned.scores(X), ShrinkageNaiveBayes(taxonomy).fit(X, y).scores(X), rtol=1e-5, atol=1e-5)
+    for unit in (1, 42):
+        counts = np.diff(pruned._unit_counts[:, pruned.units_.path_of(unit)].toarray(), prepend=0.0, axis=1)
+        factors = pruned._factors[pruned.units_.weights_at(unit)]
+        top = pruned._score_units(csr_array(X), np.asarray([unit], dtype=np.int32), np.zeros(1))
+        np.testing.assert_allclose(top[:, 0], X @ np.log(counts @ factors[:-1] + factors[-1]), rtol=1e-10)

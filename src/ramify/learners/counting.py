@@ -201,11 +201,16 @@ _NOT_KEPT = ("taxonomy", "n_jobs")
 def count_words(X: csr_array, own: csr_array, sample_weight: Floats) -> tuple[NDArray[np.int64], csr_array, Floats]:
     """The classes, the words × classes that their documents hold, and the documents of each."""
     nodes = np.unique(own.indices).astype(np.int64)
+    members = csr_array(diags_array(sample_weight) @ own[:, nodes].astype(np.float64))
+    return nodes, words_of(X, members), np.asarray(members.sum(axis=0), dtype=np.float64)
+
+
+def words_of(X: csr_array, members: csr_array) -> csr_array:
+    """Words × classes, for documents that count so much in each class."""
     with stage("counting words by class", 1) as step:
-        members = diags_array(sample_weight) @ own[:, nodes].astype(np.float64)
         counts = csr_array(X.T.astype(np.float64) @ members)
         step.advance()
-    return nodes, counts, np.asarray(members.sum(axis=0), dtype=np.float64)
+    return counts
 
 
 def place(values: Floats, columns: NDArray[np.int64], every: NDArray[np.int64]) -> Floats:

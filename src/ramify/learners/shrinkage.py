@@ -25,7 +25,7 @@ from sklearn.utils import check_random_state
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.contract import Scores
-from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes
+from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes, words_of
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.mixtures import Climb, Judged, Units, fit_weights
 from ramify.learners.targets import Targets
@@ -115,11 +115,11 @@ class ShrinkageNaiveBayes(CountingLearner):
         self._check_all(X)
         targets.taxonomy.require_tree("shrinkage")
         self._forget()
-        rest, self.held_out_documents_ = np.arange(X.shape[0]), np.zeros(0, dtype=np.int64)
+        self.held_out_documents_ = np.zeros(0, dtype=np.int64)
+        nodes, counts, weight = count_words(X, targets.own, sample_weight)
         if self.weights == "held-out":
             rest, self.held_out_documents_ = self._set_aside(csc_array(targets.own))
-        nodes, _, weight = count_words(X, targets.own, sample_weight)
-        counts = csr_array(X[rest].T.astype(np.float64) @ (targets.own[rest][:, nodes] * sample_weight[rest, None]))
+            counts = words_of(X[rest], csr_array(targets.own[rest][:, nodes] * sample_weight[rest, None]))
         self._set_counts(nodes, counts, weight, targets.taxonomy)
         self._learn_weights(X, targets.own, sample_weight, np.zeros(self.units_.n_weights))
 

@@ -394,15 +394,18 @@ void score_mixtures_in_place(const WordCounts &counts, const Paths &paths, const
               [](const Place &a, const Place &b) { return std::tie(a.word, a.row) < std::tie(b.word, b.row); });
     for (size_t t = 0; t < places.size();) {
       const int32_t word = places[t].word;
-      const bool is_rare = counts.offsets[word + 1] - counts.offsets[word] <= 8 * static_cast<int64_t>(needed.size());
-      if (is_rare)
-        for (int64_t p = counts.offsets[word]; p < counts.offsets[word + 1]; ++p) count[counts.units[p]] = counts.values[p];
-      else
+      const int64_t first = counts.offsets[word], last = counts.offsets[word + 1];
+      const bool is_long = last - first > 8 * static_cast<int64_t>(needed.size());  // a look at each unit is quicker
+      if (is_long)
         for (const int32_t unit : needed)
           count[unit] = value_of(counts.offsets, counts.units, counts.values, static_cast<size_t>(word), unit);
+      else
+        for (int64_t p = first; p < last; ++p) count[counts.units[p]] = counts.values[p];
       for (size_t k = 0; k < n_units; ++k) logs[k] = mix(paths, factors, units[k], count.data());
-      if (is_rare)
-        for (int64_t p = counts.offsets[word]; p < counts.offsets[word + 1]; ++p) count[counts.units[p]] = 0;
+      if (is_long)
+        for (const int32_t unit : needed) count[unit] = 0;
+      else
+        for (int64_t p = first; p < last; ++p) count[counts.units[p]] = 0;
       take_logs(logs.data(), n_units);
       for (; t < places.size() && places[t].word == word; ++t) {
         double *row = scores + static_cast<size_t>(places[t].row) * n_units;
