@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from ramify import Taxonomy, TextClassifier, load
 from ramify.decisions import SCut
@@ -85,6 +86,27 @@ def test_systems_that_cannot_go_on_say_so():
         ruled.partial_fit(MORE, MORE_LABELS)
     with pytest.raises(InputError, match="3 texts but labels for 2"):
         TextClassifier("nb").fit(TEXTS, LABELS).partial_fit(MORE, MORE_LABELS[:2])
+
+
+def test_labels_of_another_form_change_the_form_of_answers():
+    fitted = TextClassifier("nb").fit(["red apple", "rye bread"], [1, 2]).partial_fit(["steel hammer"], ["tool"])
+    assert fitted.predict(["hammer", "apple"]).tolist() == ["tool", "1"]
+    fitted.partial_fit(["apple bread"], [["1", "2"]])
+    assert fitted.predict(["hammer"]) == [["tool"]]
+
+
+def test_texts_may_come_from_an_iterator_and_none_are_refused():
+    fitted = TextClassifier("nb").fit(TEXTS, LABELS)
+    assert fitted.partial_fit(iter(MORE), MORE_LABELS).predict(["coffee"]).tolist() == ["drink/coffee"]
+    with pytest.raises(InputError, match="no labelled document"):
+        fitted.partial_fit([], [])
+
+
+def test_a_clone_of_a_loaded_model_chooses_words_again(tmp_path):
+    selector = TermSelector(5, measure="chi2", join="sum")
+    TextClassifier("nb", selector=selector).fit(TEXTS, LABELS).save(tmp_path / "model")
+    again = clone(load(tmp_path / "model")).fit(TEXTS, LABELS)
+    assert again.vectorizer_.n_features_out == 5
 
 
 # ---- choosing words -----------------------------------------------------------------------------------------------------

@@ -159,3 +159,28 @@ def test_settings_that_make_no_sense_are_refused(model, capsys, options, sentenc
     assert code == 2
     assert sentence in err
     assert not (model / "out").exists()
+
+
+def test_update_splits_labels_as_training_did(tmp_path, capsys):
+    data = write_table(
+        tmp_path / "data.csv", [*ROWS, ("parcel late and wrong amount", "Orders > Delivery | Orders > Invoice")] * 2
+    )
+    more = write_table(tmp_path / "more.csv", [("wrong amount in a late parcel", "Orders > Delivery | Orders > Invoice")])
+    code, _, err = ramify(capsys, "train", data, "--model", tmp_path / "out", "--system", "nb", "--holdout", 0)
+    assert code == 0, err
+    code, out, err = ramify(capsys, "update", tmp_path / "out", "--data", more, "--json")
+    assert code == 0, err
+    assert json.loads(out)["new_classes"] == []
+
+
+def test_update_of_machines_at_nodes_is_refused(tmp_path, capsys):
+    data = write_table(tmp_path / "data.csv", ROWS)
+    ramify(capsys, "train", data, "--model", tmp_path / "out", "--system", "isotonic-nb", "--holdout", 0)
+    code, _, err = ramify(capsys, "update", tmp_path / "out", "--data", data)
+    assert code == 2
+    assert "learns from all documents at once" in err
+    (tmp_path / "bare.csv").write_text("body,category\nno label here,\n")
+    ramify(capsys, "train", data, "--model", tmp_path / "nb", "--system", "nb", "--holdout", 0)
+    code, _, err = ramify(capsys, "update", tmp_path / "nb", "--data", tmp_path / "bare.csv")
+    assert code == 2
+    assert "Traceback" not in err

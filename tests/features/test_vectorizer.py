@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -187,7 +189,7 @@ def test_texts_that_cannot_be_read_are_refused(texts, message):
         ({"stemmer": "englich"}, "Did you mean 'english'"),
         ({"ngram_range": (0, 1)}, "ngram_range is"),
         ({"ngram_range": (1, 21)}, "ngram_range is"),
-        ({"stop_words": [3]}, "stop_words holds something"),
+        ({"stop_words": [3]}, "stop_words is no list of words"),
         ({"min_df": 10}, "leave no term"),
         ({"min_df": 0}, "min_df is 0"),
         ({"min_df": 1.5}, "min_df is 1.5"),
@@ -239,3 +241,39 @@ def test_vectors_pass_through_and_check_their_width():
         vectors.transform(np.zeros((1, 3)))
     with pytest.raises(ModelError, match="number of features"):
         Vectors.from_state({"features": -1}, {})
+
+
+def test_settings_that_change_after_fitting_change_nothing_learnt():
+    hashed = Vectorizer(hashing=16).fit(TEXTS)
+    before = hashed.transform(TEXTS)
+    assert (hashed.set_params(hashing=1 << 28).transform(TEXTS) != before).nnz == 0
+    counted = Vectorizer("counts").fit(TEXTS)
+    before = counted.transform(TEXTS)
+    assert (counted.set_params(weighting="tf-idf").transform(TEXTS) != before).nnz == 0
+    assert Vectorizer.from_state(*counted.state()).weighting == "counts"
+
+
+def test_a_string_of_another_class_is_read_as_the_string_it_is():
+    class Odd(str):
+        def lower(self):
+            return [0] * 1000
+
+    texts = ["ab ΣΣ cd", "AB"]
+    assert Vectorizer().fit([Odd(text) for text in texts]).terms_.tolist() == Vectorizer().fit(texts).terms_.tolist()
+
+
+def test_settings_may_be_numbers_of_numpy():
+    settings = {
+        "min_df": np.int64(1),
+        "max_features": np.int32(7),
+        "ngram_range": np.asarray([1, 2]),
+        "lowercase": np.bool_(True),
+    }
+    values, _ = Vectorizer(**settings).fit(TEXTS).state()
+    assert json.loads(json.dumps(values))["params"]["max_features"] == 7
+
+
+@pytest.mark.parametrize("settings", [{"stop_words": iter(["red"])}, {"lowercase": []}, {"sublinear_tf": "no"}])
+def test_settings_of_the_wrong_kind_are_refused(settings):
+    with pytest.raises(InputError, match="stop_words is no list|give true or false"):
+        Vectorizer(**settings).fit(TEXTS)

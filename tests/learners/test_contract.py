@@ -161,3 +161,16 @@ def test_documents_given_in_disorder_are_understood_and_left_as_they_are(learner
     assert (X.data.tolist(), X.indices.tolist(), X.indptr.tolist()) == ([1, 2, 3, 1, 1], [2, 0, 2, 1, 1], [0, 3, 5])
     tidy = learner().fit(X.toarray(), [0, 1])
     np.testing.assert_array_equal(fitted.scores(X), tidy.scores(X.toarray()))
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learning_that_fails_leaves_the_earlier_model_whole(learner):
+    X, Y = problem()
+    fitted = learner(TAXONOMY).fit(X, Y)
+    before = fitted.scores(X)
+    wider = csr_array(([1.0, 1.0], ([0, 1], [5_000_000, 3])), shape=(2, 5_000_001))
+    with pytest.raises(LabelError):
+        fitted.fit(wider, ["c", "c"])
+    np.testing.assert_array_equal(fitted.scores(X), before)
+    with pytest.raises(InputError, match="5000001 features"):
+        fitted.scores(wider)

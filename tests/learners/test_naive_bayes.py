@@ -105,3 +105,9 @@ def test_weights_out_of_range_are_refused(food, name, array):
     values, arrays = MultinomialNaiveBayes(food).fit([[1, 0], [0, 1]], ["apple", "pear"]).state()
     with pytest.raises(ModelError, match="train the model again"):
         MultinomialNaiveBayes.from_state(food, values, {**arrays, name: array})
+
+
+@pytest.mark.parametrize("alpha", [1e-320, 1e308, np.inf, -1.0])
+def test_an_alpha_without_logarithms_is_refused(alpha):
+    with pytest.raises(InputError, match="alpha is"):
+        MultinomialNaiveBayes(alpha=alpha).fit([[1, 0], [0, 1]], [0, 1])

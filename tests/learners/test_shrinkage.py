@@ -447,3 +447,29 @@ def test_in_a_wide_tree_all_branches_give_the_scores_of_no_branches():
         factors = pruned._factors[pruned.units_.weights_at(unit)]
         top = pruned._score_units(csr_array(X), np.asarray([unit], dtype=np.int32), np.zeros(1))
         np.testing.assert_allclose(top[:, 0], X @ np.log(counts @ factors[:-1] + factors[-1]), rtol=1e-10)
+
+
+def test_no_step_makes_a_word_impossible():
+    """A word that one document alone has needs the uniform estimate, if only a little of it."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.full(200, 0.5))
+    X = rng.multinomial(100, p, size=80).astype(np.float32)
+    X = np.concatenate([X, np.zeros((80, 1), dtype=np.float32)], axis=1)
+    X[0, 200] = 1
+    fitted = ShrinkageNaiveBayes().fit(X, np.arange(80) % 2)
+    assert fitted.weights_for(0)[-1][1] > 1e-6
+    slow = ShrinkageNaiveBayes(newton=False, tol=1e-8, max_iter=200_000).fit(X, np.arange(80) % 2)
+    np.testing.assert_allclose(fitted.estimates_for(0), slow.estimates_for(0), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"max_iter": 10**24}, "max_iter is"),
+        ({"random_state": "x"}, "random_state is 'x'"),
+        ({"random_state": -1}, "random_state is -1"),
+    ],
+)
+def test_settings_out_of_reach_are_refused(settings, message):
+    with pytest.raises(InputError, match=message):
+        ShrinkageNaiveBayes(**settings).fit([[1, 0], [0, 1]], [0, 1])

@@ -69,10 +69,11 @@ def say(message: str) -> None:
 def counted(number: int, thing: str) -> str:
     """A number with its noun: 1 row, 2 rows.
 
-    >>> counted(1, "row"), counted(2500, "row")
-    ('1 row', '2,500 rows')
+    >>> counted(1, "row"), counted(2500, "row"), counted(0, "class")
+    ('1 row', '2,500 rows', '0 classes')
     """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+    plural = "es" if thing.endswith("s") else "s"
+    return f"{number:,} {thing}{'' if number == 1 else plural}"
 
 
 def print_json(value: Any) -> None:

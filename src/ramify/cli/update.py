@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,7 +25,7 @@ from ramify.datasets import read_corpus
 from ramify.execution import reporting_to
 from ramify.persistence import refuse_foreign_target
 from ramify.pipeline import load
-from ramify.pipeline.going_on import larger_taxonomy
+from ramify.pipeline.going_on import larger_taxonomy, refuse_unable
 from ramify.pipeline.training import check_labels, fitting
 from ramify.taxonomy import read_taxonomy
 
@@ -56,16 +57,20 @@ def update(
     given = None if taxonomy is None else read_taxonomy(taxonomy)
     with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         classifier = load(model)
+        refuse_unable(classifier)
         classifier.use_threads(threads)
         known = classifier.taxonomy_ if given is None else given
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         is_label = None if classifier.figures_.get("taxonomy_from_labels") and given is None else known.__contains__
-        separators: dict[str, Any] = {"label_separator": label_separator, "is_label": is_label}
+        split = label_separator or classifier.figures_.get("columns", {}).get("label_separator")
+        separators: dict[str, Any] = {"label_separator": split, "is_label": is_label}
         corpus = labelled(read_corpus(file, **columns, **separators, strict=strict, encoding=encoding), False)
         corpus = fitting(classifier, corpus)
         check_labels(corpus, larger_taxonomy(classifier, corpus.labels, given))
         before = {"classes": set(_classes(classifier)), "words": classifier.vectorizer_.n_features_out}
+        several = classifier.form_.many or any(len(labels) != 1 for labels in corpus.labels)
         classifier.partial_fit(corpus.documents, corpus.labels, given)
+        classifier.form_ = replace(classifier.form_, many=several)
         classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in _OUTDATED}
         classifier.save(target)
     new = sorted(set(_classes(classifier)) - before["classes"])

@@ -66,10 +66,9 @@ def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
             known = " or ".join(repr(name) for name in STOP_LISTS)
             raise InputError(f"stop_words is {stop_words!r}; give {known}, a list of words, or None.")
         return STOP_LISTS[stop_words]
-    listed = list(stop_words)
-    if not all(isinstance(word, str) for word in listed):
-        raise InputError("stop_words holds something that is no string; give words only.")
-    return frozenset(listed)
+    if not isinstance(stop_words, (list, tuple, set, frozenset)) or not all(isinstance(word, str) for word in stop_words):
+        raise InputError("stop_words is no list of words; give one, each word as a string.")
+    return frozenset(stop_words)
 
 
 def _checked_range(ngram_range: tuple[int, int]) -> tuple[int, int]:

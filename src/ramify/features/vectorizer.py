@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -29,6 +30,7 @@ from ramify.native import (
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
 MOST_COLUMNS = 1 << 28
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Result = TypeVar("Result")
 Ints = NDArray[np.int64]
@@ -58,6 +60,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     idf_: NDArray[np.float32] | None
     _terms: TermList | None
     _is_selected: bool
+    _learnt: tuple[int | None, str]  # the columns and the weighting that were learnt for
     kept_columns_: Ints | None
 
     def __init__(
@@ -93,7 +96,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """Learn the terms and their document frequencies."""
         self.check_settings()
         if self.hashing is not None:
-            self._learn_columns(self._hashed_blocks(texts, None))
+            self._learn_columns(self._hashed_blocks(texts, None, int(self.hashing)))
             return self
         found, n_texts = TermList.of([]), 0
         documents, occurrences = np.zeros(0), np.zeros(0)
@@ -116,7 +119,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """Learn the terms and count them in the same texts, without weights."""
         self.check_settings()
         if self.hashing is not None:
-            blocks = list(self._hashed_blocks(texts, None))
+            blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
             self._learn_columns(iter(blocks))
             return stacked(blocks, self.n_features_out)
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), True)))
@@ -134,6 +137,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.")
         find_limits(self.min_df, self.max_df, self.max_features, 1)
+        for name in ("lowercase", "sublinear_tf"):
+            if not isinstance(getattr(self, name), (bool, np.bool_)):
+                raise InputError(f"{name} is {getattr(self, name)!r}; give true or false.")
         self._rules()
         if self.hashing is None:
             return
@@ -150,7 +156,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         frequencies = documents if self.weighting == "binary" else occurrences
         kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, frequencies)
         self._terms = found if len(kept) == len(found) else found.take(kept)
-        self.kept_columns_, self._is_selected = None, False
+        self.kept_columns_, self._is_selected, self._learnt = None, False, (None, self.weighting)
         self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
         return kept
 
@@ -160,6 +166,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             np.add.at(documents, columns, 1)
             n_texts += len(offsets) - 1
         self._terms, self.kept_columns_, self._is_selected = None, None, False
+        self._learnt = int(self.hashing or 0), self.weighting
         self.idf_ = _smooth_idf(documents, n_texts) if self.weighting == "tf-idf" else None
 
     def keep(self, columns: Ints) -> None:
@@ -195,24 +202,25 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """The matrix of some texts over the learnt terms; other terms are passed over."""
         check_is_fitted(self)
         if self._terms is None:
-            return self.weigh(stacked(list(self._hashed_blocks(texts, self.kept_columns_)), self.n_features_out))
+            blocks = self._hashed_blocks(texts, self.kept_columns_, int(self._learnt[0] or 0))
+            return self.weigh(stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # made here, before several threads ask for it
         blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
         return self.weigh(stacked(list(blocks), len(self._terms)))
 
     def weigh(self, counts: csr_array) -> csr_array:
         """Turn counts into the chosen weights; the matrix given is used up."""
-        if self.weighting == "binary":
+        weighting = self._learnt[1]  # as it was, whatever was set since
+        if weighting == "binary":
             counts.data[:] = 1
-        elif self.weighting == "tf-idf":
+        elif weighting == "tf-idf":
             if self.sublinear_tf:
                 counts.data[:] = np.log(counts.data) + 1
             offsets, columns = counts.indptr.astype(np.int64, copy=False), counts.indices.astype(np.int32, copy=False)
             weigh_rows_in_place(offsets, columns, self.idf_, counts.data)
         return counts
 
-    def _hashed_blocks(self, texts: Iterable[str], kept: Ints | None) -> Iterator[Rows]:
-        n_columns = int(self.hashing or 0)
+    def _hashed_blocks(self, texts: Iterable[str], kept: Ints | None, n_columns: int) -> Iterator[Rows]:
         numbers = None
         if kept is not None:
             numbers = np.full(n_columns, -1, dtype=np.int32)
@@ -243,11 +251,10 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                     step.advance(done.pop())
 
     def _rules(self) -> WordRules:
-        settings = (tuple(self.ngram_range) if isinstance(self.ngram_range, list) else self.ngram_range, self.lowercase)
-        stop_words = self.stop_words if self.stop_words is None or isinstance(self.stop_words, str) else tuple(self.stop_words)
-        key = (*settings, stop_words, self.stemmer)
+        settings = (self.ngram_range, self.lowercase, self.stop_words, self.stemmer)
+        key = repr(settings)
         if getattr(self, "_made", (None, None))[0] != key:
-            self._made = key, make_rules(*key)
+            self._made = key, make_rules(*settings)
         rules: WordRules = self._made[1]
         return rules
 
@@ -262,7 +269,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self._terms is not None:
             return np.asarray([*self._terms.names, None], dtype=object)[:-1]
-        columns = np.arange(self.hashing or 0) if self.kept_columns_ is None else self.kept_columns_
+        columns = np.arange(self._learnt[0] or 0) if self.kept_columns_ is None else self.kept_columns_
         return np.asarray([f"#{column}" for column in columns.tolist()] + [None], dtype=object)[:-1]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -275,14 +282,17 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self._terms is not None:
             return len(self._terms)
-        return int(self.hashing or 0) if self.kept_columns_ is None else len(self.kept_columns_)
+        return int(self._learnt[0] or 0) if self.kept_columns_ is None else len(self.kept_columns_)
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same vectorizer."""
         check_is_fitted(self)
-        params = {name: value for name, value in self.get_params(deep=False).items() if name != "n_jobs"}
+        given = self.get_params(deep=False).items()
+        params = {name: value.item() if isinstance(value, np.generic) else value for name, value in given if name != "n_jobs"}
+        params["ngram_range"] = [int(n) for n in self.ngram_range]
+        params |= {"hashing": self._learnt[0], "weighting": self._learnt[1]}
         if params["stop_words"] is not None and not isinstance(params["stop_words"], str):
             params["stop_words"] = sorted(params["stop_words"])
         arrays = {"idf": self.idf_, "columns": self.kept_columns_}
@@ -296,7 +306,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """Make a vectorizer from its state, after checking that the parts fit together."""
         made = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])})
         made.check_settings()
-        made._terms = _checked_terms(values["terms"], made.hashing)
+        made._terms, made._learnt = _checked_terms(values["terms"], made.hashing), (made.hashing, made.weighting)
         made.kept_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
         made.idf_, made._is_selected = arrays.get("idf"), bool(values["selected"])
         width = made.n_features_out

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
@@ -91,13 +92,25 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from documents × features and labels."""
-        X = self._check(X, reset=True)
-        targets = self._read_targets(y, X.shape[0])
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self.taxonomy_, self.form_ = targets.taxonomy, targets.form
-        self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
-        self._learn(X, targets, weights)
+        with self._whole_or_as_before():
+            X = self._check(X, reset=True)
+            targets = self._read_targets(y, X.shape[0])
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            self.taxonomy_, self.form_ = targets.taxonomy, targets.form
+            self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
+            self._learn(X, targets, weights)
         return self
+
+    @contextmanager
+    def _whole_or_as_before(self) -> Iterator[None]:
+        """Where learning fails, everything is as it was: an earlier model stays whole."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
 
     def scores(self, X: Any) -> Scores:
         """Scores over all nodes, documents × nodes; NaN where a node has no classifier."""

@@ -61,16 +61,17 @@ class CountingLearner(Learner):
         added, where labels need them.
         """
         is_first = not hasattr(self, "taxonomy_")
-        X = self._check(X, reset=is_first)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        self._check_all(X)
-        known = None if is_first else self.taxonomy_
-        given = taxonomy if taxonomy is not None else self.taxonomy if is_first else None
-        plain = None if is_first or self.form_ != "classes" else self.classes_
-        targets = read_more_targets(y, X.shape[0], known, given, plain, classes)
-        self._learn_more(X, targets, weights, is_first)
-        self.taxonomy_, self.form_ = targets.taxonomy, targets.form if is_first else self.form_
-        self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
+        with self._whole_or_as_before():
+            X = self._check(X, reset=is_first)
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            self._check_all(X)
+            known = None if is_first else self.taxonomy_
+            given = taxonomy if taxonomy is not None else self.taxonomy if is_first else None
+            plain = None if is_first or self.form_ != "classes" else self.classes_
+            targets = read_more_targets(y, X.shape[0], known, given, plain, classes)
+            self._learn_more(X, targets, weights, is_first)
+            self.taxonomy_, self.form_ = targets.taxonomy, targets.form if is_first else self.form_
+            self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
         return self
 
     def _learn_more(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
@@ -294,6 +295,6 @@ def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int)
     rises[starts[(starts > 0) & (starts < len(columns))] - 1] = True
     if len(columns) and (columns.min() < 0 or columns.max() >= len(nodes) or not rises.all()):
         raise ModelError(f"a count of naive Bayes is of no class (0 to {len(nodes) - 1}, rising); train the model again.")
-    if not all(np.isfinite(part).all() and (part >= 0).all() for part in (counts, weight)):
+    if not all(np.isfinite(part.sum()) and (part >= 0).all() for part in (counts, weight)):
         raise ModelError("the counts of naive Bayes are not all finite numbers of 0 and more; train the model again.")
     return csr_array((counts, columns, offsets), shape=(n_words, len(nodes)))

@@ -115,6 +115,6 @@ class MultinomialNaiveBayes(CountingLearner):
 
 
 def check_alpha(alpha: Any) -> None:
-    """Refuse a smoothing that is no number above 0."""
-    if not is_positive(alpha):
+    """Refuse a smoothing that is no number above 0, or so small or large that logarithms fail."""
+    if not is_positive(alpha) or not 1e-100 <= float(alpha) <= 1e100:
         raise InputError(f"alpha is {alpha!r}; give a number above 0, such as 1 or 0.1.")

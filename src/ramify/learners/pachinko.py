@@ -165,6 +165,8 @@ class PachinkoNaiveBayes(BranchLearner, CountingLearner):
         fits = fits and len(offsets) == len(nodes) + 1 and offsets[0] == 0 and offsets[-1] == len(words)
         if not fits or np.any(np.diff(offsets) < 0) or np.any(np.diff(nodes) <= 0):
             raise ModelError("the words that nodes look at have shapes that do not fit together; train the model again.")
+        if len(nodes) and (nodes[0] < -1 or nodes[-1] >= len(self.taxonomy_)):
+            raise ModelError("words are looked at by something that is no node of the taxonomy; train the model again.")
         if len(words) and (words.min() < 0 or words.max() >= self.n_features_in_):
             raise ModelError(f"a node looks at a word outside 0 to {self.n_features_in_ - 1}; train the model again.")
         self.sets_ = {int(node): words[a:b] for node, a, b in zip(nodes, offsets[:-1], offsets[1:], strict=True)}

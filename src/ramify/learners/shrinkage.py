@@ -34,6 +34,7 @@ from ramify.taxonomy import Taxonomy
 
 LEAST_UNIFORM = 1e-9
 PRUNED = -1e30  # ln of the chance of a class that a document never came near
+MOST_STEPS = 10**9
 WAYS = ("leave-one-out", "held-out")
 
 
@@ -103,8 +104,12 @@ class ShrinkageNaiveBayes(CountingLearner):
             raise InputError(f"held_out is {self.held_out!r}; give a share of the documents, between 0 and 1.")
         if self.tol != 0 and not is_positive(self.tol):
             raise InputError(f"tol is {self.tol!r}; give a number of 0 or more, such as 1e-6.")
-        if self.max_iter != 0 and not is_count(self.max_iter):
-            raise InputError(f"max_iter is {self.max_iter!r}; give a whole number of 0 or more.")
+        if self.max_iter != 0 and not (is_count(self.max_iter) and self.max_iter <= MOST_STEPS):
+            raise InputError(f"max_iter is {self.max_iter!r}; give a whole number from 0 to {MOST_STEPS:,}.")
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            raise InputError(f"random_state is {self.random_state!r}; give a whole number of 0 or more, or none.") from None
         if not isinstance(self.newton, (bool, np.bool_)):
             raise InputError(f"newton is {self.newton!r}; give true or false.")
         _check_branches(self.branches)

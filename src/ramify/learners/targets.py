@@ -69,10 +69,13 @@ def _has_names(y: Any) -> bool:
 def _with_values(y: Any, values: NDArray[Any] | None, classes: Any) -> tuple[NDArray[Any], NDArray[Any]]:
     """Plain class values, and all that are known: those so far, those announced, and those that come."""
     y = column_or_1d(y, warn=True)
-    every = [np.asarray(part) for part in (values, classes, y) if part is not None]
-    if len({part.dtype.kind in "USO" for part in every if len(part)}) > 1:
-        raise InputError("the class values are of several kinds, numbers and words; give one kind.")
-    return y, np.unique(np.concatenate(every))
+    try:
+        every = [column_or_1d(part) for part in (values, classes, y) if part is not None]
+        if len({part.dtype.kind in "USO" for part in every if len(part)}) <= 1:
+            return y, np.unique(np.concatenate(every))
+    except (TypeError, ValueError):
+        pass
+    raise InputError("the class values are of several kinds, such as numbers and words; give one kind, in one list.")
 
 
 def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:

@@ -167,7 +167,10 @@ class Likelihood {
     const size_t n_tokens = evidence_.tokens.size();
     for (size_t first = 0; first < n_tokens; first += AT_ONCE) {
       const size_t n = std::min(AT_ONCE, n_tokens - first);
-      for (size_t k = 0; k < n; ++k) logs[k] = mix(evidence_.tokens[first + k], weights);
+      for (size_t k = 0; k < n; ++k) {
+        logs[k] = mix(evidence_.tokens[first + k], weights);
+        if (!(logs[k] > 0)) return -HUGE_VAL;  // a word that these weights make impossible
+      }
       take_logs(logs, n);
       for (size_t k = 0; k < n; ++k) sum += evidence_.tokens[first + k].times * logs[k];
     }

@@ -56,7 +56,7 @@ class HeldTexts {
     nb::object held = nb::borrow(text);
     ramify::Text read = read_string(text);
     if (lowercase && ((read.width == 2 && has_odd_capital<uint16_t>(read)) || (read.width == 4 && has_odd_capital<uint32_t>(read)))) {
-      held = held.attr("lower")();
+      held = nb::handle(reinterpret_cast<PyObject *>(&PyUnicode_Type)).attr("lower")(held);  // not a subclass's own
       read = read_string(held.ptr());
     }
     is_ascii_ &= PyUnicode_IS_ASCII(held.ptr()) != 0;

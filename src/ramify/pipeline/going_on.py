@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ramify.decisions import LearnableRule
@@ -15,25 +16,36 @@ if TYPE_CHECKING:
 
 def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
     """Add texts to what a classifier has learnt; where something is wrong, it stays as it was."""
+    refuse_unable(classifier)
     learner, vectorizer = copy(classifier.learner_), copy(classifier.vectorizer_)
-    if not hasattr(learner, "partial_fit"):
-        others = "nb, shrinkage-nb and pachinko-nb can go on learning"
-        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}.")
-    rows = listed_labels(labels)[0]
+    texts = texts if hasattr(texts, "__len__") and not isinstance(texts, str) else list(texts)
+    rows, many, integers = listed_labels(labels)
+    if not any(rows):
+        raise InputError("there is no labelled document to learn from; give some.")
     taxonomy = larger_taxonomy(classifier, rows, given)
     if isinstance(classifier.decision_, LearnableRule) and taxonomy is not classifier.taxonomy_:
         raise InputError(f"rule {classifier.decision_.kind!r} was learnt for the nodes so far; train anew to add some.")
     Y = taxonomy.encode(rows)
-    if len(texts) != Y.shape[0]:
-        raise InputError(f"there are {len(texts)} texts but labels for {Y.shape[0]}; give one entry a text.")
+    n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)
+    if n_texts != Y.shape[0]:
+        raise InputError(f"there are {n_texts} texts but labels for {Y.shape[0]}; give one entry a text.")
     if getattr(vectorizer, "is_open", False):
         learner.widen(vectorizer.grow(texts), vectorizer.n_features_out)
     learner.partial_fit(vectorizer.transform(texts), Y, taxonomy=taxonomy)
+    form = classifier.form_
+    classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
     documents = int(classifier.figures_["documents"]) + Y.shape[0]
     classifier.figures_ = {**classifier.figures_, "documents": documents, "features": vectorizer.n_features_out}
+
+
+def refuse_unable(classifier: TextClassifier) -> None:
+    """Refuse systems that learn from all documents at once."""
+    if not hasattr(classifier.learner_, "partial_fit"):
+        others = "nb, shrinkage-nb and pachinko-nb can go on learning"
+        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}.")
 
 
 def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: Any) -> Taxonomy:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from ramify.decisions import LearnableRule
 from ramify.errors import ModelError, RamifyError
-from ramify.features import Vectorizer, Vectors
+from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
     MultinomialNaiveBayes,
     NodeClassifiers,
@@ -30,7 +30,7 @@ from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.rules import RULES, refuse_misfit
 from ramify.systems import find_system
-from ramify.taxonomy import LabelForm
+from ramify.taxonomy import LabelForm, Taxonomy
 from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
@@ -72,8 +72,17 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     # parameters as well as parts, so that a clone of what was loaded trains the same
     made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
     made.learner = clone(made.learner_).set_params(taxonomy=None)
+    made.selector = _selector(about["selector"])
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
+    return made
+
+
+def _selector(settings: dict[str, Any] | None) -> TermSelector | None:
+    if settings is None:
+        return None
+    made = TermSelector(**settings)
+    clone(made).set_params(taxonomy=Taxonomy.flat(["any"])).check_settings()
     return made
 
 
@@ -81,6 +90,8 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     figures = about["figures"]
     if not isinstance(figures, dict) or not isinstance(figures.get("evaluation", {}), dict):
         raise ModelError("the training figures are not ones that Ramify writes; train the model again.")
+    if not isinstance(figures.get("documents"), int):
+        raise ModelError("the number of training documents is missing; train the model again.")
     columns = figures.get("columns", {})
     labels = columns.get("label", [])
     names = [columns.get("text", ""), *labels, about["ramify"]]

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from importlib.metadata import version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ramify.persistence import StoredModel
 from ramify.taxonomy.formats import json_nodes
 
 if TYPE_CHECKING:
     from ramify.pipeline.classifier import TextClassifier
+
+
+def selector_state(selector: Any) -> dict[str, Any] | None:
+    """The settings of what chose words, without the taxonomy."""
+    if selector is None:
+        return None
+    settings = {name: value for name, value in selector.get_params().items() if name != "taxonomy"}
+    return {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}
 
 
 def to_stored(classifier: TextClassifier) -> StoredModel:
@@ -20,6 +28,7 @@ def to_stored(classifier: TextClassifier) -> StoredModel:
         "ramify": version("ramify"),
         "system": classifier.system,
         "learner": {"kind": classifier.learner_.kind, **learner},
+        "selector": selector_state(classifier.selector),
         "decision": {"kind": classifier.decision_.kind, **classifier.decision_.state()},
         "labels": classifier.form_.state(),
         "figures": classifier.figures_,
