@@ -308,7 +308,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         made.check_settings()
         made._terms, made._learnt = _checked_terms(values["terms"], made.hashing), (made.hashing, made.weighting)
         made.kept_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
-        made.idf_, made._is_selected = arrays.get("idf"), bool(values["selected"])
+        made.idf_, made._is_selected = arrays.get("idf"), bool(values.get("selected", False))
         width = made.n_features_out
         if (made.idf_ is not None) != (made.weighting == "tf-idf"):
             raise ModelError("the weights of the terms are missing, or there are some too many; train the model again.")

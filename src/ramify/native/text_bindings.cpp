@@ -121,6 +121,23 @@ nb::tuple to_tuple(ramify::TermRows &&rows) {
   return nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.terms)), to_numpy(std::move(rows.counts)));
 }
 
+// A function from texts and something that gives terms their columns to rows.
+template <typename Columns, typename Count>
+void def_counter(nb::module_ &m, const char *name, Count count) {
+  m.def(name, [count](nb::list texts, bool lowercase, size_t shortest, size_t longest, OptionalIndex left_out,
+                      OptionalIndex stemmed, OptionalTerms stems, Columns columns) {
+    const HeldTexts held(texts, lowercase);
+    const HeldRules rules = rules_of(lowercase, shortest, longest, left_out, stemmed, stems);
+    const ramify::Characters *needed = held.needed();
+    ramify::TermRows rows;
+    {
+      nb::gil_scoped_release unlocked;
+      count(held, rules.with(needed), columns, rows);
+    }
+    return to_tuple(std::move(rows));
+  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+}
+
 std::vector<uint8_t> as_bytes(const char *first, size_t n) { return std::vector<uint8_t>(first, first + n); }
 
 }  // namespace
@@ -146,30 +163,14 @@ void bind_terms(nb::module_ &m) {
     return nb::make_tuple(to_numpy(std::move(bytes)), to_numpy(std::move(offsets)), to_numpy(std::move(documents)),
                           to_numpy(std::move(occurrences)), to_tuple(std::move(rows)));
   }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
-  m.def("count_known_terms", [](nb::list texts, bool lowercase, size_t shortest, size_t longest, OptionalIndex left_out,
-                                OptionalIndex stemmed, OptionalTerms stems, IndexArrays known) {
-    const HeldTexts held(texts, lowercase);
-    const HeldRules rules = rules_of(lowercase, shortest, longest, left_out, stemmed, stems);
-    const ramify::Characters *needed = held.needed();
-    ramify::TermRows rows;
-    {
-      nb::gil_scoped_release unlocked;
-      ramify::count_known_terms(held.data(), held.size(), rules.with(needed), index_of(known), rows);
-    }
-    return to_tuple(std::move(rows));
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
-  m.def("count_hashed_terms", [](nb::list texts, bool lowercase, size_t shortest, size_t longest, OptionalIndex left_out,
-                                 OptionalIndex stemmed, OptionalTerms stems, size_t n_columns) {
-    const HeldTexts held(texts, lowercase);
-    const HeldRules rules = rules_of(lowercase, shortest, longest, left_out, stemmed, stems);
-    const ramify::Characters *needed = held.needed();
-    ramify::TermRows rows;
-    {
-      nb::gil_scoped_release unlocked;
-      ramify::count_hashed_terms(held.data(), held.size(), rules.with(needed), n_columns, rows);
-    }
-    return to_tuple(std::move(rows));
-  }, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+  def_counter<IndexArrays>(m, "count_known_terms", [](const HeldTexts &texts, const ramify::WordRules &rules,
+                                                      const IndexArrays &known, ramify::TermRows &rows) {
+    ramify::count_known_terms(texts.data(), texts.size(), rules, index_of(known), rows);
+  });
+  def_counter<size_t>(m, "count_hashed_terms",
+                      [](const HeldTexts &texts, const ramify::WordRules &rules, size_t n_columns, ramify::TermRows &rows) {
+                        ramify::count_hashed_terms(texts.data(), texts.size(), rules, n_columns, rows);
+                      });
   m.def("index_terms", [](In<uint8_t> bytes, In<int64_t> offsets, uint64_t seed) {
     ramify::Large<uint64_t> slots;
     {

@@ -72,7 +72,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     # parameters as well as parts, so that a clone of what was loaded trains the same
     made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
     made.learner = clone(made.learner_).set_params(taxonomy=None)
-    made.selector = _selector(about["selector"])
+    made.selector = _selector(about.get("selector"))
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
     return made
