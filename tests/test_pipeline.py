@@ -304,3 +304,16 @@ class Recorder:
     def map(self, function, blocks):
         self.seen.append(len(blocks))
         return map(function, blocks)
+
+
+def test_long_texts_are_classified_a_few_at_a_time(monkeypatch):
+    from ramify.pipeline import streaming
+
+    monkeypatch.setattr(streaming, "BATCH_CHARACTERS", 30)
+    fitted = TextClassifier("nb").fit(["red apple", "rye bread"], ["fruit", "bread"])
+    sizes, transform = [], fitted.vectorizer_.transform
+    monkeypatch.setattr(fitted.vectorizer_, "transform", lambda texts: sizes.append(len(texts)) or transform(texts))
+    rows = [(line, {"text": text}) for line, text in enumerate(["apple", "bread " * 10, "apple", "apple", "bread"])]
+    answers = list(streaming.classify_rows(fitted, rows, "text"))
+    assert [answer.labels[0][0] for answer in answers] == ["fruit", "bread", "fruit", "fruit", "bread"]
+    assert sizes == [2, 3]

@@ -277,3 +277,9 @@ def test_settings_may_be_numbers_of_numpy():
 def test_settings_of_the_wrong_kind_are_refused(settings):
     with pytest.raises(InputError, match="stop_words is no list|give true or false"):
         Vectorizer(**settings).fit(TEXTS)
+
+
+def test_the_most_frequent_terms_of_a_binary_matrix_are_those_in_most_documents():
+    texts = ["aa aa aa aa", "bb", "bb"]
+    theirs = CountVectorizer(binary=True, max_features=1).fit(texts)
+    assert Vectorizer("binary", max_features=1).fit(texts).terms_.tolist() == theirs.get_feature_names_out().tolist() == ["bb"]

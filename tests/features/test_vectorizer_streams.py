@@ -190,3 +190,10 @@ def test_many_threads_share_one_vectorizer(shop):
     theirs = CountVectorizer(stop_words="english", dtype=np.float32).fit(texts)
     assert slow.is_same(ours.transform(texts), theirs.transform(texts))
     assert slow.is_same(Vectorizer(n_jobs=8).fit_transform(iter(texts)), TfidfVectorizer(dtype=np.float32).fit_transform(texts))
+
+
+def test_blocks_are_cut_by_characters_and_by_texts(small_blocks):
+    small_blocks(10, 4)
+    cut, total = blocks.cut((text for text in ["abcdef", "abcdef", "x" * 30, "a", "b", "c", "d", "e"]), 1)
+    assert total is None
+    assert [len(block) for block in cut] == [2, 1, 4, 1]

@@ -171,3 +171,14 @@ def test_top_terms_name_the_words_of_a_class(learner):
     assert fitted.top_terms("a/x", 2, [f"w{i}" for i in range(15)])[0][0] == "w0"
     with pytest.raises(InputError, match="2 feature names for 15 features"):
         fitted.top_terms("a/x", 2, ["one", "two"])
+
+
+def test_one_new_document_moves_the_weights_of_many_before_it_little():
+    X, y = documents(n=400)
+    fitted = ShrinkageNaiveBayes(TAXONOMY).fit(X, y)
+    before = fitted.weights_for("a/x")
+    odd = np.zeros((1, 15), dtype=np.float32)
+    odd[0, 14] = 5  # nothing that the class has said before
+    fitted.partial_fit(odd, [["a/x"]])
+    moves = [abs(a - b) for (_, a), (_, b) in zip(fitted.weights_for("a/x"), before, strict=True)]
+    assert 0 < max(moves) < 0.05
