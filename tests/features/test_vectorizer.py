@@ -213,6 +213,7 @@ def test_transform_before_fit_says_so():
     "spoil",
     [
         lambda values, arrays: values["terms"].append("more"),
+        lambda values, arrays: values["terms"].__setitem__(0, "\ud800"),
         lambda values, arrays: values["terms"].__setitem__(0, 5),
         lambda values, arrays: values["terms"].__setitem__(0, values["terms"][1]),
         lambda values, arrays: values.__setitem__("terms", []),

@@ -338,11 +338,7 @@ def _checked_terms(terms: Any, hashing: int | None) -> TermList | None:
         raise ModelError("the terms of the vectorizer do not fit its settings; train the model again.")
     if terms is None:
         return None
-    if (
-        not isinstance(terms, list)
-        or not terms
-        or not all(isinstance(term, str) for term in terms)
-        or len(set(terms)) < len(terms)
-    ):
+    is_list = isinstance(terms, list) and bool(terms) and all(isinstance(term, str) for term in terms)
+    if not is_list or len(set(terms)) < len(terms) or any(LONE_SURROGATE.search(term) for term in terms):
         raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
     return TermList.of(terms)

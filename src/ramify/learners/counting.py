@@ -274,17 +274,9 @@ def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int)
     if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
         raise ModelError("the counts are of another type than naive Bayes writes; train the model again.")
     nodes, offsets, columns, counts, weight = (arrays[name] for name in kinds)
-    fits = (
-        isinstance(n_words, int) and len(offsets) == n_words + 1 and len(columns) == len(counts) and weight.shape == nodes.shape
-    )
-    if (
-        not fits
-        or n_words < 1
-        or len(nodes) < 2
-        or offsets[0] != 0
-        or offsets[-1] != len(counts)
-        or np.any(np.diff(offsets) < 0)
-    ):
+    fits = isinstance(n_words, int) and n_words >= 1 and len(offsets) == n_words + 1 and len(columns) == len(counts)
+    fits = fits and len(nodes) >= 2 and weight.shape == nodes.shape
+    if not fits or offsets[0] != 0 or offsets[-1] != len(counts) or np.any(np.diff(offsets) < 0):
         raise ModelError("the counts of naive Bayes have shapes that do not fit together; train the model again.")
     if nodes.min() < 0 or nodes.max() >= n_nodes or np.any(np.diff(nodes) <= 0):
         raise ModelError(
