@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from ramify.decisions import Best, DecisionRule, Descend, IsotonicSmooth, MinimizeHLoss, SCut, TopDown
+from ramify.decisions import Best, DecisionRule, Descend, IsotonicSmooth, MinimizeHLoss, SCut, Sign, TopDown
 from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
 from ramify.learners import (
+    AdaBoostMH,
     Learner,
     MultinomialNaiveBayes,
     NodeClassifiers,
@@ -21,6 +22,7 @@ from ramify.learners import (
     RecursiveSVM,
     ShrinkageNaiveBayes,
     TopDownSVM,
+    TreeBoostMH,
 )
 
 
@@ -54,6 +56,10 @@ def _tf_idf() -> Vectorizer:
 
 def _counts() -> Vectorizer:
     return Vectorizer(weighting="counts")
+
+
+def _presence() -> Vectorizer:
+    return Vectorizer(weighting="binary")
 
 
 def _cut_by_node() -> SCut:
@@ -154,6 +160,25 @@ _ROWS = (
         learner=NodeClassifiers,
         decision=MinimizeHLoss,
         several=MinimizeHLoss,
+        needs_tree=True,
+    ),
+    System(
+        name="adaboost-mh",
+        summary="boosted stumps on the presence of words, all labelled nodes at once",
+        source="Esuli et al. 2008",
+        vectorizer=_presence,
+        learner=AdaBoostMH,
+        decision=Best,
+        several=Sign,
+    ),
+    System(
+        name="treeboost-mh",
+        summary="boosted stumps among the children of every node, from the top down",
+        source="Esuli et al. 2008",
+        vectorizer=_presence,
+        learner=TreeBoostMH,
+        decision=Best,
+        several=TopDown,
         needs_tree=True,
     ),
     System(

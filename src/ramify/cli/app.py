@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from ramify import __version__
+from ramify.cli.compare import compare
 from ramify.cli.decide import decide
 from ramify.cli.demo import demo
 from ramify.cli.evaluate import evaluate
@@ -19,6 +20,7 @@ from ramify.cli.main import INTERRUPTED, drop_output
 from ramify.cli.predict import predict
 from ramify.cli.score import score
 from ramify.cli.systems import systems
+from ramify.cli.taxonomy import learn
 from ramify.cli.train import train
 from ramify.cli.update import update
 from ramify.errors import RamifyError
@@ -53,8 +55,21 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for command in (train, update, predict, explain, evaluate, score, decide, inspect, systems, demo):
+for command in (train, update, predict, explain, evaluate, compare, score, decide, inspect, systems, demo):
     app.command()(guarded(command))
+
+taxonomy = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Make a taxonomy where there is none.
+
+    \b
+    Example:
+      ramify taxonomy learn tickets.csv --out taxonomy.tsv
+    """,
+)
+taxonomy.command()(guarded(learn))
+app.add_typer(taxonomy, name="taxonomy")
 
 
 def _version(wanted: bool) -> None:

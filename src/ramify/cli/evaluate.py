@@ -28,6 +28,7 @@ from ramify.cli.options import (
 from ramify.datasets import read_corpus
 from ramify.execution import reporting_to
 from ramify.metrics.page import render_page
+from ramify.metrics.report import check_hierarchy
 from ramify.metrics.terminal import render_report
 from ramify.persistence import write_text_atomically
 from ramify.pipeline import evaluate as evaluate_on
@@ -42,6 +43,9 @@ def evaluate(
     label_separator: LabelSeparator = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
+    hierarchy: Annotated[
+        str, typer.Option(help="'modified' adds F1 where inner nodes have leaves for documents of their own.")
+    ] = "original",
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
@@ -56,10 +60,12 @@ def evaluate(
       ramify evaluate out test.csv
       ramify evaluate out test.csv --report report.html
       ramify evaluate out test.csv --json > figures.json
+      ramify evaluate out test.csv --hierarchy modified
       ramify evaluate out test.csv --rule isotonic --rule-param penalty=5
     """
     if report is not None:
         refuse_output(report, model, data)
+    check_hierarchy(hierarchy)
     decision = chosen_rule(rule, rule_param)
     with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         classifier = load(model)
@@ -69,7 +75,7 @@ def evaluate(
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         separators: dict[str, Any] = {"label_separator": label_separator, "is_label": classifier.taxonomy_.__contains__}
         corpus = read_corpus(file, **columns, **separators, strict=strict, encoding=encoding)
-        result = evaluate_on(classifier, labelled(corpus, keep_unlabelled))
+        result = evaluate_on(classifier, labelled(corpus, keep_unlabelled), hierarchy)
     if report is not None:
         write_text_atomically(report, render_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))
         say(f"Report written to {report}")

@@ -22,6 +22,7 @@ from ramify.cli.options import (
     readable,
 )
 from ramify.datasets import read_corpus
+from ramify.errors import InputError
 from ramify.execution import reporting_to
 from ramify.persistence import refuse_foreign_target
 from ramify.pipeline import load
@@ -35,6 +36,9 @@ def update(
     data: Annotated[Path, typer.Option(help="More labelled documents, in any form that 'ramify train' reads.")],
     taxonomy: Annotated[Path | None, typer.Option(help="The taxonomy so far with nodes added, where labels need them.")] = None,
     to: Annotated[Path | None, typer.Option(help="Write the new model here; otherwise it replaces the old one.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="Of boosting: make so many more rounds; as many as in training by default.")
+    ] = None,
     text: TextColumn = None,
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
@@ -43,14 +47,17 @@ def update(
     threads: Threads = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents to what a model has learnt, new classes included; nothing is learnt anew.
+    """Add documents to what a model has learnt; nothing is learnt anew.
 
-    For nb, shrinkage-nb and pachinko-nb. Where label paths spelled out the taxonomy, new ones add to it.
+    nb, shrinkage-nb and pachinko-nb count them, new classes included; where label paths spelled out the taxonomy, new ones
+    add to it. adaboost-mh and treeboost-mh make more rounds on them, with the classes that they have: with the training
+    documents of old, this is the same as one longer training.
 
     \b
     Examples:
       ramify update out --data more.csv
       ramify update out --data more.csv --taxonomy larger.tsv --to newer
+      ramify update boosted --data tickets.csv --rounds 500
     """
     target = model if to is None else to
     refuse_foreign_target(target)
@@ -58,6 +65,7 @@ def update(
     with RichProgress() as progress, reporting_to(progress), readable(data) as file:
         classifier = load(model)
         refuse_unable(classifier)
+        _set_rounds(classifier, rounds)
         classifier.use_threads(threads)
         known = classifier.taxonomy_ if given is None else given
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
@@ -71,17 +79,31 @@ def update(
         several = classifier.form_.many or any(len(labels) != 1 for labels in corpus.labels)
         classifier.partial_fit(corpus.documents, corpus.labels, given)
         classifier.form_ = replace(classifier.form_, many=several)
+        if "n_rounds" in classifier.learner_.get_params():  # what trains anew makes as many
+            classifier.learner_.n_rounds = max(1, classifier.learner_.n_rounds_)
         classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in _OUTDATED}
         classifier.save(target)
     new = sorted(set(_classes(classifier)) - before["classes"])
     words = classifier.vectorizer_.n_features_out - before["words"]
+    made = getattr(classifier.learner_, "n_rounds_", None)
     if as_json:
-        print_json({"model": str(target), "documents": len(corpus), "new_classes": new, "new_words": words})
+        told = {"model": str(target), "documents": len(corpus), "new_classes": new, "new_words": words}
+        print_json(told if made is None else told | {"rounds": made})
         return
     say(f"Learnt from {counted(len(corpus), 'more document')}: {counted(words, 'new word')}, {counted(len(new), 'new class')}.")
     for name in new[:10]:
         say(f"  {name}")
+    if made is not None:
+        say(f"Committees have up to {counted(made, 'round')} now.")
     say(f"Model saved in {target}.")
+
+
+def _set_rounds(classifier: Any, rounds: int | None) -> None:
+    if rounds is None:
+        return
+    if "n_rounds" not in classifier.learner_.get_params():
+        raise InputError(f"--rounds is for boosting, and system {classifier.system!r} makes no rounds; leave it out.")
+    classifier.learner_.n_rounds = rounds
 
 
 _OUTDATED = ("evaluation", "tested_on", "held_out")

@@ -6,6 +6,7 @@ from ramify.decisions.contract import DecisionRule, LearnableRule, RefiningRule
 from ramify.decisions.descend import Descend, descend
 from ramify.decisions.isotonic import isotonic_smooth
 from ramify.decisions.per_document import PredictedCut, RCut
+from ramify.decisions.sign import Sign, sign
 from ramify.decisions.smoothing import IsotonicSmooth
 from ramify.decisions.thresholds import PCut, SCut
 from ramify.decisions.top_down import TopDown, top_down
@@ -22,10 +23,12 @@ __all__ = [
     "RCut",
     "RefiningRule",
     "SCut",
+    "Sign",
     "TopDown",
     "best",
     "descend",
     "isotonic_smooth",
     "minimize_h_loss",
+    "sign",
     "top_down",
 ]

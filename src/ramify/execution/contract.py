@@ -16,8 +16,13 @@ Result = TypeVar("Result")
 class Executor(Protocol):
     """Runs blocks of work somewhere."""
 
-    def map(self, function: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
-        """The function's results, in the order of the blocks; the first error stops the work and is raised."""
+    def map(
+        self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
+    ) -> Iterator[Result]:
+        """The function's results, in the order of the blocks; the first error stops the work and is raised.
+
+        stop: called when no more results are wanted, so that long blocks under way can end early.
+        """
 
 
 def row_blocks(n_rows: int, bytes_per_row: int, budget: int = 1 << 26) -> list[slice]:

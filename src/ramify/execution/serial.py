@@ -10,6 +10,8 @@ from ramify.execution.contract import Block, Result
 class SerialExecutor:
     """Runs every block where it is asked for."""
 
-    def map(self, function: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
+    def map(
+        self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
+    ) -> Iterator[Result]:
         """The function's results, in the order of the blocks."""
         return map(function, blocks)

@@ -15,8 +15,13 @@ class ThreadExecutor:
     def __init__(self, workers: int) -> None:
         self.workers = workers
 
-    def map(self, function: Callable[[Block], Result], blocks: Iterable[Block]) -> Iterator[Result]:
-        """The function's results, in the order of the blocks; blocks are taken as room becomes free."""
+    def map(
+        self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
+    ) -> Iterator[Result]:
+        """The function's results, in the order of the blocks; blocks are taken as room becomes free.
+
+        stop: called before waiting for blocks under way whose results nobody wants any more.
+        """
         waiting: deque[Future[Result]] = deque()
         with ThreadPoolExecutor(self.workers, thread_name_prefix="ramify") as pool:
             try:
@@ -27,5 +32,7 @@ class ThreadExecutor:
                 while waiting:
                     yield waiting.popleft().result()
             finally:
+                if stop is not None:
+                    stop()
                 for future in waiting:
                     future.cancel()

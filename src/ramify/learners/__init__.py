@@ -1,5 +1,6 @@
 """Learners: from the document matrix X and labels to scores S over the nodes of a taxonomy."""
 
+from ramify.learners.boosting import AdaBoostMH, Committee, TreeBoostMH
 from ramify.learners.branches import BranchLearner
 from ramify.learners.contract import Learner
 from ramify.learners.counting import CountingLearner
@@ -12,7 +13,9 @@ from ramify.learners.shrinkage import ShrinkageNaiveBayes
 from ramify.learners.top_down import TopDownSVM
 
 __all__ = [
+    "AdaBoostMH",
     "BranchLearner",
+    "Committee",
     "CountingLearner",
     "Learner",
     "MultinomialNaiveBayes",
@@ -24,4 +27,5 @@ __all__ = [
     "RecursiveSVM",
     "ShrinkageNaiveBayes",
     "TopDownSVM",
+    "TreeBoostMH",
 ]

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
-from ramify.learners.contract import SURE, Learner, Scores
+from ramify.learners.contract import Learner, Scores
+from ramify.learners.paths import SURE, along_paths
 from ramify.taxonomy import Taxonomy, walk_down
 
 
@@ -48,10 +49,7 @@ class BranchLearner(Learner):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The product of the shares on the path to a node."""
-        P = np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0)
-        for node in np.flatnonzero(self.taxonomy_.parent >= 0):  # parents come first
-            P[:, node] *= P[:, self.taxonomy_.parent[node]]
-        return P.astype(np.float32)
+        return along_paths(np.exp(scores.astype(np.float64)), self.taxonomy_).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(a document ends at a node)."""

@@ -22,10 +22,9 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ramify.errors import InputError
 from ramify.execution import choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
+from ramify.learners.paths import SURE
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
-
-SURE = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
 
 Scores = NDArray[np.float32]
 Result = TypeVar("Result")

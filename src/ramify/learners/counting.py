@@ -15,6 +15,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ramify.errors import InputError, ModelError
 from ramify.execution import stage
 from ramify.learners.contract import Learner, Scores
+from ramify.learners.strongest import find_node, strongest
 from ramify.learners.targets import Targets, read_more_targets, refuse_single_class
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
@@ -133,18 +134,11 @@ class CountingLearner(Learner):
         'apple'
         """
         check_is_fitted(self, "taxonomy_")
-        place = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
-        if not 0 <= place < len(self.taxonomy_):
-            raise InputError(f"node {place} is not one of the {len(self.taxonomy_)} of the taxonomy; count from 0.")
         everywhere = np.asarray(self.counts_.sum(axis=1), dtype=np.float64)
-        names = np.arange(len(everywhere)) if feature_names is None else np.asarray(feature_names)
-        if len(names) != len(everywhere):
-            raise InputError(f"there are {len(names)} feature names for {len(everywhere)} features; give one a feature.")
-        theta, usual = self._probabilities_of(place, everywhere / max(everywhere.sum(), 1.0))
+        theta, usual = self._probabilities_of(find_node(self.taxonomy_, node), everywhere / max(everywhere.sum(), 1.0))
         there = (theta > 0) & (usual > 0)
         told = 1000 * theta * np.log(np.divide(theta, usual, out=np.ones_like(theta), where=there))
-        best = [f for f in np.argsort(-told, kind="stable")[: max(0, n)] if told[f] > 0]
-        return [(names[f : f + 1].tolist()[0], float(told[f])) for f in best]
+        return strongest(told, n, feature_names)
 
     @abstractmethod
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:

@@ -24,19 +24,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.calibration import Calibration, check_kind
 from ramify.errors import InputError, ModelError, suggest
-from ramify.learners.contract import SURE, Learner, Result, Scores
+from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.solver import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
 from ramify.learners.node_bases import Base, LinearBase, NaiveBayesBase, Questions
 from ramify.learners.node_training import Task, ask_nodes
+from ramify.learners.paths import along_paths, log_ends, walk_passing
 from ramify.learners.targets import Targets
-from ramify.taxonomy import Taxonomy, walk_best
+from ramify.taxonomy import Taxonomy
 
 BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
 NEGATIVES = ("parent", "all")
-LOWEST = float(np.finfo(np.float32).max)
 YES = 1.0  # the score of a node that says yes to every document
 
 
@@ -179,12 +179,8 @@ class NodeClassifiers(Learner):
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(node and none of its children), children taken for independent given their parent."""
-        P, shares = self.to_probabilities(scores).astype(np.float64), np.nan_to_num(self.conditionals(scores), nan=0.0)
-        ends = np.log(P.clip(SURE, 1))
-        leaves_none = np.log1p(-shares.clip(0, 1 - SURE))
-        for node in range(len(self.taxonomy_)):
-            ends[:, node] += leaves_none[:, self.taxonomy_.children_of(node)].sum(axis=1)
-        return np.where(np.isnan(scores), np.nan, ends)
+        P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
+        return np.where(np.isnan(scores), np.nan, log_ends(P, shares, self.taxonomy_))
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent)."""
@@ -195,22 +191,16 @@ class NodeClassifiers(Learner):
         if self.negatives == "all":
             return self.answers(scores)
         # a gap on the path says nothing, so what is known of it counts for the nodes below
-        return np.where(np.isnan(scores), np.nan, self._along_paths(self.answers(scores), missing=1.0))
+        return np.where(np.isnan(scores), np.nan, along_paths(self.answers(scores), self.taxonomy_, missing=1.0))
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores themselves."""
         return scores
 
-    def _along_paths(self, answers: NDArray[np.float64], missing: float) -> NDArray[np.float64]:
-        P = np.nan_to_num(answers, nan=missing)
-        for node in np.flatnonzero(self.taxonomy_.parent >= 0).tolist():  # parents come first
-            P[:, node] *= P[:, self.taxonomy_.parent[node]]
-        return P
-
     def to_probabilities(self, scores: Scores) -> Scores:
         """With the parent's documents, the product along the path; with all, no less than at any node below."""
         if self.negatives == "parent":
-            P = self._along_paths(self.answers(scores), missing=0.0)
+            P = along_paths(self.answers(scores), self.taxonomy_)
         else:
             P = np.nan_to_num(self.answers(scores), nan=0.0)
             for node in range(len(self.taxonomy_) - 1, -1, -1):
@@ -225,9 +215,7 @@ class NodeClassifiers(Learner):
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as a child's score is not below 0."""
-        is_root = np.isin(np.arange(len(self.taxonomy_)), self.taxonomy_.roots)
-        S = np.where(np.isnan(scores), -LOWEST, scores)
-        return walk_best(np.where(is_root | (S >= 0), S, -np.inf), self.taxonomy_)
+        return walk_passing(scores, self.taxonomy_)
 
     def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
         """Features of one document, what each adds to the score of a node, and the bias."""

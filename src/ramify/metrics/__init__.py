@@ -7,23 +7,45 @@ from ramify.metrics.calibration import (
     expected_calibration_error,
     reliability,
 )
+from ramify.metrics.corrections import correct_p_values
 from ramify.metrics.flat import NodeScores, accuracy, macro_f1, micro_f1, precision_recall_f1
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
+from ramify.metrics.intervals import Measured, measure_answers
+from ramify.metrics.modified import LeafScores, ModifiedHierarchy, ModifiedScores, modified_f1, modified_hierarchy
+from ramify.metrics.paired import compare_answers
 from ramify.metrics.ranking import document_auc, precision_at_k
 from ramify.metrics.report import Report, make_report
+from ramify.metrics.resampling import BootstrapDifference, paired_bootstrap
+from ramify.metrics.significance import (
+    Significance,
+    macro_sign_test,
+    proportions_test,
+    rank_t_test,
+    sign_test,
+    t_test,
+    wilcoxon_test,
+)
 from ramify.metrics.tables import Confusion, GroupScores, by_level, by_subtree, sibling_confusion
 
 __all__ = [
+    "BootstrapDifference",
     "Confusion",
     "GroupScores",
+    "LeafScores",
+    "Measured",
+    "ModifiedHierarchy",
+    "ModifiedScores",
     "NodeScores",
     "ReliabilityBins",
     "Report",
+    "Significance",
     "accuracy",
     "answer_calibration_error",
     "by_level",
     "by_subtree",
+    "compare_answers",
+    "correct_p_values",
     "document_auc",
     "document_f1",
     "document_precision",
@@ -36,11 +58,21 @@ __all__ = [
     "hierarchical_precision",
     "hierarchical_recall",
     "macro_f1",
+    "macro_sign_test",
     "make_report",
+    "measure_answers",
     "micro_f1",
+    "modified_f1",
+    "modified_hierarchy",
+    "paired_bootstrap",
     "precision_at_k",
     "precision_recall_f1",
+    "proportions_test",
+    "rank_t_test",
     "reliability",
     "sibling_confusion",
+    "sign_test",
+    "t_test",
     "tree_distance",
+    "wilcoxon_test",
 ]

@@ -8,7 +8,7 @@ from typing import Any
 
 from ramify.metrics import svg
 from ramify.metrics.report import Report
-from ramify.metrics.terminal import LABELS
+from ramify.metrics.terminal import LABELS, MODIFIED_COLUMNS, modified_cells
 
 MAX_DOTS, MAX_ROWS = 2_000, 100
 STYLE = """
@@ -48,7 +48,7 @@ def render_page(report: Report, title: str, lead: str = "") -> str:
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body><main>'
         f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{_cards(report)}'
         f"<h2>At a glance</h2>{_plots(report)}"
-        f"<h2>By level</h2>{_levels(report)}{_branches(report)}"
+        f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_branches(report)}"
         f"{_confusions(report)}{_distances(report)}{_nodes(report)}"
         f"{''.join(f'<p>Note: {escape(note)}.</p>' for note in report.notes)}</main></body></html>\n"
     )
@@ -93,6 +93,12 @@ def _levels(report: Report) -> str:
         [str(r["key"] + 1), f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)] for r in report.levels
     )
     return _table(head, rows)
+
+
+def _modified(report: Report) -> str:
+    if not report.modified:
+        return ""
+    return "<h2>Modified hierarchy</h2>" + _table(MODIFIED_COLUMNS, map(modified_cells, report.modified), texts=1)
 
 
 def _branches(report: Report) -> str:

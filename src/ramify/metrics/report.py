@@ -5,22 +5,25 @@ It is what the terminal, the page and ``--json`` show.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ramify.errors import InputError
 from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
 from ramify.metrics.calibration import answer_calibration_error, expected_calibration_error, reliability
 from ramify.metrics.flat import accuracy, macro_f1, micro_f1, precision_recall_f1
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
+from ramify.metrics.modified import modified_f1
 from ramify.metrics.ranking import document_auc, precision_at_k
 from ramify.metrics.tables import GroupScores, by_level, by_subtree, sibling_confusion
 from ramify.taxonomy import Taxonomy, most_specific
 
 MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a dense matrix
 MAX_CONFUSIONS = 50
+HIERARCHIES = ("original", "modified")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,7 @@ class Report:
 
     figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary a row.
     distances: how many documents lie at each tree distance from the truth. notes: what was left out, and why.
+    modified: F1 on the modified hierarchy, for all its leaves, the original ones and the dummies; empty unless asked for.
     """
 
     documents: int
@@ -40,14 +44,22 @@ class Report:
     distances: dict[int, int]
     reliability: list[dict[str, Any]]
     notes: list[str]
+    modified: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
-        return asdict(self)
+        values = asdict(self)
+        if not self.modified:
+            del values["modified"]
+        return values
 
 
-def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any = None) -> Report:
-    """Evaluate predictions against the truth; probabilities add ranking and calibration."""
+def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any = None, hierarchy: str = "original") -> Report:
+    """Evaluate predictions against the truth.
+
+    probabilities: add ranking and calibration. hierarchy: "modified" adds F1 on the leaves of the modified hierarchy.
+    """
+    check_hierarchy(hierarchy)
     figures, notes = _decision_figures(Y_true, Y_pred, taxonomy), []
     bins: list[dict[str, Any]] = []
     if probabilities is None:
@@ -67,7 +79,14 @@ def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any
         distances={int(d): int(n) for d, n in zip(*np.unique(distance, return_counts=True), strict=True)},
         reliability=bins,
         notes=notes,
+        modified=_modified_rows(Y_true, Y_pred, taxonomy) if hierarchy == "modified" else [],
     )
+
+
+def check_hierarchy(name: str) -> None:
+    """Refuse the name of a hierarchy that there is not."""
+    if name not in HIERARCHIES:
+        raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.")
 
 
 def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:
@@ -157,6 +176,11 @@ def _confusion_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[s
         }
         for pair in found
     ]
+
+
+def _modified_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    scores = asdict(modified_f1(Y_true, Y_pred, taxonomy))
+    return [{"over": name, **row} for name, row in scores.items()]
 
 
 def _named(row: GroupScores, taxonomy: Taxonomy) -> dict[str, Any]:

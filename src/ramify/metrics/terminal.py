@@ -26,12 +26,16 @@ LABELS = {
     "leaf_precision_at_3": "precision of the best 3 leaves",
     "answer_calibration_error": "calibration error of the answers",
 }
+MODIFIED_COLUMNS = ("", "leaves", "occur", "labels", "micro F1", "macro F1", "macro F1 (occur)")
+LEAVES = {"all": "all leaves", "leaves": "original leaves", "dummies": "dummy leaves"}
 BAR = "█"
 
 
 def render_report(report: Report, worst: int = 8) -> RenderableType:
     """The figures, the levels, the branches and the worst confusions."""
     parts: list[RenderableType] = [_figures(report), _levels(report)]
+    if report.modified:
+        parts.append(_modified(report.modified))
     if 1 < len(report.branches) <= 40:
         parts.append(_branches(report.branches))
     if report.confusions:
@@ -54,6 +58,20 @@ def _levels(report: Report) -> Table:
     for row in report.levels:
         ratios = (f"{row[key]:.3f}" for key in ("precision", "recall", "f1", "macro_f1", "h_loss"))
         table.add_row(str(row["key"] + 1), f"{row['nodes']:,}", f"{row['support']:,}", *ratios, _bar(row["f1"]))
+    return table
+
+
+def modified_cells(row: dict[str, Any]) -> list[str]:
+    """One row on the modified hierarchy as text; where there are no leaves of the kind, there is no F1 either."""
+    counts = [f"{row[key]:,}" for key in ("n_classes", "n_occurring", "n_labels")]
+    ratios = [f"{row[key]:.3f}" for key in ("micro_f1", "macro_f1", "macro_f1_occurring")]
+    return [LEAVES[row["over"]], *counts, *(ratios if row["n_classes"] else ["–"] * len(ratios))]
+
+
+def _modified(rows: list[dict[str, Any]]) -> Table:
+    table = _table("Modified hierarchy", *((name, "right" if name else "left") for name in MODIFIED_COLUMNS))
+    for row in rows:
+        table.add_row(*modified_cells(row))
     return table
 
 

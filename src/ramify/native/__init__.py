@@ -3,6 +3,7 @@
 from ramify.native._core import (
     arrange_vectors,
     ascend_tree_in_place,
+    boost_in_place,
     close_upward,
     count_hashed_terms,
     count_known_terms,
@@ -20,6 +21,7 @@ from ramify.native._core import (
     regather_tree_in_place,
     renumber_rows,
     score_candidates,
+    score_committees_in_place,
     score_mixtures_in_place,
     score_rows_in_place,
     score_units_in_place,
@@ -33,6 +35,7 @@ from ramify.native._core import (
 __all__ = [
     "arrange_vectors",
     "ascend_tree_in_place",
+    "boost_in_place",
     "close_upward",
     "count_hashed_terms",
     "count_known_terms",
@@ -50,6 +53,7 @@ __all__ = [
     "regather_tree_in_place",
     "renumber_rows",
     "score_candidates",
+    "score_committees_in_place",
     "score_mixtures_in_place",
     "score_rows_in_place",
     "score_units_in_place",

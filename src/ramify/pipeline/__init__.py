@@ -1,6 +1,7 @@
 """What most users touch: a classifier from texts to label paths, its training from a corpus and its model directory."""
 
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.comparing import Comparison, compare
 from ramify.pipeline.explaining import Explanation, NodeView, look
 from ramify.pipeline.loading import load
 from ramify.pipeline.rules import make_rule
@@ -9,12 +10,14 @@ from ramify.pipeline.training import Trained, evaluate, train
 
 __all__ = [
     "Answer",
+    "Comparison",
     "Explanation",
     "NodeView",
     "TextClassifier",
     "Trained",
     "classify_rows",
     "classify_vectors",
+    "compare",
     "evaluate",
     "load",
     "look",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from pathlib import Path
-from typing import Any, Self, cast
+from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,14 @@ from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
-from ramify.pipeline.features import fit_features, selector_for
+from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
-from ramify.pipeline.rules import decide_by, learn_rule, refuse_misfit, values_for
+from ramify.pipeline.rules import decide_by, learn_rule, needs_passing_only, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
+
+Result = TypeVar("Result")
 
 SEVERAL = 0.05  # the share of documents with several labels from which answers may have several, too
 
@@ -93,10 +95,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
-        """Go on learning from more texts; counts add up, and words not met before are taken in.
+        """Go on learning from more texts; words not met before are taken in.
 
-        For the systems that only count: nb, shrinkage-nb and pachinko-nb. taxonomy: the one used so far with nodes added,
-        where labels need them; without it new label paths add nodes if labels spelled out the taxonomy before.
+        nb, shrinkage-nb and pachinko-nb add up counts. taxonomy: the one used so far with nodes added, where labels need them;
+        without it new label paths add nodes if labels spelled out the taxonomy before. adaboost-mh and treeboost-mh make more
+        rounds from where they are, on these texts, with the classes that they have; with the texts of the first fit this
+        equals one longer training.
         """
         if self.__sklearn_is_fitted__():
             learn_more(self, texts, labels, taxonomy)
@@ -115,8 +119,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
-        X = self._features(texts)
-        return _stacked([Y for _, Y in self.learner_.map_scores(X, self.decide)], len(self.taxonomy_))
+        return _stacked([Y for _, Y in self._map(texts, self.decide, answers_only=True)], len(self.taxonomy_))
 
     def decide(self, scores: NDArray[np.float32]) -> csr_array:
         """The labels that the decision rule gives for scores of the learner, documents × nodes."""
@@ -139,11 +142,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of each text over all nodes, in taxonomy order; a parent's is never below a child's."""
         return self.decide_with_probabilities(texts)[1]
 
-    def decide_with_probabilities(self, texts: Sequence[str]) -> tuple[csr_array, NDArray[np.float32]]:
-        """Labels and probabilities over all nodes, with one reading and one scoring of the texts."""
-        X, width = self._features(texts), len(self.taxonomy_)
+    def decide_with_probabilities(
+        self, texts: Sequence[str], answers_only: bool = False
+    ) -> tuple[csr_array, NDArray[np.float32]]:
+        """Labels and probabilities over all nodes, with one reading and one scoring of the texts.
 
-        pairs = [pair for _, pair in self.learner_.map_scores(X, self.decide_both)]
+        answers_only: nodes that are out of the question for the rule need not be looked at, and may have probability 0.
+        """
+        pairs = [pair for _, pair in self._map(texts, self.decide_both, answers_only)]
+        width = len(self.taxonomy_)
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
 
@@ -210,6 +217,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def _features(self, texts: Sequence[str]) -> csr_array:
         check_is_fitted(self, "taxonomy_")
         return self.vectorizer_.transform(texts)
+
+    def _map(self, texts: Sequence[str], work: Callable[[Any], Result], answers_only: bool) -> Iterator[tuple[slice, Result]]:
+        """Apply work to the scores of some texts at a time, over words and nodes that matter."""
+        check_is_fitted(self, "taxonomy_")
+        if not hasattr(self, "_narrow"):
+            self._narrow = Narrow()
+        vectorizer, learner = self._narrow.parts(self.vectorizer_, self.learner_)
+        passing = answers_only and hasattr(learner, "map_passing") and needs_passing_only(self.decision_)
+        mapped: Iterator[tuple[slice, Result]]
+        mapped = (learner.map_passing if passing else learner.map_scores)(vectorizer.transform(texts), work)
+        return mapped
 
 
 def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 
 from scipy.sparse import csr_array
@@ -16,12 +17,13 @@ def selector_for(selector: Any, learner: Any) -> Any:
         return None
     if selector.scope != "glocal":
         return clone(selector).set_params(taxonomy=learner.taxonomy)
-    if "n_words" not in learner.get_params():
+    name = next((name for name in ("n_words", "n_terms") if name in learner.get_params()), None)
+    if name is None:
         raise InputError(
-            "words of their own at every node ('glocal') are for learners that can use them: pachinko-nb; "
+            "words of their own at every node ('glocal') are for learners that can use them: pachinko-nb and treeboost-mh; "
             "give scope 'flat' or 'hierarchical'."
         )
-    learner.set_params(n_words=selector.n_features, measure=selector.measure, join=selector.join)
+    learner.set_params(**{name: selector.n_features}, measure=selector.measure, join=selector.join)
     return None
 
 
@@ -39,3 +41,26 @@ def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> cs
         vectorizer.keep(columns)
         X = csr_array(X[:, columns])
     return vectorizer.weigh(X)
+
+
+class Narrow:
+    """The parts of a classifier over the words that its learner asks for, where it asks for some only; made when needed."""
+
+    def __init__(self) -> None:
+        self._of: tuple[Any, Any] = (None, None)
+        self._vectorizer: Any = None
+
+    def parts(self, vectorizer: Any, learner: Any) -> tuple[Any, Any]:
+        """A vectorizer and a learner that give the same scores."""
+        if not (hasattr(learner, "narrowed") and hasattr(vectorizer, "keep")):
+            return vectorizer, learner
+        columns, narrow = learner.narrowed()
+        if not len(columns):
+            return vectorizer, learner
+        if self._of[0] is not vectorizer or self._of[1] is not narrow:
+            kept = copy(vectorizer)
+            kept.keep(columns)
+            self._of, self._vectorizer = (vectorizer, narrow), kept
+        if "n_jobs" in vectorizer.get_params():
+            self._vectorizer.n_jobs = vectorizer.n_jobs
+        return self._vectorizer, narrow

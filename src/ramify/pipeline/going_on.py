@@ -1,4 +1,4 @@
-"""Learning that goes on: more texts for a classifier that only counts."""
+"""Learning that goes on: more texts for a classifier that counts, more rounds for one that boosts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
 def refuse_unable(classifier: TextClassifier) -> None:
     """Refuse systems that learn from all documents at once."""
     if not hasattr(classifier.learner_, "partial_fit"):
-        others = "nb, shrinkage-nb and pachinko-nb can go on learning"
+        others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can go on learning"
         raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}.")
 
 

@@ -16,6 +16,7 @@ from ramify.decisions import LearnableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
+    AdaBoostMH,
     MultinomialNaiveBayes,
     NodeClassifiers,
     OneVsRestLogistic,
@@ -25,6 +26,7 @@ from ramify.learners import (
     RecursiveSVM,
     ShrinkageNaiveBayes,
     TopDownSVM,
+    TreeBoostMH,
 )
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
@@ -36,7 +38,7 @@ from ramify.taxonomy.formats import json_nodes
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 _LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
 _COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
-_LEARNERS = (*_COUNTING, *_LINEAR, NodeClassifiers)
+_LEARNERS = (*_COUNTING, *_LINEAR, NodeClassifiers, AdaBoostMH, TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
 
 

@@ -22,13 +22,14 @@ from ramify.decisions import (
     RCut,
     RefiningRule,
     SCut,
+    Sign,
     TopDown,
 )
 from ramify.errors import InputError, suggest
 from ramify.execution import stage
 from ramify.taxonomy import Taxonomy, most_specific
 
-_ALL = (Best, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
+_ALL = (Best, Sign, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
 RULES: dict[str, Any] = {rule.kind: rule for rule in _ALL}
 FOLDS = 3
 MAX_SCORES = 1 << 28  # of held-out documents × nodes; beyond it some of the documents must do
@@ -58,6 +59,11 @@ def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) ->
     gives = getattr(learner, "label_scores" if takes == "scores" else takes, None)
     values: NDArray[np.floating[Any]] = scores if gives is None else gives(scores)
     return values
+
+
+def needs_passing_only(rule: DecisionRule) -> bool:
+    """Whether a rule never looks below a node with a margin under 0."""
+    return isinstance(rule, TopDown) and rule.threshold >= 0
 
 
 def decide_by(

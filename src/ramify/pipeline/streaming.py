@@ -122,7 +122,7 @@ class _Names(dict[int, str]):
 
 
 def _classify(classifier: TextClassifier, documents: Any, top: int, names: _Names) -> Iterator[tuple[Labels, Labels]]:
-    Y, P = classifier.decide_with_probabilities(documents)
+    Y, P = classifier.decide_with_probabilities(documents, answers_only=top == 1)
     own = most_specific(Y, classifier.taxonomy_)
     ends, nodes = own.indptr.tolist(), own.indices.tolist()
     chosen = P[np.repeat(np.arange(Y.shape[0]), np.diff(own.indptr)), own.indices].tolist()

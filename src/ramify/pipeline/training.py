@@ -11,7 +11,7 @@ from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.execution import stage
 from ramify.features import Vectors
 from ramify.metrics import Report, make_report
-from ramify.metrics.report import fits_dense
+from ramify.metrics.report import check_hierarchy, fits_dense
 from ramify.pipeline.classifier import TextClassifier
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
@@ -63,8 +63,12 @@ def train(
     return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
 
 
-def evaluate(classifier: TextClassifier, corpus: Corpus) -> Report:
-    """Compare a classifier's answers with the labels of a corpus."""
+def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original") -> Report:
+    """Compare a classifier's answers with the labels of a corpus.
+
+    hierarchy: "modified" adds F1 on the modified hierarchy, in which inner nodes have leaves for their own documents.
+    """
+    check_hierarchy(hierarchy)
     taxonomy = classifier.taxonomy_
     if len(corpus) == 0:
         raise DataError(f"{corpus.source} has no labelled documents to evaluate on.")
@@ -74,8 +78,8 @@ def evaluate(classifier: TextClassifier, corpus: Corpus) -> Report:
     with stage("evaluating"):
         if fits_dense(len(corpus), taxonomy):
             Y_pred, probabilities = classifier.decide_with_probabilities(corpus.documents)
-            return make_report(Y_true, Y_pred, taxonomy, probabilities)
-        report = make_report(Y_true, classifier.predict_matrix(corpus.documents), taxonomy)
+            return make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy)
+        report = make_report(Y_true, classifier.predict_matrix(corpus.documents), taxonomy, hierarchy=hierarchy)
         why = "documents × nodes is too large for ranking and calibration; evaluate on fewer documents to see them"
         return replace(report, notes=[why])
 

@@ -6,18 +6,23 @@ from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
 from ramify.taxonomy.graph import LabelGraph
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
 from ramify.taxonomy.label_form import LabelForm, find_form, listed_labels, taxonomy_of_labels
+from ramify.taxonomy.learning import Group, LearntTaxonomy, learn_groups, learn_taxonomy
 
 __all__ = [
     "ARROW",
     "PATH_SEPARATORS",
+    "Group",
     "LabelForm",
     "LabelGraph",
+    "LearntTaxonomy",
     "Taxonomy",
     "ancestor_matrix",
     "as_label_matrix",
     "as_taxonomy",
     "expand_to_ancestors",
     "find_form",
+    "learn_groups",
+    "learn_taxonomy",
     "listed_labels",
     "most_general",
     "most_specific",

@@ -90,7 +90,7 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
-def deal_folds(own: csr_array, rng: np.random.Generator) -> NDArray[np.int64]:
+def deal_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS) -> NDArray[np.int64]:
     """A fold for every document; documents with the same first class, or with none, are dealt to all folds in turn."""
     n_docs, n_classes = own.shape
     first = np.full(n_docs, n_classes, dtype=np.int64)
@@ -98,7 +98,7 @@ def deal_folds(own: csr_array, rng: np.random.Generator) -> NDArray[np.int64]:
     first[labelled] = own.indices[own.indptr[:-1][labelled]]
     shuffled = rng.permutation(n_docs)
     fold = np.empty(n_docs, dtype=np.int64)
-    fold[shuffled[np.argsort(first[shuffled], kind="stable")]] = np.arange(n_docs) % FOLDS
+    fold[shuffled[np.argsort(first[shuffled], kind="stable")]] = np.arange(n_docs) % n_folds
     return fold
 
 

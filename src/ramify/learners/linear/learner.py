@@ -23,6 +23,8 @@ from ramify.learners.linear.solver import Certificate
 from ramify.learners.linear.structure import Structure
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.weights import Weights
+from ramify.learners.paths import spread_upward
+from ramify.learners.strongest import find_node, strongest
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
@@ -140,13 +142,7 @@ class LinearLearner(Learner):
         below it; otherwise it gets the largest of them.
         """
         each = 1 / (1 + np.exp(-scores[:, self.class_nodes_].astype(np.float64)))
-        if self.several_labels_:
-            P = np.zeros((len(scores), len(self.taxonomy_)))
-            for column, above in enumerate(self._above):
-                P[:, above] = np.maximum(P[:, above], each[:, [column]])
-            return P.astype(np.float32)
-        each /= np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        return np.asarray(each @ self._nodes_above, dtype=np.float32).clip(0, 1)
+        return spread_upward(each, self._nodes_above, self.several_labels_)
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
         """The k best nodes of each document and their scores, of the `width` that are likeliest by their strongest weights.
@@ -180,15 +176,8 @@ class LinearLearner(Learner):
         'apple'
         """
         check_is_fitted(self, "taxonomy_")
-        place = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
-        if not 0 <= place < len(self.taxonomy_):
-            raise InputError(f"node {place} is not one of the {len(self.taxonomy_)} of the taxonomy; count from 0.")
-        w, _ = self.weights_.of_unit(self._unit_of(place))
-        names = np.arange(len(w)) if feature_names is None else np.asarray(feature_names)
-        if len(names) != len(w):
-            raise InputError(f"there are {len(names)} feature names for {len(w)} features; give one a feature.")
-        best = [f for f in np.argsort(-w, kind="stable")[: max(0, n)] if w[f] > 0]
-        return [(names[f : f + 1].tolist()[0], float(w[f])) for f in best]
+        w, _ = self.weights_.of_unit(self._unit_of(find_node(self.taxonomy_, node)))
+        return strongest(w, n, feature_names)
 
     def _unit_of(self, node: int) -> int:
         found = np.flatnonzero(self.class_nodes_ == node)
@@ -238,7 +227,6 @@ class LinearLearner(Learner):
         self.class_nodes_ = nodes
         self.__dict__.pop("_index", None)  # of earlier weights
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
-        self._above = np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])
 
 
 def gap_of(certificate: Certificate) -> Gap:

@@ -1,0 +1,90 @@
+"""From options to new classifiers and to documents: what 'train' and 'compare' share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from sklearn.base import clone
+
+from ramify.cli.console import counted, say
+from ramify.cli.options import labelled, readable
+from ramify.datasets import Corpus, read_corpus
+from ramify.errors import InputError
+from ramify.features import TermSelector
+from ramify.features.relevance import MEASURES
+from ramify.features.selection import JOINS, SCOPES
+from ramify.features.stop_words import STOP_LISTS
+from ramify.pipeline.features import selector_for
+from ramify.systems import System
+from ramify.taxonomy import Taxonomy
+
+TaxonomyFile = Annotated[Path | None, typer.Option(help="Taxonomy file; without it label paths spell it out.")]
+TaxonomyFormat = Annotated[str | None, typer.Option(help="edges, paths, indented, json, lshtc or skos.")]
+PathSeparator = Annotated[str | None, typer.Option(help="What joins the parts of a label path, e.g. ' > '.")]
+Ngrams = Annotated[int, typer.Option(min=1, help="Use runs of up to this many words.")]
+StopWords = Annotated[
+    str | None, typer.Option(help="Leave out common words: 'english', 'english-long', or a file with one a line.")
+]
+Stem = Annotated[str | None, typer.Option(help="Reduce words to stems: 'english', 'porter', 'german', …")]
+MinDf = Annotated[int, typer.Option(min=1, help="Leave out words in fewer documents.")]
+MaxFeatures = Annotated[int | None, typer.Option(min=1, help="Keep only so many words, the most frequent.")]
+Hashing = Annotated[int | None, typer.Option(min=1, help="Put words into so many columns by their hash.")]
+Select = Annotated[int | None, typer.Option(min=1, help="Keep so many words that tell most about the labels.")]
+SelectBy = Annotated[str, typer.Option(help=f"How much a word tells: {', '.join(MEASURES)}.")]
+SelectJoin = Annotated[str, typer.Option(help=f"How classes are joined: {', '.join(JOINS)}.")]
+SelectScope = Annotated[str, typer.Option(help=f"Where words are chosen: {', '.join(SCOPES)}.")]
+
+
+def read_stop_words(given: str | None) -> str | list[str] | None:
+    """The name of a stop list, or the words of a file."""
+    if given is None or given in STOP_LISTS:
+        return given
+    try:
+        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        names = " or ".join(repr(name) for name in STOP_LISTS)
+        raise InputError(f"--stop-words is {given!r}; give {names}, or a text file with one word a line.") from None
+
+
+def new_vectorizer(system: System, **settings: Any) -> Any:
+    """The vectorizer of a system, with some settings; those that make no sense are found out before anything is read."""
+    vectorizer = system.vectorizer().set_params(**settings)
+    vectorizer.check_settings()
+    return vectorizer
+
+
+def new_learner(system: System, params: dict[str, Any], option: str = "--param") -> Any:
+    """The learner of a system, with some of its parameters set."""
+    learner = system.learner()
+    allowed = sorted(set(learner.get_params()) - {"taxonomy", "n_jobs"})
+    for name in params:
+        if name not in allowed:
+            raise InputError(f"{option} {name} is no parameter of {system.name}; it has {', '.join(allowed)}.")
+    return learner.set_params(**params)
+
+
+def new_selector(select: int | None, select_by: str, select_join: str, select_scope: str) -> TermSelector | None:
+    """What --select and its like ask for, if they do."""
+    return None if select is None else TermSelector(select, measure=select_by, join=select_join, scope=select_scope)
+
+
+def refuse_selector(selector: TermSelector | None, learner: Any) -> None:
+    """Refuse settings that make no sense, or not for this learner."""
+    if selector is not None:
+        clone(selector).set_params(taxonomy=Taxonomy.flat(["x"])).check_settings()
+        selector_for(selector, learner)
+
+
+def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) -> Corpus:
+    """The labelled documents of a file, or of standard input."""
+    with readable(path) as file:
+        return labelled(read_corpus(file, **reading), keep_unlabelled)
+
+
+def warn_about_several_labels(system: System, corpus: Corpus, is_ruled: bool = False) -> None:
+    """Say so where documents have several labels and the system answers with one."""
+    several = sum(len(labels) > 1 for labels in corpus.labels)
+    if several and not system.several_labels and not is_ruled:
+        say(f"  {counted(several, 'document')} with several labels; {system.name} learns from all, and answers with one")

@@ -1,0 +1,104 @@
+"""AdaBoost.MH over all labelled nodes at once: one committee, whose stumps vote for and against every class.
+
+Source: AdaBoost.MH of Schapire & Singer 2000 as used by Esuli, Fagni & Sebastiani 2008, section 2; see ``rounds.py``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit
+
+from ramify.errors import ModelError
+from ramify.learners.boosting.committee import Committee, Floats, Ints
+from ramify.learners.boosting.learner import BoostedLearner
+from ramify.learners.boosting.problems import ABOVE_ROOTS
+from ramify.learners.contract import Scores
+from ramify.learners.paths import spread_upward
+from ramify.learners.targets import Targets
+from ramify.taxonomy import Taxonomy, ancestor_matrix
+
+
+class AdaBoostMH(BoostedLearner):
+    """Boosted stumps over all classes (system ``adaboost-mh``).
+
+    Only whether a document has a term counts: values other than 0 are all the same. A weight of 2 counts as two copies of a
+    document.
+
+    n_rounds: how many stumps the committee gets.
+    variant: ``"R"``, real-valued votes; ``"RA"``, which abstains where the term is absent; or ``"D"``, votes of plus or minus
+    one strength.
+    early_stopping: hold out `validation_fraction` of the documents, stop when micro F1 on them has not risen for `patience`
+    rounds, and keep the rounds up to the best. random_state: which documents are held out.
+
+    Scores are sums of votes, above 0 for yes. Fitted attributes are those of :class:`BoostedLearner`.
+
+    >>> fitted = AdaBoostMH(n_rounds=5).fit([[1, 0, 1], [1, 0, 0], [0, 1, 1]], ["fruit", "fruit", "bread"])
+    >>> fitted.predict([[1, 0, 0]]).tolist(), fitted.committees_[0].pivots[:2].tolist()
+    (['fruit'], [0, 0])
+    """
+
+    kind: ClassVar[str] = "adaboost-mh"
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        n_rounds: int = 500,
+        variant: str = "R",
+        early_stopping: bool = False,
+        validation_fraction: float = 0.1,
+        patience: int = 50,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.n_rounds = n_rounds
+        self.variant = variant
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _pose(self, targets: Targets) -> tuple[list[tuple[int, Ints]], list[tuple[int, int]]]:
+        return [(ABOVE_ROOTS, np.unique(targets.own.indices).astype(np.int64))], []
+
+    def _members(self, targets: Targets) -> csr_array:
+        return targets.own
+
+    def _set_committees(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
+        super()._set_committees(committees, merged, merged_with)
+        self._nodes_above = ancestor_matrix(self.taxonomy_)[self.class_nodes_].astype(np.float64)
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """Chances that follow from taking scores for half log-odds, not calibrated.
+
+        Learnt from one label a document, they are made to add up to one, and a node gets the sum of the classes at and
+        below it; otherwise it gets the largest of them.
+        """
+        each = expit(2 * scores[:, self.class_nodes_].astype(np.float64))
+        return spread_upward(each, self._nodes_above, self.several_labels_)
+
+    def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """Of every node the highest score of the classes at and below it."""
+        each = super().margins(scores)[:, self.class_nodes_]
+        margins = np.full(scores.shape, np.nan)
+        for column, above in enumerate(np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])):
+            margins[:, above] = np.fmax(margins[:, above], each[:, [column]])
+        return margins
+
+    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
+        """Features of one document, what the presence of each adds to the score of a class, and the bias."""
+        votes, bias = self.votes_of(node) or (np.zeros(self.n_features_in_), 0.0)
+        return x.indices.astype(np.int64), votes[x.indices], bias
+
+    def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
+        alone = len(committees) == 1 and committees[0].node == ABOVE_ROOTS and not len(merged) and not len(merged_with)
+        if not alone or not np.array_equal(committees[0].classes, self.class_nodes_):
+            raise ModelError("AdaBoost.MH has one committee for all classes, and the model another; train the model again.")

@@ -1,0 +1,82 @@
+"""What one committee learns from: some documents, and the classes among which it is to tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from ramify.errors import InputError
+from ramify.learners.boosting.committee import Floats, Ints
+
+ABOVE_ROOTS = -1
+MOST_BYTES = 8 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Documents and classes to tell apart.
+
+    node: at which they are. classes: the nodes that are the classes. X: documents × terms, of which only the places of the
+    non-zeros count. labels: documents × classes. weights: of the documents, above 0.
+    """
+
+    node: int
+    classes: Ints
+    X: csr_array
+    labels: csr_array
+    weights: Floats
+
+    def of(self, rows: Any) -> Problem:
+        """The same with some of the documents only."""
+        return Problem(self.node, self.classes, csr_array(self.X[rows]), csr_array(self.labels[rows]), self.weights[rows])
+
+    def compact(self) -> tuple[Ints, list[NDArray[Any]]]:
+        """The terms that occur, and the problem as the kernel takes it, over these terms."""
+        columns, terms = np.unique(self.X.indices, return_inverse=True)
+        pattern = np.ones(len(terms), dtype=np.int8), terms.ravel(), self.X.indptr
+        by_term = csc_array(csr_array(pattern, shape=(self.X.shape[0], len(columns))))
+        by_term.sort_indices()
+        self.labels.sort_indices()
+        matrices = (pattern[2], pattern[1]), (by_term.indptr, by_term.indices), (self.labels.indptr, self.labels.indices)
+        arrays = [array for offsets, items in matrices for array in (offsets.astype(np.int64), items.astype(np.int32))]
+        return columns.astype(np.int64), arrays
+
+    def refuse_huge(self, n_terms: int) -> None:
+        """Refuse a problem whose sums do not fit into memory."""
+        n_documents, n_classes = self.labels.shape
+        needed = 8 * n_classes * (2 * n_terms + n_documents)
+        if needed > MOST_BYTES:
+            size = f"{n_classes:,} classes over {n_terms:,} terms and {n_documents:,} documents"
+            raise InputError(
+                f"boosting {size} needs {needed / 1e9:.0f} GB; "
+                "keep fewer terms (--select 2000), or use treeboost-mh, which boosts a few classes at a time."
+            )
+
+
+class Documents:
+    """All documents and what they are labelled with, documents × nodes; gives the problem of any node."""
+
+    def __init__(self, X: csr_array, Y: csr_array, weights: Floats) -> None:
+        self.X, self.Y, self.weights = X, Y, weights
+        self._by_node, self._lengths = csc_array(Y), np.diff(X.indptr) + 1
+
+    def at(self, node: int) -> NDArray[np.integer[Any]]:
+        """The documents of a node that weigh something."""
+        if node == ABOVE_ROOTS:
+            return np.flatnonzero(self.weights > 0)
+        rows = self._by_node.indices[self._by_node.indptr[node] : self._by_node.indptr[node + 1]]
+        return np.sort(rows[self.weights[rows] > 0])
+
+    def work(self, node: int, n_classes: int) -> int:
+        """How much a round at a node has to look at, more or less."""
+        return int(self._lengths[self.at(node)].sum()) * n_classes
+
+    def problem(self, node: int, classes: Ints) -> Problem:
+        """The documents of a node, and which of the classes each of them has."""
+        rows = self.at(node)
+        labels = csr_array(csr_array(self.Y[rows])[:, classes])
+        return Problem(node, classes, csr_array(self.X[rows]), labels, self.weights[rows])

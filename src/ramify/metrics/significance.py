@@ -1,0 +1,204 @@
+"""Whether one system is better than another on the same documents, or was only lucky.
+
+A decision is a document–class pair: does the document belong to the class? All tests take boolean matrices of decisions,
+documents × classes. Those on classes compare the F1 that both systems have on each class; a class that occurs in neither truth
+nor answers has F1 = 1.
+
+Source: Yang & Liu 1999, section 4 (s-test, S-test, T-test, T'-test, p-test).
+Deviation: p-values of sign tests are exact at any size, where the paper goes over to the normal distribution; the signed rank
+test of Wilcoxon is added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+from scipy.stats import binomtest, norm, rankdata, ttest_rel, wilcoxon
+
+from ramify.errors import InputError
+from ramify.metrics.counting import Floats, both, f1, per_node, ratio
+
+Alternative = Literal["two-sided", "greater", "less"]
+Share = Literal["precision", "recall", "accuracy"]
+EXACT = 50  # differences; the exact distribution of signed ranks is used up to so many
+DECIMALS = 12  # differences of F1 that agree so far are the same
+
+
+@dataclass(frozen=True, slots=True)
+class Significance:
+    """What a test found.
+
+    statistic: what the test looks at. p_value: the chance of one at least as far out if neither system is better.
+    n: how many decisions or classes speak. difference: above zero where A did better.
+    """
+
+    statistic: float
+    p_value: float
+    n: int
+    difference: float
+
+
+def sign_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
+    """Micro sign test, s: of the decisions that one system alone got right, how many did A?
+
+    statistic: their number. difference: A's share of them less B's.
+
+    >>> sign_test([[1, 0], [0, 1], [1, 0]], [[1, 0], [0, 1], [1, 0]], [[0, 1], [1, 0], [0, 0]])
+    Significance(statistic=5.0, p_value=0.0625, n=5, difference=1.0)
+    """
+    T, A, B = same_decisions(Y_true, A, B)
+    apart = A != B
+    return _signs(apart.nnz - both(apart, A != T).nnz, apart.nnz, alternative)
+
+
+def macro_sign_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
+    """Macro sign test, S: of the classes on which F1 differs, on how many is A's higher?
+
+    statistic: their number. difference: A's share of them less B's.
+
+    >>> macro_sign_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 0]])
+    Significance(statistic=2.0, p_value=0.5, n=2, difference=1.0)
+    """
+    a, b = class_f1_of_both(Y_true, A, B)
+    return _signs(int((a > b).sum()), int((a != b).sum()), alternative)
+
+
+def t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
+    """Paired t test, T, on the F1 of each class.
+
+    difference: the mean of A's F1 less B's. All equal gives p = 1, and fewer than two classes NaN.
+
+    >>> t_test([[1, 0], [0, 1], [1, 0]], [[1, 0], [0, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]]).n
+    2
+    """
+    return _paired_t(*class_f1_of_both(Y_true, A, B), alternative)
+
+
+def rank_t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
+    """Paired t test, T', on ranks: the F1 values of both systems in one row, equal ones with the mean of their ranks.
+
+    difference: the mean of A's ranks less B's.
+
+    >>> rank_t_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 0]])
+    Significance(statistic=inf, p_value=0.0, n=2, difference=2.0)
+    """
+    a, b = class_f1_of_both(Y_true, A, B)
+    ranks = rankdata(np.concatenate([a, b]))
+    return _paired_t(ranks[: len(a)], ranks[len(a) :], alternative)
+
+
+def wilcoxon_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
+    """Wilcoxon's signed rank test, W, on the F1 of each class; classes with equal F1 are left out.
+
+    statistic: the ranks of the differences above zero, summed. difference: the mean of A's F1 less B's, over all classes.
+    Exact up to 50 classes where no two differences are equally large, else by the normal distribution.
+
+    >>> wilcoxon_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]).statistic
+    3.0
+    """
+    check_alternative(alternative)
+    a, b = class_f1_of_both(Y_true, A, B)
+    mean = float((a - b).mean()) if len(a) else 0.0
+    apart = np.round((a - b)[a != b], DECIMALS)
+    if not len(apart):
+        return Significance(0.0, 1.0, 0, mean)
+    ranks = rankdata(np.abs(apart))
+    method = "exact" if len(apart) <= EXACT and len(np.unique(ranks)) == len(ranks) else "approx"
+    p_value = wilcoxon(apart, zero_method="wilcox", alternative=alternative, method=method).pvalue
+    return Significance(float(ranks[apart > 0].sum()), float(p_value), len(apart), mean)
+
+
+def proportions_test(
+    Y_true: Any, A: Any, B: Any, of: Share = "accuracy", alternative: Alternative = "two-sided"
+) -> Significance:
+    """Test of two proportions, p: micro precision, micro recall, or the share of decisions that are right.
+
+    statistic: z. n: the decisions behind both shares together. difference: A's share less B's. Two shares of nothing, and
+    shares that are both 0 or both 1, give p = 1.
+
+    >>> proportions_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]).difference
+    0.5
+    """
+    check_alternative(alternative)
+    T, A, B = same_decisions(Y_true, A, B)
+    (right_a, n_a, other_a), (right_b, n_b, other_b) = (_share(T, Y, of) for Y in (A, B))
+    difference = float(ratio(right_a, n_a, other_a) - ratio(right_b, n_b, other_b))
+    pooled = (right_a + right_b) / max(1, n_a + n_b)
+    if n_a == 0 or n_b == 0 or pooled in (0.0, 1.0):
+        return Significance(0.0, 1.0, n_a + n_b, difference)
+    spread = np.sqrt(pooled * (1 - pooled) * (1 / n_a + 1 / n_b))
+    z = difference / float(spread)
+    tail = {"two-sided": 2 * norm.sf(abs(z)), "greater": norm.sf(z), "less": norm.cdf(z)}
+    return Significance(z, float(tail[alternative]), n_a + n_b, difference)
+
+
+def same_decisions(Y_true: Any, A: Any, B: Any) -> tuple[csr_array, csr_array, csr_array]:
+    """Three matrices of the same decisions as boolean CSR: the one door of all tests."""
+    T, A, B = (_as_decisions(Y) for Y in (Y_true, A, B))
+    if not T.shape == A.shape == B.shape:
+        raise InputError(
+            f"Y_true, A and B have shapes {T.shape}, {A.shape} and {B.shape}; give the same documents and classes three times."
+        )
+    return T, A, B
+
+
+def class_f1_of_both(Y_true: Any, A: Any, B: Any) -> tuple[Floats, Floats]:
+    """The F1 of every class, of A and of B; 1 for a class that occurs nowhere."""
+    T, A, B = same_decisions(Y_true, A, B)
+    of_a, of_b = (f1(per_node(both(T, Y)), per_node(T), per_node(Y)) for Y in (A, B))
+    return of_a, of_b
+
+
+def _as_decisions(Y: Any) -> csr_array:
+    if not issparse(Y):
+        Y = np.asarray(Y)
+    if Y.ndim != 2:
+        raise InputError(f"a matrix of decisions has one row a document and one column a class, not {Y.ndim} dimensions.")
+    matrix = csr_array(Y).astype(bool)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def check_alternative(alternative: str) -> None:
+    """Refuse a side that is none."""
+    if alternative not in ("two-sided", "greater", "less"):
+        raise InputError(f"alternative is {alternative!r}; give 'two-sided', 'greater' (A is better) or 'less'.")
+
+
+def _signs(k: int, n: int, alternative: Alternative) -> Significance:
+    """The exact test of k heads among n tosses of a fair coin."""
+    check_alternative(alternative)
+    if n == 0:
+        return Significance(0.0, 1.0, 0, 0.0)
+    return Significance(float(k), float(binomtest(k, n, alternative=alternative).pvalue), n, (2 * k - n) / n)
+
+
+def _paired_t(a: Floats, b: Floats, alternative: Alternative) -> Significance:
+    check_alternative(alternative)
+    n, difference = len(a), a - b
+    mean = float(difference.mean()) if n else 0.0
+    if n < 2:
+        return Significance(float("nan"), float("nan"), n, mean)
+    if not difference.any():
+        return Significance(0.0, 1.0, n, 0.0)
+    if np.ptp(difference) < 10.0**-DECIMALS:  # all the same, but for rounding
+        surprising = alternative == "two-sided" or (mean > 0) == (alternative == "greater")
+        return Significance(float(np.copysign(np.inf, mean)), 0.0 if surprising else 1.0, n, mean)
+    found = ttest_rel(a, b, alternative=alternative)
+    return Significance(float(found.statistic), float(found.pvalue), n, mean)
+
+
+def _share(T: csr_array, Y: csr_array, of: str) -> tuple[int, int, int]:
+    """How many decisions are right, of how many, and how many stand on the other side."""
+    if of == "precision":
+        return both(T, Y).nnz, Y.nnz, T.nnz
+    if of == "recall":
+        return both(T, Y).nnz, T.nnz, Y.nnz
+    if of != "accuracy":
+        raise InputError(f"the share is {of!r}; give 'precision', 'recall' or 'accuracy'.")
+    n_decisions: int = T.shape[0] * T.shape[1]
+    return n_decisions - (T != Y).nnz, n_decisions, 0

@@ -1,0 +1,51 @@
+// Boosting of stumps on the presence of terms, many classes at once.
+#pragma once
+#include "kernels.h"
+
+namespace ramify {
+
+enum class Variant { real = 0, abstaining = 1, discrete = 2 };
+
+// Documents as terms, terms as documents, both rising, and the classes of each document.
+struct BoostProblem {
+  const int64_t *offsets;
+  const int32_t *terms;
+  const int64_t *by_term;
+  const int32_t *documents;
+  const int64_t *label_offsets;
+  const int32_t *labels;
+  size_t n_documents, n_terms, n_classes;
+};
+
+// What every round adds: its pivot, votes where that is absent and present (rounds × classes), the criterion by which it was
+// chosen, and the sum of the weights before they were made to add up to one again.
+struct BoostRounds {
+  int32_t *pivots;
+  double *absent, *present, *z, *normalizers;
+};
+
+// Runs rounds of AdaBoost.MH from weights (documents × classes, adding up to one) and leaves in them those after the last
+// round. Gives the number of rounds, fewer where nothing is left to learn.
+size_t boost_in_place(const BoostProblem &problem, Variant variant, double epsilon, size_t n_rounds, double *weights,
+                      const BoostRounds &rounds);
+
+// Committees that have become sums: per committee its pivots (columns, rising), and per class a bias and, pivot by pivot, what
+// its presence adds. top: committees that every document meets. below: committees that a document meets once it passes a class.
+struct Committees {
+  const int64_t *pivot_offsets;
+  const int32_t *pivots;
+  const int64_t *class_offsets;
+  const double *bias;
+  const int64_t *sum_offsets;
+  const double *sums;
+  const int32_t *top;
+  const int64_t *below_offsets;
+  const int32_t *below;
+  size_t n_committees, n_top, n_classes, n_columns;
+};
+
+// scores[r, c] of every class of every committee that row r meets; NaN for the others. A class is passed above the threshold.
+void score_committees_in_place(const Committees &committees, const int64_t *offsets, const int32_t *columns, size_t n_rows,
+                               double threshold, float *scores);
+
+}  // namespace ramify

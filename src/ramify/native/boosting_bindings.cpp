@@ -1,0 +1,29 @@
+// The door to boosting.
+#include "arrays.h"
+#include "boosting.h"
+
+void bind_boosting(nb::module_ &m) {
+  m.def("boost_in_place",
+        [](In<int64_t> offsets, In<int32_t> terms, In<int64_t> by_term, In<int32_t> documents, In<int64_t> label_offsets,
+           In<int32_t> labels, int variant, double epsilon, size_t n_rounds, OutMatrix<double> weights, Out<int32_t> pivots,
+           OutMatrix<double> absent, OutMatrix<double> present, Out<double> z, Out<double> normalizers) {
+          nb::gil_scoped_release unlocked;
+          const ramify::BoostProblem problem{offsets.data(), terms.data(),       by_term.data(),     documents.data(),
+                                             label_offsets.data(), labels.data(), weights.shape(0), by_term.size() - 1,
+                                             weights.shape(1)};
+          return ramify::boost_in_place(problem, static_cast<ramify::Variant>(variant), epsilon, n_rounds, weights.data(),
+                                        {pivots.data(), absent.data(), present.data(), z.data(), normalizers.data()});
+        });
+  m.def("score_committees_in_place",
+        [](In<int64_t> pivot_offsets, In<int32_t> pivots, In<int64_t> class_offsets, In<double> bias, In<int64_t> sum_offsets,
+           In<double> sums, In<int32_t> top, In<int64_t> below_offsets, In<int32_t> below, size_t n_columns,
+           In<int64_t> offsets, In<int32_t> columns, double threshold, OutMatrix<float> scores) {
+          nb::gil_scoped_release unlocked;
+          const ramify::Committees committees{pivot_offsets.data(), pivots.data(), class_offsets.data(), bias.data(),
+                                              sum_offsets.data(),   sums.data(),   top.data(),           below_offsets.data(),
+                                              below.data(),         class_offsets.size() - 1, top.size(), bias.size(),
+                                              n_columns};
+          ramify::score_committees_in_place(committees, offsets.data(), columns.data(), offsets.size() - 1, threshold,
+                                            scores.data());
+        });
+}
