@@ -118,6 +118,21 @@ def test_classes_that_are_only_announced_are_refused():
         AdaBoostMH().partial_fit([[1, 0], [0, 1]], ["a", "b"], classes=["a", "b", "c"])
 
 
+def test_going_on_with_other_documents_starts_from_what_the_committees_say_of_them():
+    """Also where other terms are chosen now: pivots of before still count."""
+    (X, Y), (more, labels) = make_problem(), make_problem(seed=5)
+    fitted = TreeBoostMH(TREE, n_rounds=8, n_terms=4).fit(X, Y)
+    top = fitted.committees_[0]
+    said = fitted.scores(more)[:, top.classes].astype(float)
+    D = np.exp(np.where(labels[:, top.classes].toarray(), -said, said))
+    fitted.set_params(n_rounds=1).partial_fit(more, labels)
+    new = fitted.committees_[0]
+    assert new.n_rounds == 9
+    has, y = more.toarray()[:, new.pivots[8]] != 0, np.where(labels[:, top.classes].toarray(), 1, -1)
+    votes = np.where(has[:, None], new.present[8], new.absent[8])
+    assert new.normalizers[8] == pytest.approx(float((D / D.sum() * np.exp(-y * votes)).sum()), rel=1e-5)
+
+
 # ---- documents ------------------------------------------------------------------------------------------------------
 
 
@@ -188,12 +203,12 @@ def test_interrupted_work_stops_at_the_next_few_rounds(monkeypatch):
     other_began = threading.Event()
     real = problems.Documents.problem
 
-    def problem(self, node, classes):
-        if node == -1:
+    def problem(self, so_far):
+        if so_far.node == -1:
             assert other_began.wait(timeout=30)
             raise KeyboardInterrupt
         other_began.set()
-        return real(self, node, classes)
+        return real(self, so_far)
 
     monkeypatch.setattr(problems.Documents, "problem", problem)
     monkeypatch.setattr("ramify.learners.boosting.stopping.boost", _counted_boost(made))

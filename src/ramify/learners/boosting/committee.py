@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -72,3 +73,9 @@ class Committee:
         sums = np.zeros((len(columns), len(self.classes)))
         np.add.at(sums, of_round, self.present - self.absent)
         return columns, np.asarray(self.absent.sum(axis=0)), sums
+
+    def sum_votes(self, X: csr_array) -> Floats:
+        """What all stumps together say of documents, documents × classes; the places of the non-zeros of X count."""
+        columns, bias, sums = self.folded()
+        present = csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
+        return np.asarray(bias + present[:, columns] @ sums)

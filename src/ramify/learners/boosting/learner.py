@@ -137,10 +137,9 @@ class BoostedLearner(Learner):
 
             def extend(number: int) -> Committee:
                 so_far = before[number]
-                problem = documents.problem(so_far.node, so_far.classes)
-                if not problem.labels.shape[0]:
+                if not len(documents.at(so_far.node)):
                     return so_far
-                return so_far.extended(boost_well(self._chosen(problem), settings, so_far, after))
+                return so_far.extended(boost_well(self._chosen(documents.problem(so_far)), settings, after))
 
             executor = choose_executor(self.n_jobs if len(before) > 1 else None)
             made = dict(zip(order, executor.map(extend, order, stopped.set), strict=True))

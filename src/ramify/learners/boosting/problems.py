@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ramify.errors import InputError
-from ramify.learners.boosting.committee import Floats, Ints
+from ramify.learners.boosting.committee import Committee, Floats, Ints
 
 ABOVE_ROOTS = -1
 MOST_BYTES = 8 << 30
@@ -21,7 +21,8 @@ class Problem:
     """Documents and classes to tell apart.
 
     node: at which they are. classes: the nodes that are the classes. X: documents × terms, of which only the places of the
-    non-zeros count. labels: documents × classes. weights: of the documents, above 0.
+    non-zeros count. labels: documents × classes. weights: of the documents, above 0. votes: documents × classes, what earlier
+    rounds say of them.
     """
 
     node: int
@@ -29,10 +30,12 @@ class Problem:
     X: csr_array
     labels: csr_array
     weights: Floats
+    votes: Floats
 
     def of(self, rows: Any) -> Problem:
         """The same with some of the documents only."""
-        return Problem(self.node, self.classes, csr_array(self.X[rows]), csr_array(self.labels[rows]), self.weights[rows])
+        X, labels = csr_array(self.X[rows]), csr_array(self.labels[rows])
+        return Problem(self.node, self.classes, X, labels, self.weights[rows], self.votes[rows])
 
     def compact(self) -> tuple[Ints, list[NDArray[Any]]]:
         """The terms that occur, and the problem as the kernel takes it, over these terms."""
@@ -75,8 +78,8 @@ class Documents:
         """How much a round at a node has to look at, more or less."""
         return int(self._lengths[self.at(node)].sum()) * n_classes
 
-    def problem(self, node: int, classes: Ints) -> Problem:
-        """The documents of a node, and which of the classes each of them has."""
-        rows = self.at(node)
-        labels = csr_array(csr_array(self.Y[rows])[:, classes])
-        return Problem(node, classes, csr_array(self.X[rows]), labels, self.weights[rows])
+    def problem(self, so_far: Committee) -> Problem:
+        """The documents of a committee's node, and which of its classes each of them has."""
+        rows = self.at(so_far.node)
+        X, labels = csr_array(self.X[rows]), csr_array(csr_array(self.Y[rows])[:, so_far.classes])
+        return Problem(so_far.node, so_far.classes, X, labels, self.weights[rows], so_far.sum_votes(X))

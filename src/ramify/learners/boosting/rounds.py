@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.problems import Problem
@@ -34,15 +33,12 @@ VARIANTS = ("R", "RA", "D")
 SPELL = 32  # rounds between two looks at the clock
 
 
-def boost(problem: Problem, variant: str, n_rounds: int, so_far: Committee | None = None) -> Iterator[Committee]:
-    """Committees of more and more rounds, a few rounds at a time, the last of which has all that are wanted.
-
-    so_far: rounds that were made before, of which the documents' weights tell; they are not repeated.
-    """
+def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
+    """Committees of more and more rounds, a few rounds at a time, the last of which has all that are wanted."""
     columns, matrices = problem.compact()
     problem.refuse_huge(len(columns))
     done = Committee.empty(problem.node, problem.classes)
-    D = _weights_after(problem, so_far)
+    D = _weights_after(problem)
     epsilon = 1.0 / (problem.weights.sum() * len(problem.classes))
     while done.n_rounds < n_rounds:
         n = min(SPELL, n_rounds - done.n_rounds)
@@ -53,21 +49,11 @@ def boost(problem: Problem, variant: str, n_rounds: int, so_far: Committee | Non
             return
 
 
-def _weights_after(problem: Problem, so_far: Committee | None) -> Floats:
-    """D over documents × classes, adding up to one: as it is at first, or after some rounds."""
-    logs = np.zeros(problem.labels.shape)
-    if so_far is not None and so_far.n_rounds:
-        logs = vote_sums(problem.X, so_far)
-        np.negative(logs, out=logs, where=problem.labels.toarray().astype(bool))
+def _weights_after(problem: Problem) -> Floats:
+    """D over documents × classes, adding up to one: as it is at first, or after earlier rounds."""
+    logs = np.where(problem.labels.toarray().astype(bool), -problem.votes, problem.votes)
     D = np.exp(logs - logs.max()) * problem.weights[:, None]
     return np.ascontiguousarray(D / D.sum())
-
-
-def vote_sums(X: csr_array, committee: Committee) -> Floats:
-    """What a committee says of documents, documents × classes."""
-    columns, bias, sums = committee.folded()
-    present = csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
-    return np.asarray(bias + present[:, columns] @ sums)
 
 
 def _spell(

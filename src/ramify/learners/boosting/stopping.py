@@ -10,7 +10,7 @@ from scipy.sparse import csc_array
 
 from ramify.learners.boosting.committee import Committee, Floats
 from ramify.learners.boosting.problems import Problem
-from ramify.learners.boosting.rounds import boost, vote_sums
+from ramify.learners.boosting.rounds import boost
 from ramify.metrics.counting import f1
 
 FEWEST_DOCUMENTS = 20  # with fewer of them none is held out
@@ -28,16 +28,14 @@ class Settings:
     seed: int
 
 
-def boost_well(
-    problem: Problem, settings: Settings, so_far: Committee | None, after: Callable[[int], bool] = lambda made: True
-) -> Committee:
-    """The committee that boosting comes to; `after` hears of every few rounds, and ends it by saying no."""
+def boost_well(problem: Problem, settings: Settings, after: Callable[[int], bool]) -> Committee:
+    """The rounds that boosting comes to; `after` hears of every few of them, and ends it by saying no."""
     held_out = None
     if settings.early_stopping and problem.labels.shape[0] >= FEWEST_DOCUMENTS:
         held_out, problem = _split(problem, settings)
-    watched = None if held_out is None else Watch(held_out, so_far)
+    watched = None if held_out is None else Watch(held_out)
     made = Committee.empty(problem.node, problem.classes)
-    for committee in boost(problem, settings.variant, settings.n_rounds, so_far):
+    for committee in boost(problem, settings.variant, settings.n_rounds):
         goes_on = after(committee.n_rounds - made.n_rounds)
         if watched is not None:
             goes_on = watched.look(committee, made.n_rounds) < settings.patience and goes_on
@@ -58,10 +56,10 @@ def _split(problem: Problem, settings: Settings) -> tuple[Problem, Problem]:
 class Watch:
     """Follows micro F1 on held-out documents, round by round."""
 
-    def __init__(self, held_out: Problem, so_far: Committee | None) -> None:
+    def __init__(self, held_out: Problem) -> None:
         self.terms = csc_array(held_out.X)
         self.true = held_out.labels.toarray().astype(bool)
-        self.sums: Floats = np.zeros(self.true.shape) if so_far is None else vote_sums(held_out.X, so_far)
+        self.sums: Floats = held_out.votes.copy()
         self.best_round, self.best = 0, self._quality()
 
     def look(self, committee: Committee, since: int) -> int:
