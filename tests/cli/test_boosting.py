@@ -43,7 +43,7 @@ def test_more_rounds_on_the_same_documents_are_one_longer_training(system, tmp_p
     assert json.loads(out)["rounds"] == 25
     longer = TextClassifier(system, learner=load(model).learner.set_params(n_rounds=25)).fit(TEXTS, LABELS)
     more = load(tmp_path / "more")
-    assert more.learner_.n_rounds == 25
+    assert (more.learner_.n_rounds, more.learner_.n_rounds_) == (10, 25)  # as many as in training, the next time
     for one, other in zip(more.learner_.committees_, longer.learner_.committees_, strict=True):
         assert one.pivots.tolist() == other.pivots.tolist()
     assert more.predict_proba(TEXTS) == pytest.approx(longer.predict_proba(TEXTS), abs=1e-5)
@@ -62,8 +62,14 @@ def test_classes_stay_what_they_were(tmp_path, capsys):
     before = load(model).predict_proba(TEXTS)
     code, _, err = ramify(capsys, "update", model, "--data", write_table(tmp_path / "more.csv", MORE))
     assert code == 2
-    assert "train anew" in err
+    assert "node 'TV > Remote' is new" in err
     assert load(model).predict_proba(TEXTS) == pytest.approx(before)
+
+
+def test_more_documents_may_be_of_one_class():
+    clf = TextClassifier("treeboost-mh", learner=TreeBoostMH(n_rounds=5)).fit(TEXTS, LABELS)
+    clf.partial_fit(["another invoice", "this invoice"], ["Orders > Invoice"] * 2)
+    assert clf.learner_.n_rounds_ == 10
 
 
 def test_rounds_are_for_boosting_only(tmp_path, capsys):
@@ -72,6 +78,37 @@ def test_rounds_are_for_boosting_only(tmp_path, capsys):
     code, _, err = ramify(capsys, "update", tmp_path / "nb", "--data", data, "--rounds", 5)
     assert code == 2
     assert "--rounds is for boosting, and system 'nb' makes no rounds" in err
+
+
+@pytest.mark.parametrize("system", ["adaboost-mh", "treeboost-mh"])
+def test_rounds_that_serve_validation_documents_best_are_kept(system, tmp_path, capsys):
+    model = train(capsys, tmp_path, system)
+    options = ["--data", tmp_path / "data.csv", "--choose-rounds", "--to", tmp_path / "cut"]
+    code, out, err = ramify(capsys, "update", model, *options, "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    best = max(told["micro_f1"].values())
+    assert told["rounds"] == min(int(s) for s, quality in told["micro_f1"].items() if quality == best)
+    cut, whole = load(tmp_path / "cut"), load(model)
+    assert cut.learner_.n_rounds_ == told["rounds"] < whole.learner_.n_rounds_
+    assert cut.predict_proba(TEXTS) == pytest.approx(_cut(whole, told["rounds"]).predict_proba(TEXTS))
+    code, _, err = ramify(capsys, "update", model, *options)
+    assert code == 0
+    assert f"{told['rounds']} round" in err
+    assert "serve these 8 documents best" in err
+
+
+def _cut(classifier, rounds):
+    classifier.learner_ = classifier.learner_.at_round(rounds)
+    return classifier
+
+
+def test_rounds_are_either_made_or_chosen(tmp_path, capsys):
+    model = train(capsys, tmp_path, "adaboost-mh")
+    options = ["--data", tmp_path / "data.csv", "--choose-rounds", "--rounds", 3]
+    code, _, err = ramify(capsys, "update", model, *options)
+    assert code == 2
+    assert "give one of them" in err
 
 
 def test_glocal_selection_sets_the_terms_of_every_node(tmp_path, capsys):
@@ -93,12 +130,13 @@ def test_predictions_read_pivots_alone_and_ask_only_nodes_that_are_reached(monke
     clf = TextClassifier("treeboost-mh", learner=TreeBoostMH(n_rounds=3)).fit(TEXTS, several)
     full = clf.decide(clf.learner_.scores(clf.vectorizer_.transform(TEXTS)))
     widths = []
-    passing = TreeBoostMH.map_passing
-    monkeypatch.setattr(TreeBoostMH, "map_passing", lambda self, X, work: widths.append(X.shape[1]) or passing(self, X, work))
+    passing = TreeBoostMH.predict_sets
+    monkeypatch.setattr(TreeBoostMH, "predict_sets", lambda self, X: widths.append(X.shape[1]) or passing(self, X))
     assert (clf.predict_matrix(TEXTS) != full).nnz == 0
     n_pivots = len({int(pivot) for committee in clf.learner_.committees_ for pivot in committee.pivots})
     assert widths == [n_pivots]
     assert n_pivots < clf.vectorizer_.n_features_out
+    assert (clf.decide_with_probabilities(TEXTS, answers_only=True)[0] != full).nnz == 0
     clf.partial_fit(TEXTS, several)  # other pivots
     again = clf.decide(clf.learner_.scores(clf.vectorizer_.transform(TEXTS)))
     assert (clf.predict_matrix(TEXTS) != again).nnz == 0

@@ -44,12 +44,27 @@ def test_early_stopping_keeps_the_round_that_was_best_on_the_documents_held_out(
     kept = np.setdiff1d(np.arange(n), held_out)
     longer = learner(TREE, n_rounds=top.n_rounds + 20).fit(X[kept], Y[kept])
     np.testing.assert_array_equal(longer.committees_[0].pivots[: top.n_rounds], top.pivots)
-    quality = []
+    quality, losses = [], []
     for s in range(1, top.n_rounds + 21):
         (given,) = [scores[:, top.classes] > 0 for _, scores in longer.staged_scores(X[held_out], [s])]
         true = Y[held_out][:, top.classes].toarray()
         quality.append(2 * (given & true).sum() / (given.sum() + true.sum()))
-    assert int(np.argmax(quality)) + 1 == top.n_rounds
+        losses.append(np.exp(np.where(true, -1, 1) * longer.at_round(s).scores(X[held_out])[:, top.classes]).sum())
+    best = np.flatnonzero(np.asarray(quality) == max(quality))
+    assert top.n_rounds - 1 in best
+    assert losses[top.n_rounds - 1] == pytest.approx(min(losses[s] for s in best), rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_early_stopping_leaves_no_committee_without_a_round(seed):
+    """Also where no document that is held out has any of the classes, and where none is ever answered right."""
+    tree = Taxonomy.from_paths(["r/a", "r/b", "s"])
+    labels = ["r"] * 20 + ["r/a"] * 12 + ["r/b"] * 8 + ["s"] * 20
+    X = np.zeros((60, 4), dtype=np.float32)
+    X[np.arange(60), [["r", "r/a", "r/b", "s"].index(label) for label in labels]] = 1
+    fitted = TreeBoostMH(tree, n_rounds=50, early_stopping=True, random_state=seed).fit(X, labels)
+    assert all(committee.n_rounds for committee in fitted.committees_)
+    assert tree.decode(fitted.predict_sets(X)) == [[label] for label in labels]
 
 
 def test_committees_with_few_documents_hold_none_out():
@@ -86,7 +101,7 @@ def test_going_on_refuses_nodes_that_nobody_answers_for_and_stays_whole(learner)
     before = fitted.scores(X)
     with pytest.raises(InputError, match="node 'c' had no documents when the model was trained"):
         fitted.partial_fit(X, Y)
-    with pytest.raises(InputError, match="goes on with the taxonomy that it began with"):
+    with pytest.raises(InputError, match="the taxonomy is another one, and boosting goes on with the nodes that it began with"):
         fitted.partial_fit(X[without], Y[without], taxonomy=Taxonomy.from_paths(["a/x", "a/y"]))
     np.testing.assert_array_equal(fitted.scores(X), before)
 
@@ -131,6 +146,51 @@ def test_going_on_with_other_documents_starts_from_what_the_committees_say_of_th
     has, y = more.toarray()[:, new.pivots[8]] != 0, np.where(labels[:, top.classes].toarray(), 1, -1)
     votes = np.where(has[:, None], new.present[8], new.absent[8])
     assert new.normalizers[8] == pytest.approx(float((D / D.sum() * np.exp(-y * votes)).sum()), rel=1e-5)
+
+
+@pytest.mark.parametrize("learner", BOTH)
+def test_plain_classes_keep_their_places_in_later_documents(learner):
+    X, y = np.eye(4, dtype=np.float32)[np.arange(40) % 4], np.arange(40) % 4
+    fitted = learner(n_rounds=20).fit(X, y)
+    later = y > 0
+    once = learner(n_rounds=20).fit(X, y).partial_fit(X, y, sample_weight=later.astype(float))
+    fitted.partial_fit(X[later], y[later])
+    np.testing.assert_allclose(fitted.scores(X), once.scores(X), rtol=1e-5)
+    assert fitted.predict(X).tolist() == y.tolist()
+    assert fitted.choose_rounds(X[later], y[later])[0] >= 1
+    with pytest.raises(InputError, match="several kinds"):
+        fitted.partial_fit(X, np.asarray(list("wxyz"))[y])
+    with pytest.raises(InputError, match="node '4' is new, and boosting goes on with the nodes that it began with"):
+        fitted.partial_fit(X, y + 1)
+
+
+def test_lists_of_names_may_come_first_with_classes_announced():
+    fitted = AdaBoostMH(n_rounds=3).partial_fit([[1, 0], [0, 1]], [["a"], ["a", "b"]], classes=["a", "b"])
+    assert fitted.predict([[1, 0]]) == [["a"]]
+
+
+def test_several_labels_that_come_later_are_several():
+    X, Y = make_problem()
+    fitted = AdaBoostMH(TREE, n_rounds=3).fit(X, Y)
+    assert not fitted.several_labels_
+    assert fitted.partial_fit(X, TREE.encode([["a/x", "c"]] * X.shape[0])).several_labels_
+
+
+def test_weights_that_no_number_can_hold_are_refused():
+    X, Y = make_problem()
+    with pytest.raises(InputError, match=r"a document weighs 1e\+308; give weights of about 1"):
+        AdaBoostMH(TREE).fit(X, Y, np.full(X.shape[0], 1e308))
+
+
+@pytest.mark.parametrize("variant", ["R", "RA", "D"])
+def test_weights_of_any_size_are_survived_also_by_classes_without_documents(variant):
+    X, Y = make_problem()
+    fitted = AdaBoostMH(TREE, n_rounds=30, variant=variant).fit(X, Y)
+    without = Y[:, [TREE.index("c")]].toarray().ravel() == 0
+    fitted.partial_fit(X[without], Y[without], np.full(int(without.sum()), 1e40))
+    assert np.isfinite(fitted.scores(X)[:, fitted.class_nodes_]).all()
+    assert fitted.committees_[0].pivots.max() < X.shape[1]
+    assert np.isfinite(fitted.committees_[0].normalizers).all()
 
 
 # ---- documents ------------------------------------------------------------------------------------------------------
@@ -327,6 +387,9 @@ def _set(place, value):
         ("merged", _set(0, 99)),
         ("merged", lambda array: array[:-1]),
         ("merged_with", _set(0, -1)),
+        ("merged", lambda array: array.astype(np.float64)),
+        ("merged_with", lambda array: array.astype(np.int32)),
+        ("class_nodes", lambda array: array.reshape(1, -1)),
         ("class_nodes", _set(0, 99)),
         ("class_nodes", lambda array: array[::-1].copy()),
     ],

@@ -131,7 +131,13 @@ def _about_tests(found: Comparison) -> Text:
     if many > 1 and found.correction != "none":
         corrected = f"corrected for {counted(many, 'comparison')} after {NAMES[found.correction]}"
     few = " – where there are fewer than two classes." if any(math.isnan(p.corrected["t"]) for p in found.pairs) else ""
-    return Text(f"Two-sided, {corrected}; the letter is the system ahead where p < {LEVEL}.{few}", style="dim")
+    needed = math.ceil(2 * (many if found.correction in ("holm", "bonferroni") else 1) / LEVEL)
+    short = (
+        f" With so few resamples b cannot fall below {LEVEL}; give --resamples {needed:,}."
+        if found.n_resamples < needed
+        else ""
+    )
+    return Text(f"Two-sided, {corrected}; the letter is the system ahead where p < {LEVEL}.{few}{short}", style="dim")
 
 
 def _table(title: str, *columns: str) -> Table:

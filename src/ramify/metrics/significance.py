@@ -23,7 +23,7 @@ from ramify.metrics.counting import Floats, both, f1, per_node, ratio
 
 Alternative = Literal["two-sided", "greater", "less"]
 Share = Literal["precision", "recall", "accuracy"]
-EXACT = 50  # differences; the exact distribution of signed ranks is used up to so many
+EXACT, EXACT_TIED = 50, 13  # the exact distribution of signed ranks is used up to so many differences, as SciPy does
 DECIMALS = 12  # differences of F1 that agree so far are the same
 
 
@@ -93,22 +93,24 @@ def rank_t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sid
 def wilcoxon_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
     """Wilcoxon's signed rank test, W, on the F1 of each class; classes with equal F1 are left out.
 
-    statistic: the ranks of the differences above zero, summed. difference: the mean of A's F1 less B's, over all classes.
-    Exact up to 50 classes where no two differences are equally large, else by the normal distribution.
+    statistic: the ranks of the differences above zero, summed. difference: A's share of all ranks less B's.
+    Exact up to 50 classes, or 13 where some differences are equally large; by the normal distribution beyond.
 
     >>> wilcoxon_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]).statistic
     3.0
     """
     check_alternative(alternative)
     a, b = class_f1_of_both(Y_true, A, B)
-    mean = float((a - b).mean()) if len(a) else 0.0
     apart = np.round((a - b)[a != b], DECIMALS)
     if not len(apart):
-        return Significance(0.0, 1.0, 0, mean)
+        return Significance(0.0, 1.0, 0, 0.0)
     ranks = rankdata(np.abs(apart))
-    method = "exact" if len(apart) <= EXACT and len(np.unique(ranks)) == len(ranks) else "approx"
-    p_value = wilcoxon(apart, zero_method="wilcox", alternative=alternative, method=method).pvalue
-    return Significance(float(ranks[apart > 0].sum()), float(p_value), len(apart), mean)
+    found = float(ranks[apart > 0].sum())
+    if len(apart) <= (EXACT if len(np.unique(ranks)) == len(ranks) else EXACT_TIED):
+        p_value = _signed_ranks(ranks, found, alternative)
+    else:
+        p_value = float(wilcoxon(apart, zero_method="wilcox", alternative=alternative, method="approx").pvalue)
+    return Significance(found, p_value, len(apart), float(2 * found / ranks.sum() - 1))
 
 
 def proportions_test(
@@ -175,6 +177,19 @@ def _signs(k: int, n: int, alternative: Alternative) -> Significance:
     if n == 0:
         return Significance(0.0, 1.0, 0, 0.0)
     return Significance(float(k), float(binomtest(k, n, alternative=alternative).pvalue), n, (2 * k - n) / n)
+
+
+def _signed_ranks(ranks: Floats, found: float, alternative: Alternative) -> float:
+    """The exact chance of a sum of ranks, each of which counts or not by the toss of a coin; equal ranks may be halves."""
+    doubled, sums = np.rint(2 * ranks).astype(np.int64), np.ones(1)
+    for rank in doubled:
+        wider = np.zeros(len(sums) + rank)
+        wider[: len(sums)] += sums / 2
+        wider[rank:] += sums / 2
+        sums = wider
+    place = round(2 * found)
+    tails = {"greater": float(sums[place:].sum()), "less": float(sums[: place + 1].sum())}
+    return min(1.0, 2 * min(tails.values())) if alternative == "two-sided" else min(1.0, tails[alternative])
 
 
 def _paired_t(a: Floats, b: Floats, alternative: Alternative) -> Significance:

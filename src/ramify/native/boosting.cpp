@@ -14,9 +14,9 @@ namespace {
 constexpr size_t kLanes = 4;
 constexpr double kTie = 1e-9;        // terms whose criterion is so near to the least are as good as the best
 constexpr double kNothing = 1e-12;   // a round that takes less than this off the weights teaches nothing
-constexpr size_t kSpell = 32;        // rounds after which sums are made anew,
-constexpr double kFallen = 1.0 / 8;  // or as soon as those of a class fell so far that rounding shows,
-constexpr double kMatters = 1e-2;    // if what it fell from weighs so much
+constexpr double kFallen = 1.0 / 8;  // sums of a class that fell so far are made anew, before rounding shows,
+constexpr double kMatters = 1e-2;    // if what they fell from weighs so much
+constexpr double kHuge = 1e100;      // no scale goes beyond this, or below its inverse
 
 using Doubles = Large<double>;
 
@@ -113,11 +113,29 @@ class Booster {
     all_.yes_peak = all_.yes_total, all_.no_peak = all_.no_total;
   }
 
-  // Rounds from one number to another, or to where the sums should be made anew. False where nothing is left to learn.
-  bool run_until(size_t &round, size_t end, const BoostRounds &rounds) {
-    for (const size_t last = std::min(end, round + kSpell); round < last && !is_stale(); ++round)
-      if (!run(round, rounds)) return false;
+  // One round; false where it would teach nothing.
+  bool run(size_t round, const BoostRounds &rounds) {
+    const size_t pivot = find_pivot(), m = problem_.n_classes;
+    look_at(pivot);
+    vote();
+    if (!problem_.n_terms) present_ = absent_;  // nobody knows what the presence of a term would mean
+    const double normalizer = normalizer_of_votes();
+    if (!(normalizer < 1 - kNothing)) return false;
+    rounds.pivots[round] = static_cast<int32_t>(pivot);
+    std::copy(absent_.begin(), absent_.begin() + static_cast<std::ptrdiff_t>(m), rounds.absent + round * m);
+    std::copy(present_.begin(), present_.begin() + static_cast<std::ptrdiff_t>(m), rounds.present + round * m);
+    rounds.z[round] = criterion();
+    rounds.normalizers[round] = normalizer;
+    reweigh(pivot, normalizer);
+    refresh_fallen();
     return true;
+  }
+
+  // Whether bases and scales have gone too far apart.
+  bool is_worn() const {
+    const auto is_far = [](double scale) { return scale > kHuge || scale < 1 / kHuge; };
+    return std::any_of(all_.yes_scale.begin(), all_.yes_scale.end(), is_far) ||
+           std::any_of(all_.no_scale.begin(), all_.no_scale.end(), is_far);
   }
 
   // Turns bases into weights that add up to one.
@@ -137,38 +155,14 @@ class Booster {
   }
 
  private:
-  // One round; false where it would teach nothing.
-  bool run(size_t round, const BoostRounds &rounds) {
-    const size_t pivot = find_pivot(), m = problem_.n_classes;
-    look_at(pivot);
-    vote();
-    if (!problem_.n_terms) present_ = absent_;  // nobody knows what the presence of a term would mean
-    const double normalizer = normalizer_of_votes();
-    if (!(normalizer < 1 - kNothing)) return false;
-    rounds.pivots[round] = static_cast<int32_t>(pivot);
-    std::copy(absent_.begin(), absent_.begin() + static_cast<std::ptrdiff_t>(m), rounds.absent + round * m);
-    std::copy(present_.begin(), present_.begin() + static_cast<std::ptrdiff_t>(m), rounds.present + round * m);
-    rounds.z[round] = criterion();
-    rounds.normalizers[round] = normalizer;
-    reweigh(pivot, normalizer);
-    return true;
-  }
-
-  bool is_stale() const {
-    for (size_t j = 0; j < problem_.n_classes; ++j) {
-      if (all_.yes_total[j] < kFallen * all_.yes_peak[j] && all_.yes_scale[j] * all_.yes_peak[j] > kMatters) return true;
-      if (all_.no_total[j] < kFallen * all_.no_peak[j] && all_.no_scale[j] * all_.no_peak[j] > kMatters) return true;
-    }
-    return false;
-  }
-
   size_t find_pivot() {
     for (size_t j = 0; j < width_; ++j) all_.joint_scale[j] = std::sqrt(all_.yes_scale[j]) * std::sqrt(all_.no_scale[j]);
     if (!problem_.n_terms) return 0;
     const auto judge = variant_ == Variant::real ? judge_real : variant_ == Variant::abstaining ? judge_abstaining : judge_discrete;
     judge(sums_, all_, problem_.n_terms, width_, z_.data());
-    const double best = *std::min_element(z_.begin(), z_.end());
-    return static_cast<size_t>(std::find_if(z_.begin(), z_.end(), [&](double z) { return z <= best * (1 + kTie); }) - z_.begin());
+    const auto best = std::min_element(z_.begin(), z_.end());  // of which the first stands, where none can be compared
+    const auto first = std::find_if(z_.begin(), best, [&](double z) { return z <= *best * (1 + kTie); });
+    return static_cast<size_t>(first - z_.begin());
   }
 
   // Of the pivot.
@@ -229,8 +223,8 @@ class Booster {
   // Absent votes go into the scales; documents with the pivot get the difference.
   void reweigh(size_t pivot, double normalizer) {
     for (size_t j = 0; j < problem_.n_classes; ++j) {
-      all_.yes_scale[j] *= std::exp(-absent_[j]) / normalizer;
-      all_.no_scale[j] *= std::exp(absent_[j]) / normalizer;
+      if (all_.yes_total[j] > 0) all_.yes_scale[j] *= std::exp(-absent_[j]) / normalizer;  // else there is nothing to scale
+      if (all_.no_total[j] > 0) all_.no_scale[j] *= std::exp(absent_[j]) / normalizer;
       present_[j] = std::exp(present_[j] - absent_[j]);  // from now on, the factor of a base whose label is wrong
     }
     if (!problem_.n_terms) return;
@@ -249,6 +243,30 @@ class Booster {
       all_.yes_peak[j] = std::max(all_.yes_peak[j], all_.yes_total[j]);
       all_.no_peak[j] = std::max(all_.no_peak[j], all_.no_total[j]);
     }
+  }
+
+  void refresh_fallen() {
+    for (size_t j = 0; j < problem_.n_classes; ++j) {
+      if (all_.yes_total[j] < kFallen * all_.yes_peak[j] && all_.yes_scale[j] * all_.yes_peak[j] > kMatters)
+        refresh(j, true, sums_.yes, all_.yes_total, all_.yes_peak);
+      if (all_.no_total[j] < kFallen * all_.no_peak[j] && all_.no_scale[j] * all_.no_peak[j] > kMatters)
+        refresh(j, false, sums_.no, all_.no_total, all_.no_peak);
+    }
+  }
+
+  // Sums the bases of one class anew, those of right or of wrong labels.
+  void refresh(size_t j, bool right, Doubles &sums, Doubles &totals, Doubles &peaks) {
+    for (size_t k = 0; k < problem_.n_terms; ++k) sums[k * width_ + j] = 0;
+    totals[j] = 0;
+    for (size_t d = 0; d < problem_.n_documents; ++d) {
+      const int32_t *labels = problem_.labels + problem_.label_offsets[d], *end = problem_.labels + problem_.label_offsets[d + 1];
+      if (std::binary_search(labels, end, static_cast<int32_t>(j)) != right) continue;
+      const double base = base_[d * problem_.n_classes + j];
+      totals[j] += base;
+      for (int64_t p = problem_.offsets[d]; p < problem_.offsets[d + 1]; ++p)
+        sums[static_cast<size_t>(problem_.terms[p]) * width_ + j] += base;
+    }
+    peaks[j] = totals[j];
   }
 
   // Adds the changes of one document's bases to the sums over all documents and over those of its terms.
@@ -284,7 +302,10 @@ size_t boost_in_place(const BoostProblem &problem, Variant variant, double epsil
   bool goes_on = true;
   while (goes_on && done < n_rounds) {
     Booster booster(problem, variant, epsilon, weights);
-    goes_on = booster.run_until(done, n_rounds, rounds);
+    while (goes_on && done < n_rounds && !booster.is_worn()) {
+      goes_on = booster.run(done, rounds);
+      done += goes_on;
+    }
     booster.finish();
   }
   return done;

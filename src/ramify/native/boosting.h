@@ -48,4 +48,8 @@ struct Committees {
 void score_committees_in_place(const Committees &committees, const int64_t *offsets, const int32_t *columns, size_t n_rows,
                                double threshold, float *scores);
 
+// The nodes that every row passes: those listed for each class with a score above 0, and those that are passed always.
+LabelRows pass_committees(const Committees &committees, const int64_t *offsets, const int32_t *columns, size_t n_rows,
+                          const int64_t *node_offsets, const int32_t *nodes, const int32_t *always, size_t n_always);
+
 }  // namespace ramify

@@ -2,6 +2,14 @@
 #include "arrays.h"
 #include "boosting.h"
 
+static ramify::Committees committees_of(In<int64_t> &pivot_offsets, In<int32_t> &pivots, In<int64_t> &class_offsets,
+                                        In<double> &bias, In<int64_t> &sum_offsets, In<double> &sums, In<int32_t> &top,
+                                        In<int64_t> &below_offsets, In<int32_t> &below, size_t n_columns) {
+  return {pivot_offsets.data(), pivots.data(), class_offsets.data(), bias.data(),   sum_offsets.data(),
+          sums.data(),          top.data(),    below_offsets.data(), below.data(), class_offsets.size() - 1,
+          top.size(),           bias.size(),   n_columns};
+}
+
 void bind_boosting(nb::module_ &m) {
   m.def("boost_in_place",
         [](In<int64_t> offsets, In<int32_t> terms, In<int64_t> by_term, In<int32_t> documents, In<int64_t> label_offsets,
@@ -19,11 +27,22 @@ void bind_boosting(nb::module_ &m) {
            In<double> sums, In<int32_t> top, In<int64_t> below_offsets, In<int32_t> below, size_t n_columns,
            In<int64_t> offsets, In<int32_t> columns, double threshold, OutMatrix<float> scores) {
           nb::gil_scoped_release unlocked;
-          const ramify::Committees committees{pivot_offsets.data(), pivots.data(), class_offsets.data(), bias.data(),
-                                              sum_offsets.data(),   sums.data(),   top.data(),           below_offsets.data(),
-                                              below.data(),         class_offsets.size() - 1, top.size(), bias.size(),
-                                              n_columns};
-          ramify::score_committees_in_place(committees, offsets.data(), columns.data(), offsets.size() - 1, threshold,
-                                            scores.data());
+          ramify::score_committees_in_place(committees_of(pivot_offsets, pivots, class_offsets, bias, sum_offsets, sums, top,
+                                                          below_offsets, below, n_columns),
+                                            offsets.data(), columns.data(), offsets.size() - 1, threshold, scores.data());
+        });
+  m.def("pass_committees",
+        [](In<int64_t> pivot_offsets, In<int32_t> pivots, In<int64_t> class_offsets, In<double> bias, In<int64_t> sum_offsets,
+           In<double> sums, In<int32_t> top, In<int64_t> below_offsets, In<int32_t> below, size_t n_columns,
+           In<int64_t> offsets, In<int32_t> columns, In<int64_t> node_offsets, In<int32_t> nodes, In<int32_t> always) {
+          ramify::LabelRows passed;
+          {
+            nb::gil_scoped_release unlocked;
+            passed = ramify::pass_committees(committees_of(pivot_offsets, pivots, class_offsets, bias, sum_offsets, sums, top,
+                                                           below_offsets, below, n_columns),
+                                             offsets.data(), columns.data(), offsets.size() - 1, node_offsets.data(),
+                                             nodes.data(), always.data(), always.size());
+          }
+          return nb::make_tuple(to_numpy(std::move(passed.offsets)), to_numpy(std::move(passed.nodes)));
         });
 }

@@ -20,7 +20,7 @@ from ramify.persistence import write_model
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
-from ramify.pipeline.rules import decide_by, learn_rule, needs_passing_only, refuse_misfit, values_for
+from ramify.pipeline.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
@@ -119,7 +119,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
-        return _stacked([Y for _, Y in self._map(texts, self.decide, answers_only=True)], len(self.taxonomy_))
+        check_is_fitted(self, "taxonomy_")
+        vectorizer, learner = self._parts()
+        X = vectorizer.transform(texts)
+        if hasattr(learner, "predict_sets") and is_by_sign(self.decision_):
+            sets: csr_array = learner.predict_sets(X)
+            return sets
+        return _stacked([Y for _, Y in learner.map_scores(X, self.decide)], len(self.taxonomy_))
 
     def decide(self, scores: NDArray[np.float32]) -> csr_array:
         """The labels that the decision rule gives for scores of the learner, documents × nodes."""
@@ -219,15 +225,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self.vectorizer_.transform(texts)
 
     def _map(self, texts: Sequence[str], work: Callable[[Any], Result], answers_only: bool) -> Iterator[tuple[slice, Result]]:
-        """Apply work to the scores of some texts at a time, over words and nodes that matter."""
+        """Apply work to the scores of some texts at a time; of nodes that matter, where answers are all that is wanted."""
         check_is_fitted(self, "taxonomy_")
-        if not hasattr(self, "_narrow"):
-            self._narrow = Narrow()
-        vectorizer, learner = self._narrow.parts(self.vectorizer_, self.learner_)
+        vectorizer, learner = self._parts()
         passing = answers_only and hasattr(learner, "map_passing") and needs_passing_only(self.decision_)
         mapped: Iterator[tuple[slice, Result]]
         mapped = (learner.map_passing if passing else learner.map_scores)(vectorizer.transform(texts), work)
         return mapped
+
+    def _parts(self) -> tuple[Any, Any]:
+        """Vectorizer and learner, over the words that matter."""
+        if not hasattr(self, "_narrow"):
+            self._narrow = Narrow()
+        return self._narrow.parts(self.vectorizer_, self.learner_)
 
 
 def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:

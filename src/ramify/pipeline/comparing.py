@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 
 from ramify.datasets import Corpus
-from ramify.errors import DataError, InputError
+from ramify.errors import DataError, InputError, RamifyError
 from ramify.execution import stage
 from ramify.metrics import Measured, compare_answers, correct_p_values, measure_answers
 from ramify.metrics.corrections import Correction, check_correction
@@ -191,7 +191,10 @@ def _answer_all(classifiers: Mapping[str, TextClassifier], rounds: Sequence[Roun
     with stage("comparing", len(classifiers) * len(rounds)) as step:
         for learn, tested in rounds:
             for name, classifier in classifiers.items():
-                _answer(found[name], classifier, learn, tested, taxonomy)
+                try:
+                    _answer(found[name], classifier, learn, tested, taxonomy)
+                except RamifyError as error:
+                    raise type(error)(f"{name}: {error}") from None
                 step.advance()
     return found
 

@@ -47,8 +47,7 @@ class Narrow:
     """The parts of a classifier over the words that its learner asks for, where it asks for some only; made when needed."""
 
     def __init__(self) -> None:
-        self._of: tuple[Any, Any] = (None, None)
-        self._vectorizer: Any = None
+        self._made: tuple[Any, Any, Any] = (None, None, None)
 
     def parts(self, vectorizer: Any, learner: Any) -> tuple[Any, Any]:
         """A vectorizer and a learner that give the same scores."""
@@ -57,10 +56,11 @@ class Narrow:
         columns, narrow = learner.narrowed()
         if not len(columns):
             return vectorizer, learner
-        if self._of[0] is not vectorizer or self._of[1] is not narrow:
+        of_vectorizer, of_learner, kept = self._made  # read once, since other threads may be here, too
+        if of_vectorizer is not vectorizer or of_learner is not narrow:
             kept = copy(vectorizer)
             kept.keep(columns)
-            self._of, self._vectorizer = (vectorizer, narrow), kept
+            self._made = vectorizer, narrow, kept
         if "n_jobs" in vectorizer.get_params():
-            self._vectorizer.n_jobs = vectorizer.n_jobs
-        return self._vectorizer, narrow
+            kept.n_jobs = vectorizer.n_jobs
+        return kept, narrow

@@ -61,6 +61,11 @@ def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) ->
     return values
 
 
+def is_by_sign(rule: DecisionRule) -> bool:
+    """Whether a rule takes the nodes with a margin of 0 or more."""
+    return isinstance(rule, (Sign, TopDown)) and rule.threshold == 0
+
+
 def needs_passing_only(rule: DecisionRule) -> bool:
     """Whether a rule never looks below a node with a margin under 0."""
     return isinstance(rule, TopDown) and rule.threshold >= 0

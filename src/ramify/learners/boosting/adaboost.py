@@ -26,13 +26,13 @@ class AdaBoostMH(BoostedLearner):
     """Boosted stumps over all classes (system ``adaboost-mh``).
 
     Only whether a document has a term counts: values other than 0 are all the same. A weight of 2 counts as two copies of a
-    document.
+    document; weights far below 1 are as good as no documents, and teach little.
 
     n_rounds: how many stumps the committee gets.
     variant: ``"R"``, real-valued votes; ``"RA"``, which abstains where the term is absent; or ``"D"``, votes of plus or minus
     one strength.
-    early_stopping: hold out `validation_fraction` of the documents, stop when micro F1 on them has not risen for `patience`
-    rounds, and keep the rounds up to the best. random_state: which documents are held out.
+    early_stopping: hold out `validation_fraction` of the documents, stop when micro F1 on them (where equal, the loss) has not
+    become better for `patience` rounds, and keep the rounds up to the best. random_state: which documents are held out.
 
     Scores are sums of votes, above 0 for yes. Fitted attributes are those of :class:`BoostedLearner`.
 

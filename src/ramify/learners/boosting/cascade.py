@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.learners.boosting.committee import Committee, Ints
-from ramify.native import renumber_rows, score_committees_in_place
+from ramify.learners.boosting.committee import Committee, Ints, offsets_of
+from ramify.native import pass_committees, renumber_rows, score_committees_in_place
 
 ALWAYS = -1  # what is merged with the top is passed by every document
 YES = 1.0  # the score of a node that every document passes
@@ -34,18 +34,33 @@ class Cascade:
 
     def score(self, X: csr_array, n_nodes: int, threshold: float = -np.inf) -> NDArray[np.float32]:
         """Scores of documents × nodes; NaN at nodes below those that do not pass the threshold, and where nobody answers."""
-        numbers = np.full(X.shape[1], -1, dtype=np.int32)
-        numbers[self.columns] = np.arange(len(self.columns))
-        given = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data
-        offsets, columns, _ = renumber_rows(*given, numbers, len(self.columns))
         local = np.empty((X.shape[0], len(self.nodes)), dtype=np.float32)
-        score_committees_in_place(*self.arrays, len(self.columns), offsets, columns, threshold, local)
+        score_committees_in_place(*self.arrays, len(self.columns), *self._rows(X), threshold, local)
         S = np.full((X.shape[0], n_nodes), np.nan, dtype=np.float32)
         S[:, self.nodes] = local
         shares = self.hosts >= 0
         S[:, self.merged[shares]] = local[:, self.hosts[shares]]
         S[:, self.merged[~shares]] = YES
         return S
+
+    def passed(self, X: csr_array, n_nodes: int) -> csr_array:
+        """The nodes with a score above 0 that documents reach, documents × nodes."""
+        slots, nodes = np.append(np.arange(len(self.nodes)), self.hosts), np.append(self.nodes, self.merged)
+        order = np.argsort(slots, kind="stable")
+        nodes, counts = nodes[order].astype(np.int32), np.bincount(slots + 1, minlength=len(self.nodes) + 1)
+        ends = np.cumsum(counts)  # what is passed always comes first
+        offsets, taken = pass_committees(
+            *self.arrays, len(self.columns), *self._rows(X), ends - counts[0], nodes[counts[0] :], nodes[: counts[0]]
+        )
+        return csr_array((np.ones(len(taken), dtype=bool), taken, offsets), shape=(X.shape[0], n_nodes))
+
+    def _rows(self, X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Documents as the columns that any committee asks for."""
+        numbers = np.full(X.shape[1], -1, dtype=np.int32)
+        numbers[self.columns] = np.arange(len(self.columns))
+        given = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data
+        offsets, columns, _ = renumber_rows(*given, numbers, len(self.columns))
+        return offsets, columns
 
 
 def make_cascade(committees: Sequence[Committee], merged: Ints, merged_with: Ints) -> Cascade:
@@ -65,21 +80,17 @@ def make_cascade(committees: Sequence[Committee], merged: Ints, merged_with: Int
         met_after[host[committee.node]].append(number)
     below = [met_after[slot] for slot in range(len(nodes))]
     arrays = (
-        _offsets([len(part[0]) for part in folded]),
+        offsets_of([len(part[0]) for part in folded]),
         _joined([np.searchsorted(columns, part[0]) for part in folded], np.int32),
-        _offsets([len(committee.classes) for committee in committees]),
+        offsets_of([len(committee.classes) for committee in committees]),
         _joined([part[1] for part in folded], np.float64),
-        _offsets([part[2].size for part in folded]),
+        offsets_of([part[2].size for part in folded]),
         _joined([part[2].ravel() for part in folded], np.float64),
         np.asarray(met_after[ALWAYS], dtype=np.int32),
-        _offsets([len(part) for part in below]),
+        offsets_of([len(part) for part in below]),
         _joined([np.asarray(part) for part in below], np.int32),
     )
     return Cascade(columns, nodes, merged, np.asarray([host[int(node)] for node in merged], dtype=np.int64), arrays)
-
-
-def _offsets(lengths: list[int]) -> NDArray[np.int64]:
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
 def _joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:

@@ -79,3 +79,12 @@ class Committee:
         columns, bias, sums = self.folded()
         present = csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
         return np.asarray(bias + present[:, columns] @ sums)
+
+
+def offsets_of(lengths: list[int]) -> Ints:
+    """Where each of several stretches begins, and where the last ends.
+
+    >>> offsets_of([2, 3])
+    array([0, 2, 5])
+    """
+    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)

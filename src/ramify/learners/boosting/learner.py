@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.execution import choose_executor, stage
+from ramify.execution import choose_executor, row_blocks, stage
 from ramify.learners.boosting.cascade import Cascade, make_cascade
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.problems import Documents, Problem
@@ -26,7 +26,7 @@ from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.counting import is_count
 from ramify.learners.linear.training import seed_of
 from ramify.learners.strongest import find_node, strongest
-from ramify.learners.targets import Targets, read_targets, refuse_single_class
+from ramify.learners.targets import Targets, is_nested, read_more_targets, refuse_single_class
 from ramify.metrics.counting import f1, per_node
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -88,20 +88,18 @@ class BoostedLearner(Learner):
         With the documents of the first fit this is the same as one longer fit. Classes and taxonomy stay what they were then.
         """
         if not hasattr(self, "taxonomy_"):
-            if classes is not None and not set(np.ravel(classes)) <= set(np.ravel(y)):
+            if classes is not None and not is_nested(y) and np.ndim(y) == 1 and not np.isin(classes, y).all():
                 raise InputError("boosting takes no classes in later; give documents of every class at first.")
             return self.fit(X, y, sample_weight)
         with self._whole_or_as_before():
             X = self._check(X, reset=False)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if taxonomy is not None and taxonomy is not self.taxonomy_ and taxonomy != self.taxonomy_:
-                raise InputError("boosting goes on with the taxonomy that it began with; train anew to change it.")
-            targets = self._known_targets(read_targets(y, self._y_taxonomy(), X.shape[0]))
+            targets = self._later_targets(y, X.shape[0], taxonomy)
             documents = Documents(X, self._members(targets), weights)
             committees = self._boost(documents, self._settings(), self.committees_)
-            self.class_nodes_ = np.union1d(
-                self.class_nodes_, targets.own.indices[np.repeat(weights > 0, np.diff(targets.own.indptr))]
-            )
+            own = csr_array(targets.own[weights > 0])
+            self.class_nodes_ = np.union1d(self.class_nodes_, own.indices).astype(np.int64)
+            self.several_labels_ |= bool(np.any(np.diff(own.indptr) != 1))
             self._set_committees(committees, self.merged_, self.merged_with_)
         return self
 
@@ -151,8 +149,12 @@ class BoostedLearner(Learner):
         refuse_single_class(np.unique(own.indices), targets.taxonomy)
         return Targets(targets.taxonomy, own, targets.form, targets.classes)
 
-    def _known_targets(self, targets: Targets) -> Targets:
-        """Refuse labels that no committee and no merged node answers for."""
+    def _later_targets(self, y: Any, n_documents: int, taxonomy: Taxonomy | None = None) -> Targets:
+        """Labels of documents that come after the first; refuses nodes that no committee and no merged node answers for."""
+        self._refuse_other(self.taxonomy_ if taxonomy is None else taxonomy)
+        values = self.classes_ if self.form_ == "classes" else None
+        targets = read_more_targets(y, n_documents, self.taxonomy_, None, values, None)
+        self._refuse_other(targets.taxonomy)
         known = np.zeros(len(self.taxonomy_), dtype=bool)
         known[self._cascade.nodes] = known[self._cascade.merged] = True
         strange = np.flatnonzero(~known[targets.own.indices])
@@ -161,8 +163,12 @@ class BoostedLearner(Learner):
             raise InputError(f"node {name!r} had no documents when the model was trained; train anew to add it.")
         return targets
 
-    def _y_taxonomy(self) -> Taxonomy | None:
-        return None if self.form_ == "classes" else self.taxonomy_
+    def _refuse_other(self, taxonomy: Taxonomy) -> None:
+        if taxonomy is self.taxonomy_ or taxonomy == self.taxonomy_:
+            return
+        new = next((name for name in taxonomy.names if name not in self.taxonomy_.names), None)
+        what = "the taxonomy is another one" if new is None else f"node {new!r} is new"
+        raise InputError(f"{what}, and boosting goes on with the nodes that it began with; train anew to change them.")
 
     def _settings(self) -> Settings:
         for name in ("n_rounds", "patience"):
@@ -195,10 +201,22 @@ class BoostedLearner(Learner):
         return lazy.map_scores(X, work)
 
     def predict_sets(self, X: Any) -> csr_array:
-        """The nodes that each document passes, all their ancestors included: boolean CSR, documents × nodes."""
-        parts = [part for _, part in self.map_passing(X, lambda S: S > 0)]
-        taken = np.concatenate([np.zeros((0, len(self.taxonomy_)), dtype=bool), *parts])
-        return expand_to_ancestors(csr_array(taken), self.taxonomy_)
+        """The nodes that each document passes, all their ancestors included: boolean CSR, documents × nodes.
+
+        Only committees below nodes that a document passes are asked, and documents × nodes is never held whole.
+        """
+        check_is_fitted(self, "taxonomy_")
+        X = self._check(X, reset=False)
+        blocks = row_blocks(X.shape[0], 1 << 13)
+        with stage("classifying", X.shape[0]) as step:
+            parts = []
+            for part in choose_executor(self.n_jobs).map(
+                lambda rows: self._cascade.passed(X[rows], len(self.taxonomy_)), blocks
+            ):
+                parts.append(part)
+                step.advance(part.shape[0])
+        taken = csr_array(vstack(parts, format="csr")) if parts else csr_array((0, len(self.taxonomy_)), dtype=bool)
+        return expand_to_ancestors(taken, self.taxonomy_)
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores, where one of exactly 0 is a no."""
@@ -226,7 +244,7 @@ class BoostedLearner(Learner):
         """
         check_is_fitted(self, "taxonomy_")
         X = self._check(X, reset=False)
-        own = read_targets(y, self._y_taxonomy(), X.shape[0]).own
+        own = self._later_targets(y, X.shape[0]).own
         tried = sorted(set(rounds)) if rounds is not None else _spread_out(self.n_rounds_)
         quality = {}
         for s in tried:
@@ -280,7 +298,7 @@ class BoostedLearner(Learner):
         made.n_features_in_, made.several_labels_ = values["n_features"], values["several_labels"]
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         committees = read_committees(arrays, made.n_features_in_, taxonomy)
-        made.class_nodes_ = read_nodes(arrays["class_nodes"], committees, arrays["merged"])
+        made.class_nodes_ = read_nodes(arrays, committees)
         made._check_places(committees, arrays["merged"], arrays["merged_with"])
         made._set_committees(committees, arrays["merged"], arrays["merged_with"])
         return made

@@ -14,6 +14,7 @@ from ramify.learners.boosting.committee import Committee, Floats, Ints
 
 ABOVE_ROOTS = -1
 MOST_BYTES = 8 << 30
+MOST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Problem:
 
     node: at which they are. classes: the nodes that are the classes. X: documents × terms, of which only the places of the
     non-zeros count. labels: documents × classes. weights: of the documents, above 0. votes: documents × classes, what earlier
-    rounds say of them.
+    rounds say of them, None where there were none.
     """
 
     node: int
@@ -30,12 +31,13 @@ class Problem:
     X: csr_array
     labels: csr_array
     weights: Floats
-    votes: Floats
+    votes: Floats | None
 
     def of(self, rows: Any) -> Problem:
         """The same with some of the documents only."""
         X, labels = csr_array(self.X[rows]), csr_array(self.labels[rows])
-        return Problem(self.node, self.classes, X, labels, self.weights[rows], self.votes[rows])
+        votes = None if self.votes is None else self.votes[rows]
+        return Problem(self.node, self.classes, X, labels, self.weights[rows], votes)
 
     def compact(self) -> tuple[Ints, list[NDArray[Any]]]:
         """The terms that occur, and the problem as the kernel takes it, over these terms."""
@@ -51,7 +53,7 @@ class Problem:
     def refuse_huge(self, n_terms: int) -> None:
         """Refuse a problem whose sums do not fit into memory."""
         n_documents, n_classes = self.labels.shape
-        needed = 8 * n_classes * (2 * n_terms + n_documents)
+        needed = 8 * (2 * n_terms * (n_classes + 3) + n_documents * n_classes * (1 if self.votes is None else 2))
         if needed > MOST_BYTES:
             size = f"{n_classes:,} classes over {n_terms:,} terms and {n_documents:,} documents"
             raise InputError(
@@ -64,6 +66,8 @@ class Documents:
     """All documents and what they are labelled with, documents × nodes; gives the problem of any node."""
 
     def __init__(self, X: csr_array, Y: csr_array, weights: Floats) -> None:
+        if weights.max(initial=0) > MOST_WEIGHT:
+            raise InputError(f"a document weighs {weights.max():g}; give weights of about 1, and no more than {MOST_WEIGHT:g}.")
         self.X, self.Y, self.weights = X, Y, weights
         self._by_node, self._lengths = csc_array(Y), np.diff(X.indptr) + 1
 
@@ -82,4 +86,5 @@ class Documents:
         """The documents of a committee's node, and which of its classes each of them has."""
         rows = self.at(so_far.node)
         X, labels = csr_array(self.X[rows]), csr_array(csr_array(self.Y[rows])[:, so_far.classes])
-        return Problem(so_far.node, so_far.classes, X, labels, self.weights[rows], so_far.sum_votes(X))
+        votes = so_far.sum_votes(X) if so_far.n_rounds else None
+        return Problem(so_far.node, so_far.classes, X, labels, self.weights[rows], votes)

@@ -30,7 +30,8 @@ from ramify.learners.boosting.problems import Problem
 from ramify.native import boost_in_place
 
 VARIANTS = ("R", "RA", "D")
-SPELL = 32  # rounds between two looks at the clock
+SPELL = 64  # rounds between two looks at the clock, after which all sums are made anew,
+LONG = 600_000_000  # or fewer, so that no more pairs of terms and classes are looked at in between
 
 
 def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
@@ -40,8 +41,9 @@ def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
     done = Committee.empty(problem.node, problem.classes)
     D = _weights_after(problem)
     epsilon = 1.0 / (problem.weights.sum() * len(problem.classes))
+    spell = min(SPELL, max(1, LONG // max(1, len(columns) * len(problem.classes))))
     while done.n_rounds < n_rounds:
-        n = min(SPELL, n_rounds - done.n_rounds)
+        n = min(spell, n_rounds - done.n_rounds)
         more = _spell(problem, matrices, VARIANTS.index(variant), epsilon, n, D, columns)
         done = done.extended(more)
         yield done
@@ -51,9 +53,14 @@ def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
 
 def _weights_after(problem: Problem) -> Floats:
     """D over documents × classes, adding up to one: as it is at first, or after earlier rounds."""
-    logs = np.where(problem.labels.toarray().astype(bool), -problem.votes, problem.votes)
-    D = np.exp(logs - logs.max()) * problem.weights[:, None]
-    return np.ascontiguousarray(D / D.sum())
+    D: Floats = np.zeros(problem.labels.shape) if problem.votes is None else problem.votes.copy()
+    rows = np.repeat(np.arange(len(D)), np.diff(problem.labels.indptr))
+    D[rows, problem.labels.indices] *= -1
+    D -= D.max()
+    np.exp(D, out=D)
+    D *= problem.weights[:, None]
+    D /= D.sum()
+    return D
 
 
 def _spell(

@@ -30,10 +30,8 @@ class Settings:
 
 def boost_well(problem: Problem, settings: Settings, after: Callable[[int], bool]) -> Committee:
     """The rounds that boosting comes to; `after` hears of every few of them, and ends it by saying no."""
-    held_out = None
-    if settings.early_stopping and problem.labels.shape[0] >= FEWEST_DOCUMENTS:
-        held_out, problem = _split(problem, settings)
-    watched = None if held_out is None else Watch(held_out)
+    held_out, learnt = _split(problem, settings) if settings.early_stopping else (None, problem)
+    watched, problem = (None, problem) if held_out is None else (Watch(held_out), learnt)
     made = Committee.empty(problem.node, problem.classes)
     for committee in boost(problem, settings.variant, settings.n_rounds):
         goes_on = after(committee.n_rounds - made.n_rounds)
@@ -45,22 +43,26 @@ def boost_well(problem: Problem, settings: Settings, after: Callable[[int], bool
     return made if watched is None else made.first(watched.best_round)
 
 
-def _split(problem: Problem, settings: Settings) -> tuple[Problem, Problem]:
-    """Documents to hold out, drawn by the seed, and the others."""
+def _split(problem: Problem, settings: Settings) -> tuple[Problem | None, Problem]:
+    """Documents to hold out, drawn by the seed, and the others; none where they are few, or would have none of the classes."""
     n = problem.labels.shape[0]
+    if n < FEWEST_DOCUMENTS:
+        return None, problem
     order = np.random.default_rng((settings.seed, problem.node + 1)).permutation(n)
     count = min(n - 1, max(1, round(settings.validation_fraction * n)))
-    return problem.of(np.sort(order[:count])), problem.of(np.sort(order[count:]))
+    held_out, others = problem.of(np.sort(order[:count])), problem.of(np.sort(order[count:]))
+    return (held_out, others) if held_out.labels.nnz and others.labels.nnz else (None, problem)
 
 
 class Watch:
-    """Follows micro F1 on held-out documents, round by round."""
+    """Follows how well held-out documents are served, round by round."""
 
     def __init__(self, held_out: Problem) -> None:
         self.terms = csc_array(held_out.X)
         self.true = held_out.labels.toarray().astype(bool)
-        self.sums: Floats = held_out.votes.copy()
-        self.best_round, self.best = 0, self._quality()
+        self.sums: Floats = np.zeros(self.true.shape) if held_out.votes is None else held_out.votes.copy()
+        # where there were no rounds yet, the first is better than none
+        self.best_round, self.best = 0, (-1.0, 0.0) if held_out.votes is None else self._quality()
 
     def look(self, committee: Committee, since: int) -> int:
         """Take in the rounds that came since; gives how many rounds ago the best one was."""
@@ -73,6 +75,8 @@ class Watch:
                 self.best_round, self.best = s + 1, quality
         return committee.n_rounds - self.best_round
 
-    def _quality(self) -> float:
+    def _quality(self) -> tuple[float, float]:
+        """Micro F1 and, where that is equal, how small the loss is that boosting lowers."""
         given = self.sums > 0
-        return float(f1((given & self.true).sum(), self.true.sum(), given.sum()))
+        loss = np.exp(np.where(self.true, -self.sums, self.sums)).sum()
+        return float(f1((given & self.true).sum(), self.true.sum(), given.sum())), -float(loss)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.errors import ModelError
-from ramify.learners.boosting.committee import Committee, Ints
+from ramify.learners.boosting.committee import Committee, Ints, offsets_of
 from ramify.taxonomy import Taxonomy
 
 Arrays = dict[str, NDArray[Any]]
@@ -33,13 +33,10 @@ def committee_arrays(committees: list[Committee]) -> Arrays:
         parts = [getattr(committee, name).ravel() for committee in committees]
         return np.concatenate([np.zeros(0, dtype=_KINDS[name]), *parts])
 
-    def offsets(lengths: list[int]) -> NDArray[np.int64]:
-        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
     return {
         "committee_nodes": np.asarray([committee.node for committee in committees], dtype=np.int64),
-        "class_offsets": offsets([len(committee.classes) for committee in committees]),
-        "round_offsets": offsets([committee.n_rounds for committee in committees]),
+        "class_offsets": offsets_of([len(committee.classes) for committee in committees]),
+        "round_offsets": offsets_of([committee.n_rounds for committee in committees]),
         **{name: joined(name) for name in ("classes", "pivots", "absent", "present", "z", "normalizers")},
     }
 
@@ -73,17 +70,21 @@ def read_committees(arrays: Arrays, n_features: int, taxonomy: Taxonomy) -> list
     return [_committee(arrays, k, widths, rounds) for k in range(n)]
 
 
-def read_nodes(nodes: NDArray[Any], committees: list[Committee], merged: NDArray[Any]) -> Ints:
+def read_nodes(arrays: Arrays, committees: list[Committee]) -> Ints:
     """The nodes of a model file that may be labels: some of those that boosting knows."""
+    listed = [arrays[name] for name in ("class_nodes", "merged", "merged_with")]
+    if any(array.dtype != np.int64 or array.ndim != 1 for array in listed):
+        raise ModelError("the nodes of boosting are of another type than it writes; train the model again.")
+    nodes, merged, _ = listed
     known = np.concatenate([merged, *(committee.classes for committee in committees)])
-    if nodes.dtype != np.int64 or nodes.ndim != 1 or np.any(np.diff(nodes) <= 0) or not np.isin(nodes, known).all():
+    if np.any(np.diff(nodes) <= 0) or not np.isin(nodes, known).all():
         raise ModelError("the labels of boosting are not nodes that it knows; train the model again.")
     return nodes
 
 
 def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], taxonomy: Taxonomy) -> None:
     """Refuse merged nodes that do not hang below what they are merged with."""
-    if any(array.dtype != np.int64 or array.ndim != 1 for array in (merged, merged_with)) or len(merged) != len(merged_with):
+    if len(merged) != len(merged_with):
         raise ModelError("the merged nodes of boosting are not what it writes; train the model again.")
     _check_range(merged, 0, len(taxonomy), "a merged node")
     known = {-1, *merged.tolist(), *(int(node) for committee in committees for node in committee.classes)}
