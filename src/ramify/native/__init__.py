@@ -5,6 +5,7 @@ from ramify.native._core import (
     ascend_tree_in_place,
     boost_in_place,
     close_upward,
+    compact_in_place,
     count_hashed_terms,
     count_known_terms,
     count_new_terms,
@@ -30,6 +31,9 @@ from ramify.native._core import (
     smooth_trees_in_place,
     solve_classes_in_place,
     sort_terms,
+    take_items,
+    take_rows,
+    turn_rows,
     weigh_rows_in_place,
 )
 
@@ -38,6 +42,7 @@ __all__ = [
     "ascend_tree_in_place",
     "boost_in_place",
     "close_upward",
+    "compact_in_place",
     "count_hashed_terms",
     "count_known_terms",
     "count_new_terms",
@@ -63,5 +68,8 @@ __all__ = [
     "smooth_trees_in_place",
     "solve_classes_in_place",
     "sort_terms",
+    "take_items",
+    "take_rows",
+    "turn_rows",
     "weigh_rows_in_place",
 ]

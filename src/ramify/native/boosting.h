@@ -17,6 +17,17 @@ struct BoostProblem {
   size_t n_documents, n_terms, n_classes;
 };
 
+// Some of many rows. kept: the items that are taken, rising, each with its place among them for a number; null for all as they
+// are.
+LabelRows take_rows(const int64_t *offsets, const int32_t *items, const int32_t *rows, size_t n_rows, const int32_t *kept,
+                    size_t n_kept);
+
+// Numbers the items that occur, in their order; gives these items.
+std::vector<int32_t> compact_in_place(int32_t *items, size_t n_items, size_t n_columns);
+
+// For every item below n_columns the rows that have it.
+LabelRows turn_rows(const int64_t *offsets, const int32_t *items, size_t n_rows, size_t n_columns);
+
 // What every round adds: its pivot, votes where that is absent and present (rounds × classes), the criterion by which it was
 // chosen, and the sum of the weights before they were made to add up to one again.
 struct BoostRounds {

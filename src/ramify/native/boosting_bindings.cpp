@@ -10,7 +10,43 @@ static ramify::Committees committees_of(In<int64_t> &pivot_offsets, In<int32_t> 
           top.size(),           bias.size(),   n_columns};
 }
 
+static nb::tuple to_tuple(ramify::LabelRows &&rows) {
+  return nb::make_tuple(to_numpy(std::move(rows.offsets)), to_numpy(std::move(rows.nodes)));
+}
+
 void bind_boosting(nb::module_ &m) {
+  m.def("take_rows", [](In<int64_t> offsets, In<int32_t> items, In<int32_t> rows) {
+    ramify::LabelRows taken;
+    {
+      nb::gil_scoped_release unlocked;
+      taken = ramify::take_rows(offsets.data(), items.data(), rows.data(), rows.size(), nullptr, 0);
+    }
+    return to_tuple(std::move(taken));
+  });
+  m.def("take_items", [](In<int64_t> offsets, In<int32_t> items, In<int32_t> rows, In<int32_t> kept) {
+    ramify::LabelRows taken;
+    {
+      nb::gil_scoped_release unlocked;
+      taken = ramify::take_rows(offsets.data(), items.data(), rows.data(), rows.size(), kept.data(), kept.size());
+    }
+    return to_tuple(std::move(taken));
+  });
+  m.def("compact_in_place", [](Out<int32_t> items, size_t n_columns) {
+    std::vector<int32_t> columns;
+    {
+      nb::gil_scoped_release unlocked;
+      columns = ramify::compact_in_place(items.data(), items.size(), n_columns);
+    }
+    return to_numpy(std::move(columns));
+  });
+  m.def("turn_rows", [](In<int64_t> offsets, In<int32_t> items, size_t n_columns) {
+    ramify::LabelRows turned;
+    {
+      nb::gil_scoped_release unlocked;
+      turned = ramify::turn_rows(offsets.data(), items.data(), offsets.size() - 1, n_columns);
+    }
+    return to_tuple(std::move(turned));
+  });
   m.def("boost_in_place",
         [](In<int64_t> offsets, In<int32_t> terms, In<int64_t> by_term, In<int32_t> documents, In<int64_t> label_offsets,
            In<int32_t> labels, int variant, double epsilon, size_t n_rounds, OutMatrix<double> weights, Out<int32_t> pivots,
@@ -43,6 +79,6 @@ void bind_boosting(nb::module_ &m) {
                                              offsets.data(), columns.data(), offsets.size() - 1, node_offsets.data(),
                                              nodes.data(), always.data(), always.size());
           }
-          return nb::make_tuple(to_numpy(std::move(passed.offsets)), to_numpy(std::move(passed.nodes)));
+          return to_tuple(std::move(passed));
         });
 }

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.learners.boosting.committee import Committee, Floats, Ints
+from ramify.native import compact_in_place, take_items, take_rows, turn_rows
 
 ABOVE_ROOTS = -1
 MOST_BYTES = 8 << 30
@@ -18,41 +19,77 @@ MOST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, slots=True)
+class Rows:
+    """Which items each of some rows has, rising: those of row r stand from offsets[r] to offsets[r + 1]."""
+
+    offsets: NDArray[np.int64]
+    items: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, matrix: csr_array) -> Rows:
+        """The places of what a matrix stores."""
+        matrix.sort_indices()
+        return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False))
+
+    def take(self, rows: NDArray[np.int32], items: Ints | None = None) -> Rows:
+        """Some of the rows; of their items, where some are given, these alone, by their places among them."""
+        if items is None:
+            return Rows(*take_rows(self.offsets, self.items, rows))
+        return Rows(*take_items(self.offsets, self.items, rows, items.astype(np.int32)))
+
+    def turned(self, n_items: int) -> Rows:
+        """The rows that each item has."""
+        return Rows(*turn_rows(self.offsets, self.items, n_items))
+
+    def to_matrix(self, n_items: int) -> csr_array:
+        """A matrix of ones at these places."""
+        shape = (len(self.offsets) - 1, n_items)
+        return csr_array((np.ones(len(self.items), dtype=np.float32), self.items, self.offsets), shape=shape)
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """Documents and classes to tell apart.
 
-    node: at which they are. classes: the nodes that are the classes. X: documents × terms, of which only the places of the
-    non-zeros count. labels: documents × classes. weights: of the documents, above 0. votes: documents × classes, what earlier
-    rounds say of them, None where there were none.
+    node: at which they are. classes: the nodes that are the classes. terms, labels: the terms, of so many, and the classes
+    that each document has. weights: of the documents, above 0. votes: documents × classes, what earlier rounds say of them,
+    None where there were none.
     """
 
     node: int
     classes: Ints
-    X: csr_array
-    labels: csr_array
+    terms: Rows
+    n_terms: int
+    labels: Rows
     weights: Floats
     votes: Floats | None
 
-    def of(self, rows: Any) -> Problem:
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and classes."""
+        return len(self.weights), len(self.classes)
+
+    def of(self, rows: NDArray[np.int32]) -> Problem:
         """The same with some of the documents only."""
-        X, labels = csr_array(self.X[rows]), csr_array(self.labels[rows])
         votes = None if self.votes is None else self.votes[rows]
-        return Problem(self.node, self.classes, X, labels, self.weights[rows], votes)
+        terms, labels = self.terms.take(rows), self.labels.take(rows)
+        return replace(self, terms=terms, labels=labels, weights=self.weights[rows], votes=votes)
 
     def compact(self) -> tuple[Ints, list[NDArray[Any]]]:
         """The terms that occur, and the problem as the kernel takes it, over these terms."""
-        columns, terms = np.unique(self.X.indices, return_inverse=True)
-        pattern = np.ones(len(terms), dtype=np.int8), terms.ravel(), self.X.indptr
-        by_term = csc_array(csr_array(pattern, shape=(self.X.shape[0], len(columns))))
-        by_term.sort_indices()
-        self.labels.sort_indices()
-        matrices = (pattern[2], pattern[1]), (by_term.indptr, by_term.indices), (self.labels.indptr, self.labels.indices)
-        arrays = [array for offsets, items in matrices for array in (offsets.astype(np.int64), items.astype(np.int32))]
-        return columns.astype(np.int64), arrays
+        items = self.terms.items.copy()
+        columns = compact_in_place(items, self.n_terms).astype(np.int64)
+        terms = Rows(self.terms.offsets, items)
+        parts = (terms, terms.turned(len(columns)), self.labels)
+        return columns, [array for part in parts for array in (part.offsets, part.items)]
+
+    def is_true(self) -> NDArray[np.bool_]:
+        """Documents × classes: which document has which class."""
+        return np.asarray(self.labels.to_matrix(len(self.classes)).toarray() > 0)
 
     def refuse_huge(self, n_terms: int) -> None:
         """Refuse a problem whose sums do not fit into memory."""
-        n_documents, n_classes = self.labels.shape
+        n_documents, n_classes = self.shape
         needed = 8 * (2 * n_terms * (n_classes + 3) + n_documents * n_classes * (1 if self.votes is None else 2))
         if needed > MOST_BYTES:
             size = f"{n_classes:,} classes over {n_terms:,} terms and {n_documents:,} documents"
@@ -68,15 +105,16 @@ class Documents:
     def __init__(self, X: csr_array, Y: csr_array, weights: Floats) -> None:
         if weights.max(initial=0) > MOST_WEIGHT:
             raise InputError(f"a document weighs {weights.max():g}; give weights of about 1, and no more than {MOST_WEIGHT:g}.")
-        self.X, self.Y, self.weights = X, Y, weights
-        self._by_node, self._lengths = csc_array(Y), np.diff(X.indptr) + 1
+        self.terms, self.labels, self.weights = Rows.of(X), Rows.of(Y), weights
+        self.n_terms, self._of_node = X.shape[1], self.labels.turned(Y.shape[1])
+        self._lengths = np.diff(X.indptr) + 1
 
-    def at(self, node: int) -> NDArray[np.integer[Any]]:
+    def at(self, node: int) -> NDArray[np.int32]:
         """The documents of a node that weigh something."""
         if node == ABOVE_ROOTS:
-            return np.flatnonzero(self.weights > 0)
-        rows = self._by_node.indices[self._by_node.indptr[node] : self._by_node.indptr[node + 1]]
-        return np.sort(rows[self.weights[rows] > 0])
+            return np.flatnonzero(self.weights > 0).astype(np.int32)
+        rows = self._of_node.items[self._of_node.offsets[node] : self._of_node.offsets[node + 1]]
+        return rows[self.weights[rows] > 0]
 
     def work(self, node: int, n_classes: int) -> int:
         """How much a round at a node has to look at, more or less."""
@@ -85,6 +123,6 @@ class Documents:
     def problem(self, so_far: Committee) -> Problem:
         """The documents of a committee's node, and which of its classes each of them has."""
         rows = self.at(so_far.node)
-        X, labels = csr_array(self.X[rows]), csr_array(csr_array(self.Y[rows])[:, so_far.classes])
-        votes = so_far.sum_votes(X) if so_far.n_rounds else None
-        return Problem(so_far.node, so_far.classes, X, labels, self.weights[rows], votes)
+        terms, labels = self.terms.take(rows), self.labels.take(rows, so_far.classes)
+        votes = so_far.sum_votes(terms.to_matrix(self.n_terms)) if so_far.n_rounds else None
+        return Problem(so_far.node, so_far.classes, terms, self.n_terms, labels, self.weights[rows], votes)

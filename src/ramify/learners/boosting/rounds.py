@@ -53,9 +53,9 @@ def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
 
 def _weights_after(problem: Problem) -> Floats:
     """D over documents × classes, adding up to one: as it is at first, or after earlier rounds."""
-    D: Floats = np.zeros(problem.labels.shape) if problem.votes is None else problem.votes.copy()
-    rows = np.repeat(np.arange(len(D)), np.diff(problem.labels.indptr))
-    D[rows, problem.labels.indices] *= -1
+    D: Floats = np.zeros(problem.shape) if problem.votes is None else problem.votes.copy()
+    rows = np.repeat(np.arange(len(D)), np.diff(problem.labels.offsets))
+    D[rows, problem.labels.items] *= -1
     D -= D.max()
     np.exp(D, out=D)
     D *= problem.weights[:, None]

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csc_array
 
 from ramify.learners.boosting.committee import Committee, Floats
 from ramify.learners.boosting.problems import Problem
@@ -45,21 +44,21 @@ def boost_well(problem: Problem, settings: Settings, after: Callable[[int], bool
 
 def _split(problem: Problem, settings: Settings) -> tuple[Problem | None, Problem]:
     """Documents to hold out, drawn by the seed, and the others; none where they are few, or would have none of the classes."""
-    n = problem.labels.shape[0]
+    n = problem.shape[0]
     if n < FEWEST_DOCUMENTS:
         return None, problem
-    order = np.random.default_rng((settings.seed, problem.node + 1)).permutation(n)
+    order = np.random.default_rng((settings.seed, problem.node + 1)).permutation(n).astype(np.int32)
     count = min(n - 1, max(1, round(settings.validation_fraction * n)))
     held_out, others = problem.of(np.sort(order[:count])), problem.of(np.sort(order[count:]))
-    return (held_out, others) if held_out.labels.nnz and others.labels.nnz else (None, problem)
+    has_classes = len(held_out.labels.items) and len(others.labels.items)
+    return (held_out, others) if has_classes else (None, problem)
 
 
 class Watch:
     """Follows how well held-out documents are served, round by round."""
 
     def __init__(self, held_out: Problem) -> None:
-        self.terms = csc_array(held_out.X)
-        self.true = held_out.labels.toarray().astype(bool)
+        self.documents, self.true = held_out.terms.turned(held_out.n_terms), held_out.is_true()
         self.sums: Floats = np.zeros(self.true.shape) if held_out.votes is None else held_out.votes.copy()
         # where there were no rounds yet, the first is better than none
         self.best_round, self.best = 0, (-1.0, 0.0) if held_out.votes is None else self._quality()
@@ -67,9 +66,9 @@ class Watch:
     def look(self, committee: Committee, since: int) -> int:
         """Take in the rounds that came since; gives how many rounds ago the best one was."""
         for s in range(since, committee.n_rounds):
-            first, last = self.terms.indptr[committee.pivots[s]], self.terms.indptr[committee.pivots[s] + 1]
+            first, last = self.documents.offsets[committee.pivots[s] : committee.pivots[s] + 2]
             self.sums += committee.absent[s]
-            self.sums[self.terms.indices[first:last]] += committee.present[s] - committee.absent[s]
+            self.sums[self.documents.items[first:last]] += committee.present[s] - committee.absent[s]
             quality = self._quality()
             if quality > self.best:
                 self.best_round, self.best = s + 1, quality

@@ -23,7 +23,7 @@ from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.learner import BoostedLearner
-from ramify.learners.boosting.problems import ABOVE_ROOTS, Problem
+from ramify.learners.boosting.problems import ABOVE_ROOTS, Problem, Rows
 from ramify.learners.boosting.stopping import Settings
 from ramify.learners.boosting.storing import check_merged
 from ramify.learners.contract import Scores
@@ -104,15 +104,16 @@ class TreeBoostMH(BoostedLearner):
 
     def _chosen(self, problem: Problem) -> Problem:
         """The documents of a node without the terms that it does not look at."""
-        X = problem.X
-        if self.n_terms is None or not X.nnz:
+        terms = problem.terms
+        if self.n_terms is None or not len(terms.items):
             return problem
         selector = TermSelector(self.n_terms, measure=self.measure, join=self.join)
-        is_kept = np.zeros(X.shape[1], dtype=bool)
-        is_kept[selector.fit(abs(X), problem.labels).columns_] = True
-        kept = is_kept[X.indices]
-        ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
-        return replace(problem, X=csr_array((X.data[kept], X.indices[kept], ends), shape=X.shape))
+        selector.fit(terms.to_matrix(problem.n_terms), problem.labels.to_matrix(len(problem.classes)))
+        is_kept = np.zeros(problem.n_terms, dtype=bool)
+        is_kept[selector.columns_] = True
+        kept = is_kept[terms.items]
+        ends = np.concatenate([[0], np.cumsum(kept)])[terms.offsets]
+        return replace(problem, terms=Rows(ends, terms.items[kept]))
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
