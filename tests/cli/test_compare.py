@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
@@ -138,7 +139,7 @@ MISTAKES = {
         ("--system", "nb", "--system", "nb:alpha"),
         "a parameter of --system nb is 'alpha'; give a name and a value",
     ),
-    "bad parameter": (("--system", "nb", "--system", "nb:alpha=-1"), "alpha is -1"),
+    "bad parameter": (("--system", "nb", "--system", "nb:alpha=-1"), "nb:alpha=-1: alpha is -1"),
     "one fold": ((*BOTH, "--folds", "1"), "folds is 1; give 2 or more"),
     "too many folds": ((*BOTH, "--folds", "25"), "no more than there are documents, 24"),
     "unknown correction": ((*BOTH, "--correction", "hom"), "correction 'hom' is unknown"),
@@ -247,6 +248,17 @@ def test_the_best_is_marked_and_for_a_loss_that_is_the_least():
 )
 def test_the_legend_says_what_was_corrected(names, correction, legend):
     assert legend in shown(compared(list(names), correction=correction), 140)
+
+
+def test_the_legend_says_where_resamples_are_too_few_to_find_anything():
+    def legend(names, n_resamples, correction="holm"):
+        return " ".join(shown(replace(compared(list(names), correction=correction), n_resamples=n_resamples), 400).split())
+
+    told = "With so few resamples b cannot fall below 0.05; give --resamples 1,120."  # 28 pairs, each twice, in a twentieth
+    assert told in legend("abcdefgh", 1000)
+    assert "With so few" not in legend("abcdefgh", 1120)
+    assert "With so few" not in legend("abcdefgh", 1000, "none")
+    assert "With so few" not in legend("abc", 1000)
 
 
 def test_names_with_brackets_are_shown_as_they_are():
