@@ -231,12 +231,16 @@ class Booster {
     for (int64_t p = problem_.by_term[pivot]; p < problem_.by_term[pivot + 1]; ++p) {
       const auto d = static_cast<size_t>(problem_.documents[p]);
       double *row = base_ + d * problem_.n_classes;
-      for (size_t j = 0; j < problem_.n_classes; ++j) change_[j] = row[j] * (present_[j] - 1);
+      for (size_t j = 0; j < problem_.n_classes; ++j) change_[j] = row[j] * present_[j];
       for (int64_t q = problem_.label_offsets[d]; q < problem_.label_offsets[d + 1]; ++q) {
         const auto j = static_cast<size_t>(problem_.labels[q]);
-        change_[j] = row[j] * (1 / present_[j] - 1);
+        change_[j] = row[j] / present_[j];
       }
-      for (size_t j = 0; j < problem_.n_classes; ++j) row[j] += change_[j];
+      for (size_t j = 0; j < problem_.n_classes; ++j) {
+        const double before = row[j];
+        row[j] = change_[j];
+        change_[j] -= before;
+      }
       add_changes(d);
     }
     for (size_t j = 0; j < problem_.n_classes; ++j) {
