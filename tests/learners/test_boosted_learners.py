@@ -182,12 +182,13 @@ def test_weights_that_no_number_can_hold_are_refused():
         AdaBoostMH(TREE).fit(X, Y, np.full(X.shape[0], 1e308))
 
 
+@pytest.mark.parametrize("weight", [1e-40, 1e40, 1e99])
 @pytest.mark.parametrize("variant", ["R", "RA", "D"])
-def test_weights_of_any_size_are_survived_also_by_classes_without_documents(variant):
+def test_weights_of_any_size_are_survived_also_by_classes_without_documents(variant, weight):
     X, Y = make_problem()
     fitted = AdaBoostMH(TREE, n_rounds=30, variant=variant).fit(X, Y)
     without = Y[:, [TREE.index("c")]].toarray().ravel() == 0
-    fitted.partial_fit(X[without], Y[without], np.full(int(without.sum()), 1e40))
+    fitted.partial_fit(X[without], Y[without], np.full(int(without.sum()), weight))
     assert np.isfinite(fitted.scores(X)[:, fitted.class_nodes_]).all()
     assert fitted.committees_[0].pivots.max() < X.shape[1]
     assert np.isfinite(fitted.committees_[0].normalizers).all()

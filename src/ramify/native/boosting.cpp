@@ -223,8 +223,8 @@ class Booster {
   // Absent votes go into the scales; documents with the pivot get the difference.
   void reweigh(size_t pivot, double normalizer) {
     for (size_t j = 0; j < problem_.n_classes; ++j) {
-      if (all_.yes_total[j] > 0) all_.yes_scale[j] *= std::exp(-absent_[j]) / normalizer;  // else there is nothing to scale
-      if (all_.no_total[j] > 0) all_.no_scale[j] *= std::exp(absent_[j]) / normalizer;
+      all_.yes_scale[j] *= std::exp(-absent_[j]) / normalizer;
+      all_.no_scale[j] *= std::exp(absent_[j]) / normalizer;
       present_[j] = std::exp(present_[j] - absent_[j]);  // from now on, the factor of a base whose label is wrong
     }
     if (!problem_.n_terms) return;
