@@ -152,11 +152,15 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
+        return self._map_blocks(X, lambda block: work(self._score(block)))
+
+    def _map_blocks(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to one block of rows after the other, none with more scores than fit."""
         check_is_fitted(self, "taxonomy_")
         X = self._check(X, reset=False)
         blocks = row_blocks(X.shape[0], 16 * len(self.taxonomy_))
         with stage("scoring", X.shape[0]) as step:
-            results = choose_executor(self.n_jobs).map(lambda rows: work(self._score(X[rows])), blocks)
+            results = choose_executor(self.n_jobs).map(lambda rows: work(X[rows]), blocks)
             for rows, result in zip(blocks, results, strict=True):
                 yield rows, result
                 step.advance(rows.stop - rows.start)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from functools import partial
 from threading import Event
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.execution import choose_executor, row_blocks, stage
+from ramify.execution import choose_executor, stage
 from ramify.learners.boosting.cascade import Cascade, make_cascade
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.problems import Documents, Problem
@@ -196,25 +195,14 @@ class BoostedLearner(Learner):
 
     def map_passing(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """As :meth:`map_scores`, but nodes below those that do not pass are not looked at, and have NaN."""
-        lazy = copy(self)
-        lazy._score = partial(self._cascade.score, n_nodes=len(self.taxonomy_), threshold=0.0)  # type: ignore[method-assign]
-        return lazy.map_scores(X, work)
+        return self._map_blocks(X, lambda block: work(self._cascade.score(block, len(self.taxonomy_), threshold=0.0)))
 
     def predict_sets(self, X: Any) -> csr_array:
         """The nodes that each document passes, all their ancestors included: boolean CSR, documents × nodes.
 
         Only committees below nodes that a document passes are asked, and documents × nodes is never held whole.
         """
-        check_is_fitted(self, "taxonomy_")
-        X = self._check(X, reset=False)
-        blocks = row_blocks(X.shape[0], 1 << 13)
-        with stage("classifying", X.shape[0]) as step:
-            parts = []
-            for part in choose_executor(self.n_jobs).map(
-                lambda rows: self._cascade.passed(X[rows], len(self.taxonomy_)), blocks
-            ):
-                parts.append(part)
-                step.advance(part.shape[0])
+        parts = [part for _, part in self._map_blocks(X, lambda block: self._cascade.passed(block, len(self.taxonomy_)))]
         taken = csr_array(vstack(parts, format="csr")) if parts else csr_array((0, len(self.taxonomy_)), dtype=bool)
         return expand_to_ancestors(taken, self.taxonomy_)
 
