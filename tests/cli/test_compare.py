@@ -16,7 +16,7 @@ from ramify.cli.compared import TESTS, _letters, render_comparison
 from ramify.cli.main import run
 from ramify.errors import InputError
 from ramify.metrics import BootstrapDifference, Measured, Significance
-from ramify.pipeline.comparing import Comparison, Pair, SystemResult
+from ramify.pipeline.comparison import Comparison, Pair, SystemResult
 
 BOTH = ("--system", "nb", "--system", "svm")
 FEW = ("--resamples", "20", "--folds", "3")

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -48,17 +49,20 @@ class RichProgress:
         """Show one piece of work as a bar."""
         task = self.bars.add_task(title, total=total)
         try:
-            yield _Step(self.bars, task)
+            yield _Step(self.bars, task, title)
         finally:
             self.bars.remove_task(task)
 
 
 class _Step:
-    def __init__(self, bars: Bars, task: Any) -> None:
-        self.bars, self.task = bars, task
+    def __init__(self, bars: Bars, task: Any, title: str) -> None:
+        self.bars, self.task, self.title = bars, task, title
 
     def advance(self, amount: float = 1) -> None:
         self.bars.advance(self.task, amount)
+
+    def tell(self, what: str) -> None:
+        self.bars.update(self.task, description=f"{self.title}  {escape(what)}" if what else self.title)
 
 
 def say(message: str) -> None:

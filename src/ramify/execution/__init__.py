@@ -2,7 +2,7 @@
 
 from ramify.execution.choosing import choose_executor, count_workers
 from ramify.execution.contract import Executor, row_blocks
-from ramify.execution.progress import Progress, Stage, reporting_to, stage
+from ramify.execution.progress import Progress, Stage, as_one_stage, reporting_to, stage
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.threads import ThreadExecutor
 
@@ -12,6 +12,7 @@ __all__ = [
     "SerialExecutor",
     "Stage",
     "ThreadExecutor",
+    "as_one_stage",
     "choose_executor",
     "count_workers",
     "reporting_to",

@@ -1,7 +1,8 @@
 """One way for long work to tell how far it is; silent until someone listens.
 
 Work says ``with stage("training", total=n) as step: … step.advance()``.
-A front end listens with ``with reporting_to(progress):``.
+A front end listens with ``with reporting_to(progress):``. Work that is made of much other work shows itself as one piece with
+``with as_one_stage("comparing", total=n) as whole: whole.tell("svm") … whole.advance()``.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Stage(Protocol):
@@ -17,6 +18,14 @@ class Stage(Protocol):
 
     def advance(self, amount: float = 1) -> None:
         """Say that some more of it is done."""
+
+
+@runtime_checkable
+class TellingStage(Stage, Protocol):
+    """One piece of work under way that can say in words where it is."""
+
+    def tell(self, what: str) -> None:
+        """Say what is being done now."""
 
 
 class Progress(Protocol):
@@ -48,3 +57,41 @@ def reporting_to(progress: Progress) -> Iterator[None]:
         yield
     finally:
         _listener.reset(token)
+
+
+class Whole:
+    """One piece of work in the place of all that happens inside it; what happens there is told in words."""
+
+    def __init__(self, step: Stage) -> None:
+        self._step, self._at = step, ""
+
+    def advance(self, amount: float = 1) -> None:
+        """Say that some more of it is done."""
+        self._step.advance(amount)
+
+    def tell(self, what: str) -> None:
+        """Say what is being done now."""
+        self._at = what
+        self._show(what)
+
+    @contextmanager
+    def stage(self, title: str, total: float | None) -> Iterator[Stage]:
+        """Take a piece of work inside as words."""
+        self._show(f"{self._at}: {title}" if self._at else title)
+        try:
+            yield _Silent()
+        finally:
+            self._show(self._at)
+
+    def _show(self, what: str) -> None:
+        if isinstance(self._step, TellingStage):
+            self._step.tell(what)
+
+
+@contextmanager
+def as_one_stage(title: str, total: float | None = None) -> Iterator[Whole]:
+    """A piece of work, told to whoever listens, which alone shows how far everything in this block is."""
+    with stage(title, total) as step:
+        whole = Whole(step)
+        with reporting_to(whole):
+            yield whole

@@ -30,7 +30,7 @@ from ramify.taxonomy import Taxonomy, most_specific
 Tested = Significance | BootstrapDifference
 _SIMPLE = {"sign": sign_test, "macro_sign": macro_sign_test, "t": t_test, "rank_t": rank_t_test, "wilcoxon": wilcoxon_test}
 _SHARES: tuple[Share, ...] = ("precision", "recall", "accuracy")
-_RESAMPLED: tuple[Literal["micro_f1", "macro_f1"], ...] = ("micro_f1", "macro_f1")
+RESAMPLED: tuple[Literal["micro_f1", "macro_f1"], ...] = ("micro_f1", "macro_f1")
 
 
 def compare_answers(
@@ -55,13 +55,17 @@ def compare_answers(
     label_pair(Y_true, A, taxonomy), label_pair(Y_true, B, taxonomy)
     classes = modified_classes(Y_true, taxonomy)
     T, of_a, of_b = (on_classes(Y, classes, taxonomy) for Y in (Y_true, A, B))
-    found: dict[str, Tested] = {name: test(T, of_a, of_b, alternative) for name, test in _SIMPLE.items()}
-    for share in _SHARES:
-        found[share] = proportions_test(T, of_a, of_b, share, alternative)
-    for metric in _RESAMPLED:
+    found = decision_tests(T, of_a, of_b, alternative)
+    for metric in RESAMPLED:
         drawn = paired_bootstrap(T, of_a, of_b, metric, n_resamples=n_resamples, seed=seed, alternative=alternative)
         found[f"bootstrap_{metric}"] = drawn
     return found
+
+
+def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Alternative = "two-sided") -> dict[str, Tested]:
+    """The tests that draw nothing, by name (T, A, B: documents × classes)."""
+    found: dict[str, Tested] = {name: test(T, A, B, alternative) for name, test in _SIMPLE.items()}
+    return found | {share: proportions_test(T, A, B, share, alternative) for share in _SHARES}
 
 
 def modified_classes(Y_true: Any, taxonomy: Taxonomy) -> Counts:

@@ -74,8 +74,13 @@ def paired_bootstrap(
         observed, drawn = _one_by_one(T, A, B, metric, n_resamples, seed)
     if not np.isfinite(drawn).all():
         raise InputError("the metric gave no number on some resamples; give one that is defined wherever classes are missing.")
+    return judge_differences(observed, drawn, T.shape[0], alternative)
+
+
+def judge_differences(observed: float, drawn: Floats, n_docs: int, alternative: Alternative) -> BootstrapDifference:
+    """What a difference is worth, by the differences on resamples."""
     low, high = interval(drawn)
-    return BootstrapDifference(observed, low, high, _p_value(drawn, alternative), T.shape[0], n_resamples)
+    return BootstrapDifference(observed, low, high, _p_value(drawn, alternative), n_docs, len(drawn))
 
 
 def resample_sums(rows: csr_array, finish: Callable[[Floats], Any], n_resamples: int, seed: Seed) -> Floats:

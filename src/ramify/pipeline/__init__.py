@@ -1,7 +1,8 @@
 """What most users touch: a classifier from texts to label paths, its training from a corpus and its model directory."""
 
 from ramify.pipeline.classifier import TextClassifier
-from ramify.pipeline.comparing import Comparison, compare
+from ramify.pipeline.comparing import compare
+from ramify.pipeline.comparison import Comparison
 from ramify.pipeline.explaining import Explanation, NodeView, look
 from ramify.pipeline.loading import load
 from ramify.pipeline.rules import make_rule

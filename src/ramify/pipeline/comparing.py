@@ -1,16 +1,15 @@
 """Several systems on the same documents: how good each is, and which differences are more than luck.
 
 Systems are trained and tested on the same folds, or trained on one corpus and tested on another, or, where they are trained
-already, only tested. Every document is tested once, so all answers can be pooled for the tests.
+already, only tested. Every document is tested once, so all answers can be pooled for the tests. A system that cannot take the
+data is left out with its reason; what the others did stays.
 """
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,70 +18,35 @@ from sklearn.base import clone
 
 from ramify.datasets import Corpus
 from ramify.errors import DataError, InputError, RamifyError
-from ramify.execution import stage
-from ramify.metrics import Measured, compare_answers, correct_p_values, measure_answers
+from ramify.execution import as_one_stage
+from ramify.execution.progress import Whole
+from ramify.metrics import Measured, correct_p_values, measure_answers
+from ramify.metrics.all_pairs import compare_all_answers
 from ramify.metrics.corrections import Correction, check_correction
-from ramify.metrics.paired import Tested, modified_classes
+from ramify.metrics.counting import Counts
+from ramify.metrics.paired import modified_classes
 from ramify.metrics.resampling import check_resamples
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.comparison import Comparison, Pair, Skipped, SystemResult, in_words
 from ramify.pipeline.folds import split_into_folds
+from ramify.pipeline.memory import watching_memory
 from ramify.pipeline.training import check_labels, fitting, train
+from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
 Round = tuple[Corpus | None, Corpus]  # documents to learn from, none for a trained model, and documents to test on
-
-
-@dataclass(frozen=True, slots=True)
-class SystemResult:
-    """One system: its measures, the seconds of one training (None for a trained model), and its speed."""
-
-    name: str
-    measures: dict[str, Measured]
-    training_seconds: float | None
-    documents_per_second: float
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two systems put to every test; corrected: p-values, made larger for the number of pairs."""
-
-    a: str
-    b: str
-    tests: dict[str, Tested]
-    corrected: dict[str, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """What :func:`compare` found.
-
-    documents: how many were tested. folds: over how many test sets measures are averaged. classes: of the modified hierarchy.
-    seen_before: how many test documents have the text of one that was learnt from.
-    """
-
-    documents: int
-    folds: int
-    classes: int
-    seen_before: int
-    systems: list[SystemResult]
-    pairs: list[Pair]
-    correction: str
-    n_resamples: int
-    seed: int
-
-    def as_dict(self) -> dict[str, Any]:
-        """The same as JSON-ready values; what is not a finite number is None."""
-        values: dict[str, Any] = _plain(asdict(self))
-        return values
+TESTING = 2  # steps of the progress bar that the tests of all pairs are worth
+NO_MEMORY = "there is not enough memory for it; use fewer documents or terms."
 
 
 @dataclass(frozen=True, slots=True)
 class _Answers:
-    """The answers of one system, and the seconds spent, test set by test set."""
+    """The answers of one system, the seconds spent and the megabytes needed, test set by test set."""
 
     answers: list[csr_array] = field(default_factory=list)
     training: list[float] = field(default_factory=list)
     answering: list[float] = field(default_factory=list)
+    memory: list[float | None] = field(default_factory=list)
 
 
 def compare(
@@ -115,19 +79,26 @@ def compare(
     taxonomy = _common_taxonomy(classifiers, corpus)
     rounds = _rounds(classifiers, corpus, test, taxonomy, folds, seed)
     Y_true = [taxonomy.encode(tested.labels) for _, tested in rounds]
-    pooled = csr_array(vstack(Y_true, format="csr"))
-    given = _answer_all(classifiers, rounds, taxonomy)
-    classes = modified_classes(pooled, taxonomy)
     settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
-    systems = []
-    with stage("measuring", len(given)) as step:
-        for name, found in given.items():
-            measures = measure_answers(list(zip(Y_true, found.answers, strict=True)), taxonomy, classes, **settings)
-            systems.append(_result(name, found, measures, pooled.shape[0]))
-            step.advance()
-    pairs = _test_pairs(given, pooled, taxonomy, correction, settings)
-    seen = sum(_count_seen(*each) for each in rounds)
-    return Comparison(pooled.shape[0], len(rounds), len(classes), seen, systems, pairs, correction, **settings)
+    n_steps = len(classifiers) * (len(rounds) + 1) + TESTING
+    with as_one_stage("comparing", n_steps) as whole:
+        given, skipped = _answer_all(classifiers, rounds, taxonomy, whole)
+        systems = _measure_all(given, Y_true, taxonomy, settings, whole)
+        whole.tell("testing pairs")
+        pairs = _test_pairs(given, csr_array(vstack(Y_true, format="csr")), taxonomy, correction, settings)
+        whole.advance(TESTING)
+    return Comparison(
+        documents=sum(len(tested) for _, tested in rounds),
+        folds=len(rounds),
+        classes=len(_classes(Y_true, taxonomy)),
+        seen_before=sum(_count_seen(*each) for each in rounds),
+        systems=systems,
+        pairs=pairs,
+        correction=correction,
+        **settings,
+        skipped=skipped,
+        notes=_notes({name: classifiers[name] for name in given}, rounds),
+    )
 
 
 def _common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) -> Taxonomy:
@@ -185,18 +156,46 @@ def _rounds(
     return [(corpus.take(np.setdiff1d(everything, part)), corpus.take(part)) for part in parts]
 
 
-def _answer_all(classifiers: Mapping[str, TextClassifier], rounds: Sequence[Round], taxonomy: Taxonomy) -> dict[str, _Answers]:
+def _answer_all(
+    classifiers: Mapping[str, TextClassifier], rounds: Sequence[Round], taxonomy: Taxonomy, whole: Whole
+) -> tuple[dict[str, _Answers], list[Skipped]]:
     """The answers of all systems; all take the first round before any takes the next, so mistakes show early."""
     found = {name: _Answers() for name in classifiers}
-    with stage("comparing", len(classifiers) * len(rounds)) as step:
-        for learn, tested in rounds:
-            for name, classifier in classifiers.items():
-                try:
-                    _answer(found[name], classifier, learn, tested, taxonomy)
-                except RamifyError as error:
-                    raise type(error)(f"{name}: {error}") from None
-                step.advance()
-    return found
+    skipped: dict[str, Skipped] = {}
+    for k, (learn, tested) in enumerate(rounds):
+        for name in list(found):
+            whole.tell(f"{name}, fold {k + 1} of {len(rounds)}" if len(rounds) > 1 else name)
+            reason = _try_answer(found[name], classifiers[name], learn, tested, taxonomy)
+            whole.advance()
+            if reason is not None:
+                del found[name]
+                skipped[name] = Skipped(name, reason)
+                whole.advance(len(rounds) - k)  # what it will not do: the other rounds, and being measured
+        _refuse_too_few(found, skipped.values())
+    return found, list(skipped.values())
+
+
+def _try_answer(
+    found: _Answers, classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy
+) -> str | None:
+    """Let a system answer, and measure the memory that it needs; or say why it cannot."""
+    try:
+        with watching_memory() as height:
+            _answer(found, classifier, learn, tested, taxonomy)
+    except RamifyError as error:
+        return str(error)
+    except MemoryError:
+        return NO_MEMORY
+    found.memory.append(height.megabytes)
+    return None
+
+
+def _refuse_too_few(left: Mapping[str, _Answers], skipped: Iterable[Skipped]) -> None:
+    """Refuse to go on with fewer than two systems, and say why the others cannot take the data."""
+    if len(left) < 2:
+        reasons = " ".join(f"{each.name}: {each.reason}" for each in skipped)
+        able = f"only {next(iter(left))!r}" if left else "none of the systems"
+        raise InputError(f"{able} can take these documents, and a comparison needs two. {reasons}")
 
 
 def _answer(found: _Answers, classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy) -> None:
@@ -215,9 +214,28 @@ def _learnt(classifier: TextClassifier, learn: Corpus, taxonomy: Taxonomy) -> Te
     return train(clone(classifier).set_params(taxonomy=taxonomy), learn, share=0).classifier
 
 
+def _measure_all(
+    given: Mapping[str, _Answers], Y_true: Sequence[csr_array], taxonomy: Taxonomy, settings: dict[str, Any], whole: Whole
+) -> list[SystemResult]:
+    classes, n_docs, systems = _classes(Y_true, taxonomy), sum(Y.shape[0] for Y in Y_true), []
+    for name, found in given.items():
+        whole.tell(f"measuring {name}")
+        measures = measure_answers(list(zip(Y_true, found.answers, strict=True)), taxonomy, classes, **settings)
+        systems.append(_result(name, found, measures, n_docs))
+        whole.advance()
+    return systems
+
+
+def _classes(Y_true: Sequence[csr_array], taxonomy: Taxonomy) -> Counts:
+    return modified_classes(csr_array(vstack(Y_true, format="csr")), taxonomy)
+
+
 def _result(name: str, found: _Answers, measures: dict[str, Measured], n_docs: int) -> SystemResult:
     seconds = float(np.mean(found.training)) if found.training else None
-    return SystemResult(name, measures, seconds, n_docs / max(sum(found.answering), 1e-9))
+    memory = [megabytes for megabytes in found.memory if megabytes is not None]
+    # the first fold also loads what libraries load when first used, so the middle one speaks for the system
+    height = float(np.median(memory)) if memory else None
+    return SystemResult(name, measures, seconds, n_docs / max(sum(found.answering), 1e-9), height)
 
 
 def _test_pairs(
@@ -225,17 +243,29 @@ def _test_pairs(
 ) -> list[Pair]:
     """Every test of every pair on the pooled answers, p-values corrected over the pairs for each test."""
     pooled = {name: csr_array(vstack(found.answers, format="csr")) for name, found in given.items()}
-    chosen = list(combinations(pooled, 2))
-    tests: list[dict[str, Tested]] = []
-    with stage("testing pairs", len(chosen)) as step:
-        for a, b in chosen:
-            tests.append(compare_answers(Y_true, pooled[a], pooled[b], taxonomy, **settings))
-            step.advance()
-    corrected = {test: correct_p_values([found[test].p_value for found in tests], correction) for test in tests[0]}
+    tests = compare_all_answers(Y_true, pooled, taxonomy, **settings)
+    p_values = {test: [found[test].p_value for found in tests.values()] for test in next(iter(tests.values()))}
+    corrected = {test: correct_p_values(raw, correction) for test, raw in p_values.items()}
     return [
         Pair(a, b, found, {test: float(p[k]) for test, p in corrected.items()})
-        for k, ((a, b), found) in enumerate(zip(chosen, tests, strict=True))
+        for k, ((a, b), found) in enumerate(tests.items())
     ]
+
+
+def _notes(compared: Mapping[str, TextClassifier], rounds: Sequence[Round]) -> list[str]:
+    """What is good to know about systems that answer with one label, where documents have several."""
+    several = sum(len(labels) > 1 for _, tested in rounds for labels in tested.labels)
+    names = [name for name, classifier in compared.items() if _gives_one(classifier)]
+    if not several or not names:
+        return []
+    learns, answers = ("learns", "answers") if len(names) == 1 else ("learn", "answer")
+    documents = "1 document has" if several == 1 else f"{several:,} documents have"
+    return [f"{documents} several labels; {in_words(names)} {learns} from all, and {answers} with one"]
+
+
+def _gives_one(classifier: TextClassifier) -> bool:
+    is_ruled = _is_fitted(classifier) or classifier.decision is not None
+    return not is_ruled and not find_system(classifier.system).several_labels
 
 
 def _count_seen(learn: Corpus | None, tested: Corpus) -> int:
@@ -243,11 +273,3 @@ def _count_seen(learn: Corpus | None, tested: Corpus) -> int:
         return 0
     seen = set(learn.documents)
     return sum(text in seen for text in tested.documents)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(entry) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [_plain(entry) for entry in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
