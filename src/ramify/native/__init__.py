@@ -2,6 +2,7 @@
 
 from ramify.native._core import (
     arrange_vectors,
+    ascend_answers_in_place,
     ascend_tree_in_place,
     boost_in_place,
     close_upward,
@@ -16,6 +17,7 @@ from ramify.native._core import (
     index_terms,
     keep_most_general,
     keep_most_specific,
+    measure_answers_in_place,
     minimize_h_loss,
     multiply_siblings,
     nearest_classes,
@@ -39,6 +41,7 @@ from ramify.native._core import (
 
 __all__ = [
     "arrange_vectors",
+    "ascend_answers_in_place",
     "ascend_tree_in_place",
     "boost_in_place",
     "close_upward",
@@ -53,6 +56,7 @@ __all__ = [
     "index_terms",
     "keep_most_general",
     "keep_most_specific",
+    "measure_answers_in_place",
     "minimize_h_loss",
     "multiply_siblings",
     "nearest_classes",

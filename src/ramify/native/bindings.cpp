@@ -6,6 +6,7 @@ using namespace nb::literals;
 
 void bind_terms(nb::module_ &m);
 void bind_boosting(nb::module_ &m);
+void bind_joint(nb::module_ &m);
 
 using LabelKernel = ramify::LabelRows (*)(const int64_t *, const int32_t *, size_t, const int64_t *, const int32_t *,
                                           size_t);
@@ -86,6 +87,7 @@ static void def_decisions(nb::module_ &m) {
 NB_MODULE(_core, m) {
   bind_terms(m);
   bind_boosting(m);
+  bind_joint(m);
   m.def("fit_mixtures_in_place",
         [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
            In<int64_t> path_offsets, In<int32_t> paths, In<int64_t> offsets, In<int32_t> words, In<float> values,

@@ -1,0 +1,1 @@
+"""Models in which the answers to a document compete with each other in one problem."""

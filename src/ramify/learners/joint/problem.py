@@ -1,0 +1,68 @@
+"""Large margins over joint answers: what competes for a document, and by what margin its own answer must win.
+
+    min over W   ½ tr(Wᵀ M W) + Σ_i cost_i max over answers a of [margin(y_i, a) + φ_a·W x_i − φ_own·W x_i]
+
+W is units × features; an answer a is a vector φ_a over the units. The dual shares out the cost of every document over its
+answers, α_ia ≥ 0 with Σ_a α_ia = cost_i:
+
+    max over α   Σ_ia α_ia margin(y_i, a) − ½ tr(Wᵀ M W),    W = M⁻¹ Σ_ia α_ia (φ_own − φ_a) x_iᵀ
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.learners.linear.rows import Rows
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """The answers that compete, label by label.
+
+    offsets, answers, margins: for every label its answers and their margins, its own first, with margin 0.
+    unit_offsets, units, signs: φ of every answer.
+    """
+
+    offsets: NDArray[np.int64]
+    answers: NDArray[np.int32]
+    margins: Floats
+    unit_offsets: NDArray[np.int64]
+    units: NDArray[np.int32]
+    signs: Floats
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """As kernels take them."""
+        return self.offsets, self.answers, self.margins, self.unit_offsets, self.units, self.signs
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Documents, the label and the cost of each, and the answers of every label."""
+
+    rows: Rows
+    labels: NDArray[np.int32]
+    costs: Floats
+    answers: Answers
+    n_units: int
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """As kernels take them, all but M⁻¹."""
+        rows = self.rows
+        squared = rows.squared_norms.astype(np.float64)
+        return rows.offsets, rows.features, rows.values, squared, self.labels, *self.answers.arrays
+
+    def alpha_offsets(self) -> NDArray[np.int64]:
+        """Where the shares of every document begin."""
+        lengths = np.diff(self.answers.offsets)[self.labels]
+        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
