@@ -1,0 +1,183 @@
+"""The corpora of the papers: which there are, where they lie on the disk, and reading them.
+
+A corpus is found in the folder given, in the folders in it, and in those in these. It may have the layout of its publication,
+or ours: ``train.*``, ``test.*`` and ``taxonomy.tsv`` (child, parent) in a folder with the corpus's name.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scipy.sparse import csr_array, vstack
+
+from ramify.datasets import Corpus
+from ramify.errors import DataError, InputError
+from ramify.execution import stage
+from ramify.papers.readers import arff, fetched, house, newsgroups, rcv1, reuters
+from ramify.papers.readers.layout import Layout, Split
+from ramify.taxonomy import Taxonomy
+
+HEAD = 1 << 16  # bytes of each file that count for a fingerprint, beside name and size
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A corpus that a study may need.
+
+    folders: names that its folder may have in our layout. layout: that of its publication. fetch: downloads it.
+    """
+
+    title: str
+    folders: tuple[str, ...]
+    layout: Layout | None = None
+    fetch: Callable[[], Split] | None = None
+
+    def layouts(self) -> Iterator[Layout]:
+        """Ours, and that of the publication."""
+        yield house.layout(self.folders)
+        if self.layout is not None:
+            yield self.layout
+
+
+CORPORA = {
+    "20newsgroups": Kind(
+        "20 newsgroups", ("20news_bydate", "20newsgroups"), newsgroups.LAYOUT, fetched.fetch_newsgroups
+    ),
+    "reuters21578": Kind("Reuters-21578 (ModApte)", ("reuters21578_90", "reuters21578"), reuters.LAYOUT),
+    "imclef07a": Kind("ImCLEF07A", ("imclef07a",), arff.LAYOUT),
+    "rcv1": Kind("RCV1-v2", ("rcv1", "rcv1_v2"), rcv1.LAYOUT, fetched.fetch_rcv1),
+    "medical": Kind("the clinical reports of the 2007 challenge", ("medical_cmc2007",)),
+    "esco_titles": Kind("ESCO job titles", ("esco_titles",)),
+    "arxiv_small": Kind("arXiv abstracts", ("arxiv_small",)),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DataSet:
+    """A corpus as read: documents to learn from and to test on, as texts or as vectors, and its taxonomy.
+
+    folder: where it lies, which may hold other files, too; None for what was downloaded.
+    """
+
+    name: str
+    title: str
+    train: Corpus
+    test: Corpus
+    taxonomy: Taxonomy
+    folder: Path | None = None
+
+    def pooled(self) -> Corpus:
+        """All documents together, those to learn from first."""
+        parts = (self.train, self.test)
+        labels = [names for part in parts for names in part.labels]
+        return Corpus(self.title, _joined(self.train, self.test), labels)
+
+
+def _joined(train: Corpus, test: Corpus) -> Any:
+    if not train.has_vectors:
+        return [*train.documents, *test.documents]
+    width = max(train.documents.shape[1], test.documents.shape[1])
+    return csr_array(vstack([part.with_width(width).documents for part in (train, test)], format="csr"))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a corpus was found: the folder, its layout, the files that belong to it."""
+
+    folder: Path
+    layout: Layout
+    files: list[Path]
+
+    def fingerprint(self) -> str:
+        """Eight digits that change with the names, sizes and beginnings of the files."""
+        code = 0
+        for path in sorted(self.files):
+            with open(path, "rb") as file:
+                code = zlib.crc32(file.read(HEAD), code)
+            code = zlib.crc32(f"{path.relative_to(self.folder)} {path.stat().st_size}".encode(), code)
+        return f"{code:08x}"
+
+
+@dataclass(slots=True)
+class Shelf:
+    """The data at hand: what lies in a folder, and what may be downloaded.
+
+    >>> Shelf().why_not("medical")
+    'needs the clinical reports of the 2007 challenge: give --data DIR with a folder medical_cmc2007 (train.*, test.*, ...'
+    """
+
+    folder: Path | None = None
+    fetch: bool = False
+    places: dict[str, Place] = field(default_factory=dict)
+    held: dict[str, DataSet] = field(default_factory=dict)
+    failed: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.folder is not None:
+            self.places = _look_around(self.folder)
+
+    def obtain(self, name: str) -> bool:
+        """Whether a corpus is at hand; downloads it where that is allowed."""
+        if name in self.places or name in self.held:
+            return True
+        fetch = CORPORA[name].fetch
+        if not self.fetch or fetch is None or name in self.failed:
+            return False
+        try:
+            with stage(f"downloading {CORPORA[name].title}"):
+                self.held[name] = DataSet(name, CORPORA[name].title, *fetch())
+        except DataError as error:
+            self.failed[name] = str(error)
+        return name in self.held
+
+    def why_not(self, name: str) -> str:
+        """Why a corpus is not at hand, and what to do."""
+        kind = CORPORA[name]
+        forms = " or ".join(layout.form for layout in kind.layouts())
+        failed = f" ({self.failed[name]})" if name in self.failed else ""
+        online = ", or --fetch to download it" if kind.fetch is not None and not self.fetch else ""
+        return f"needs {kind.title}: give --data DIR with {forms}{online}{failed}"
+
+    def fingerprint(self, name: str) -> str:
+        """What tells one version of the data from another."""
+        return self.places[name].fingerprint() if name in self.places else f"downloaded {len(self.read(name).train)}"
+
+    def read(self, name: str) -> DataSet:
+        """A corpus; read once."""
+        if name not in self.held:
+            if name not in self.places:
+                raise DataError(self.why_not(name) + ".")
+            place = self.places[name]
+            with stage(f"reading {CORPORA[name].title}"):
+                self.held[name] = DataSet(name, CORPORA[name].title, *place.layout.read(place.folder), place.folder)
+        return self.held[name]
+
+
+def _look_around(folder: Path) -> dict[str, Place]:
+    """The corpora in a folder, by name."""
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise InputError(f"--data {folder} {what}; give the folder that holds the corpora.")
+    found: dict[str, Place] = {}
+    for place in _folders(folder, 2):
+        for name, kind in CORPORA.items():
+            for layout in kind.layouts() if name not in found else ():
+                files = layout.find(place)
+                if files and name not in found:
+                    found[name] = Place(place, layout, files)
+    if not found:
+        known = "; ".join(f"{kind.title}: {' or '.join(layout.form for layout in kind.layouts())}" for kind in CORPORA.values())
+        raise InputError(f"no corpus is recognized in {folder}; it may hold {known}.")
+    return found
+
+
+def _folders(folder: Path, deep: int) -> Iterator[Path]:
+    """A folder, the folders in it, and so on."""
+    yield folder
+    inner = sorted(entry for entry in folder.iterdir() if entry.is_dir()) if deep else []
+    for entry in inner:
+        yield from _folders(entry, deep - 1)

@@ -1,0 +1,1 @@
+"""Corpora in the layouts in which they were published."""
