@@ -84,6 +84,11 @@ def find_branches(taxonomy: Taxonomy, alive: NDArray[np.bool_], has_own: NDArray
     return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
+def only_ways(alive: NDArray[np.bool_], nodes: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The nodes with documents that no branch leads to: each is the only way on from its parent."""
+    return np.setdiff1d(np.flatnonzero(alive), nodes[nodes != parents])
+
+
 def check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, taxonomy: Taxonomy) -> None:
     """Refuse branches of a model file that do not lead down the taxonomy."""
     if any(array.dtype != np.int64 or array.ndim != 1 for array in (nodes, parents, alone)):

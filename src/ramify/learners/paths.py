@@ -40,6 +40,16 @@ def walk_passing(scores: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArr
     return walk_best(np.where(is_root | (S >= 0), S, -np.inf), taxonomy)
 
 
+def soften(scores: NDArray[np.floating[Any]]) -> Floats:
+    """A softmax over each row.
+
+    >>> soften(np.asarray([[0.0, np.log(3)]]))
+    array([[0.25, 0.75]])
+    """
+    shares = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True, initial=-np.inf))
+    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+
+
 def spread_upward(each: Floats, nodes_above: csr_array, several_labels: bool) -> NDArray[np.float32]:
     """P(node) over all nodes from that of each class.
 

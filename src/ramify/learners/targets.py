@@ -44,6 +44,19 @@ def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: in
     return targets
 
 
+def single_labels(own: csr_array, what: str, instead: str) -> NDArray[np.int32]:
+    """The one label of every document; refuses documents with several or none (own: documents × nodes)."""
+    counts = np.diff(own.indptr)
+    if np.any(counts != 1):
+        first = int(np.argmax(counts != 1))
+        found = f"{counts[first]} labels" if counts[first] else "no label"
+        raise LabelError(
+            f"document {first + 1} has {found}; {what} takes just one a document: leave such documents out, "
+            f"or use system={instead!r}."
+        )
+    return own.indices.astype(np.int32)
+
+
 def read_more_targets(
     y: Any, n_documents: int, known: Taxonomy | None, given: Any, values: NDArray[Any] | None, classes: Any
 ) -> Targets:

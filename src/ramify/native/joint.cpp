@@ -33,14 +33,18 @@ class Visit {
     reckon();
   }
 
-  double loss() const { return *std::max_element(deserved_.begin(), deserved_.end()) - deserved_[0]; }
+  size_t worst() const {
+    return static_cast<size_t>(std::max_element(deserved_.begin(), deserved_.end()) - deserved_.begin());
+  }
+
+  double loss() const { return deserved_[worst()] - deserved_[0]; }
 
   // Steps until the answers that share the cost deserve it equally; how far apart they were at first.
   double settle(double *alphas, size_t most_steps, double closest, double *weights) {
     double at_first = 0;
     bool moved = false;
     for (size_t step = 0; step < most_steps; ++step) {
-      const size_t best = argmax();
+      const size_t best = worst();
       const size_t worst = argmin_of_shared(alphas, best);
       const double apart = deserved_[best] - deserved_[worst];
       if (step == 0) at_first = apart;
@@ -66,10 +70,6 @@ class Visit {
         sum += problem_.signs[p] * scores_[static_cast<size_t>(problem_.units[p])];
       deserved_[a] = sum;
     }
-  }
-
-  size_t argmax() const {
-    return static_cast<size_t>(std::max_element(deserved_.begin(), deserved_.end()) - deserved_.begin());
   }
 
   size_t argmin_of_shared(const double *alphas, size_t best) const {
@@ -173,12 +173,13 @@ void ascend_answers_in_place(const JointProblem &problem, const int64_t *documen
   }
 }
 
-void measure_answers_in_place(const JointProblem &problem, const int64_t *documents, size_t n_documents,
-                              const double *weights, double *losses) {
+void measure_answers_in_place(const JointProblem &problem, size_t n_documents, const double *weights, double *losses,
+                              int32_t *worst) {
   Visit visit(problem);
   for (size_t d = 0; d < n_documents; ++d) {
-    visit.open(documents[d], weights);
+    visit.open(static_cast<int64_t>(d), weights);
     losses[d] = visit.loss();
+    worst[d] = static_cast<int32_t>(visit.worst());
   }
 }
 

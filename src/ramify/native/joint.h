@@ -33,8 +33,9 @@ struct JointProblem {
 void ascend_answers_in_place(const JointProblem &problem, const int64_t *documents, size_t n_documents, size_t most_steps,
                              double closest, const int64_t *alpha_offsets, double *alphas, double *weights, double *furthest);
 
-// losses: by listed document, what weights leave of the margin at the worst answer; 0 where its own wins by all margins.
-void measure_answers_in_place(const JointProblem &problem, const int64_t *documents, size_t n_documents, const double *weights,
-                              double *losses);
+// losses: by document, what weights leave of the margin at the worst answer; 0 where its own wins by all margins.
+// worst: by document, the place of that answer among the answers of its label; of equals the first.
+void measure_answers_in_place(const JointProblem &problem, size_t n_documents, const double *weights, double *losses,
+                              int32_t *worst);
 
 }  // namespace ramify

@@ -43,11 +43,11 @@ void bind_joint(nb::module_ &m) {
   m.def("measure_answers_in_place",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<double> squared_norms, In<int32_t> labels,
            In<int64_t> answer_offsets, In<int32_t> answers, In<double> margins, In<int64_t> unit_offsets, In<int32_t> units,
-           In<double> signs, InMatrix<double> inverse, In<int64_t> documents, InMatrix<double> weights, Out<double> losses) {
+           In<double> signs, InMatrix<double> inverse, InMatrix<double> weights, Out<double> losses, Out<int32_t> worst) {
           nb::gil_scoped_release unlocked;
           const Given given{offsets, features, values, squared_norms, labels, answer_offsets,
                             answers, margins, unit_offsets, units, signs, inverse};
-          ramify::measure_answers_in_place(given.problem(weights.shape(1)), documents.data(), documents.size(),
-                                           weights.data(), losses.data());
+          ramify::measure_answers_in_place(given.problem(weights.shape(1)), losses.size(), weights.data(), losses.data(),
+                                           worst.data());
         });
 }

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,30 +16,35 @@ from ramify.native import ascend_answers_in_place, measure_answers_in_place
 PASSES = 10  # over the documents that still move, between two looks at all of them
 STEPS = 30  # between the answers of one document, at most
 QUIET = 0.1  # of the mean distance between answers: documents that are closer than that rest until the next look
+CLOSEST = 0.01  # of the tolerance: answers of a document that are so close need no step
 
 
 @dataclass(slots=True)
 class Ascent:
     """Where the ascent stands: the shares α of all documents, and the weights W (features × units) that belong to them.
 
-    metric, inverse: M and M⁻¹; None and an empty matrix for the identity.
+    inverse: M⁻¹; an empty matrix for the identity.
     """
 
     problem: Problem
     alphas: Floats
     weights: Floats
     rng: np.random.Generator
-    metric: Floats | None = None
     inverse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
-    def start(cls, problem: Problem, seed: int) -> Ascent:
+    def start(cls, problem: Problem, seed: int) -> Self:
         """Every document's cost on its own answer, and all weights 0."""
-        offsets = problem.alpha_offsets()
-        alphas = np.zeros(offsets[-1])
-        alphas[offsets[:-1]] = problem.costs
+        alphas = np.zeros(problem.alpha_offsets[-1])
+        alphas[problem.alpha_offsets[:-1]] = problem.costs
         weights = np.zeros((problem.rows.n_features, problem.n_units))
         return cls(problem, alphas, weights, np.random.default_rng(seed))
+
+    def go_on(self, problem: Problem) -> Self:
+        """The same shares for the same documents at another cost."""
+        paid = self.problem.costs > 0
+        factor = float((problem.costs[paid] / self.problem.costs[paid]).mean()) if paid.any() else 1.0
+        return replace(self, problem=problem, alphas=factor * self.alphas, weights=factor * self.weights)
 
     def climb(self, closest: float) -> None:
         """Visit all documents once, then those that still move a few times more."""
@@ -52,8 +58,7 @@ class Ascent:
                 break
 
     def _visit(self, documents: NDArray[np.int64], closest: float) -> Floats:
-        furthest = np.empty(len(documents))
-        where = self.problem.alpha_offsets()
+        furthest, where = np.empty(len(documents)), self.problem.alpha_offsets
         ascend_answers_in_place(
             *self.problem.arrays, self.inverse, documents, STEPS, closest, where, self.alphas, self.weights, furthest
         )
@@ -61,43 +66,32 @@ class Ascent:
 
     def certify(self, rounds: int) -> Certificate:
         """The objective of the weights, and the bound that no weights go below."""
-        return Certificate(self.half_square() + self.loss(), self.gain() - self.half_square(), rounds)
+        losses, _ = measure(self.problem, self.weights)
+        return Certificate(self.penalty() + float(losses @ self.problem.costs), self.bound(), rounds)
 
-    def half_square(self) -> float:
+    def penalty(self) -> float:
         """½ tr(Wᵀ M W)."""
-        if self.metric is None:
-            return 0.5 * float(np.vdot(self.weights, self.weights))
-        return 0.5 * float(((self.weights.T @ self.weights) * self.metric).sum())
+        return 0.5 * float(np.vdot(self.weights, self.weights))
 
-    def loss(self) -> float:
-        """What all documents lose, in cost."""
-        everyone = np.arange(len(self.problem))
-        losses = np.empty(len(everyone))
-        measure_answers_in_place(*self.problem.arrays, self.inverse, everyone, self.weights, losses)
-        return float(losses @ self.problem.costs)
-
-    def gain(self) -> float:
-        """Σ α × margin."""
-        answers, labels = self.problem.answers, self.problem.labels
-        starts, lengths = answers.offsets[labels], np.diff(answers.offsets)[labels]
-        total = 0.0
-        where = self.problem.alpha_offsets()
-        for label in np.unique(labels):
-            of_label = np.flatnonzero(labels == label)
-            shares = self.alphas[where[of_label][:, None] + np.arange(lengths[of_label[0]])]
-            total += float(shares.sum(axis=0) @ answers.margins[starts[of_label[0]] :][: lengths[of_label[0]]])
-        return total
+    def bound(self) -> float:
+        """The dual, Σ α × margin − ½ tr(Wᵀ M W)."""
+        return float(self.alphas @ self.problem.margins) - self.penalty()
 
 
-def ascend(problem: Problem, settings: Settings, start: Ascent | None = None) -> tuple[Ascent, Certificate]:
+def measure(problem: Problem, weights: Floats) -> tuple[Floats, NDArray[np.int32]]:
+    """What every document loses, and the place of the answer by which it loses most among the answers of its label."""
+    losses, worst = np.empty(len(problem)), np.empty(len(problem), dtype=np.int32)
+    measure_answers_in_place(*problem.arrays, np.zeros((0, 0)), weights, losses, worst)
+    return losses, worst
+
+
+def ascend(found: Ascent, settings: Settings) -> Certificate:
     """Climb until the relative gap is within the tolerance, or for so many rounds."""
-    found = Ascent.start(problem, settings.seed) if start is None else start
-    closest = 0.01 * settings.tolerance
     with stage("margins between answers", settings.max_iter) as step:
         for done in range(1, settings.max_iter + 1):
-            found.climb(closest)
+            found.climb(CLOSEST * settings.tolerance)
             certificate = found.certify(done)
             step.advance()
             if certificate.gap <= settings.tolerance:
                 break
-    return found, certificate
+    return certificate

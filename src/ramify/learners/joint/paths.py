@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ramify.learners.joint.problem import Answers, Floats
 from ramify.learners.linear.forest import Forest
@@ -15,7 +14,9 @@ def path_answers(forest: Forest, margins: Floats) -> Answers:
     n = len(class_units)
     above = np.split(forest.above, forest.above_offsets[1:-1])
     listed = [np.append(units, unit).astype(np.int32) for units, unit in zip(above, class_units, strict=True)]
-    own_first = np.asarray([[c, *range(c), *range(c + 1, n)] for c in range(n)], dtype=np.int32)
+    own_first = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+    for c in range(n):
+        own_first[c, : c + 1] = [c, *range(c)]
     units = np.concatenate(listed)
     return Answers(
         offsets=n * np.arange(n + 1, dtype=np.int64),
@@ -42,7 +43,7 @@ def tree_distances(forest: Forest) -> Floats:
     return np.asarray((lengths[:, None] + lengths[None, :]) / 2 - shared_units(forest))
 
 
-def shared_units(forest: Forest) -> NDArray[np.float64]:
+def shared_units(forest: Forest) -> Floats:
     """How many units the paths of two classes have in common: classes × classes."""
     n = len(forest.above_offsets) - 1
     passes = np.zeros((n, len(forest)))

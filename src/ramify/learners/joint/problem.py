@@ -10,15 +10,17 @@ answers, α_ia ≥ 0 with Σ_a α_ia = cost_i:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.learners.linear.rows import Rows
+from ramify.errors import InputError
+from ramify.learners.linear.rows import Rows, take_rows
 
 Floats = NDArray[np.float64]
+MOST_NUMBERS = 1 << 29  # that a problem may hold at once, of 8 bytes each
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,23 @@ class Answers:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Documents, the label and the cost of each, and the answers of every label."""
+    """Documents, the label and the cost of each, and the answers of every label.
+
+    alpha_offsets: where the shares of every document begin. margins: the margin of every share.
+    """
 
     rows: Rows
     labels: NDArray[np.int32]
     costs: Floats
     answers: Answers
     n_units: int
+    alpha_offsets: NDArray[np.int64] = field(init=False)
+    margins: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        offsets, places = take_rows(self.answers.offsets, self.labels)
+        object.__setattr__(self, "alpha_offsets", offsets)
+        object.__setattr__(self, "margins", self.answers.margins[places])
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -62,7 +74,13 @@ class Problem:
         squared = rows.squared_norms.astype(np.float64)
         return rows.offsets, rows.features, rows.values, squared, self.labels, *self.answers.arrays
 
-    def alpha_offsets(self) -> NDArray[np.int64]:
-        """Where the shares of every document begin."""
-        lengths = np.diff(self.answers.offsets)[self.labels]
-        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str) -> None:
+    """Refuse a problem that no memory would hold; it works on all its weights and shares at once."""
+    needed = n_features * n_units + 3 * n_shares
+    if needed > MOST_NUMBERS:
+        raise InputError(
+            f"{what} holds weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents at once, "
+            f"about {needed * 8 / 1e9:,.0f} GB, and takes up to {MOST_NUMBERS * 8 / 1e9:,.0f}; choose fewer terms, or use "
+            f"system={instead!r}, which scales."
+        )

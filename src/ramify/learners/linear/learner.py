@@ -19,7 +19,7 @@ from ramify.learners.linear.choosing import choose_cost, give_classes
 from ramify.learners.linear.forest import Forest
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.routing import index_weights, score_near, search
-from ramify.learners.linear.solver import Certificate
+from ramify.learners.linear.solver import Certificate, Costs
 from ramify.learners.linear.structure import Structure
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.weights import Weights
@@ -92,7 +92,7 @@ class LinearLearner(Learner):
 
         def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None) -> Trained:
             costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, weight)
-            return train(X, own, ties, costs, setup, start)
+            return self._train(X, own, ties, costs, setup, start)
 
         if self.C == "auto":
             several = bool(np.any(np.diff(own.indptr) != 1))
@@ -111,6 +111,10 @@ class LinearLearner(Learner):
         self.n_iter_ = max(1, trained.certificate.rounds)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
         self._set_classes(ties.class_nodes)
+
+    def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> Trained:
+        """Solve the problem for one cost (own: documents × classes)."""
+        return train(X, own, ties, costs, setup, start)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,157 @@
+"""What linear learners share that go from the top down: margins of branches, a beam search over them, and how they are kept."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.errors import InputError
+from ramify.learners.branches import BranchLearner, check_branches
+from ramify.learners.linear.choosing import choose_cost
+from ramify.learners.linear.learner import LinearLearner, check_width, gap_of
+from ramify.learners.linear.training import Setup, Trained, warn_unless_converged
+from ramify.learners.targets import Targets
+from ramify.taxonomy import walk_down
+
+
+class BranchMachines(BranchLearner, LinearLearner):
+    """A linear classifier for every branch.
+
+    Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
+    """
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def _take(self, trained: Trained, setup: Setup, targets: Targets) -> None:
+        """Keep what was learnt; tell where it stopped before the gap was reached."""
+        warn_unless_converged(trained.certificate, setup)
+        self.weights_, self.gap_, self.C_ = trained.weights, gap_of(trained.certificate), setup.C
+        self.n_iter_ = max(1, trained.certificate.rounds)
+        self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
+
+    def _choose_cost(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
+        """A held-out document is given the node at which it ends."""
+
+        def attempt(learnt: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
+            rough = {"C": setup.C, "tol": setup.settings.tolerance, "max_iter": setup.settings.max_iter}
+            tried = clone(self).set_params(**rough, taxonomy=targets.taxonomy)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                tried.fit(X[learnt], targets.own[learnt], weight[learnt])
+            ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
+            given = np.ones(len(ends), dtype=bool), (np.arange(len(ends)), ends)
+            return csr_array(given, shape=(len(ends), len(targets.taxonomy))), None
+
+        return choose_cost(csr_array(targets.own), setup, attempt)
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def _margins(self, X: csr_array) -> NDArray[np.float64]:
+        return self.weights_.score(X).astype(np.float64)
+
+    def _unit_of(self, node: int) -> int:
+        """The classifier that is asked whether a document goes on to a node."""
+        found = np.flatnonzero((self.branch_nodes_ == node) & (self.branch_parents_ != node))
+        if not len(found):
+            name = self.taxonomy_.names[node]
+            raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
+        return int(found[0])
+
+    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Features of one document, what each adds to the margins on the path to a node, and the biases."""
+        w, bias = np.zeros(self.weights_.n_features), 0.0
+        for step in self.taxonomy_.nodes_to(node):
+            for unit in np.flatnonzero((self.branch_nodes_ == step) & (self.branch_parents_ != step)):
+                more, b = self.weights_.of_unit(int(unit))
+                w, bias = w + more, bias + b
+        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+
+    def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        """The k likeliest end nodes of each document, going on from the `width` likeliest nodes of each level only.
+
+        Gives nodes (-1 where there are fewer) and the logarithms of their probabilities, documents × k. Only classifiers
+        of nodes that a document reaches are asked.
+        """
+        check_is_fitted(self, "taxonomy_")
+        check_width(k, width)
+        return _Search(self, self._check(X, reset=False), k, width).run()
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def _class_arrays(self) -> dict[str, NDArray[Any]]:
+        return {"branch_nodes": self.branch_nodes_, "branch_parents": self.branch_parents_, "alone": self._alone}
+
+    def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.taxonomy_.require_tree("a model of branches")
+        nodes, parents, alone = arrays["branch_nodes"], arrays["branch_parents"], arrays["alone"]
+        check_branches(nodes, parents, alone, len(self.weights_.class_units), self.taxonomy_)
+        self._set_branches(nodes, parents, alone)
+
+    def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
+        super()._set_branches(nodes, parents, alone)
+        self._set_classes(np.unique(np.concatenate([nodes, alone])))
+
+
+class _Search:
+    """A beam search, one level after the other, over the (document, node) pairs that are still in it."""
+
+    def __init__(self, learner: BranchMachines, X: csr_array, k: int, beam: int) -> None:
+        self.learner, self.X, self.k, self.beam = learner, X, k, beam
+        n = X.shape[0]
+        self.ended: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        self.open = np.arange(n), np.full(n, -1, dtype=np.int64), np.zeros(n)
+
+    def run(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        while len(self.open[0]):
+            parts = [self._expand(int(node)) for node in np.unique(self.open[1])]
+            documents, nodes, logs = (np.concatenate([part[i] for part in parts]) for i in range(3))
+            self.open = _keep_best(documents, nodes, logs, self.beam)
+        return self._collect()
+
+    def _expand(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+        """Go on from one node with the documents that are there; documents that stay are done."""
+        learner = self.learner
+        here = self.open[1] == node
+        documents, logs = self.open[0][here], self.open[2][here]
+        branches = np.flatnonzero(learner.branch_parents_ == node)
+        if not len(branches):
+            children = learner.taxonomy_.roots if node < 0 else learner.taxonomy_.children_of(node)
+            only = np.intersect1d(children, learner._alone)
+            if not len(only):
+                self.ended.append((documents, np.full(len(documents), node), logs))
+            return np.repeat(documents, len(only)), np.tile(only, len(documents)), np.repeat(logs, len(only))
+        weights = learner.weights_
+        margins = (self.X[documents] @ weights.deltas[branches].T).toarray() + weights.bias[branches]
+        margins -= margins.max(axis=1, keepdims=True)
+        shares = logs[:, None] + margins - np.log(np.exp(margins).sum(axis=1, keepdims=True))
+        stays = learner.branch_nodes_[branches] == node
+        if stays.any():
+            self.ended.append((documents, np.full(len(documents), node), shares[:, stays].ravel()))
+        ways = learner.branch_nodes_[branches][~stays]
+        return np.repeat(documents, len(ways)), np.tile(ways, len(documents)), shares[:, ~stays].ravel()
+
+    def _collect(self) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+        documents, nodes, logs = (
+            np.concatenate([part[i] for part in self.ended] or [np.zeros(0, dtype=np.int64)]) for i in range(3)
+        )
+        documents, nodes, logs = _keep_best(documents, nodes, logs, self.k)
+        rank = np.arange(len(documents)) - np.searchsorted(documents, documents)
+        found = np.full((self.X.shape[0], self.k), -1, dtype=np.int64)
+        scores = np.full(found.shape, -np.inf, dtype=np.float32)
+        found[documents, rank], scores[documents, rank] = nodes, logs
+        return found, scores
+
+
+def _keep_best(documents: Any, nodes: Any, logs: Any, most: int) -> tuple[Any, Any, Any]:
+    """Of each document the likeliest nodes, in order."""
+    order = np.lexsort((nodes, -logs, documents))
+    documents, nodes, logs = documents[order], nodes[order], logs[order]
+    kept = np.arange(len(documents)) - np.searchsorted(documents, documents) < most
+    return documents[kept], nodes[kept], logs[kept]

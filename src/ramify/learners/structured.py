@@ -1,0 +1,108 @@
+"""A support vector machine over whole paths: one problem, in which all classes compete for every document.
+
+    f_c(x) = Σ w_v·x over the nodes v on the path to class c
+    min over W   ½ Σ_v ‖w_v‖² + C Σ_i max over classes c of [Δ(y_i, c) + f_c(x_i) − f_{y_i}(x_i)]
+
+Δ is half the number of edges between two classes in the tree, or 1 between any two. A document labelled at an inner node counts
+for a class of its own below that node.
+
+Source: Cai & Hofmann 2004 (hierarchical document categorization with support vector machines), with margins rescaled by the
+loss as in Tsochantaridis et al. 2005; the system HSVM of Gopal & Yang 2013, section 4.2.
+Deviation: those find the worst answers one after the other and solve a quadratic program over the ones found. Here every
+document shares out its cost over all classes, one document after the other, and training stops by the duality gap. The bias
+is a constant feature.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import InputError
+from ramify.learners.contract import Scores
+from ramify.learners.joint.ascent import Ascent, ascend
+from ramify.learners.joint.paths import path_answers, tree_distances
+from ramify.learners.joint.problem import Problem, refuse_too_large
+from ramify.learners.joint.results import cost_of_documents, weights_of
+from ramify.learners.linear.forest import Forest, tie_along_paths
+from ramify.learners.linear.learner import LinearLearner
+from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear.solver import Costs
+from ramify.learners.linear.training import Setup, Trained
+from ramify.learners.paths import soften, spread_upward
+from ramify.learners.targets import Targets, single_labels
+from ramify.taxonomy import Taxonomy
+
+MARGINS = ("tree", "one")
+
+
+class HierarchicalSVM(LinearLearner):
+    """One large-margin model of all paths (system ``hsvm``); a document has one label.
+
+    margin: ``"tree"``, as far as two classes lie apart in the tree, or ``"one"`` between any two.
+    C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation. class_weight: None, ``"balanced"``, or a
+    weight by class name. tol: relative duality gap. max_iter: rounds after which training ends with a warning.
+    random_state: the order in which documents are visited. n_jobs: threads for scoring; learning takes one.
+
+    >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> fitted = HierarchicalSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
+    >>> fitted.predict([[1, 1, 0]])
+    array(['a/y'], dtype='<U3')
+    """
+
+    kind: ClassVar[str] = "hierarchical-svm"
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float | str = 1.0,
+        margin: str = "tree",
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.margin = margin
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _loss(self) -> str:
+        return "hinge"
+
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+        return tie_along_paths(taxonomy, labelled)
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+        targets.taxonomy.require_tree("a support vector machine over paths")
+        if self.margin not in MARGINS:
+            raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
+        single_labels(targets.own, "hsvm", instead="hr-svm")
+        super()._learn(X, targets, sample_weight)
+
+    def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> Trained:
+        n = len(ties.class_nodes)
+        refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", instead="hr-svm")
+        margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
+        labels = own.indices.astype(np.int32)
+        paid = cost_of_documents(costs, labels)
+        problem = Problem(arrange_rows(X, setup.bias), labels, paid, path_answers(ties, margins), len(ties))
+        found = Ascent.start(problem, setup.settings.seed) if start is None else start.go_on(problem)
+        certificate = ascend(found, setup.settings)
+        classes = np.flatnonzero(ties.class_of >= 0)
+        return Trained(weights_of(found.weights, problem.rows, ties.parent, classes), certificate, found)
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """A softmax over the classes, not calibrated; a node gets the sum of the classes at and below it."""
+        return spread_upward(soften(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
