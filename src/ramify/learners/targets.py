@@ -135,3 +135,14 @@ def refuse_single_class(nodes: NDArray[np.integer[Any]], taxonomy: Taxonomy) -> 
             f"every label is {taxonomy.names[int(nodes[0])]!r}; learning needs documents of at least two classes, "
             "and this is one class only."
         )
+
+
+def require_one_label(targets: Targets, what: str, instead: str) -> None:
+    """Refuse documents that do not have exactly one label."""
+    counts = np.diff(targets.own.indptr)
+    others = np.flatnonzero(counts != 1)
+    if not len(others):
+        return
+    document, has = int(others[0]) + 1, f"{counts[others[0]]} labels" if counts[others[0]] else "no label"
+    advice = "drop labels" if counts[others[0]] else "leave it out"
+    raise LabelError(f"document {document} has {has}; {what} takes one a document: {advice}, or use {instead}.")

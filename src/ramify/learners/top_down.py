@@ -24,7 +24,8 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError
 from ramify.learners.branches import BranchLearner, check_branches, find_branches
 from ramify.learners.linear.choosing import choose_cost
-from ramify.learners.linear.learner import check_width, gap_of
+from ramify.learners.linear.learner import gap_of
+from ramify.learners.linear.model import check_width
 from ramify.learners.linear.pairs import pair_up
 from ramify.learners.linear.training import (
     Setup,
