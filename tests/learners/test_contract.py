@@ -24,11 +24,12 @@ LEARNERS = [
 TAXONOMY = Taxonomy.from_paths(["a/x", "a/y", "b/x", "b/z/deep", "c"])
 
 
-def problem(seed=0, n_documents=60, n_features=20):
-    """Non-negative sparse documents with one to two labels each, inner nodes and empty sets among them."""
+def problem(learner, seed=0, n_documents=60, n_features=20):
+    """Non-negative sparse documents with none to two labels each, or with one where a learner takes no other; inner nodes too."""
     rng = np.random.default_rng(seed)
     X = csr_array(random_array((n_documents, n_features), density=0.3, rng=rng, format="csr")).astype(np.float32)
-    nodes = [rng.choice(len(TAXONOMY), size=rng.integers(0, 3), replace=False) for _ in range(n_documents)]
+    low, high = (0, 3) if learner.takes_several else (1, 2)
+    nodes = [rng.choice(len(TAXONOMY), size=rng.integers(low, high), replace=False) for _ in range(n_documents)]
     return X, TAXONOMY.encode([[TAXONOMY.names[n] for n in row] for row in nodes])
 
 
@@ -52,7 +53,7 @@ def test_scikit_learn_estimator_checks(estimator, check):
 @pytest.mark.parametrize("learner", LEARNERS)
 @pytest.mark.parametrize("method", ["scores", "decision_function", "predict_proba"])
 def test_a_row_does_not_depend_on_the_batch_it_comes_in(learner, method):
-    X, Y = problem()
+    X, Y = problem(learner)
     fitted = learner(TAXONOMY).fit(X, Y)
     together = getattr(fitted, method)(X)
     for rows in ([3], [5, 3], list(range(59, -1, -1))):
@@ -65,14 +66,14 @@ def test_threads_change_nothing(learner, monkeypatch):
         "ramify.learners.contract.row_blocks",
         lambda n, _: [slice(i, i + 7) for i in range(0, n - 4, 7)] + [slice(n - 4, n)],
     )
-    X, Y = problem()
+    X, Y = problem(learner)
     serial, threads = (learner(TAXONOMY, n_jobs=jobs).fit(X, Y) for jobs in (1, 4))
     np.testing.assert_array_equal(serial.scores(X), threads.scores(X))
 
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_the_order_of_documents_changes_nothing_beyond_rounding(learner):
-    X, Y = problem()
+    X, Y = problem(learner)
     order = np.random.default_rng(1).permutation(X.shape[0])
     straight, shuffled = learner(TAXONOMY).fit(X, Y).scores(X), learner(TAXONOMY).fit(X[order], Y[order]).scores(X)
     np.testing.assert_allclose(straight, shuffled, rtol=1e-5)
@@ -80,7 +81,7 @@ def test_the_order_of_documents_changes_nothing_beyond_rounding(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_dense_and_sparse_documents_give_the_same(learner):
-    X, Y = problem()
+    X, Y = problem(learner)
     sparse, dense = learner(TAXONOMY).fit(X, Y), learner(TAXONOMY).fit(X.toarray(), Y.toarray())
     np.testing.assert_array_equal(sparse.scores(X), dense.scores(X.toarray()))
 
@@ -89,7 +90,7 @@ def test_dense_and_sparse_documents_give_the_same(learner):
 @given(seed=st.integers(0, 10_000))
 @settings(max_examples=30)
 def test_a_parent_is_never_less_likely_than_a_child(learner, seed):
-    X, Y = problem(seed)
+    X, Y = problem(learner, seed)
     P = learner(TAXONOMY).fit(X, Y).predict_proba(X)
     assert P.min() >= 0
     assert P.max() <= 1
@@ -100,7 +101,7 @@ def test_a_parent_is_never_less_likely_than_a_child(learner, seed):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_state_makes_the_same_learner(learner):
-    X, Y = problem()
+    X, Y = problem(learner)
     fitted = learner(TAXONOMY).fit(X, Y)
     again = learner.from_state(TAXONOMY, *fitted.state())
     np.testing.assert_array_equal(again.scores(X), fitted.scores(X))
@@ -109,7 +110,7 @@ def test_state_makes_the_same_learner(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_labels_are_understood_in_every_form_and_come_back_in_it(learner):
-    X, Y = problem(n_documents=30)
+    X, Y = problem(learner, n_documents=30)
     names = [row or ["c"] for row in TAXONOMY.decode(Y)]
     one = [row[0] for row in names]
     from_matrix = learner(TAXONOMY).fit(X, TAXONOMY.encode(names)).predict(X)
@@ -126,7 +127,7 @@ def test_labels_are_understood_in_every_form_and_come_back_in_it(learner):
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_clone_grid_search_and_pipelines_work(learner):
-    X, Y = problem(n_documents=40)
+    X, Y = problem(learner, n_documents=40)
     one = [row[0] if row else "c" for row in TAXONOMY.decode(Y)]
     assert clone(learner(TAXONOMY)).taxonomy is TAXONOMY
     pipeline = make_pipeline(MaxAbsScaler(), learner(TAXONOMY))
@@ -165,7 +166,7 @@ def test_documents_given_in_disorder_are_understood_and_left_as_they_are(learner
 
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learning_that_fails_leaves_the_earlier_model_whole(learner):
-    X, Y = problem()
+    X, Y = problem(learner)
     fitted = learner(TAXONOMY).fit(X, Y)
     before = fitted.scores(X)
     wider = csr_array(([1.0, 1.0], ([0, 1], [5_000_000, 3])), shape=(2, 5_000_001))

@@ -112,18 +112,18 @@ class Approximation:
 
     def update_beta(self):
         for i, x in enumerate(self.problem.X):
-            l = np.array([lam(xi) for xi in self.xi[i]])
+            lams = np.array([lam(xi) for xi in self.xi[i]])
             z = np.array([self.mean[u] @ x for u in self.problem.classes])
-            self.beta[i] = (len(z) / 2 - 1 + 2 * l @ z) / (2 * l.sum())
+            self.beta[i] = (len(z) / 2 - 1 + 2 * lams @ z) / (2 * lams.sum())
 
     def update_classes(self):
         p = self.problem
         for k, u in enumerate(p.classes):
             A, pull = np.diag(self.alpha(u)), self.alpha(u) * self.mean_above(u)
             for i, x in enumerate(p.X):
-                l, is_its = lam(self.xi[i, k]), p.ends[i] == p.units[u].node
-                A = A + 2 * p.weights[i] * l * np.outer(x, x)
-                pull = pull + p.weights[i] * (is_its - 0.5 + 2 * l * self.beta[i]) * x
+                lam_ik, is_its = lam(self.xi[i, k]), p.ends[i] == p.units[u].node
+                A = A + 2 * p.weights[i] * lam_ik * np.outer(x, x)
+                pull = pull + p.weights[i] * (is_its - 0.5 + 2 * lam_ik * self.beta[i]) * x
             self.mean[u] = np.linalg.solve(A, pull)
             self.cov[u] = np.linalg.inv(A) if p.covariance == "full" else np.diag(1 / np.diag(A))
 

@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError
 from ramify.learners.branches import BranchLearner, check_branches
 from ramify.learners.linear.choosing import choose_cost
-from ramify.learners.linear.learner import LinearLearner, check_width, gap_of
-from ramify.learners.linear.training import Setup, Trained, warn_unless_converged
+from ramify.learners.linear.learner import LinearLearner
+from ramify.learners.linear.model import check_width
+from ramify.learners.linear.training import Setup
 from ramify.learners.targets import Targets
 from ramify.taxonomy import walk_down
 
@@ -28,13 +29,6 @@ class BranchMachines(BranchLearner, LinearLearner):
     """
 
     # ---- learning ---------------------------------------------------------------------------------------------------
-
-    def _take(self, trained: Trained, setup: Setup, targets: Targets) -> None:
-        """Keep what was learnt; tell where it stopped before the gap was reached."""
-        warn_unless_converged(trained.certificate, setup)
-        self.weights_, self.gap_, self.C_ = trained.weights, gap_of(trained.certificate), setup.C
-        self.n_iter_ = max(1, trained.certificate.rounds)
-        self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
 
     def _choose_cost(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
         """A held-out document is given the node at which it ends."""

@@ -39,6 +39,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     """
 
     kind: ClassVar[str]
+    takes_several: ClassVar[bool] = True  # whether documents may have several labels, or none
     taxonomy: Taxonomy | None
     n_jobs: int | None
     held_out_: tuple[NDArray[np.int64], Scores] | None = (

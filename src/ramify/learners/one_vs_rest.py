@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.learners.linear.forest import Forest, stand_alone
-from ramify.learners.linear.learner import LinearLearner
+from ramify.learners.linear.learner import TiedLearner
 from ramify.learners.linear.structure import Structure
 from ramify.taxonomy import Taxonomy
 
 
-class OneVsRestSVM(LinearLearner):
+class OneVsRestSVM(TiedLearner):
     """Flat support vector machines (system ``svm``).
 
     C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation.
@@ -65,7 +65,7 @@ class OneVsRestSVM(LinearLearner):
         return stand_alone(taxonomy, labelled)
 
 
-class OneVsRestLogistic(LinearLearner):
+class OneVsRestLogistic(TiedLearner):
     """Flat logistic regression (system ``lr``); the parameters are those of :class:`OneVsRestSVM`.
 
     >>> OneVsRestLogistic().fit([[1, 0], [0, 1]], ["a", "b"]).predict([[2, 1]])

@@ -25,21 +25,19 @@ from ramify.errors import InputError
 from ramify.learners.contract import Scores
 from ramify.learners.joint.ascent import Ascent, ascend
 from ramify.learners.joint.paths import path_answers, tree_distances
-from ramify.learners.joint.problem import Problem, refuse_too_large
-from ramify.learners.joint.results import cost_of_documents, weights_of
+from ramify.learners.joint.problem import pose, refuse_too_large, weights_of
 from ramify.learners.linear.forest import Forest, tie_along_paths
-from ramify.learners.linear.learner import LinearLearner
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear.learner import TiedLearner
 from ramify.learners.linear.solver import Costs
 from ramify.learners.linear.training import Setup, Trained
 from ramify.learners.paths import soften, spread_upward
-from ramify.learners.targets import Targets, single_labels
+from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy
 
 MARGINS = ("tree", "one")
 
 
-class HierarchicalSVM(LinearLearner):
+class HierarchicalSVM(TiedLearner):
     """One large-margin model of all paths (system ``hsvm``); a document has one label.
 
     margin: ``"tree"``, as far as two classes lie apart in the tree, or ``"one"`` between any two.
@@ -54,6 +52,7 @@ class HierarchicalSVM(LinearLearner):
     """
 
     kind: ClassVar[str] = "hierarchical-svm"
+    takes_several: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -88,19 +87,17 @@ class HierarchicalSVM(LinearLearner):
         targets.taxonomy.require_tree("a support vector machine over paths")
         if self.margin not in MARGINS:
             raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
-        single_labels(targets.own, "hsvm", instead="hr-svm")
+        require_one_label(targets, "hsvm", "hr-svm")
         super()._learn(X, targets, sample_weight)
 
     def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> Trained:
         n = len(ties.class_nodes)
         refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", instead="hr-svm")
         margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
-        labels = own.indices.astype(np.int32)
-        paid = cost_of_documents(costs, labels)
-        problem = Problem(arrange_rows(X, setup.bias), labels, paid, path_answers(ties, margins), len(ties))
+        problem = pose(X, own, path_answers(ties, margins), len(ties), costs, setup.bias)
         found = Ascent.start(problem, setup.settings.seed) if start is None else start.go_on(problem)
         certificate = ascend(found, setup.settings)
-        classes = np.flatnonzero(ties.class_of >= 0)
+        classes = np.flatnonzero(ties.class_of >= 0).astype(np.int64)
         return Trained(weights_of(found.weights, problem.rows, ties.parent, classes), certificate, found)
 
     def to_probabilities(self, scores: Scores) -> Scores:

@@ -44,19 +44,6 @@ def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: in
     return targets
 
 
-def single_labels(own: csr_array, what: str, instead: str) -> NDArray[np.int32]:
-    """The one label of every document; refuses documents with several or none (own: documents × nodes)."""
-    counts = np.diff(own.indptr)
-    if np.any(counts != 1):
-        first = int(np.argmax(counts != 1))
-        found = f"{counts[first]} labels" if counts[first] else "no label"
-        raise LabelError(
-            f"document {first + 1} has {found}; {what} takes just one a document: leave such documents out, "
-            f"or use system={instead!r}."
-        )
-    return own.indices.astype(np.int32)
-
-
 def read_more_targets(
     y: Any, n_documents: int, known: Taxonomy | None, given: Any, values: NDArray[Any] | None, classes: Any
 ) -> Targets:
@@ -148,3 +135,14 @@ def refuse_single_class(nodes: NDArray[np.integer[Any]], taxonomy: Taxonomy) -> 
             f"every label is {taxonomy.names[int(nodes[0])]!r}; learning needs documents of at least two classes, "
             "and this is one class only."
         )
+
+
+def require_one_label(targets: Targets, what: str, instead: str) -> None:
+    """Refuse documents that do not have exactly one label."""
+    counts = np.diff(targets.own.indptr)
+    others = np.flatnonzero(counts != 1)
+    if not len(others):
+        return
+    document, has = int(others[0]) + 1, f"{counts[others[0]]} labels" if counts[others[0]] else "no label"
+    advice = "drop labels" if counts[others[0]] else "leave it out"
+    raise LabelError(f"document {document} has {has}; {what} takes one a document: {advice}, or use {instead}.")

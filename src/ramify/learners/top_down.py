@@ -25,6 +25,8 @@ from ramify.learners.one_vs_rest import OneVsRestSVM
 from ramify.learners.targets import Targets
 from ramify.taxonomy import expand_to_ancestors
 
+Nodes = NDArray[np.int64]
+
 
 class TopDownSVM(BranchMachines, OneVsRestSVM):
     """Support vector machines from the top down (system ``td-svm``); parameters as of :class:`OneVsRestSVM`.
@@ -62,7 +64,9 @@ class TopDownSVM(BranchMachines, OneVsRestSVM):
         self._set_branches(nodes, parents, only_ways(np.diff(closed.indptr) > 0, nodes, parents))
 
 
-def _members(own: csc_array, closed: csc_array, nodes: NDArray[np.int64], parents: NDArray[np.int64]) -> tuple[csc_array, csc_array]:
+def _members(
+    own: csc_array, closed: csc_array, nodes: NDArray[np.int64], parents: NDArray[np.int64]
+) -> tuple[csc_array, csc_array]:
     """Documents × branches: whose documents are of a branch, and whose are asked about it."""
     stays = nodes == parents
     everywhere = csc_array((np.diff(csr_array(own).indptr) > 0)[:, None])

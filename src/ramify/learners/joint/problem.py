@@ -15,9 +15,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ramify.errors import InputError
-from ramify.learners.linear.rows import Rows, take_rows
+from ramify.learners.linear.rows import Rows, arrange_rows, row_codes, take_rows
+from ramify.learners.linear.solver import Costs
+from ramify.learners.linear.weights import Weights
 
 Floats = NDArray[np.float64]
 MOST_NUMBERS = 1 << 29  # that a problem may hold at once, of 8 bytes each
@@ -75,12 +78,27 @@ class Problem:
         return rows.offsets, rows.features, rows.values, squared, self.labels, *self.answers.arrays
 
 
+def pose(X: csr_array, own: csr_array, answers: Answers, n_units: int, costs: Costs, bias: bool) -> Problem:
+    """The problem of documents with one label each, in an order that does not depend on how they came (own: one a row)."""
+    rows, labels = arrange_rows(X, bias), own.indices.astype(np.int32)
+    paid = costs.positive[labels].astype(np.float64) * costs.documents  # a document costs what its class does, times its weight
+    order = np.lexsort((paid, row_codes(rows), labels))
+    return Problem(rows.of(order), labels[order], paid[order], answers, n_units)
+
+
+def weights_of(W: Floats, rows: Rows, parent: NDArray[np.int32], class_units: NDArray[np.int64]) -> Weights:
+    """Weights (features of the rows × units) as linear learners keep them, in the features as they came."""
+    features = csr_array(W[rows.place].T.astype(np.float32))
+    bias = W[0].copy() if rows.has_bias else np.zeros(W.shape[1])
+    return Weights(features, bias, parent, class_units)
+
+
 def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str) -> None:
     """Refuse a problem that no memory would hold; it works on all its weights and shares at once."""
     needed = n_features * n_units + 3 * n_shares
     if needed > MOST_NUMBERS:
         raise InputError(
-            f"{what} holds weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents at once, "
-            f"about {needed * 8 / 1e9:,.0f} GB, and takes up to {MOST_NUMBERS * 8 / 1e9:,.0f}; choose fewer terms, or use "
-            f"system={instead!r}, which scales."
+            f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents at "
+            f"once, about {needed * 8 / 1e9:,.0f} GB, and takes up to {MOST_NUMBERS * 8 / 1e9:,.0f}; choose fewer terms, or "
+            f"use {instead}, which scales."
         )
