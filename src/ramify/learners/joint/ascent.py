@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, replace
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +19,56 @@ QUIET = 0.1  # of the mean distance between answers: documents that are closer t
 CLOSEST = 0.01  # of the tolerance: answers of a document that are so close need no step
 
 
-@dataclass(slots=True)
-class Ascent:
-    """Where the ascent stands: the shares α of all documents, and the weights W (features × units) that belong to them.
+class Metric(Protocol):
+    """What weights cost (W: features × units).
 
     inverse: M⁻¹; an empty matrix for the identity.
     """
 
+    inverse: Floats
+
+    def penalty(self, W: Floats) -> float:
+        """The regularizer."""
+
+    def form(self, W: Floats) -> float:
+        """½ tr(Wᵀ M W), which is no larger."""
+
+    def turn_in_place(self, W: Floats) -> None:
+        """Change M to what is best for the shares that W belongs to, and W with it."""
+
+
+class Euclid:
+    """The sum of squares, M = 1."""
+
+    inverse = np.zeros((0, 0))
+
+    def penalty(self, W: Floats) -> float:
+        """½ ‖W‖²."""
+        return 0.5 * float(np.vdot(W, W))
+
+    form = penalty
+
+    def turn_in_place(self, W: Floats) -> None:
+        """There is nothing to change."""
+
+
+@dataclass(slots=True)
+class Ascent:
+    """Where the ascent stands: the shares α of all documents, and the weights W (features × units) that belong to them."""
+
     problem: Problem
+    metric: Metric
     alphas: Floats
     weights: Floats
     rng: np.random.Generator
-    inverse: Floats = field(default_factory=lambda: np.zeros((0, 0)))
 
     @classmethod
-    def start(cls, problem: Problem, seed: int) -> Self:
+    def start(cls, problem: Problem, metric: Metric, seed: int) -> Self:
         """Every document's cost on its own answer, and all weights 0."""
         alphas = np.zeros(problem.alpha_offsets[-1])
         alphas[problem.alpha_offsets[:-1]] = problem.costs
         weights = np.zeros((problem.rows.n_features, problem.n_units))
-        return cls(problem, alphas, weights, np.random.default_rng(seed))
+        return cls(problem, metric, alphas, weights, np.random.default_rng(seed))
 
     def go_on(self, problem: Problem) -> Self:
         """The same shares for the same documents at another cost."""
@@ -47,7 +77,7 @@ class Ascent:
         return replace(self, problem=problem, alphas=factor * self.alphas, weights=factor * self.weights)
 
     def climb(self, closest: float) -> None:
-        """Visit all documents once, then those that still move a few times more."""
+        """Visit all documents once, then those that still move a few times more; then let the metric follow."""
         moving = np.flatnonzero(self.problem.costs > 0)
         for _ in range(PASSES):
             order = self.rng.permutation(moving)
@@ -56,26 +86,20 @@ class Ascent:
             moving = np.sort(order[furthest > max(closest, QUIET * mean)])
             if not len(moving):
                 break
+        self.metric.turn_in_place(self.weights)
 
     def _visit(self, documents: NDArray[np.int64], closest: float) -> Floats:
         furthest, where = np.empty(len(documents)), self.problem.alpha_offsets
         ascend_answers_in_place(
-            *self.problem.arrays, self.inverse, documents, STEPS, closest, where, self.alphas, self.weights, furthest
+            *self.problem.arrays, self.metric.inverse, documents, STEPS, closest, where, self.alphas, self.weights, furthest
         )
         return furthest
 
     def certify(self, rounds: int) -> Certificate:
         """The objective of the weights, and the bound that no weights go below."""
         losses, _ = measure(self.problem, self.weights)
-        return Certificate(self.penalty() + float(losses @ self.problem.costs), self.bound(), rounds)
-
-    def penalty(self) -> float:
-        """½ tr(Wᵀ M W)."""
-        return 0.5 * float(np.vdot(self.weights, self.weights))
-
-    def bound(self) -> float:
-        """The dual, Σ α × margin − ½ tr(Wᵀ M W)."""
-        return float(self.alphas @ self.problem.margins) - self.penalty()
+        primal = self.metric.penalty(self.weights) + float(losses @ self.problem.costs)
+        return Certificate(primal, float(self.alphas @ self.problem.margins) - self.metric.form(self.weights), rounds)
 
 
 def measure(problem: Problem, weights: Floats) -> tuple[Floats, NDArray[np.int32]]:

@@ -98,7 +98,7 @@ def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, in
     needed = n_features * n_units + 3 * n_shares
     if needed > MOST_NUMBERS:
         raise InputError(
-            f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents at "
-            f"once, about {needed * 8 / 1e9:,.0f} GB, and takes up to {MOST_NUMBERS * 8 / 1e9:,.0f}; choose fewer terms, or "
+            f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents "
+            f"at once, about {needed * 8 / 1e9:,.0f} GB, and takes up to {MOST_NUMBERS * 8 / 1e9:,.0f}; choose fewer terms, or "
             f"use {instead}, which scales."
         )
