@@ -12,11 +12,13 @@ from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
 from ramify.learners import (
     AdaBoostMH,
+    HierarchicalSVM,
     Learner,
     MultinomialNaiveBayes,
     NodeClassifiers,
     OneVsRestLogistic,
     OneVsRestSVM,
+    OrthogonalTransfer,
     PachinkoNaiveBayes,
     RecursiveLogistic,
     RecursiveSVM,
@@ -141,6 +143,24 @@ _ROWS = (
         learner=RecursiveLogistic,
         decision=Best,
         several=_cut_by_node,
+    ),
+    System(
+        name="hsvm",
+        summary="one large-margin model of whole paths, all classes against each other",
+        source="Cai & Hofmann 2004",
+        vectorizer=_tf_idf,
+        learner=HierarchicalSVM,
+        decision=Best,
+        needs_tree=True,
+    ),
+    System(
+        name="ot",
+        summary="machines from the top down, drawn to be orthogonal to those above them",
+        source="Zhou et al. 2011",
+        vectorizer=_tf_idf,
+        learner=OrthogonalTransfer,
+        decision=Descend,
+        needs_tree=True,
     ),
     System(
         name="h-svm",

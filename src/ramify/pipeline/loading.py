@@ -17,10 +17,12 @@ from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
     AdaBoostMH,
+    HierarchicalSVM,
     MultinomialNaiveBayes,
     NodeClassifiers,
     OneVsRestLogistic,
     OneVsRestSVM,
+    OrthogonalTransfer,
     PachinkoNaiveBayes,
     RecursiveLogistic,
     RecursiveSVM,
@@ -37,8 +39,9 @@ from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 _LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
+_JOINT = (HierarchicalSVM, OrthogonalTransfer)
 _COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
-_LEARNERS = (*_COUNTING, *_LINEAR, NodeClassifiers, AdaBoostMH, TreeBoostMH)
+_LEARNERS = (*_COUNTING, *_LINEAR, *_JOINT, NodeClassifiers, AdaBoostMH, TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
 
 

@@ -18,11 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from ramify.learners.joint.branches import Branches
 from ramify.learners.joint.problem import Floats
 
-TURNS = 200  # of the signs between two rounds, at most
+TURNS = 20  # of the signs between two rounds, at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +58,8 @@ class Couplings:
         """Ω(W)."""
         return 0.5 * float(np.vdot(W, W)) + float(self.strengths @ np.abs(self.products(W)))
 
-    def best_signs(self, Q: Floats, signs: Floats) -> Floats:
-        """The signs with the least ½ tr((K∘S)⁻¹ Q), starting from some."""
+    def better_signs(self, Q: Floats, signs: Floats) -> Floats:
+        """Signs with less ½ tr((K∘S)⁻¹ Q) than some, or the same where these are the best."""
         if not len(signs):
             return signs
 
@@ -97,9 +98,10 @@ class Orthogonal:
         return 0.5 * float(((W.T @ W) * self.M).sum())
 
     def turn_in_place(self, W: Floats) -> None:
-        """The best signs for the shares that W belongs to; then Ω(W) is just ½ tr(Wᵀ (K∘S) W)."""
-        G = W @ self.M
-        self.signs = self.couplings.best_signs(G.T @ G, self.signs)
-        self.M = self.couplings.metric(self.signs)
-        self.inverse = np.linalg.inv(self.M)
-        W[:] = G @ self.inverse
+        """Better signs for the shares that W belongs to; with the best ones Ω(W) is just ½ tr(Wᵀ (K∘S) W)."""
+        with threadpool_limits(1, "blas"):  # many small products: threads would wait for one another longer than they work
+            G = W @ self.M
+            self.signs = self.couplings.better_signs(G.T @ G, self.signs)
+            self.M = self.couplings.metric(self.signs)
+            self.inverse = np.linalg.inv(self.M)
+            W[:] = G @ self.inverse

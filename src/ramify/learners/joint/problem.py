@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError
-from ramify.learners.linear.rows import Rows, arrange_rows, row_codes, take_rows
+from ramify.learners.joint.twins import unite
+from ramify.learners.linear.rows import Rows, arrange_rows, take_rows
 from ramify.learners.linear.solver import Costs
 from ramify.learners.linear.weights import Weights
 
@@ -79,11 +80,11 @@ class Problem:
 
 
 def pose(X: csr_array, own: csr_array, answers: Answers, n_units: int, costs: Costs, bias: bool) -> Problem:
-    """The problem of documents with one label each, in an order that does not depend on how they came (own: one a row)."""
-    rows, labels = arrange_rows(X, bias), own.indices.astype(np.int32)
-    paid = costs.positive[labels].astype(np.float64) * costs.documents  # a document costs what its class does, times its weight
-    order = np.lexsort((paid, row_codes(rows), labels))
-    return Problem(rows.of(order), labels[order], paid[order], answers, n_units)
+    """The problem of documents with one label each (own: documents × labels)."""
+    labels = own.indices.astype(np.int32)
+    paid = costs.positive[labels].astype(np.float64) * costs.documents  # what its class costs, times its own weight
+    kept, paid = unite(X, labels, paid)
+    return Problem(arrange_rows(X[kept], bias), labels[kept], paid, answers, n_units)
 
 
 def weights_of(W: Floats, rows: Rows, parent: NDArray[np.int32], class_units: NDArray[np.int64]) -> Weights:

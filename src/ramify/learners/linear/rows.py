@@ -60,15 +60,6 @@ def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
     return Rows(offsets, features, values, _squared_norms(offsets, values), place, bias)
 
 
-def row_codes(rows: Rows) -> NDArray[np.uint64]:
-    """A number for every document that depends on its features and values alone; different ones rarely share it."""
-    words = (rows.features.astype(np.uint64) << np.uint64(32)) | rows.values.view(np.uint32)
-    for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB):  # every bit of a word comes to bear on every bit of its code
-        words = (words ^ (words >> np.uint64(31))) * np.uint64(factor)
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)])
-    return np.asarray(sums[rows.offsets[1:]] - sums[rows.offsets[:-1]])
-
-
 def take_rows(offsets: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets of some compressed rows on their own, and where their entries stand among all."""
     lengths = np.diff(offsets)[rows]
