@@ -25,11 +25,12 @@ from scipy.sparse import csc_array, csr_array
 from ramify.errors import InputError
 from ramify.learners.branch_machines import BranchMachines
 from ramify.learners.branches import find_branches, only_ways
-from ramify.learners.joint.ascent import Ascent, ascend
+from ramify.learners.joint.ascent import Ascent
 from ramify.learners.joint.averaging import average_slopes
 from ramify.learners.joint.branches import Branches, branch_answers
 from ramify.learners.joint.orthogonal import Couplings, Orthogonal
 from ramify.learners.joint.problem import Problem, pose, refuse_too_large, weights_of
+from ramify.learners.joint.solving import settle
 from ramify.learners.linear.training import Setup, Trained, check_setup, weigh_classes
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -126,5 +127,5 @@ class OrthogonalTransfer(BranchMachines):
         if self.solver == "dual-averaging":
             return average_slopes(problem, couplings, setup.settings)
         found = Ascent.start(problem, Orthogonal.start(couplings), setup.settings.seed)
-        certificate = ascend(found, setup.settings)
+        certificate = settle(found, setup.settings)
         return found.weights, certificate

@@ -23,9 +23,10 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.learners.contract import Scores
-from ramify.learners.joint.ascent import Ascent, Euclid, ascend
+from ramify.learners.joint.ascent import Ascent, Euclid
 from ramify.learners.joint.paths import path_answers, tree_distances
 from ramify.learners.joint.problem import pose, refuse_too_large, weights_of
+from ramify.learners.joint.solving import settle
 from ramify.learners.linear.forest import Forest, tie_along_paths
 from ramify.learners.linear.learner import TiedLearner
 from ramify.learners.linear.solver import Costs
@@ -96,7 +97,7 @@ class HierarchicalSVM(TiedLearner):
         margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
         problem = pose(X, own, path_answers(ties, margins), len(ties), costs, setup.bias)
         found = Ascent.start(problem, Euclid(), setup.settings.seed) if start is None else start.go_on(problem)
-        certificate = ascend(found, setup.settings)
+        certificate = settle(found, setup.settings)
         classes = np.flatnonzero(ties.class_of >= 0).astype(np.int64)
         return Trained(weights_of(found.weights, problem.rows, ties.parent, classes), certificate, found)
 

@@ -33,6 +33,9 @@ class Metric(Protocol):
     def form(self, W: Floats) -> float:
         """½ tr(Wᵀ M W), which is no larger."""
 
+    def matrix(self, n_units: int) -> Floats:
+        """M."""
+
     def turn_in_place(self, W: Floats) -> None:
         """Change M to what is best for the shares that W belongs to, and W with it."""
 
@@ -47,6 +50,10 @@ class Euclid:
         return 0.5 * float(np.vdot(W, W))
 
     form = penalty
+
+    def matrix(self, n_units: int) -> Floats:
+        """1."""
+        return np.eye(n_units)
 
     def turn_in_place(self, W: Floats) -> None:
         """There is nothing to change."""

@@ -52,7 +52,7 @@ def average_slopes(problem: Problem, couplings: Couplings, settings: Settings) -
 
 def push(problem: Problem, given: NDArray[np.int64], amounts: Floats) -> Floats:
     """Σ amount (φ_own − φ_a) xᵀ over some shares (features × units); one's own answer has φ = 0."""
-    rows, answers = problem.rows, problem.answers
+    answers = problem.answers
     document = np.searchsorted(problem.alpha_offsets, given, side="right") - 1
     place = answers.offsets[problem.labels[document]] + given - problem.alpha_offsets[document]
     answer = answers.answers[place]
@@ -62,8 +62,7 @@ def push(problem: Problem, given: NDArray[np.int64], amounts: Floats) -> Floats:
     values = -answers.signs[entries] * np.repeat(amounts, lengths)
     shape = (len(problem), problem.n_units)
     R = csr_array((values, (np.repeat(document, lengths), answers.units[entries])), shape=shape)
-    X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(problem), rows.n_features))
-    return np.asarray((X.T @ R).toarray(), dtype=np.float64)
+    return np.asarray((problem.rows.matrix().T @ R).toarray(), dtype=np.float64)
 
 
 def bound(problem: Problem, couplings: Couplings, shares: Floats, signs: Floats) -> float:

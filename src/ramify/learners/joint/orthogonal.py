@@ -97,6 +97,10 @@ class Orthogonal:
         """½ tr(Wᵀ (K∘S) W)."""
         return 0.5 * float(((W.T @ W) * self.M).sum())
 
+    def matrix(self, n_units: int) -> Floats:
+        """K∘S."""
+        return self.M
+
     def turn_in_place(self, W: Floats) -> None:
         """Better signs for the shares that W belongs to; with the best ones Ω(W) is just ½ tr(Wᵀ (K∘S) W)."""
         with threadpool_limits(1, "blas"):  # many small products: threads would wait for one another longer than they work

@@ -40,6 +40,10 @@ class Rows:
         norms = self.squared_norms[documents]
         return Rows(offsets, self.features[taken], self.values[taken], norms, self.place, self.has_bias)
 
+    def matrix(self) -> csr_array:
+        """Documents × features."""
+        return csr_array((self.values, self.features, self.offsets), shape=(len(self), self.n_features))
+
     @property
     def arrays(self) -> tuple[Any, ...]:
         """The first arguments of every kernel."""
