@@ -17,7 +17,6 @@ from ramify.learners.branches import find_branches
 from ramify.learners.joint import problem as joint_problem
 from ramify.learners.joint.branches import Branches
 from ramify.learners.joint.orthogonal import Couplings
-from ramify.taxonomy import walk_down
 
 
 def draw(seed):
@@ -158,6 +157,3 @@ def test_costs_are_chosen_and_models_saved_and_loaded(tmp_path, shop):
     fitted.save(tmp_path / "model")
     again = load(tmp_path / "model")
     assert again.predict(texts[:20]).tolist() == fitted.predict(texts[:20]).tolist()
-    X = again.vectorizer_.transform(texts[:20])
-    narrow, _ = again.learner_.search(X, k=1, width=1)
-    np.testing.assert_array_equal(narrow[:, 0], walk_down(again.learner_.scores(X), shop.taxonomy))
