@@ -1,0 +1,180 @@
+"""Lines through points as SVG text: axes with round numbers, bars for errors, a legend below."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, isfinite, log10
+from typing import NamedTuple
+
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 290, 58, 16, 12, 44
+COLOURS = 6  # that the page's style knows
+LETTER, LEGEND_ROW = 6.2, 17  # width of a letter and height of a row, in the units of the picture
+STEPS = (1, 2, 5, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points (x, y) in order; a point without a number is left out. errors: half the height of a bar at each point."""
+
+    name: str
+    points: Sequence[Sequence[float | None]]
+    errors: Sequence[float | None] | None = None
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over the same two axes, whose words are x and y."""
+
+    title: str
+    lines: Sequence[Line]
+    x: str
+    y: str
+    log_x: bool = False
+    log_y: bool = False
+    note: str = ""
+
+
+class Point(NamedTuple):
+    """A point that can be drawn, and the ends of its error bar."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """From numbers to places between 0 and 1, with round numbers as ticks."""
+
+    ticks: list[float]
+    log: bool
+
+    def place(self, value: float) -> float:
+        """Where a number stands; beyond the ends, at the end."""
+        low, high, at = (log10(v) if self.log else v for v in (self.ticks[0], self.ticks[-1], value))
+        return min(1.0, max(0.0, (at - low) / (high - low)))
+
+
+def axis(values: Iterable[float], log: bool = False) -> Axis:
+    """An axis with room for all values.
+
+    >>> axis([0.12, 0.48]).ticks
+    [0.1, 0.2, 0.3, 0.4, 0.5]
+    >>> axis([3, 2000], log=True).ticks
+    [1, 10, 100, 1000, 10000]
+    """
+    found = list(values) or [1.0]
+    return Axis(_log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found)), log)
+
+
+def _even_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
+    """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten."""
+    span = high - low or abs(high) or 1.0
+    power = 10.0 ** floor(log10(span / wanted))
+    step = next(s for s in STEPS if s * power * wanted >= span * 0.999) * power
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    if last - first < 2:
+        first, last = first - 1, last + 1
+    return [round(k * step, 12) for k in range(first, last + 1)]
+
+
+def _log_ticks(low: float, high: float) -> list[float]:
+    """Powers of ten; within two of them, also 2 and 5 times."""
+    first, last = floor(log10(low) + 1e-9), ceil(log10(high) - 1e-9)
+    first, last = (first, last) if last > first else (first, first + 1)
+    if last - first > 2:
+        return [_power(k) for k in range(first, last + 1)]
+    fine = [s * _power(k) for k in range(first, last) for s in STEPS[:3]] + [_power(last)]
+    start = max(k for k, tick in enumerate(fine[:-1]) if tick <= low * (1 + 1e-9))
+    end = min(k for k, tick in enumerate(fine) if k > start and tick >= high * (1 - 1e-9))
+    return fine[start : end + 1]
+
+
+def _power(exponent: int) -> float:
+    return 10**exponent if exponent >= 0 else float(f"1e{exponent}")
+
+
+def draw(chart: Chart) -> str:
+    """The chart; every word is escaped."""
+    drawn = [list(_points(line, chart)) for line in chart.lines]
+    points = [point for line in drawn for point in line]
+    across = axis((point.x for point in points), chart.log_x)
+    up = axis((end for point in points for end in (point.y, point.low, point.high)), chart.log_y)
+    marks = [*_axes(across, up, chart)]
+    for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
+        marks += _line(line, number % COLOURS, its_points, across, up)
+    legend, height = _legend(chart.lines)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + height}" role="img" '
+        f'aria-label="{escape(chart.title)}"><title>{escape(chart.title)}</title>{"".join([*marks, *legend])}</svg>'
+    )
+
+
+def _points(line: Line, chart: Chart) -> Iterator[Point]:
+    """The points that the axes have a place for; an error bar that would leave a logarithmic axis is cut at the point."""
+    errors = line.errors or [None] * len(line.points)
+    for (x, y), error in zip(line.points, errors, strict=True):
+        if x is None or y is None or not (isfinite(x) and isfinite(y)) or (chart.log_x and x <= 0) or (chart.log_y and y <= 0):
+            continue
+        half = error if error is not None and isfinite(error) else 0.0
+        yield Point(x, y, y - half if y > half or not chart.log_y else y, y + half)
+
+
+def _axes(across: Axis, up: Axis, chart: Chart) -> Iterator[str]:
+    for value in up.ticks:
+        y = _y(up, value)
+        yield f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
+        yield f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{_number(value)}</text>'
+    for value in across.ticks:
+        x = _x(across, value)
+        yield f'<line class="grid" x1="{x:.1f}" y1="{HEIGHT - BOTTOM}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM + 4}"/>'
+        yield f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 17}">{_number(value)}</text>'
+    yield f'<text class="tick" x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 8}">{escape(chart.x)}</text>'
+    middle = (TOP + HEIGHT - BOTTOM) / 2
+    yield f'<text class="tick" transform="rotate(-90)" x="{-middle:.1f}" y="13">{escape(chart.y)}</text>'
+
+
+def _line(line: Line, colour: int, points: Sequence[Point], across: Axis, up: Axis) -> Iterator[str]:
+    path = " ".join(f"{_x(across, p.x):.1f},{_y(up, p.y):.1f}" for p in points)
+    yield f'<polyline class="l{colour}"{_dash(line)} points="{path}"/>'
+    for p in points:
+        x, y, low, high = _x(across, p.x), _y(up, p.y), _y(up, p.low), _y(up, p.high)
+        if low != high:
+            yield f'<line class="l{colour}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>'
+        spread = f" ± {_number(p.high - p.y)}" if p.high > p.y else ""
+        tip = escape(f"{line.name}: {_number(p.x)}, {_number(p.y)}{spread}")
+        yield f'<circle class="s{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"><title>{tip}</title></circle>'
+
+
+def _legend(lines: Sequence[Line]) -> tuple[list[str], int]:
+    """Names, as many a row as fit, and the height of it all."""
+    marks, x, row = [], float(LEFT), 0
+    for number, line in enumerate(lines):
+        width = 40 + LETTER * len(line.name)
+        if x > LEFT and x + width > WIDTH:
+            x, row = float(LEFT), row + 1
+        y = HEIGHT + 8 + LEGEND_ROW * row
+        marks.append(f'<line class="l{number % COLOURS}"{_dash(line)} x1="{x:.0f}" y1="{y}" x2="{x + 18:.0f}" y2="{y}"/>')
+        marks.append(f'<text class="tick start" x="{x + 23:.0f}" y="{y + 4}">{escape(line.name)}</text>')
+        x += width
+    return marks, LEGEND_ROW * (row + 1)
+
+
+def _x(across: Axis, value: float) -> float:
+    return LEFT + (WIDTH - LEFT - RIGHT) * across.place(value)
+
+
+def _y(up: Axis, value: float) -> float:
+    return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * up.place(value)
+
+
+def _dash(line: Line) -> str:
+    return ' stroke-dasharray="5 4"' if line.dashed else ""
+
+
+def _number(value: float) -> str:
+    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
