@@ -31,7 +31,7 @@ def _read_part(folder: Path) -> Corpus:
     files = sorted(file for file in folder.glob("*/*") if file.is_file())
     if not files:
         raise DataError(f"{folder} holds no posts; each should lie in a folder with the name of its newsgroup.")
-    texts = [file.read_text(encoding="latin-1", newline="") for file in files]
+    texts = [file.read_bytes().decode("latin-1") for file in files]
     return Corpus(str(folder), texts, [[file.parent.name] for file in files])
 
 
