@@ -74,11 +74,12 @@ class DataSet:
     taxonomy: Taxonomy
     folder: Path | None = None
 
-    def pooled(self) -> Corpus:
-        """All documents together, those to learn from first."""
-        parts = (self.train, self.test)
-        labels = [names for part in parts for names in part.labels]
-        return Corpus(self.title, _joined(self.train, self.test), labels)
+    def pooled(self, first: int | None = None) -> Corpus:
+        """All documents together, those to learn from first; or only the first so many."""
+        n_train = len(self.train) if first is None else min(first, len(self.train))
+        n_test = len(self.test) if first is None else min(first - n_train, len(self.test))
+        train, test = self.train.take(range(n_train)), self.test.take(range(n_test))
+        return Corpus(self.title, _joined(train, test), [*train.labels, *test.labels])
 
 
 def _joined(train: Corpus, test: Corpus) -> Any:
