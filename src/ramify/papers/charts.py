@@ -16,17 +16,25 @@ STEPS = (1, 2, 5, 10)
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Points (x, y) in order; a point without a number is left out. errors: half the height of a bar at each point."""
+    """Points (x, y) in order; a point without a number is left out. errors: half the height of a bar at each point.
+
+    A line without a name is but a level to compare with: not in the legend, without dots. colour: number of a line whose
+    colour it takes.
+    """
 
     name: str
     points: Sequence[Sequence[float | None]]
     errors: Sequence[float | None] | None = None
     dashed: bool = False
+    colour: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over the same two axes, whose words are x and y."""
+    """Lines over the same two axes, whose words are x and y.
+
+    names: what stands below x = 0, 1, 2, and so on, where x is no number.
+    """
 
     title: str
     lines: Sequence[Line]
@@ -35,6 +43,7 @@ class Chart:
     log_x: bool = False
     log_y: bool = False
     note: str = ""
+    names: Sequence[str] = ()
 
 
 class Point(NamedTuple):
@@ -48,15 +57,20 @@ class Point(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From numbers to places between 0 and 1, with round numbers as ticks."""
+    """From numbers to places between 0 and 1, with round numbers or names as ticks."""
 
     ticks: list[float]
     log: bool
+    names: Sequence[str] = ()
 
     def place(self, value: float) -> float:
         """Where a number stands; beyond the ends, at the end."""
         low, high, at = (log10(v) if self.log else v for v in (self.ticks[0], self.ticks[-1], value))
         return min(1.0, max(0.0, (at - low) / (high - low)))
+
+    def label(self, value: float) -> str:
+        """What to write at a place."""
+        return self.names[round(value)] if self.names else _number(value)
 
 
 def axis(values: Iterable[float], log: bool = False) -> Axis:
@@ -69,6 +83,11 @@ def axis(values: Iterable[float], log: bool = False) -> Axis:
     """
     found = list(values) or [1.0]
     return Axis(_log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found)), log)
+
+
+def _named_axis(names: Sequence[str]) -> Axis:
+    padded = [*names, "", ""][: max(2, len(names))]  # a lone name stands at the left
+    return Axis([float(place) for place in range(len(padded))], log=False, names=padded)
 
 
 def _even_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
@@ -102,11 +121,11 @@ def draw(chart: Chart) -> str:
     """The chart; every word is escaped."""
     drawn = [list(_points(line, chart)) for line in chart.lines]
     points = [point for line in drawn for point in line]
-    across = axis((point.x for point in points), chart.log_x)
+    across = _named_axis(chart.names) if chart.names else axis((point.x for point in points), chart.log_x)
     up = axis((end for point in points for end in (point.y, point.low, point.high)), chart.log_y)
     marks = [*_axes(across, up, chart)]
     for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
-        marks += _line(line, number % COLOURS, its_points, across, up)
+        marks += _line(line, _colour(number, line), its_points, across, up)
     legend, height = _legend(chart.lines)
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + height}" role="img" '
@@ -132,7 +151,7 @@ def _axes(across: Axis, up: Axis, chart: Chart) -> Iterator[str]:
     for value in across.ticks:
         x = _x(across, value)
         yield f'<line class="grid" x1="{x:.1f}" y1="{HEIGHT - BOTTOM}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM + 4}"/>'
-        yield f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 17}">{_number(value)}</text>'
+        yield f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 17}">{escape(across.label(value))}</text>'
     yield f'<text class="tick" x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 8}">{escape(chart.x)}</text>'
     middle = (TOP + HEIGHT - BOTTOM) / 2
     yield f'<text class="tick" transform="rotate(-90)" x="{-middle:.1f}" y="13">{escape(chart.y)}</text>'
@@ -141,24 +160,25 @@ def _axes(across: Axis, up: Axis, chart: Chart) -> Iterator[str]:
 def _line(line: Line, colour: int, points: Sequence[Point], across: Axis, up: Axis) -> Iterator[str]:
     path = " ".join(f"{_x(across, p.x):.1f},{_y(up, p.y):.1f}" for p in points)
     yield f'<polyline class="l{colour}"{_dash(line)} points="{path}"/>'
-    for p in points:
+    for p in points if line.name else ():
         x, y, low, high = _x(across, p.x), _y(up, p.y), _y(up, p.low), _y(up, p.high)
         if low != high:
             yield f'<line class="l{colour}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>'
         spread = f" ± {_number(p.high - p.y)}" if p.high > p.y else ""
-        tip = escape(f"{line.name}: {_number(p.x)}, {_number(p.y)}{spread}")
+        tip = escape(f"{line.name}: {across.label(p.x)}, {_number(p.y)}{spread}")
         yield f'<circle class="s{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"><title>{tip}</title></circle>'
 
 
 def _legend(lines: Sequence[Line]) -> tuple[list[str], int]:
     """Names, as many a row as fit, and the height of it all."""
     marks, x, row = [], float(LEFT), 0
-    for number, line in enumerate(lines):
+    for number, line in ((number, line) for number, line in enumerate(lines) if line.name):
         width = 40 + LETTER * len(line.name)
         if x > LEFT and x + width > WIDTH:
             x, row = float(LEFT), row + 1
         y = HEIGHT + 8 + LEGEND_ROW * row
-        marks.append(f'<line class="l{number % COLOURS}"{_dash(line)} x1="{x:.0f}" y1="{y}" x2="{x + 18:.0f}" y2="{y}"/>')
+        kind = f'class="l{_colour(number, line)}"{_dash(line)}'
+        marks.append(f'<line {kind} x1="{x:.0f}" y1="{y}" x2="{x + 18:.0f}" y2="{y}"/>')
         marks.append(f'<text class="tick start" x="{x + 23:.0f}" y="{y + 4}">{escape(line.name)}</text>')
         x += width
     return marks, LEGEND_ROW * (row + 1)
@@ -170,6 +190,10 @@ def _x(across: Axis, value: float) -> float:
 
 def _y(up: Axis, value: float) -> float:
     return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * up.place(value)
+
+
+def _colour(number: int, line: Line) -> int:
+    return (number if line.colour is None else line.colour) % COLOURS
 
 
 def _dash(line: Line) -> str:

@@ -7,7 +7,7 @@ C of the machines.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -51,7 +51,7 @@ class Circle(NamedTuple):
 
 
 def try_rules(
-    run: Run, name: str, make: Callable[[], Problem], circle: Circle, learners: Iterable[Learner], cost: float = 1.0
+    run: Run, name: str, make: Callable[[], Problem], circle: Circle, learners: Sequence[Learner], cost: float = 1.0
 ) -> dict[str, Any]:
     """What a set is like, and what every rule about some learners makes of every fold of it."""
     problem = cache(make)  # not made at all where everything is known
