@@ -80,9 +80,12 @@ def axis(values: Iterable[float], log: bool = False) -> Axis:
     [0.1, 0.2, 0.3, 0.4, 0.5]
     >>> axis([3, 2000], log=True).ticks
     [1, 10, 100, 1000, 10000]
+    >>> axis([0, 1, 2]).ticks
+    [0, 1, 2]
     """
     found = list(values) or [1.0]
-    return Axis(_log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found)), log)
+    whole = all(isinstance(value, int) for value in found)
+    return Axis(_log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found), whole), log)
 
 
 def _named_axis(names: Sequence[str]) -> Axis:
@@ -90,11 +93,13 @@ def _named_axis(names: Sequence[str]) -> Axis:
     return Axis([float(place) for place in range(len(padded))], log=False, names=padded)
 
 
-def _even_ticks(low: float, high: float, wanted: int = 5) -> list[float]:
-    """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten."""
+def _even_ticks(low: float, high: float, whole: bool, wanted: int = 5) -> list[float]:
+    """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten; between whole numbers there is none."""
     span = high - low or abs(high) or 1.0
     power = 10.0 ** floor(log10(span / wanted))
     step = next(s for s in STEPS if s * power * wanted >= span * 0.999) * power
+    if whole:
+        step = max(1, round(step))
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     if last - first < 2:
         first, last = first - 1, last + 1

@@ -61,10 +61,11 @@ class Beside:
     digits: int = 2
 
     def as_table(self) -> Table:
-        """What it is, the paper's, ours, the difference, and why."""
+        """What it is, the paper's, ours, the difference, and, where a row has a reason, why."""
         columns = ("", "paper", "ours", "difference", "why")
         rows = [(row.what, row.paper, row.ours, self._difference(row), row.why) for row in self.rows]
-        return Table(self.title, columns, rows, self.note, self.digits)
+        shown = 5 if any(row.why for row in self.rows) else 4
+        return Table(self.title, columns[:shown], [row[:shown] for row in rows], self.note, self.digits)
 
     def _difference(self, row: Row) -> str | None:
         if row.paper is None or row.ours is None:
