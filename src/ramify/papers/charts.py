@@ -95,7 +95,8 @@ def _named_axis(names: Sequence[str]) -> Axis:
 
 def _even_ticks(low: float, high: float, whole: bool, wanted: int = 5) -> list[float]:
     """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten; between whole numbers there is none."""
-    span = high - low or abs(high) or 1.0
+    largest = max(1.0, abs(low), abs(high))
+    span = high - low if high - low > 1e-9 * largest else largest
     power = 10.0 ** floor(log10(span / wanted))
     step = next(s for s in STEPS if s * power * wanted >= span * 0.999) * power
     if whole:
