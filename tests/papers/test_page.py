@@ -3,6 +3,7 @@
 import math
 import re
 import xml.etree.ElementTree as ElementTree
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -79,7 +80,7 @@ def test_charts_that_follow_each_other_stand_side_by_side():
 def test_an_even_axis_holds_all_values_between_rising_ticks(values):
     ticks = axis(values).ticks
     assert 3 <= len(ticks) <= 12
-    assert all(a < b for a, b in zip(ticks, ticks[1:], strict=False))
+    assert all(a < b for a, b in pairwise(ticks))
     slack = 1e-6 * (1 + max(map(abs, values)))
     assert ticks[0] - slack <= min(values)
     assert max(values) <= ticks[-1] + slack
@@ -89,7 +90,7 @@ def test_an_even_axis_holds_all_values_between_rising_ticks(values):
 def test_a_logarithmic_axis_holds_all_values_between_rising_ticks(values):
     ticks = axis(values, log=True).ticks
     assert len(ticks) >= 2
-    assert all(a < b for a, b in zip(ticks, ticks[1:], strict=False))
+    assert all(a < b for a, b in pairwise(ticks))
     assert ticks[0] <= min(values) * (1 + 1e-6)
     assert max(values) <= ticks[-1] * (1 + 1e-6)
 

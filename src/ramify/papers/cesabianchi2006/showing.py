@@ -97,4 +97,4 @@ def depth_means(folds: Folds) -> list[float]:
 
 def _spread(folds: Folds) -> str:
     found = losses(folds)
-    return f"{mean(found):.3f} ± {stdev(found):.3f}"
+    return f"{mean(found):.3f} ± {stdev(found):.3f}" if len(found) > 1 else f"{mean(found):.3f}"

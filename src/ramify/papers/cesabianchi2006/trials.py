@@ -58,7 +58,7 @@ def try_rules(
     of_set = run.keep(f"{name}, the set", lambda: describe(problem()))
     folds = circle.folds(of_set["documents"])
     tried: list[dict[str, Any]] = []
-    for number, learner in product(range(run.choose(full=len(folds), quick=len(folds), tiny=2)), learners):
+    for number, learner in product(range(run.choose(full=len(folds), quick=len(folds), tiny=1)), learners):
         key = f"{name}, fold {number + 1}, {learner.base}, {learner.calibration or 'not calibrated'}"
         tried.append(run.keep(key, partial(try_learner, learner, problem, folds[number], cost, run.threads)))
     rules = {rule: [each["rules"][rule] for each in tried if rule in each["rules"]] for rule in RULES}
