@@ -20,9 +20,8 @@ of J for every S. `solve` climbs D, whose slope at S_uv is K_uv w_u·w_v at the 
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import minimize
-
 from oracles.path_sums import minimize_maxima, one_thread
+from scipy.optimize import minimize
 
 
 @dataclass(frozen=True)
@@ -127,9 +126,7 @@ def solve(K, branches, parents, X, ends, costs, n_rounds=20):
         value = objective(W, K, branches, parents, X, ends, costs)
         if value - bound <= 1e-7 * value:
             break
-        found = minimize(
-            down, signs, jac=True, method="L-BFGS-B", bounds=[(-1, 1)] * len(pairs), options={"ftol": 0, "gtol": 1e-12}
-        )
+        found = minimize(down, signs, jac=True, method="L-BFGS-B", bounds=[(-1, 1)] * len(pairs), options={"ftol": 0, "gtol": 1e-12})
         signs = found.x
     return W, value, bound
 
