@@ -8,7 +8,7 @@ from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 290, 58, 16, 12, 44
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 290, 58, 26, 12, 44
 COLOURS = 6  # that the page's style knows
 LETTER, LEGEND_ROW = 6.2, 17  # width of a letter and height of a row, in the units of the picture
 STEPS = (1, 2, 5, 10)
@@ -207,4 +207,4 @@ def _dash(line: Line) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+    return (f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}").replace("-", "−")

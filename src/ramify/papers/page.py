@@ -70,7 +70,7 @@ class Beside:
     def _difference(self, row: Row) -> str | None:
         if row.paper is None or row.ours is None:
             return None
-        return f"{row.ours - row.paper:+z.{self.digits}f}".replace("-", "−")
+        return f"{row.ours - row.paper:+z,.{self.digits}f}".replace("-", "−")
 
 
 Block = Text | Table | Beside | Chart
@@ -88,14 +88,14 @@ class Section:
 def shown(cell: Cell, digits: int = 2) -> str:
     """A cell in words.
 
-    >>> shown(None), shown(1200), shown(0.5), shown("a")
-    ('–', '1,200', '0.50', 'a')
+    >>> shown(None), shown(1200), shown(-0.5), shown("a")
+    ('–', '1,200', '−0.50', 'a')
     """
     if cell is None:
         return NOTHING
     if isinstance(cell, str):
         return cell
-    return f"{cell:,}" if isinstance(cell, int) else f"{cell:,.{digits}f}"
+    return (f"{cell:,}" if isinstance(cell, int) else f"{cell:z,.{digits}f}").replace("-", "−")
 
 
 def render_page(title: str, lead: str, sections: Iterable[Section]) -> str:
