@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.papers.charts import HEIGHT, LEFT, WIDTH, axis, draw
+from ramify.metrics.axes import axis
+from ramify.papers.charts import HEIGHT, LEFT, WIDTH, draw
 from ramify.papers.page import Beside, Chart, Line, Row, Section, Table, Text, render_page
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, isfinite, log10
+from math import isfinite
 from typing import NamedTuple
+
+from ramify.metrics.axes import Axis, axis, in_short, named_axis
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 290, 58, 26, 12, 44
 COLOURS = 6  # that the page's style knows
 LETTER, LEGEND_ROW = 6.2, 17  # width of a letter and height of a row, in the units of the picture
-STEPS = (1, 2, 5, 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,79 +56,11 @@ class Point(NamedTuple):
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """From numbers to places between 0 and 1, with round numbers or names as ticks."""
-
-    ticks: list[float]
-    log: bool
-    names: Sequence[str] = ()
-
-    def place(self, value: float) -> float:
-        """Where a number stands; beyond the ends, at the end."""
-        low, high, at = (log10(v) if self.log else v for v in (self.ticks[0], self.ticks[-1], value))
-        return min(1.0, max(0.0, (at - low) / (high - low)))
-
-    def label(self, value: float) -> str:
-        """What to write at a place."""
-        return self.names[round(value)] if self.names else _number(value)
-
-
-def axis(values: Iterable[float], log: bool = False) -> Axis:
-    """An axis with room for all values.
-
-    >>> axis([0.12, 0.48]).ticks
-    [0.1, 0.2, 0.3, 0.4, 0.5]
-    >>> axis([3, 2000], log=True).ticks
-    [1, 10, 100, 1000, 10000]
-    >>> axis([0, 1, 2]).ticks
-    [0, 1, 2]
-    """
-    found = list(values) or [1.0]
-    whole = all(isinstance(value, int) for value in found)
-    return Axis(_log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found), whole), log)
-
-
-def _named_axis(names: Sequence[str]) -> Axis:
-    padded = [*names, "", ""][: max(2, len(names))]  # a lone name stands at the left
-    return Axis([float(place) for place in range(len(padded))], log=False, names=padded)
-
-
-def _even_ticks(low: float, high: float, whole: bool, wanted: int = 5) -> list[float]:
-    """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten; between whole numbers there is none."""
-    largest = max(1.0, abs(low), abs(high))
-    span = high - low if high - low > 1e-9 * largest else largest
-    power = 10.0 ** floor(log10(span / wanted))
-    step = next(s for s in STEPS if s * power * wanted >= span * 0.999) * power
-    if whole:
-        step = max(1, round(step))
-    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-    if last - first < 2:
-        first, last = first - 1, last + 1
-    return [round(k * step, 12) for k in range(first, last + 1)]
-
-
-def _log_ticks(low: float, high: float) -> list[float]:
-    """Powers of ten; within two of them, also 2 and 5 times."""
-    first, last = floor(log10(low) + 1e-9), ceil(log10(high) - 1e-9)
-    first, last = (first, last) if last > first else (first, first + 1)
-    if last - first > 2:
-        return [_power(k) for k in range(first, last + 1)]
-    fine = [s * _power(k) for k in range(first, last) for s in STEPS[:3]] + [_power(last)]
-    start = max(k for k, tick in enumerate(fine[:-1]) if tick <= low * (1 + 1e-9))
-    end = min(k for k, tick in enumerate(fine) if k > start and tick >= high * (1 - 1e-9))
-    return fine[start : end + 1]
-
-
-def _power(exponent: int) -> float:
-    return 10**exponent if exponent >= 0 else float(f"1e{exponent}")
-
-
 def draw(chart: Chart) -> str:
     """The chart; every word is escaped."""
     drawn = [list(_points(line, chart)) for line in chart.lines]
     points = [point for line in drawn for point in line]
-    across = _named_axis(chart.names) if chart.names else axis((point.x for point in points), chart.log_x)
+    across = named_axis(chart.names) if chart.names else axis((point.x for point in points), chart.log_x)
     up = axis((end for point in points for end in (point.y, point.low, point.high)), chart.log_y)
     marks = [*_axes(across, up, chart)]
     for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
@@ -153,7 +86,7 @@ def _axes(across: Axis, up: Axis, chart: Chart) -> Iterator[str]:
     for value in up.ticks:
         y = _y(up, value)
         yield f'<line class="grid" x1="{LEFT}" y1="{y:.1f}" x2="{WIDTH - RIGHT}" y2="{y:.1f}"/>'
-        yield f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{_number(value)}</text>'
+        yield f'<text class="tick end" x="{LEFT - 6}" y="{y + 4:.1f}">{in_short(value)}</text>'
     for value in across.ticks:
         x = _x(across, value)
         yield f'<line class="grid" x1="{x:.1f}" y1="{HEIGHT - BOTTOM}" x2="{x:.1f}" y2="{HEIGHT - BOTTOM + 4}"/>'
@@ -170,8 +103,8 @@ def _line(line: Line, colour: int, points: Sequence[Point], across: Axis, up: Ax
         x, y, low, high = _x(across, p.x), _y(up, p.y), _y(up, p.low), _y(up, p.high)
         if low != high:
             yield f'<line class="l{colour}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>'
-        spread = f" ± {_number(p.high - p.y)}" if p.high > p.y else ""
-        tip = escape(f"{line.name}: {across.label(p.x)}, {_number(p.y)}{spread}")
+        spread = f" ± {in_short(p.high - p.y)}" if p.high > p.y else ""
+        tip = escape(f"{line.name}: {across.label(p.x)}, {in_short(p.y)}{spread}")
         yield f'<circle class="s{colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.2"><title>{tip}</title></circle>'
 
 
@@ -204,7 +137,3 @@ def _colour(number: int, line: Line) -> int:
 
 def _dash(line: Line) -> str:
     return ' stroke-dasharray="5 4"' if line.dashed else ""
-
-
-def _number(value: float) -> str:
-    return (f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}").replace("-", "−")
