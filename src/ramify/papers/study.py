@@ -58,7 +58,7 @@ class Part:
 
     about: what it is, in a line. run: does it and gives plain JSON values. show: from these, and from the values of all
     parts there are by name, to what stands on the page.
-    needs: names of corpora in :mod:`ramify.papers.data`. in_place_of: parts for which this one stands in: it runs where one
+    needs: names of corpora in ``ramify.papers.data``. in_place_of: parts for which this one stands in: it runs where one
     of them cannot. version: raised when what `run` does changes, so that old results are not taken for new ones.
     also: other settings that results depend on, such as the systems that there are.
     """
