@@ -1,13 +1,14 @@
 """Cesa-Bianchi, Gentile & Zaniboni, Hierarchical Classification: Combining Bayes with SVM (ICML 2006).
 
 Does deciding from the bottom up help? Synth1 and Synth2 are cut into four ordered chunks: training on three that follow each
-other, testing on the next, in a circle. RCV1 is cut into five: training on one, testing on the next.
+other, testing on the next, in a circle. RCV1 is cut into five: training on one, testing on the next. The support requests that
+stand in for it are few, so there four of five chunks teach.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from ramify.papers.cesabianchi2006.rules import LR, SVM
@@ -19,7 +20,7 @@ from ramify.papers.study import Part, Run, Study
 
 SYNTHETIC = {"synth1": "Synth1", "synth2": "Synth2"}
 OTHER_COST = 10.0
-OF_FOUR, OF_FIVE = Circle(n_chunks=4, n_train=3), Circle(n_chunks=5, n_train=1)
+OF_FOUR, OF_FIVE, ALL_BUT_ONE = Circle(n_chunks=4, n_train=3), Circle(n_chunks=5, n_train=1), Circle(n_chunks=5, n_train=4)
 WHY_SYNTHETIC = "section 5.1, read literally, gives a set with other numbers of labels, and the paper does not state C"
 WHY_RCV1 = "RCV1-v2 has corrected topics and fewer stories than the paper's release, and the paper does not state C"
 
@@ -41,8 +42,9 @@ def run_rcv1(run: Run) -> Any:
 
 
 def run_electronics(run: Run) -> Any:
-    """The rules about SVMs on the bundled requests."""
-    return try_rules(run, "electronics", lambda: read_electronics(run), OF_FIVE, (SVM,))
+    """The rules about SVMs on the bundled requests, with either C."""
+    make = cache(lambda: read_electronics(run))
+    return [try_rules(run, f"C = {cost:g}", make, ALL_BUT_ONE, (SVM,), cost) for cost in (1.0, OTHER_COST)]
 
 
 def show_other_cost(found: Any, _: Mapping[str, Any]) -> Iterator[Block]:
@@ -54,9 +56,11 @@ def show_other_cost(found: Any, _: Mapping[str, Any]) -> Iterator[Block]:
 def show_electronics(found: Any, _: Mapping[str, Any]) -> Iterator[Block]:
     """All rules; the paper has no such set."""
     yield Text(
-        f"The protocol of RCV1 on documents that are at hand everywhere: {wins(found['rules'])}. The paper has no such set."
+        "Short requests to an electronics shop that come with Ramify; not the paper's documents, but real words and a tree."
     )
-    yield from show_rules(found)
+    for of_cost in found:
+        yield Text(f"With C = {of_cost['cost']:g}, {wins(of_cost['rules'])}.")
+        yield from show_rules(of_cost)
 
 
 STUDY = Study(
@@ -75,7 +79,13 @@ STUDY = Study(
         ),
         Part("cost", f"The same with C = {OTHER_COST:g}, as the paper does not state C", run_other_cost, show_other_cost),
         Part("rcv1", "RCV1: the first stories, chunk by chunk", run_rcv1, partial(show_set, "rcv1", WHY_RCV1), needs=("rcv1",)),
-        Part("electronics", "Support requests, chunk by chunk", run_electronics, show_electronics, in_place_of=("rcv1",)),
+        Part(
+            "electronics",
+            "Support requests: does deciding from the bottom up help?",
+            run_electronics,
+            show_electronics,
+            in_place_of=("rcv1",),
+        ),
     ),
     not_obtainable={
         "OHSUMED": "the paper's fragment of the collection cannot be rebuilt: it is a subtree of MeSH without some nodes, and "
