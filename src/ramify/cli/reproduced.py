@@ -60,7 +60,7 @@ def _outcome(outcome: Outcome) -> Iterator[RenderableType]:
     stands = f"; in place of {', '.join(outcome.part.in_place_of)}" if outcome.part.in_place_of else ""
     yield Text.assemble((outcome.part.name, "bold cyan"), f"  {outcome.part.about} ", (f"({told}{stands})", "dim"))
     for figures in outcome.figures():
-        yield Padding(_beside(figures), (0, 0, 0, 2))
+        yield Padding(_beside(figures), (0, 0, 0, 2), expand=False)
 
 
 def _beside(figures: Beside) -> Table:
@@ -86,4 +86,4 @@ def _missing(done: Reproduction) -> Iterator[RenderableType]:
 
 
 def _item(name: str, words: str) -> RenderableType:
-    return Padding(Text(f"{name}: {words}"), (0, 0, 0, 2))
+    return Padding(Text(f"{name}: {words}"), (0, 0, 0, 2), expand=False)

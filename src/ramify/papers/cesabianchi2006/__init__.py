@@ -81,7 +81,7 @@ STUDY = Study(
         Part("rcv1", "RCV1: the first stories, chunk by chunk", run_rcv1, partial(show_set, "rcv1", WHY_RCV1), needs=("rcv1",)),
         Part(
             "electronics",
-            "Support requests: does deciding from the bottom up help?",
+            "Support requests, by the same rules",
             run_electronics,
             show_electronics,
             in_place_of=("rcv1",),
