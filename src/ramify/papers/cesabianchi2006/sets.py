@@ -12,7 +12,7 @@ from ramify.papers.study import Run
 
 def make_synthetic(name: str, run: Run) -> Problem:
     """Synth1 or Synth2, drawn anew by section 5.1."""
-    return make_cesa_bianchi(name, n_docs=run.choose(full=40_000, quick=4_000, tiny=80), seed=run.seed)
+    return make_cesa_bianchi(name, n_docs=run.choose(full=40_000, quick=4_000, tiny=40), seed=run.seed)
 
 
 def read_rcv1(run: Run) -> Problem:
@@ -26,6 +26,6 @@ def read_electronics(run: Run) -> Problem:
     """The bundled support requests in random order, as tf-idf vectors of unit length."""
     shop = load_electronics()
     texts, labels = ([*getattr(shop.train, what), *getattr(shop.test, what)] for what in ("documents", "labels"))
-    order = np.random.default_rng(run.seed).permutation(len(texts))[: run.choose(full=None, quick=None, tiny=200)]
+    order = np.random.default_rng(run.seed).permutation(len(texts))[: run.choose(full=None, quick=None, tiny=150)]
     X = Vectorizer(n_jobs=run.threads).fit_transform([texts[i] for i in order])
     return Problem(X, shop.taxonomy.encode([labels[i] for i in order]), shop.taxonomy)
