@@ -26,7 +26,6 @@ def test_newsgroups_are_read_as_they_are(tmp_path):
     assert found.train.labels[0] == ["misc.forsale"]
     tree = found.taxonomy
     assert tree.show(tree.index("rec.sport.hockey")) == "rec > rec.sport > rec.sport.hockey"
-    assert found.folder == tmp_path
 
 
 def test_newsgroups_without_posts_are_refused(tmp_path):

@@ -62,17 +62,13 @@ CORPORA = {
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A corpus as read: documents to learn from and to test on, as texts or as vectors, and its taxonomy.
-
-    folder: where it lies, which may hold other files, too; None for what was downloaded.
-    """
+    """A corpus as read: documents to learn from and to test on, as texts or as vectors, and its taxonomy."""
 
     name: str
     title: str
     train: Corpus
     test: Corpus
     taxonomy: Taxonomy
-    folder: Path | None = None
 
     def pooled(self, first: int | None = None) -> Corpus:
         """All documents together, those to learn from first; or only the first so many."""
@@ -167,7 +163,7 @@ class Shelf:
         kind, place = CORPORA[name], self.places.get(name)
         if place is not None:
             with stage(f"reading {kind.title}"):
-                return DataSet(name, kind.title, *place.layout.read(place.folder), place.folder)
+                return DataSet(name, kind.title, *place.layout.read(place.folder))
         if not self.fetch or kind.fetch is None:
             raise DataError(self.why_not(name) + ".")
         with stage(f"downloading {kind.title}"):
