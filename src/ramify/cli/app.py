@@ -18,6 +18,7 @@ from ramify.cli.explain import explain
 from ramify.cli.inspect import inspect
 from ramify.cli.main import INTERRUPTED, drop_output
 from ramify.cli.predict import predict
+from ramify.cli.reproduce import reproduce
 from ramify.cli.score import score
 from ramify.cli.systems import systems
 from ramify.cli.taxonomy import learn
@@ -55,7 +56,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for command in (train, update, predict, explain, evaluate, compare, score, decide, inspect, systems, demo):
+for command in (train, update, predict, explain, evaluate, compare, score, decide, inspect, systems, demo, reproduce):
     app.command()(guarded(command))
 
 taxonomy = typer.Typer(

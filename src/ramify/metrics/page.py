@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 from typing import Any
 
@@ -20,6 +20,7 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--page);
   max-width: 1040px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2.2rem 0 .6rem; }
+h3 { font-size: 1rem; margin: 1.4rem 0 .4rem; }
 p.lead { color: var(--soft); margin: .2rem 0 1.4rem; }
 .cards { display: grid; grid-template-columns: repeat(auto-fill, minmax(185px, 1fr)); gap: .7rem; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .7rem .9rem; }
@@ -27,6 +28,7 @@ p.lead { color: var(--soft); margin: .2rem 0 1.4rem; }
 .card span { color: var(--soft); font-size: .85rem; }
 .plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 1rem; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .8rem; }
+.plots figure { max-width: 600px; }
 figcaption { font-weight: 600; margin-bottom: .4rem; } svg { width: 100%; height: auto; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line);
@@ -43,14 +45,22 @@ th { color: var(--soft); font-weight: 600; } .text { text-align: left; }
 
 def render_page(report: Report, title: str, lead: str = "") -> str:
     """The whole page; every word that comes from the data is escaped."""
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{STYLE}</style></head><body><main>'
-        f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{_cards(report)}'
-        f"<h2>At a glance</h2>{_plots(report)}"
+    notes = "".join(f"<p>Note: {escape(note)}.</p>" for note in report.notes)
+    return whole_page(
+        title,
+        lead,
+        f"{_cards(report)}<h2>At a glance</h2>{_plots(report)}"
         f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_branches(report)}"
-        f"{_confusions(report)}{_distances(report)}{_nodes(report)}"
-        f"{''.join(f'<p>Note: {escape(note)}.</p>' for note in report.notes)}</main></body></html>\n"
+        f"{_confusions(report)}{_distances(report)}{_nodes(report)}{notes}",
+    )
+
+
+def whole_page(title: str, lead: str, body: str) -> str:
+    """A page around a body of HTML; void elements are closed, so that readers of XML can read it, too."""
+    return (
+        f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"/><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head><body><main>'
+        f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{body}</main></body></html>\n'
     )
 
 
@@ -92,13 +102,13 @@ def _levels(report: Report) -> str:
     rows = (
         [str(r["key"] + 1), f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)] for r in report.levels
     )
-    return _table(head, rows)
+    return table(head, rows)
 
 
 def _modified(report: Report) -> str:
     if not report.modified:
         return ""
-    return "<h2>Modified hierarchy</h2>" + _table(MODIFIED_COLUMNS, map(modified_cells, report.modified), texts=1)
+    return "<h2>Modified hierarchy</h2>" + table(MODIFIED_COLUMNS, map(modified_cells, report.modified), texts=range(1))
 
 
 def _branches(report: Report) -> str:
@@ -107,8 +117,8 @@ def _branches(report: Report) -> str:
         [r["name"], f"{r['nodes']:,}", f"{r['support']:,}", *(f"{r[k]:.3f}" for k in ratios)]
         for r in report.branches[:MAX_ROWS]
     )
-    return "<h2>By branch</h2>" + _table(
-        ("branch", "nodes", "support", "precision", "recall", "micro F1", "macro F1"), rows, texts=1
+    return "<h2>By branch</h2>" + table(
+        ("branch", "nodes", "support", "precision", "recall", "micro F1", "macro F1"), rows, texts=range(1)
     )
 
 
@@ -116,12 +126,12 @@ def _confusions(report: Report) -> str:
     rows = ([r["true"], r["predicted"], r["parent"] or "(top level)", str(r["count"])] for r in report.confusions[:20])
     if not report.confusions:
         return ""
-    return "<h2>Siblings taken for each other</h2>" + _table(("true", "taken for", "below", "times"), rows, texts=3)
+    return "<h2>Siblings taken for each other</h2>" + table(("true", "taken for", "below", "times"), rows, texts=range(3))
 
 
 def _distances(report: Report) -> str:
     rows = ([str(d), f"{n:,}", f"{n / report.documents:.1%}"] for d, n in report.distances.items())
-    return "<h2>How far from the truth</h2>" + _table(("steps in the tree", "documents", "share"), rows)
+    return "<h2>How far from the truth</h2>" + table(("steps in the tree", "documents", "share"), rows)
 
 
 def _nodes(report: Report) -> str:
@@ -130,14 +140,14 @@ def _nodes(report: Report) -> str:
         [r["path"], f"{r['support']:,}", f"{r['predicted']:,}", *(f"{r[k]:.2f}" for k in ("precision", "recall", "f1"))]
         for r in worst
     )
-    return "<h2>Weakest nodes</h2>" + _table(("node", "true", "predicted", "precision", "recall", "F1"), rows, texts=1)
+    return "<h2>Weakest nodes</h2>" + table(("node", "true", "predicted", "precision", "recall", "F1"), rows, texts=range(1))
 
 
-def _table(head: tuple[str, ...], rows: Iterable[list[Any]], texts: int = 0) -> str:
-    """A table whose first `texts` columns are words and the others numbers."""
+def table(head: Sequence[str], rows: Iterable[Sequence[Any]], texts: Collection[int] = ()) -> str:
+    """A table of numbers; `texts` are the places of columns of words."""
 
     def line(cells: Iterable[Any], tag: str) -> str:
-        kinds = (' class="text"' if i < texts else "" for i in range(len(head)))
+        kinds = (' class="text"' if i in texts else "" for i in range(len(head)))
         return (
             "<tr>" + "".join(f"<{tag}{kind}>{escape(str(c))}</{tag}>" for c, kind in zip(cells, kinds, strict=True)) + "</tr>"
         )

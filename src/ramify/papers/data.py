@@ -15,7 +15,7 @@ from typing import Any
 from scipy.sparse import csr_array, vstack
 
 from ramify.datasets import Corpus
-from ramify.errors import DataError, InputError
+from ramify.errors import DataError, InputError, RamifyError
 from ramify.execution import stage
 from ramify.papers.readers import arff, fetched, house, newsgroups, rcv1, reuters
 from ramify.papers.readers.layout import Layout, Split
@@ -42,6 +42,10 @@ class Kind:
         if self.layout is not None:
             yield self.layout
 
+    def forms(self) -> str:
+        """What a folder may hold, in words."""
+        return " or ".join(layout.form for layout in self.layouts())
+
 
 CORPORA = {
     "20newsgroups": Kind(
@@ -58,23 +62,20 @@ CORPORA = {
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A corpus as read: documents to learn from and to test on, as texts or as vectors, and its taxonomy.
-
-    folder: where it lies, which may hold other files, too; None for what was downloaded.
-    """
+    """A corpus as read: documents to learn from and to test on, as texts or as vectors, and its taxonomy."""
 
     name: str
     title: str
     train: Corpus
     test: Corpus
     taxonomy: Taxonomy
-    folder: Path | None = None
 
-    def pooled(self) -> Corpus:
-        """All documents together, those to learn from first."""
-        parts = (self.train, self.test)
-        labels = [names for part in parts for names in part.labels]
-        return Corpus(self.title, _joined(self.train, self.test), labels)
+    def pooled(self, first: int | None = None) -> Corpus:
+        """All documents together, those to learn from first; or only the first so many."""
+        n_train = len(self.train) if first is None else min(first, len(self.train))
+        n_test = len(self.test) if first is None else min(first - n_train, len(self.test))
+        train, test = self.train.take(range(n_train)), self.test.take(range(n_test))
+        return Corpus(self.title, _joined(train, test), [*train.labels, *test.labels])
 
 
 def _joined(train: Corpus, test: Corpus) -> Any:
@@ -106,6 +107,8 @@ class Place:
 class Shelf:
     """The data at hand: what lies in a folder, and what may be downloaded.
 
+    places: where corpora were found. held: those that were read. failed: why others could not be. prints: fingerprints.
+
     >>> Shelf().why_not("medical")
     'needs the clinical reports of the 2007 challenge: give --data DIR with a folder medical_cmc2007 (train.*, test.*, ...'
     """
@@ -115,46 +118,56 @@ class Shelf:
     places: dict[str, Place] = field(default_factory=dict)
     held: dict[str, DataSet] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    prints: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.folder is not None:
             self.places = _look_around(self.folder)
 
+    def promises(self, name: str) -> bool:
+        """Whether a corpus lies in the folder or may be downloaded, as far as can be told without reading it."""
+        fetchable = self.fetch and CORPORA[name].fetch is not None
+        return name not in self.failed and (name in self.places or name in self.held or fetchable)
+
     def obtain(self, name: str) -> bool:
-        """Whether a corpus is at hand; downloads it where that is allowed."""
-        if name in self.places or name in self.held:
-            return True
-        fetch = CORPORA[name].fetch
-        if not self.fetch or fetch is None or name in self.failed:
-            return False
+        """Read or download a corpus; whether that went well."""
         try:
-            with stage(f"downloading {CORPORA[name].title}"):
-                self.held[name] = DataSet(name, CORPORA[name].title, *fetch())
-        except DataError as error:
-            self.failed[name] = str(error)
+            if self.promises(name):
+                self.read(name)
+        except RamifyError as error:
+            self.failed[name] = str(error).rstrip(".")
         return name in self.held
 
     def why_not(self, name: str) -> str:
         """Why a corpus is not at hand, and what to do."""
         kind = CORPORA[name]
-        forms = " or ".join(layout.form for layout in kind.layouts())
-        failed = f" ({self.failed[name]})" if name in self.failed else ""
         online = ", or --fetch to download it" if kind.fetch is not None and not self.fetch else ""
-        return f"needs {kind.title}: give --data DIR with {forms}{online}{failed}"
+        if name in self.failed and name in self.places:
+            return f"{kind.title} cannot be read: {self.failed[name]}"
+        failed = f" ({self.failed[name]})" if name in self.failed else ""
+        return f"needs {kind.title}: give --data DIR with {kind.forms()}{online}{failed}"
 
     def fingerprint(self, name: str) -> str:
-        """What tells one version of the data from another."""
-        return self.places[name].fingerprint() if name in self.places else f"downloaded {len(self.read(name).train)}"
+        """What tells one version of the data from another; what is downloaded is the same everywhere."""
+        if name not in self.prints:
+            self.prints[name] = self.places[name].fingerprint() if name in self.places else "downloaded"
+        return self.prints[name]
 
     def read(self, name: str) -> DataSet:
         """A corpus; read once."""
         if name not in self.held:
-            if name not in self.places:
-                raise DataError(self.why_not(name) + ".")
-            place = self.places[name]
-            with stage(f"reading {CORPORA[name].title}"):
-                self.held[name] = DataSet(name, CORPORA[name].title, *place.layout.read(place.folder), place.folder)
+            self.held[name] = self._read(name)
         return self.held[name]
+
+    def _read(self, name: str) -> DataSet:
+        kind, place = CORPORA[name], self.places.get(name)
+        if place is not None:
+            with stage(f"reading {kind.title}"):
+                return DataSet(name, kind.title, *place.layout.read(place.folder))
+        if not self.fetch or kind.fetch is None:
+            raise DataError(self.why_not(name) + ".")
+        with stage(f"downloading {kind.title}"):
+            return DataSet(name, kind.title, *kind.fetch())
 
 
 def _look_around(folder: Path) -> dict[str, Place]:
@@ -170,7 +183,7 @@ def _look_around(folder: Path) -> dict[str, Place]:
                 if files and name not in found:
                     found[name] = Place(place, layout, files)
     if not found:
-        known = "; ".join(f"{kind.title}: {' or '.join(layout.form for layout in kind.layouts())}" for kind in CORPORA.values())
+        known = "; ".join(f"{kind.title}: {kind.forms()}" for kind in CORPORA.values())
         raise InputError(f"no corpus is recognized in {folder}; it may hold {known}.")
     return found
 

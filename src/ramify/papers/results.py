@@ -81,14 +81,13 @@ class Entry:
 class Results:
     """The file of one paper.
 
-    missing: what could not run the last time, and why.
+    head: what the file says of the last run, beside the entries.
     """
 
     path: Path
     paper: str
     entries: list[Entry] = field(default_factory=list)
-    missing: list[dict[str, Any]] = field(default_factory=list)
-    ran_with: dict[str, Any] = field(default_factory=dict)
+    head: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def open(cls, path: Path, paper: str) -> Results:
@@ -130,8 +129,7 @@ class Results:
             "kind": KIND,
             "format": FORMAT,
             "paper": self.paper,
-            **self.ran_with,
-            "not_run": self.missing,
+            **self.head,
             "parts": [entry.as_dict() for entry in self.entries],
         }
         write_text_atomically(self.path, json.dumps(held, indent=1, ensure_ascii=False, allow_nan=False) + "\n")

@@ -58,7 +58,7 @@ class Part:
 
     about: what it is, in a line. run: does it and gives plain JSON values. show: from these, and from the values of all
     parts there are by name, to what stands on the page.
-    needs: names of corpora in :mod:`ramify.papers.data`. in_place_of: parts for which this one stands in: it runs where one
+    needs: names of corpora in ``ramify.papers.data``. in_place_of: parts for which this one stands in: it runs where one
     of them cannot. version: raised when what `run` does changes, so that old results are not taken for new ones.
     also: other settings that results depend on, such as the systems that there are.
     """
@@ -86,10 +86,9 @@ class Study:
     parts: tuple[Part, ...]
     not_obtainable: Mapping[str, str] = field(default_factory=dict)
 
-    def find_parts(self, names: Iterable[str]) -> list[Part]:
-        """Some parts by name, in the order of the study; all of them when no name is given."""
-        known, asked = {part.name: part for part in self.parts}, list(names)
-        for name in asked:
+    def refuse_unknown(self, names: Iterable[str]) -> None:
+        """Refuse names that no part has."""
+        known = [part.name for part in self.parts]
+        for name in names:
             if name not in known:
                 raise InputError(f"{self.name} has no part {name!r}; its parts are {', '.join(known)}.{suggest(name, known)}")
-        return [part for part in self.parts if not asked or part.name in asked]

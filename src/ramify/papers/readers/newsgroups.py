@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ramify.datasets import Corpus
+from ramify.datasets.tables import open_binary
 from ramify.errors import DataError
 from ramify.papers.readers.layout import Layout, Split
 from ramify.taxonomy import Taxonomy
@@ -31,8 +32,12 @@ def _read_part(folder: Path) -> Corpus:
     files = sorted(file for file in folder.glob("*/*") if file.is_file())
     if not files:
         raise DataError(f"{folder} holds no posts; each should lie in a folder with the name of its newsgroup.")
-    texts = [file.read_text(encoding="latin-1", newline="") for file in files]
-    return Corpus(str(folder), texts, [[file.parent.name] for file in files])
+    return Corpus(str(folder), [_read_post(file) for file in files], [[file.parent.name] for file in files])
+
+
+def _read_post(path: Path) -> str:
+    with open_binary(path) as file:
+        return file.read().decode("latin-1")
 
 
 def dotted_taxonomy(names: Iterable[str]) -> Taxonomy:
