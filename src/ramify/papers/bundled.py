@@ -13,8 +13,8 @@ from ramify.papers.study import Part
 from ramify.taxonomy import Taxonomy
 
 WHAT_IT_IS = (
-    "Not the paper's corpus: {} short requests to an electronics shop that come with Ramify, in {} classes of three "
-    "levels. The protocol is the paper's; its figures, where they stand beside ours, are of other documents."
+    "Not the paper's corpus: {} short requests to an electronics shop that come with Ramify, in {} classes at the leaves of a "
+    "tree with three levels. The protocol is the paper's; its figures, where they stand beside ours, are of other documents."
 )
 Show = Callable[[Any, Any], Iterable[Block]]
 

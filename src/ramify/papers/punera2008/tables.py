@@ -43,15 +43,16 @@ WAYS = {
 }
 LEARNERS = {
     "svm": "SVMs",
-    "nb": "naive Bayes, posteriors as they are",
-    "nb-platt": "naive Bayes, Platt's sigmoid",
-    "nb-isotonic": "naive Bayes, calibrated by steps",
+    "nb": "Naive Bayes, posteriors as they are",
+    "nb-platt": "Naive Bayes, Platt's sigmoid",
+    "nb-isotonic": "Naive Bayes, calibrated by steps",
 }
 PANELS = {
     "Accuracy and AUC": ("accuracy", "auc", "accuracy_one"),
     "Precision, recall and F": ("precision", "recall", "f", "f_one"),
 }
 IN_PROPORTION = "In proportion to the value without smoothing or, where classifiers are missing, with guesses."
+SLASH = "\u00a0/\u00a0"  # not to be broken at the end of a line
 HALF = "50"  # percent of the classifiers missing
 
 
@@ -179,7 +180,7 @@ def reading_table(penalty: Rows, missing: Rows) -> Table:
     pairs = ((penalty["none"], penalty["inf"]), (missing[f"guesses {HALF}"], missing[f"strict {HALF}"]))
     rows = [[meaning, *(change(a[key], b[key]) for a, b in pairs)] for key, meaning in READINGS.items()]
     columns = ["reading", "all classifiers, no smoothing → strict", "half missing, guesses → strict"]
-    note = "The first reading is taken everywhere else: by the word, and because it comes nearest to the paper's gains."
+    note = "The first is taken everywhere else: by the word, and as it comes nearest to the paper's gains on the newsgroups."
     return Table("What accuracy may mean, in percent", columns, rows, note)
 
 
@@ -195,7 +196,7 @@ def missing_blocks(rows: Rows, note: str) -> Iterator[Block]:
     cells = []
     for share in shares:
         found = [[100 * rows[f"{way} {share}"][measure] for measure in SHOWN] for way in WAYS]
-        cells.append([f"{share} %", *(" / ".join(f"{value:.1f}" for value in values) for values in found)])
+        cells.append([f"{share} %", *(SLASH.join(f"{value:.1f}" for value in values) for values in found)])
     title = "Missing classifiers: accuracy / AUC / F / F₁, in percent"
     yield Table(title, ["missing", *WAYS.values()], cells, note)
 
