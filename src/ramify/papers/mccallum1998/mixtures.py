@@ -95,8 +95,9 @@ def _trials(classes: Found) -> int:
 
 def distance(size: str, classes: Found) -> float | None:
     """How far weights are from the paper's, on average."""
-    rows = [row for row in weight_rows(size, classes, size) if row.paper is not None and row.ours is not None]
-    return mean(abs(row.paper - row.ours) for row in rows) if rows else None  # type: ignore[operator]
+    rows = weight_rows(size, classes, size)
+    gaps = [abs(row.paper - row.ours) for row in rows if row.paper is not None and row.ours is not None]
+    return mean(gaps) if gaps else None
 
 
 def show_bundled_weights(found: Found, _: Others) -> Iterator[Block]:
