@@ -59,11 +59,15 @@ def read_newsgroups(folder: str | Path) -> Corpus:
     The files are tables as :func:`read_corpus` takes them, JSON lines for example. Of the headers only From and Subject
     stay, as in the release of 18,828 posts that the paper uses; the release in two parts by date has 18,846.
     """
-    parts = [read_corpus(_find_part(Path(folder), part)) for part in PARTS]
+    return join_posts(str(folder), [read_corpus(_find_part(Path(folder), part)) for part in PARTS])
+
+
+def join_posts(source: str, parts: Sequence[Corpus]) -> Corpus:
+    """The posts of all parts, one after another; every post must bear the name of one newsgroup."""
     for part in parts:
         _refuse_other_labels(part)
     return Corpus(
-        source=str(folder),
+        source=source,
         documents=[strip_headers(text) for part in parts for text in part.documents],
         labels=[labels for part in parts for labels in part.labels],
         bad_rows=[row for part in parts for row in part.bad_rows],
@@ -80,7 +84,6 @@ def _find_part(folder: Path, part: str) -> Path:
 
 
 def _refuse_other_labels(part: Corpus) -> None:
-    """Every post must bear the name of one newsgroup."""
     taxonomy = newsgroups_taxonomy()
     leaves = {name for name, is_leaf in zip(taxonomy.names, taxonomy.is_leaf, strict=True) if is_leaf}
     for position, labels in enumerate(part.labels):

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify import Taxonomy
-from ramify.datasets import read_corpus
-from ramify.datasets.newsgroups import EMPTY_LINE, read_newsgroups, strip_headers
+from ramify.datasets.newsgroups import EMPTY_LINE, join_posts, strip_headers
 from ramify.features import Vectorizer
+from ramify.papers.bundled import requests_at_leaves
+from ramify.papers.data import DataSet
+from ramify.taxonomy import Taxonomy
 
 ROOT = "root"
 CHILDREN = {
@@ -31,6 +32,7 @@ CHILDREN = {
 }
 OTHER_THAN_LETTERS = re.compile(r"[^A-Za-z]+")
 Ints = NDArray[np.int64]
+Names = NDArray[np.str_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,19 @@ class Counted:
     """Documents × words, how often each occurs; the class of every document; the tree above the classes."""
 
     X: csr_array
-    names: NDArray[np.str_]
+    names: Names
     taxonomy: Taxonomy
 
     def without_parents(self) -> Taxonomy:
         """The tree in which every class is a child of the root."""
         return Taxonomy.from_edges([(ROOT, None), *((name, ROOT) for name in np.unique(self.names).tolist())])
+
+    def topics_of(self, names: Names) -> Names:
+        """Above each class the highest node, or the highest below the root where there is but one."""
+        tree = self.taxonomy
+        level = int(len(tree.roots) == 1)
+        topic_of = {name: tree.names[tree.nodes_to(tree.index(name))[level]] for name in np.unique(names).tolist()}
+        return np.asarray([topic_of[name] for name in names])
 
     def told(self) -> dict[str, int]:
         """How large all of it is."""
@@ -66,25 +75,30 @@ class Counted:
 
 
 def usenet_taxonomy() -> Taxonomy:
-    """The paper's two levels: 15 newsgroups under five topics."""
+    """The paper's two levels: 15 newsgroups under five topics.
+
+    >>> tree = usenet_taxonomy()
+    >>> len(tree), int(tree.is_leaf.sum())
+    (21, 15)
+    """
     topics = [(topic, ROOT) for topic in CHILDREN]
     return Taxonomy.from_edges([(ROOT, None), *topics, *((name, topic) for topic, below in CHILDREN.items() for name in below)])
 
 
-def read_usenet(folder: Path, keep: list[str], letters: bool) -> Counted:
+def count_usenet(corpus: DataSet, keep: Sequence[str] = (), letters: bool = False) -> Counted:
     """The posts of the 15 newsgroups, both parts of the corpus together.
 
     keep: headers that stay. letters: words are runs of letters alone.
     """
-    corpus, taxonomy = read_newsgroups(folder), usenet_taxonomy()
-    chosen = [place for place, labels in enumerate(corpus.labels) if labels[0] in taxonomy.names]
-    texts = [leave_out_headers(corpus.documents[place], keep) for place in chosen]
-    names = np.asarray([corpus.labels[place][0] for place in chosen])
+    posts, taxonomy = join_posts(corpus.title, (corpus.train, corpus.test)), usenet_taxonomy()
+    chosen = [place for place, labels in enumerate(posts.labels) if labels[0] in taxonomy.names]
+    texts = [leave_out_headers(posts.documents[place], keep) for place in chosen]
+    names = np.asarray([posts.labels[place][0] for place in chosen])
     return Counted(count_words(texts, letters), names, taxonomy)
 
 
-def leave_out_headers(post: str, keep: list[str]) -> str:
-    """A post of ``read_newsgroups``, with its From and Subject or without."""
+def leave_out_headers(post: str, keep: Sequence[str]) -> str:
+    """A post that has its From and Subject still, with some of them or without."""
     return strip_headers(post, keep) if keep else EMPTY_LINE.split(post, maxsplit=1)[-1]
 
 
@@ -99,14 +113,14 @@ def count_words(texts: list[str], letters: bool = False) -> csr_array:
 # ---- other trees --------------------------------------------------------------------------------------------------------
 
 
-def read_tree(folder: Path) -> Counted:
-    """A corpus with ``train.*``, ``test.*`` and ``taxonomy.tsv`` (child, parent; ROOT for none), both parts together.
+def count_tree(corpus: DataSet) -> Counted:
+    """The documents with one label, both parts of the corpus together."""
+    pooled = corpus.pooled()
+    rows = [(text, labels[0]) for text, labels in zip(pooled.documents, pooled.labels, strict=True) if len(labels) == 1]
+    return Counted(count_words([text for text, _ in rows]), np.asarray([name for _, name in rows]), corpus.taxonomy)
 
-    Documents with several labels are left out.
-    """
-    parts = [read_corpus(next(folder.glob(f"{part}.*"))) for part in ("train", "test")]
-    rows = [row for part in parts for row in zip(part.documents, part.labels, strict=True)]
-    found = [(text, labels[0]) for text, labels in rows if len(labels) == 1]
-    pairs = [line.split("\t") for line in (folder / "taxonomy.tsv").read_text().splitlines()]
-    taxonomy = Taxonomy.from_edges([(child, None if parent == "ROOT" else parent) for child, parent in pairs])
-    return Counted(count_words([text for text, _ in found]), np.asarray([name for _, name in found]), taxonomy)
+
+def count_requests() -> Counted:
+    """The bundled requests."""
+    texts, names, taxonomy = requests_at_leaves()
+    return Counted(count_words(texts), np.asarray(names), taxonomy)
