@@ -9,7 +9,6 @@ namespace ramify {
 //
 // Documents are compressed rows. The answers that compete for a document depend on its label: for label l they stand from
 // answer_offsets[l] on, its own first, with margin 0. φ of an answer: the units from unit_offsets on, with their signs.
-// inverse: M⁻¹, units × units; null for the identity.
 struct JointProblem {
   const int64_t *offsets;
   const int32_t *features;
@@ -22,16 +21,23 @@ struct JointProblem {
   const int64_t *unit_offsets;
   const int32_t *units;
   const double *signs;
-  const double *inverse;
   size_t n_units;
+};
+
+// How answers lie to each other: products φ_a·M⁻¹φ_b, answers × answers; inverse: M⁻¹, units × units, null for the identity.
+struct AnswerMetric {
+  const double *products;
+  const double *inverse;
+  size_t n_answers;
 };
 
 // Ascends the dual, one listed document after the other. A document shares out its cost over its answers (alphas, from
 // alpha_offsets on); a step moves some from the answer that deserves it least to the one that does most, as far as is best.
 // weights: features × units, kept at M⁻¹ Σ_i Σ_a alpha (φ_own − φ_a) x_i. furthest: by listed document, how far apart those
 // two answers were before the first step.
-void ascend_answers_in_place(const JointProblem &problem, const int64_t *documents, size_t n_documents, size_t most_steps,
-                             double closest, const int64_t *alpha_offsets, double *alphas, double *weights, double *furthest);
+void ascend_answers_in_place(const JointProblem &problem, const AnswerMetric &metric, const int64_t *documents,
+                             size_t n_documents, size_t most_steps, double closest, const int64_t *alpha_offsets,
+                             double *alphas, double *weights, double *furthest);
 
 // losses: by document, what weights leave of the margin at the worst answer; 0 where its own wins by all margins.
 // worst: by document, the place of that answer among the answers of its label; of equals the first.

@@ -36,8 +36,8 @@ class Metric(Protocol):
     def matrix(self, n_units: int) -> Floats:
         """M."""
 
-    def turn_in_place(self, W: Floats) -> None:
-        """Change M to what is best for the shares that W belongs to, and W with it."""
+    def turn_in_place(self, W: Floats) -> bool:
+        """Change M to what is better for the shares that W belongs to, and W with it; whether there is anything to change."""
 
 
 class Euclid:
@@ -55,19 +55,24 @@ class Euclid:
         """1."""
         return np.eye(n_units)
 
-    def turn_in_place(self, W: Floats) -> None:
+    def turn_in_place(self, W: Floats) -> bool:
         """There is nothing to change."""
+        return False
 
 
 @dataclass(slots=True)
 class Ascent:
-    """Where the ascent stands: the shares α of all documents, and the weights W (features × units) that belong to them."""
+    """Where the ascent stands: the shares α of all documents, and the weights W (features × units) that belong to them.
+
+    products: φ_a·M⁻¹φ_b of all answers.
+    """
 
     problem: Problem
     metric: Metric
     alphas: Floats
     weights: Floats
     rng: np.random.Generator
+    products: Floats
 
     @classmethod
     def start(cls, problem: Problem, metric: Metric, seed: int) -> Self:
@@ -75,7 +80,8 @@ class Ascent:
         alphas = np.zeros(problem.alpha_offsets[-1])
         alphas[problem.alpha_offsets[:-1]] = problem.costs
         weights = np.zeros((problem.rows.n_features, problem.n_units))
-        return cls(problem, metric, alphas, weights, np.random.default_rng(seed))
+        products = problem.answers.products(metric.inverse, problem.n_units)
+        return cls(problem, metric, alphas, weights, np.random.default_rng(seed), products)
 
     def go_on(self, problem: Problem) -> Self:
         """The same shares for the same documents at another cost."""
@@ -93,12 +99,26 @@ class Ascent:
             moving = np.sort(order[furthest > max(closest, QUIET * mean)])
             if not len(moving):
                 break
-        self.metric.turn_in_place(self.weights)
+        self.turn()
+
+    def turn(self) -> None:
+        """Let the metric follow the shares."""
+        if self.metric.turn_in_place(self.weights):
+            self.products = self.problem.answers.products(self.metric.inverse, self.problem.n_units)
 
     def _visit(self, documents: NDArray[np.int64], closest: float) -> Floats:
         furthest, where = np.empty(len(documents)), self.problem.alpha_offsets
         ascend_answers_in_place(
-            *self.problem.arrays, self.metric.inverse, documents, STEPS, closest, where, self.alphas, self.weights, furthest
+            *self.problem.arrays,
+            self.products,
+            self.metric.inverse,
+            documents,
+            STEPS,
+            closest,
+            where,
+            self.alphas,
+            self.weights,
+            furthest,
         )
         return furthest
 
@@ -112,7 +132,7 @@ class Ascent:
 def measure(problem: Problem, weights: Floats) -> tuple[Floats, NDArray[np.int32]]:
     """What every document loses, and the place of the answer by which it loses most among the answers of its label."""
     losses, worst = np.empty(len(problem)), np.empty(len(problem), dtype=np.int32)
-    measure_answers_in_place(*problem.arrays, np.zeros((0, 0)), weights, losses, worst)
+    measure_answers_in_place(*problem.arrays, weights, losses, worst)
     return losses, worst
 
 

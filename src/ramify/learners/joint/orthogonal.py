@@ -101,7 +101,7 @@ class Orthogonal:
         """K∘S."""
         return self.M
 
-    def turn_in_place(self, W: Floats) -> None:
+    def turn_in_place(self, W: Floats) -> bool:
         """Better signs for the shares that W belongs to; with the best ones Ω(W) is just ½ tr(Wᵀ (K∘S) W)."""
         with threadpool_limits(1, "blas"):  # many small products: threads would wait for one another longer than they work
             G = W @ self.M
@@ -109,3 +109,4 @@ class Orthogonal:
             self.M = self.couplings.metric(self.signs)
             self.inverse = np.linalg.inv(self.M)
             W[:] = G @ self.inverse
+        return True

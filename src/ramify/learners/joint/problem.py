@@ -47,6 +47,15 @@ class Answers:
         """As kernels take them."""
         return self.offsets, self.answers, self.margins, self.unit_offsets, self.units, self.signs
 
+    def vectors(self, n_units: int) -> csr_array:
+        """φ, answers × units."""
+        return csr_array((self.signs, self.units, self.unit_offsets), shape=(len(self.unit_offsets) - 1, n_units))
+
+    def products(self, inverse: Floats, n_units: int) -> Floats:
+        """φ_a·M⁻¹φ_b, answers × answers (inverse: M⁻¹, or empty for the identity)."""
+        phi = self.vectors(n_units)
+        return np.asarray((phi @ phi.T).toarray() if not inverse.size else phi @ (phi @ inverse).T)
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -73,7 +82,7 @@ class Problem:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """As kernels take them, all but M⁻¹."""
+        """As kernels take them."""
         rows = self.rows
         squared = rows.squared_norms.astype(np.float64)
         return rows.offsets, rows.features, rows.values, squared, self.labels, *self.answers.arrays

@@ -59,9 +59,7 @@ def groups_of(problem: Problem) -> Iterator[Group]:
     """The documents label by label; those of a label stand side by side."""
     rows, answers = problem.rows, problem.answers
     X = rows.matrix().toarray().astype(np.float64)
-    phi = np.zeros((len(answers.unit_offsets) - 1, problem.n_units))
-    owner = np.repeat(np.arange(len(phi)), np.diff(answers.unit_offsets))
-    np.add.at(phi, (owner, answers.units), answers.signs)
+    phi = answers.vectors(problem.n_units).toarray()
     begins = np.flatnonzero(np.diff(problem.labels, prepend=-1))
     for first, last in zip(begins, [*begins[1:], len(problem)], strict=True):
         label = problem.labels[first]
@@ -144,5 +142,5 @@ def _share_out(found: Ascent, groups: list[Group], W: Floats, mu: float) -> floa
         found.alphas[begin:end] = shares.ravel()
         G -= group.X.T @ (shares @ group.Z)
     found.weights[:] = np.linalg.solve(found.metric.matrix(W.shape[1]), G.T).T
-    found.metric.turn_in_place(found.weights)
+    found.turn()
     return float(found.alphas @ found.problem.margins) - found.metric.form(found.weights)
