@@ -13,7 +13,7 @@ from rich.text import Text
 
 from ramify.cli.console import counted
 from ramify.metrics import Measured
-from ramify.metrics.intervals import LOSSES
+from ramify.metrics.sums import LOSSES
 from ramify.pipeline.comparing import Comparison, Pair
 
 LEVEL = 0.05  # below it a difference is called one

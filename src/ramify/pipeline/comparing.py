@@ -24,8 +24,8 @@ from ramify.metrics import Measured, correct_p_values, measure_answers
 from ramify.metrics.all_pairs import compare_all_answers
 from ramify.metrics.corrections import Correction, check_correction
 from ramify.metrics.counting import Counts
-from ramify.metrics.paired import modified_classes
 from ramify.metrics.resampling import check_resamples
+from ramify.metrics.sums import modified_classes
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparison import Comparison, Pair, Skipped, SystemResult, in_words
 from ramify.pipeline.folds import split_into_folds
