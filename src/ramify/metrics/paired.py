@@ -79,8 +79,9 @@ def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
     rows: of :func:`~ramify.metrics.sums.measure_rows`.
     """
     observed = from_sums(np.asarray(rows.sum(axis=0)).ravel())
-    values: Floats = np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])
-    return values * np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
+    signs = np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
+    values: Floats = signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])
+    return values
 
 
 def bootstraps(differences: Floats, n_docs: int, alternative: Alternative = "two-sided") -> dict[str, Tested]:
