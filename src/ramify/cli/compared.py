@@ -135,7 +135,10 @@ def _against_one(
     """What each test says of every system and the one to take."""
     to_take = next(system for system in systems if system.name == advice.system)
     heads = [f"{symbol}\n{SHORT.get(test, '')}" for test, (symbol, _) in TESTS.items()]
-    table = _table(f"Against {letters[advice.system]}, {escape(advice.system)}", "", f"\n{LABELS[advice.by]}", *heads)
+    title = (
+        f"Against {letters[advice.system]}, {escape(advice.system)}: how far apart in {LABELS[advice.by]}, and what tests say"
+    )
+    table = _table(title, "", "\napart", *heads)
     for system in systems:
         if system is not to_take:
             apart = system.measures[advice.by].value - to_take.measures[advice.by].value
