@@ -143,13 +143,23 @@ def _against_one(
         if system is not to_take:
             apart = system.measures[advice.by].value - to_take.measures[advice.by].value
             marks = (_mark(found.pair(system.name, to_take.name), test, system.name) for test in TESTS)
-            table.add_row(letters[system.name], f"{apart:+z.3f}".replace("-", "−"), *marks)
+            table.add_row(letters[system.name], _signed(apart), *marks)
     legend = (
         f"+ ahead of {letters[advice.system]}, − behind it by more than luck (p < {LEVEL}, two-sided, {_correction(found)}), "
         "· cannot tell. s: decisions that one alone got right; S, T, T', W: F1 of classes; p: micro precision, recall, share "
         f"of decisions that are right; b: measures on resampled documents.{_untold(found)} --report and --json have every pair."
     )
     return [table, Text(legend, style="dim")]
+
+
+def _signed(difference: float) -> str:
+    """Three decimals and a sign, unless they are all zero.
+
+    >>> _signed(-0.0312), _signed(0.5), _signed(-0.0001)
+    ('−0.031', '+0.500', ' 0.000')
+    """
+    shown = f"{difference:+z.3f}".replace("-", "−")
+    return " 0.000" if shown == "+0.000" else shown
 
 
 def _mark(pair: Pair, test: str, name: str) -> Text:

@@ -38,6 +38,13 @@ def recommend(found: Comparison, by: str = "micro_f1") -> Recommendation:
     """Which system to take, which are as good as far as the documents tell but cheaper, and what is to be minded.
 
     by: the measure: accuracy, micro_f1, macro_f1, hierarchical_f1 or h_loss.
+
+    >>> from ramify.datasets import load_electronics
+    >>> from ramify.pipeline import TextClassifier, compare
+    >>> shop = load_electronics()
+    >>> systems = {name: TextClassifier(name, shop.taxonomy) for name in ("shrinkage-nb", "nb")}
+    >>> recommend(compare(systems, shop.train, test=shop.test)).words[0]
+    'Take shrinkage-nb: of 2 systems it has the highest micro F1, 0.534 [0.507, 0.561].'
     """
     check_measure(by)
     best, *others = sorted(found.ranked(by), key=lambda system: (_behind(system, found.ranked(by)[0], by), _cost(system)))
