@@ -14,6 +14,7 @@ from ramify import Taxonomy, TextClassifier, metrics
 from ramify.datasets import Corpus
 from ramify.errors import InputError, LabelError
 from ramify.execution import reporting_to
+from ramify.learners import MultinomialNaiveBayes
 from ramify.pipeline.comparing import compare
 from ramify.pipeline.folds import split_into_folds
 from ramify.taxonomy import most_specific
@@ -212,20 +213,138 @@ def test_vectors_can_be_compared_too(corpus):
     )
 
 
-def test_progress_is_told(corpus):
-    told = []
+class Listener:
+    """Hears of stages, of how far they are, and of what is done."""
 
-    class Listener:
-        def stage(self, title, total):
-            told.append((title, total))
-            return nullcontext(self)
+    def __init__(self):
+        self.stages, self.done, self.words = [], 0, []
 
-        def advance(self, amount=1):
-            pass
+    def stage(self, title, total):
+        self.stages.append((title, total))
+        return nullcontext(self)
 
-    with reporting_to(Listener()):
+    def advance(self, amount=1):
+        self.done += amount
+
+    def tell(self, what):
+        self.words.append(what)
+
+
+def test_progress_is_told_as_one_stage_and_in_words(corpus):
+    listener = Listener()
+    with reporting_to(listener):
         compare({"a": TextClassifier("nb"), "b": TextClassifier("svm")}, corpus, folds=3, n_resamples=5)
-    assert {("comparing", 6), ("measuring", 2), ("testing pairs", 1)} <= set(told)
+    ((title, total),) = listener.stages
+    assert (title, listener.done) == ("comparing", total)
+    assert {"a, fold 1 of 3", "b, fold 3 of 3", "measuring a", "testing pairs"} <= set(listener.words)
+
+
+# ---- systems that cannot take the data ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def diamonds(corpus, diamond):
+    """Documents of a DAG, which not every system takes."""
+    places = {"tv/picture": "left", "tv/sound": "bottom", "orders/late": "right", "orders": "top"}
+    return Corpus("memory", corpus.documents, [[places[label] for label in labels[:1]] for labels in corpus.labels])
+
+
+def test_a_system_that_needs_a_tree_is_left_out_of_a_dag_with_its_reason(diamonds, diamond):
+    systems = {name: TextClassifier(name, diamond) for name in ("td-svm", "svm", "nb", "h-svm")}
+    listener = Listener()
+    with reporting_to(listener):
+        found = compare(systems, diamonds, folds=3, n_resamples=5)
+    assert [system.name for system in found.systems] == ["svm", "nb"]
+    assert [each.name for each in found.skipped] == ["td-svm", "h-svm"]
+    assert "node 'bottom' has two parents" in found.skipped[0].reason
+    assert [(pair.a, pair.b) for pair in found.pairs] == [("svm", "nb")]
+    assert listener.done == listener.stages[0][1]  # what was left out does not hold the bar up
+
+
+class OneLabelOnly(MultinomialNaiveBayes):
+    """A learner that refuses documents with several labels."""
+
+    def _learn(self, X, targets, weights):
+        several = int((targets.own.sum(axis=1) > 1).sum())
+        if several:
+            raise LabelError(f"{several} documents have several labels; this learner takes one a document.")
+        super()._learn(X, targets, weights)
+
+
+class Hungry(MultinomialNaiveBayes):
+    """A learner that no machine has enough memory for."""
+
+    def _learn(self, X, targets, weights):
+        raise MemoryError
+
+
+def test_a_learner_that_refuses_several_labels_is_left_out_and_measured_where_there_is_one(corpus):
+    systems = {"nb": TextClassifier("nb"), "svm": TextClassifier("svm"), "one": TextClassifier("nb", learner=OneLabelOnly())}
+    found = compare(systems, corpus, folds=3, n_resamples=5)
+    (skipped,) = found.skipped
+    assert skipped.name == "one"
+    assert "documents have several labels; this learner takes one a document." in skipped.reason
+    single = Corpus("memory", corpus.documents, [labels[:1] for labels in corpus.labels])
+    found = compare(systems, single, folds=3, n_resamples=5)
+    assert found.skipped == []
+    assert found.systems[2].measures == found.systems[0].measures
+
+
+def test_what_there_is_not_enough_memory_for_is_left_out(corpus):
+    systems = {"nb": TextClassifier("nb"), "hungry": TextClassifier("nb", learner=Hungry()), "svm": TextClassifier("svm")}
+    found = compare(systems, corpus, folds=2, n_resamples=5)
+    assert found.skipped[0].name == "hungry"
+    assert "not enough memory" in found.skipped[0].reason
+
+
+def test_fewer_than_two_systems_left_are_refused_with_each_reason_once(diamonds, diamond):
+    names = ("td-svm", "nb", "pachinko-nb", "td-svm:C=2")
+    systems = {name: TextClassifier(name.partition(":")[0], diamond) for name in names}
+    with pytest.raises(InputError) as caught:
+        compare(systems, diamonds, folds=2, n_resamples=5)
+    message = str(caught.value)
+    assert message.startswith("only 'nb' can take these documents, and a comparison needs two; ")
+    assert "td-svm and td-svm:C=2: " in message
+    assert message.count("pachinko-nb: ") == 1
+    assert "\n" not in message
+    del systems["nb"]
+    with pytest.raises(InputError, match="none of the systems can take these documents"):
+        compare(systems, diamonds, folds=2, n_resamples=5)
+
+
+def test_a_system_may_also_fail_in_a_later_fold(corpus):
+    """The one document with several labels is tested in the first fold, and learnt from in the second."""
+    labels = [labels[:1] for labels in corpus.labels]
+    place = int(in_folds(Corpus("memory", corpus.documents, labels), 4)[1][0][0])
+    labels[place] = [*labels[place], next(label for label in WORDS if label not in (*labels[place], "orders"))]
+    systems = {"nb": TextClassifier("nb"), "svm": TextClassifier("svm"), "one": TextClassifier("nb", learner=OneLabelOnly())}
+    listener = Listener()
+    with reporting_to(listener):
+        found = compare(systems, Corpus("memory", corpus.documents, labels), folds=4, n_resamples=5)
+    assert [each.name for each in found.skipped] == ["one"]
+    assert "one, fold 2 of 4" in listener.words
+    assert "one, fold 3 of 4" not in listener.words
+    assert listener.done == listener.stages[0][1]
+
+
+def test_memory_is_measured_for_each_system(corpus):
+    found = compare({"nb": TextClassifier("nb"), "svm": TextClassifier("svm")}, corpus, folds=2, n_resamples=5)
+    assert all(system.peak_memory is None or 0 <= system.peak_memory < 200 for system in found.systems)
+
+
+def test_systems_that_answer_with_one_label_where_there_are_several_are_noted(corpus):
+    systems = {name: TextClassifier(name) for name in ("nb", "shrinkage-nb", "svm")}
+    found = compare(systems, corpus, folds=2, n_resamples=5)
+    several = sum(len(labels) > 1 for labels in corpus.labels)
+    assert found.notes == [f"{several} documents have several labels; nb and shrinkage-nb learn from all, and answer with one"]
+
+
+def test_as_many_resamples_are_drawn_as_the_pairs_need(corpus):
+    small = corpus.take(range(40))
+    names = [f"nb{k}" for k in range(6)]
+    found = compare({name: TextClassifier("nb") for name in names}, small, folds=2)
+    assert found.n_resamples == 2 * 15 * 2 * 20  # 15 pairs, two sides, one in twenty; and twice that
+    assert compare({name: TextClassifier("nb") for name in names[:2]}, small, folds=2).n_resamples == 1000
 
 
 def test_what_cannot_be_compared_is_refused(corpus, systems):

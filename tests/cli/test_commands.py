@@ -38,7 +38,7 @@ def test_training_speaks_json(capsys, tickets, tmp_path):
     assert code == 0
     assert facts["learnt_from"] + facts["tested_on"] == 24
     assert facts["report"]["figures"]["accuracy"] == 1
-    assert (tmp_path / "r.html").read_text().startswith("<!doctype html>")
+    assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
 
 
 def test_options_reach_the_parts(capsys, tickets, tmp_path):

@@ -9,14 +9,16 @@ import time
 from dataclasses import replace
 
 import pytest
+from comparisons import alike, comparison, pair, system
 from rich.console import Console
 
-from ramify.cli.compare import read_system
-from ramify.cli.compared import TESTS, _letters, render_comparison
+from ramify.cli.compare import _new_systems, read_system
+from ramify.cli.compared import render_comparison
 from ramify.cli.main import run
 from ramify.errors import InputError
-from ramify.metrics import BootstrapDifference, Measured, Significance
-from ramify.pipeline.comparison import Comparison, Pair, SystemResult
+from ramify.pipeline.comparison import LABELS, TESTS, Skipped, letters_of
+from ramify.pipeline.recommending import recommend
+from ramify.systems import SYSTEMS
 
 BOTH = ("--system", "nb", "--system", "svm")
 FEW = ("--resamples", "20", "--folds", "3")
@@ -28,24 +30,10 @@ def ramify(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-def compared(names, p_value=0.01, folds=1, correction="holm", difference=-0.1):
-    """A comparison in which every pair has the same p-value."""
-    measures = {
-        name: Measured(0.5, 0.4, 0.6, [0.5]) for name in ("accuracy", "micro_f1", "macro_f1", "hierarchical_f1", "h_loss")
-    }
-    systems = [SystemResult(name, measures, 1.5, 1234.0) for name in names]
-    tests = {name: Significance(1.0, p_value, 5, difference) for name in TESTS if not name.startswith("bootstrap")}
-    tests |= {
-        name: BootstrapDifference(difference, -0.2, 0.2, p_value, 5, 20) for name in TESTS if name.startswith("bootstrap")
-    }
-    pairs = [Pair(a, b, tests, dict.fromkeys(TESTS, p_value)) for i, a in enumerate(names) for b in names[i + 1 :]]
-    return Comparison(100, folds, 7, 0, systems, pairs, correction, 20, 0)
-
-
-def shown(comparison, width):
+def shown(found, width, by="micro_f1"):
     console = Console(width=width, highlight=False, color_system=None)
     with console.capture() as capture:
-        console.print(render_comparison(comparison, width))
+        console.print(render_comparison(found, recommend(found, by), width))
     return capture.get()
 
 
@@ -118,18 +106,128 @@ def test_models_are_compared_without_training(capsys, tickets, tmp_path):
         assert f"--model and {option[0]} were given; models are tested as they are" in err
 
 
-def test_several_labels_are_mentioned_once_a_system(capsys, tmp_path):
+def test_systems_that_answer_with_one_of_several_labels_are_noted_once(capsys, tmp_path):
     rows = "".join(f"red apple {i},a|b\nrye bread {i},b\n" for i in range(6))
     (tmp_path / "docs.csv").write_text("text,label\n" + rows)
-    _, _, err = ramify(
-        capsys, "compare", tmp_path / "docs.csv", "--label-separator", "|", "--system", "nb", "--system", "nb:alpha=2", *FEW
+    several = ("compare", tmp_path / "docs.csv", "--label-separator", "|", *FEW)
+    code, out, err = ramify(capsys, *several, "--system", "nb", "--system", "nb:alpha=2")
+    assert code == 0, err
+    told = "6 documents have several labels; nb and nb:alpha=2 learn from all, and answer with one."
+    assert out.count(told) == 1
+
+
+def test_every_system_is_compared_where_none_is_named(capsys, tickets, tmp_path):
+    options = ("--folds", 2, "--resamples", 20, "--json", "--report", tmp_path / "page.html")
+    code, out, err = ramify(capsys, "compare", tickets, *options)
+    assert code == 0, err
+    facts = json.loads(out)
+    assert [each["name"] for each in facts["systems"]] == list(SYSTEMS)
+    assert facts["skipped"] == []
+    assert len(facts["pairs"]) == len(SYSTEMS) * (len(SYSTEMS) - 1) // 2
+    assert facts["recommendation"]["system"] in SYSTEMS
+    assert all(name in (tmp_path / "page.html").read_text() for name in SYSTEMS)
+
+
+def test_all_systems_and_a_variant_of_one_are_taken_once_each():
+    shared = {"taxonomy": None, "selector": None, "separator": None, "n_jobs": 1}
+    made = _new_systems(["all", "nb", "nb:alpha=0.01"], {"min_df": 2}, shared)
+    assert list(made) == [*SYSTEMS, "nb:alpha=0.01"]
+    assert list(_new_systems(["all"], {}, shared)) == list(SYSTEMS)
+    assert made["nb:alpha=0.01"].learner.alpha == 0.01
+    assert all(classifier.vectorizer.min_df == 2 for classifier in made.values())
+
+
+@pytest.fixture
+def dag(tmp_path):
+    """Documents of a taxonomy in which a node has two parents, and that taxonomy."""
+    (tmp_path / "dag.tsv").write_text("home\t\ntv\thome\nsmart\thome\nsmart tv\ttv\nsmart tv\tsmart\nlamp\tsmart\n")
+    rows = "".join(f"screen dark {i},smart tv\nlight bright {i},lamp\n" for i in range(8))
+    (tmp_path / "docs.csv").write_text("text,label\n" + rows)
+    return tmp_path / "docs.csv", "--taxonomy", tmp_path / "dag.tsv"
+
+
+def test_a_system_that_cannot_take_the_data_is_left_out_and_says_why(capsys, dag):
+    asked = (*BOTH, "--system", "td-svm")
+    code, out, err = ramify(capsys, "compare", *dag, *asked, *FEW)
+    assert code == 0, err
+    assert "Left out" in out
+    assert "td-svm  node 'smart tv' has two parents, 'tv' and 'smart'; system 'td-svm' needs a tree." in " ".join(
+        out.split("\n")
     )
-    assert err.count("6 documents with several labels; nb learns from all, and answers with one") == 1
+    assert "td-svm was left out, being unable to take these documents." in out
+    facts = json.loads(ramify(capsys, "compare", *dag, *asked, *FEW, "--json")[1])
+    assert [each["name"] for each in facts["systems"]] == ["nb", "svm"]
+    assert facts["skipped"][0]["name"] == "td-svm"
+
+
+def test_fewer_than_two_systems_that_can_take_the_data_are_refused_in_one_line(capsys, dag):
+    code, out, err = ramify(capsys, "compare", *dag, "--system", "nb", "--system", "td-svm", "--system", "h-svm", *FEW)
+    assert (code, out) == (2, "")
+    assert (
+        "ramify: only 'nb' can take these documents, and a comparison needs two; td-svm: node 'smart tv'"
+        in err.splitlines()[-1]
+    )
+    assert "Traceback" not in err
+
+
+def test_words_cannot_be_chosen_for_some_systems_so_these_are_left_out_of_all_and_refused_alone(capsys, tickets):
+    chosen = ("--select", 5, "--select-scope", "glocal", "--folds", 2, "--resamples", 20)
+    facts = json.loads(ramify(capsys, "compare", tickets, *chosen, "--json")[1])
+    assert {each["name"] for each in facts["systems"]} == {"pachinko-nb", "treeboost-mh"}
+    assert all("'glocal'" in each["reason"] for each in facts["skipped"])
+    code, _, err = ramify(capsys, "compare", tickets, *BOTH, *chosen)
+    assert code == 2
+    assert "'glocal'" in err
+
+
+# ---- the page -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_page_is_written(capsys, tickets, tmp_path):
+    report = tmp_path / "compared.html"
+    code, out, err = ramify(capsys, "compare", tickets, *BOTH, *FEW, "--report", report, "--by", "h_loss")
+    assert code == 0, err
+    assert f"Report written to {report}" in err
+    page = report.read_text()
+    assert "Systems on tickets.csv" in page
+    assert "compared by H-loss" in page
+    assert "same H-loss, 0.000" in page
+    assert "same H-loss, 0.000" in out
+
+
+def test_a_page_that_cannot_be_written_is_refused_before_anything_is_read(capsys, tickets, tmp_path):
+    before = (tmp_path / "tickets.csv").read_text()
+    for report, reason in {
+        tmp_path: "it is a directory",
+        tmp_path / "none" / "page.html": "its directory does not exist",
+        tickets: "is read by this command and would be overwritten",
+    }.items():
+        code, out, err = ramify(capsys, "compare", tickets, *BOTH, "--report", report)
+        assert (code, out) == (2, "")
+        assert reason in err
+        assert "documents" not in err
+    assert (tmp_path / "tickets.csv").read_text() == before
+
+
+def test_a_comparison_that_fails_leaves_an_earlier_page_as_it_was(capsys, tickets, tmp_path):
+    report = tmp_path / "page.html"
+    report.write_text("earlier")
+    assert ramify(capsys, "compare", tickets, *BOTH, "--folds", 99, "--report", report)[0] == 2
+    assert report.read_text() == "earlier"
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+# ---- mistakes -----------------------------------------------------------------------------------------------------------
 
 
 MISTAKES = {
-    "no system": ((), "no system was given; a comparison needs two"),
-    "one system": (("--system", "nb"), "only 'nb' was given; a comparison needs two: give --system twice or more"),
+    "unknown measure": ((*BOTH, "--by", "micro"), "measure 'micro' is unknown; the measures are accuracy, micro_f1"),
+    "all of nothing": (("--system", "all", "--system", "al"), "system 'al' is unknown"),
+    "bad selection for all": (("--select", "5", "--select-by", "luck"), "measure is 'luck'"),
+    "one system": (
+        ("--system", "nb"),
+        "only 'nb' was given; a comparison needs two: give --system twice or more, or none for every system",
+    ),
     "one model": (("--model", "out"), "only 'out' was given; a comparison needs two: give --model twice or more"),
     "the same system twice": (("--system", "nb", "--system", "nb"), "--system nb was given twice; give other parameters"),
     "unknown system": (("--system", "nb", "--system", "hr-svn"), "system 'hr-svn' is unknown"),
@@ -200,7 +298,7 @@ def test_commas_inside_values_do_not_part_parameters():
 @pytest.mark.parametrize("names", [["nb", "svm"], ["a", "b", "c", "d", "treeboost-mh:n_rounds=100,variant=RA"]])
 @pytest.mark.parametrize("width", [80, 100, 140])
 def test_tables_fit_the_terminal_and_show_every_pair(names, width):
-    text = shown(compared(names), width)
+    text = shown(alike(names), width)
     assert all(len(line.rstrip()) <= width for line in text.splitlines())
     assert "…" not in text
     for i in range(len(names)):
@@ -209,32 +307,67 @@ def test_tables_fit_the_terminal_and_show_every_pair(names, width):
 
 
 def test_the_letter_is_the_system_that_is_ahead_where_it_matters():
-    assert shown(compared(["x", "y"]), 80).count("0.010 B") == len(TESTS)
-    assert shown(compared(["x", "y"], difference=0.1), 80).count("0.010 A") == len(TESTS)
-    unsure = shown(compared(["x", "y"], p_value=0.05), 80)
+    assert shown(alike(["x", "y"]), 80).count("0.010 B") == len(TESTS)
+    assert shown(alike(["x", "y"], difference=0.1), 80).count("0.010 A") == len(TESTS)
+    unsure = shown(alike(["x", "y"], p_value=0.05), 80)
     assert "0.050" in unsure
     assert "0.050 A" not in unsure
     assert "0.050 B" not in unsure
-    assert "0.0497 B" in shown(compared(["x", "y"], p_value=0.0497), 80)  # not 0.050, which would be no difference
-    assert "<0.001 B" in shown(compared(["x", "y"], p_value=1e-9), 80)
+    assert "0.0497 B" in shown(alike(["x", "y"], p_value=0.0497), 80)  # not 0.050, which would be no difference
+    assert "<0.001 B" in shown(alike(["x", "y"], p_value=1e-9), 80)
 
 
 def test_a_test_that_could_not_be_made_is_a_dash():
-    text = shown(compared(["x", "y"], p_value=float("nan")), 80)
+    text = shown(alike(["x", "y"], p_value=float("nan")), 80)
     assert "nan" not in text
     assert "– where there are fewer than two classes" in text
 
 
 def test_the_best_is_marked_and_for_a_loss_that_is_the_least():
-    good, bad = Measured(0.9, 0.8, 1.0, [0.9]), Measured(0.2, 0.1, 0.3, [0.2])
-    comparison = compared(["x", "y"])
-    comparison.systems[0] = SystemResult("x", dict.fromkeys(comparison.systems[0].measures, good), 1.0, 1.0)
-    comparison.systems[1] = SystemResult("y", dict.fromkeys(comparison.systems[0].measures, bad), 1.0, 1.0)
+    found = comparison([system("x", 0.9), system("y", 0.2)])
     first, second = (
-        next(line for line in shown(comparison, 140).splitlines() if line.startswith(f"{letter}  0.")) for letter in "AB"
+        next(line for line in shown(found, 140).splitlines() if line.startswith(f"{letter}  0.")) for letter in "AB"
     )
     assert (first.count("*"), second.count("*")) == (4, 1)
     assert second.rstrip().endswith("0.200* [0.100, 0.300]")
+
+
+def test_time_memory_notes_and_what_was_left_out_are_shown():
+    found = comparison([system("x", seconds=0.25), system("y", seconds=None, memory=None)], notes=["all is well"])
+    text = shown(replace(found, skipped=[Skipped("ot", "no [tree] here")]), 80)
+    assert "A  x         0.25 s        1,200   20 MB" in text
+    assert "B  y              –        1,200       –" in text
+    assert "Note: all is well." in text
+    assert "ot      no [tree] here" in text
+
+
+MANY = [f"system-{k}" for k in range(17)]
+
+
+@pytest.mark.parametrize("width", [80, 140])
+@pytest.mark.parametrize("by", list(LABELS))
+def test_of_many_systems_no_pair_is_shown_but_each_beside_the_one_to_take(width, by):
+    text = shown(alike(MANY), width, by)
+    assert all(len(line.rstrip()) <= width for line in text.splitlines())
+    assert "…" not in text
+    assert len(text.splitlines()) < 85
+    assert "A – B" not in text
+    (head,) = (k for k, line in enumerate(text.splitlines()) if line.startswith("Against A, system-0"))
+    rows = text.splitlines()[head + 3 : head + 3 + 16]
+    assert [row[0] for row in rows] == list("BCDEFGHIJKLMNOPQ")
+
+
+def test_of_many_systems_marks_say_who_is_ahead():
+    systems = [system(f"s{k}", 0.9 - 0.1 * k) for k in range(6)]
+    told = [pair("s1", "s0"), pair("s0", "s2", bootstrap_micro_f1=0.5), pair("s0", "s3", p_value=float("nan"))]
+    text = shown(comparison(systems[::-1], told), 80)
+    assert text.index("A  s0") < text.index("B  s1")  # best first
+    rows = {line[0]: line[3:].split() for line in text[text.index("Against A") :].splitlines() if line[:1] in set("BCDEF")}
+    assert rows["B"] == ["−0.100", *["−"] * len(TESTS)]
+    assert rows["C"] == ["−0.200", *("·" if test == "bootstrap_micro_f1" else "+" for test in TESTS)]
+    assert rows["D"] == ["−0.300", *["–"] * len(TESTS)]
+    assert rows["E"] == ["−0.400", *["·"] * len(TESTS)]
+    assert "+ ahead of A, − behind it" in text
 
 
 @pytest.mark.parametrize(
@@ -247,12 +380,12 @@ def test_the_best_is_marked_and_for_a_loss_that_is_the_least():
     ],
 )
 def test_the_legend_says_what_was_corrected(names, correction, legend):
-    assert legend in shown(compared(list(names), correction=correction), 140)
+    assert legend in shown(alike(list(names), correction=correction), 140)
 
 
 def test_the_legend_says_where_resamples_are_too_few_to_find_anything():
     def legend(names, n_resamples, correction="holm"):
-        return " ".join(shown(replace(compared(list(names), correction=correction), n_resamples=n_resamples), 400).split())
+        return " ".join(shown(replace(alike(list(names), correction=correction), n_resamples=n_resamples), 400).split())
 
     told = "With so few resamples b cannot fall below 0.05; give --resamples 1,120."  # 28 pairs, each twice, in a twentieth
     assert told in legend("abcdefgh", 1000)
@@ -262,11 +395,11 @@ def test_the_legend_says_where_resamples_are_too_few_to_find_anything():
 
 
 def test_names_with_brackets_are_shown_as_they_are():
-    assert "x:w=[red]" in shown(compared(["x:w=[red]", "y"]), 80)
+    assert "x:w=[red]" in shown(alike(["x:w=[red]", "y"]), 80)
 
 
 def test_there_are_letters_for_any_number_of_systems():
-    letters = [letter for letter, _ in zip(_letters(), range(80), strict=False)]
+    letters = list(letters_of([system(str(k)) for k in range(80)]).values())
     assert letters[:2] == ["A", "B"]
     assert letters[26] == "A2"
     assert len(set(letters)) == 80

@@ -1,5 +1,6 @@
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from ramify.errors import InputError
 from ramify.execution import (
     SerialExecutor,
     ThreadExecutor,
+    as_one_stage,
     choose_executor,
     count_workers,
     reporting_to,
@@ -119,3 +121,67 @@ def test_training_and_scoring_tell_how_far_they_are(shop):
     assert ("reading words", len(shop.train)) in listener.heard
     assert "counting words by class" in titles
     assert ("scoring", 10) in listener.heard
+
+
+# ---- one piece of work made of others -----------------------------------------------------------------------------------
+
+
+class Bar:
+    """Someone who listens, and writes down what is said."""
+
+    def __init__(self, tells=True):
+        self.stages, self.advanced, self.words = [], 0, []
+        if tells:
+            self.tell = self.words.append
+
+    @contextmanager
+    def stage(self, title, total):
+        self.stages.append((title, total))
+        yield self
+
+    def advance(self, amount=1):
+        self.advanced += amount
+
+
+def work_in_pieces():
+    with as_one_stage("comparing", 5) as whole:
+        whole.tell("svm")
+        with stage("training", 100) as step:
+            step.advance(100)
+        whole.advance()
+        whole.advance(4)
+
+
+def test_work_inside_one_stage_shows_as_words_and_not_as_stages():
+    bar = Bar()
+    with reporting_to(bar):
+        work_in_pieces()
+    assert (bar.stages, bar.advanced) == ([("comparing", 5)], 5)
+    assert bar.words == ["svm", "svm: training", "svm"]
+
+
+def test_who_cannot_be_told_words_still_hears_how_far_it_is():
+    bar = Bar(tells=False)
+    with reporting_to(bar):
+        work_in_pieces()
+    assert (bar.stages, bar.advanced) == ([("comparing", 5)], 5)
+
+
+def test_one_stage_is_silent_where_nobody_listens_and_over_where_it_ends():
+    work_in_pieces()
+    bar = Bar()
+    with reporting_to(bar):
+        work_in_pieces()
+        with stage("writing", 1):
+            pass
+    assert bar.stages[-1] == ("writing", 1)
+
+
+def test_an_error_inside_one_stage_leaves_the_listener_as_it_was():
+    bar = Bar()
+    with reporting_to(bar):
+        with pytest.raises(InputError), as_one_stage("comparing"), stage("training"):
+            raise InputError("no")
+        with stage("writing", 1):
+            pass
+    assert bar.stages == [("comparing", None), ("writing", 1)]

@@ -66,15 +66,17 @@ def new_learner(system: System, params: dict[str, Any], option: str = "--param")
 
 
 def new_selector(select: int | None, select_by: str, select_join: str, select_scope: str) -> TermSelector | None:
-    """What --select and its like ask for, if they do."""
-    return None if select is None else TermSelector(select, measure=select_by, join=select_join, scope=select_scope)
+    """What --select and its like ask for, if they do; settings that make no sense are refused."""
+    if select is None:
+        return None
+    selector = TermSelector(select, measure=select_by, join=select_join, scope=select_scope)
+    clone(selector).set_params(taxonomy=Taxonomy.flat(["x"])).check_settings()
+    return selector
 
 
 def refuse_selector(selector: TermSelector | None, learner: Any) -> None:
-    """Refuse settings that make no sense, or not for this learner."""
-    if selector is not None:
-        clone(selector).set_params(taxonomy=Taxonomy.flat(["x"])).check_settings()
-        selector_for(selector, learner)
+    """Refuse a way to choose words that is not for this learner."""
+    selector_for(selector, learner)
 
 
 def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) -> Corpus:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,10 +28,9 @@ from ramify.cli.building import (
     read_labelled,
     read_stop_words,
     refuse_selector,
-    warn_about_several_labels,
 )
 from ramify.cli.compared import render_comparison
-from ramify.cli.console import RichProgress, answers, print_json
+from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     AsJson,
     Encoding,
@@ -41,21 +41,31 @@ from ramify.cli.options import (
     TextColumn,
     Threads,
     read_params,
+    refuse_output,
 )
-from ramify.datasets import Corpus
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
 from ramify.metrics.corrections import CORRECTIONS, check_correction
+from ramify.persistence import write_text_atomically
 from ramify.pipeline import TextClassifier, load
+from ramify.pipeline.compared_page import render_compared_page
 from ramify.pipeline.comparing import compare as compare_on
-from ramify.systems import find_system
+from ramify.pipeline.comparison import LABELS, Comparison, check_measure
+from ramify.pipeline.recommending import Recommendation, recommend
+from ramify.systems import SYSTEMS, find_system
 from ramify.taxonomy import Taxonomy, read_taxonomy
+
+ALL = "all"  # what --system takes for every system
 
 
 def compare(
     data: Annotated[Path, typer.Argument(help="Labelled documents, in any form that 'ramify train' reads.")],
     system: Annotated[
-        list[str] | None, typer.Option(help="A system, with parameters if need be: nb, or nb:alpha=0.1; give two or more.")
+        list[str] | None,
+        typer.Option(
+            help="A system, with parameters if need be: nb, or nb:alpha=0.1; give two or more. "
+            "'all', or no system at all: every system."
+        ),
     ] = None,
     model: Annotated[
         list[Path] | None, typer.Option("--model", "-m", help="Instead of systems: a trained model; give two or more.")
@@ -63,8 +73,13 @@ def compare(
     test: Annotated[Path | None, typer.Option(help="Test documents; without them DATA is dealt into folds.")] = None,
     folds: Annotated[int, typer.Option(help="How many folds; each is tested by what learnt from the others.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Fixes folds and resamples.")] = 0,
-    resamples: Annotated[int, typer.Option(min=1, help="How often documents are drawn anew for intervals.")] = 1000,
+    resamples: Annotated[
+        int | None,
+        typer.Option(min=1, help="How often documents are drawn anew; without it 1000, or more where there are many pairs."),
+    ] = None,
     correction: Annotated[str, typer.Option(help=f"For many comparisons: {', '.join(CORRECTIONS)}.")] = "holm",
+    by: Annotated[str, typer.Option(help=f"The measure to recommend a system by: {', '.join(LABELS)}.")] = "micro_f1",
+    report: Annotated[Path | None, typer.Option(help="Write everything as an HTML page, with quality against time.")] = None,
     text: TextColumn = None,
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
@@ -85,16 +100,23 @@ def compare(
     threads: Threads = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Compare systems on the same documents: measures with intervals, and tests of every pair.
+    """Compare systems on the same documents: measures, time, memory, tests of every pair, and which one to take.
+
+    A system that cannot take the documents is left out, with the reason.
 
     \b
     Examples:
+      ramify compare tickets.csv
+      ramify compare tickets.csv --report compared.html --by macro_f1
       ramify compare tickets.csv --system nb --system hr-svm
       ramify compare tickets.csv --system nb --system nb:alpha=0.1 --system shrinkage-nb --folds 10
       ramify compare train.jsonl --test test.jsonl --taxonomy taxonomy.tsv --system svm --system hr-svm:C=10
       ramify compare test.csv --model one --model other
     """
+    if report is not None:
+        refuse_output(report, None, data, test, taxonomy)
     check_correction(correction)
+    check_measure(by)
     count_workers(threads)
     known = None if taxonomy is None else read_taxonomy(taxonomy, taxonomy_format)
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
@@ -107,18 +129,24 @@ def compare(
         classifiers = _load_all(model, threads)
         known, reading["like"] = _taught(next(iter(classifiers.values())))
     else:
-        classifiers = _new_systems(system or [], features, shared)
+        classifiers = _new_systems(system or [ALL], features, shared)
     reading["is_label"] = None if known is None else known.__contains__
     with RichProgress() as progress, reporting_to(progress):
         corpus = read_labelled(data, reading, keep_unlabelled)
         tested = None if test is None else read_labelled(test, reading, keep_unlabelled)
-        _warn([] if model else classifiers.values(), corpus)
         settings: dict[str, Any] = {"folds": folds, "seed": seed, "n_resamples": resamples, "correction": correction}
         found = compare_on(classifiers, corpus, test=tested, **settings)
+    _show(found, recommend(found, by), data, report, as_json)
+
+
+def _show(found: Comparison, advice: Recommendation, data: Path, report: Path | None, as_json: bool) -> None:
+    if report is not None:
+        write_text_atomically(report, render_compared_page(found, advice, f"Systems on {data.name}"))
+        say(f"Report written to {report}")
     if as_json:
-        print_json(found.as_dict())
+        print_json(found.as_dict() | {"recommendation": asdict(advice)})
     else:
-        answers.print(render_comparison(found, answers.width))
+        answers.print(render_comparison(found, advice, answers.width))
 
 
 def read_system(given: str) -> tuple[str, dict[str, Any]]:
@@ -136,11 +164,12 @@ def read_system(given: str) -> tuple[str, dict[str, Any]]:
 def _new_systems(given: Sequence[str], features: dict[str, Any], shared: dict[str, Any]) -> dict[str, TextClassifier]:
     _refuse_few("system", given)
     made: dict[str, TextClassifier] = {}
-    for each in given:
+    for each in dict.fromkeys(name for one in given for name in (SYSTEMS if one == ALL else [one])):
         name, params = read_system(each)
         chosen = find_system(name)
         learner = new_learner(chosen, params, f"--system {each}:")
-        refuse_selector(shared["selector"], learner)
+        if each in given:  # one of all that cannot have its words chosen so is left out when it says so itself
+            refuse_selector(shared["selector"], learner)
         made[each] = TextClassifier(name, vectorizer=new_vectorizer(chosen, **features), learner=learner, **shared)
     return made
 
@@ -154,9 +183,10 @@ def _load_all(paths: Sequence[Path], threads: int) -> dict[str, TextClassifier]:
 
 
 def _refuse_few(option: str, given: Sequence[str]) -> None:
-    if len(given) < 2:
+    if len(given) < 2 and ALL not in given:
         found = f"only {given[0]!r} was" if given else f"no {option} was"
-        raise InputError(f"{found} given; a comparison needs two: give --{option} twice or more.")
+        or_all = ", or none for every system" if option == "system" else ""
+        raise InputError(f"{found} given; a comparison needs two: give --{option} twice or more{or_all}.")
     for each in given:
         if given.count(each) > 1:
             other = "other parameters" if option == "system" else "another directory"
@@ -178,8 +208,3 @@ def _refuse_beside_models(
 def _taught(model: TextClassifier) -> tuple[Taxonomy, Any]:
     """The taxonomy of a model, and the columns that it learnt from."""
     return model.taxonomy_, model.figures_.get("columns")
-
-
-def _warn(classifiers: Iterable[TextClassifier], corpus: Corpus) -> None:
-    for name in dict.fromkeys(classifier.system for classifier in classifiers):
-        warn_about_several_labels(find_system(name), corpus)

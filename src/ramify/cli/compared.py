@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from string import ascii_uppercase
+from collections.abc import Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -13,78 +12,76 @@ from rich.text import Text
 
 from ramify.cli.console import counted
 from ramify.metrics import Measured
-from ramify.metrics.intervals import LOSSES
-from ramify.pipeline.comparing import Comparison, Pair
+from ramify.metrics.sums import LOSSES
+from ramify.pipeline.amounts import duration, memory, p_value, speed
+from ramify.pipeline.comparison import (
+    CORRECTED_AFTER,
+    LABELS,
+    LEVEL,
+    TESTS,
+    Comparison,
+    Pair,
+    SystemResult,
+    letters_of,
+    needed_resamples,
+)
+from ramify.pipeline.recommending import Recommendation
 
-LEVEL = 0.05  # below it a difference is called one
 ONE_LINE = 118  # columns that a value and its interval need side by side
-LABELS = {
-    "accuracy": "exactly right",
-    "micro_f1": "micro F1",
-    "macro_f1": "macro F1",
-    "hierarchical_f1": "hierarchical F1",
-    "h_loss": "H-loss",
-}
-TESTS = {
-    "sign": ("s", "decisions that one alone got right"),
-    "macro_sign": ("S", "classes: on how many F1 is higher"),
-    "t": ("T", "classes: F1"),
-    "rank_t": ("T'", "classes: rank of F1"),
-    "wilcoxon": ("W", "classes: rank of F1 difference"),
-    "precision": ("p", "micro precision"),
-    "recall": ("p", "micro recall"),
-    "accuracy": ("p", "share of decisions that are right"),
-    "bootstrap_micro_f1": ("b", "micro F1 on resampled documents"),
-    "bootstrap_macro_f1": ("b", "macro F1 on resampled documents"),
-}
-NAMES = {"holm": "Holm", "bonferroni": "Bonferroni", "benjamini-hochberg": "Benjamini & Hochberg"}
-TEST_WIDTH, PAIR_WIDTH = 40, 10
+FEW_SYSTEMS = 5  # up to so many, every pair is shown
+TEST_WIDTH, PAIR_WIDTH = 45, 10
+# what stands above the marks of a test, below its letter
+SHORT = {"precision": "prec", "recall": "rec", "accuracy": "dec", "bootstrap_accuracy": "right", "bootstrap_micro_f1": "micro"}
+SHORT |= {"bootstrap_macro_f1": "macro", "bootstrap_hierarchical_f1": "hier", "bootstrap_h_loss": "loss"}
 
 
-def render_comparison(found: Comparison, width: int) -> RenderableType:
-    """The systems, their measures, and the p-values of every pair; as many pairs side by side as fit."""
-    letters = dict(zip((system.name for system in found.systems), _letters(), strict=False))
-    parts: list[RenderableType] = [_systems(found, letters), Text(), _measures(found, letters, width), _about_measures(found)]
-    at_once = max(1, (width - TEST_WIDTH) // PAIR_WIDTH)
-    for start in range(0, len(found.pairs), at_once):
-        parts.append(_p_values(found.pairs[start : start + at_once], letters))
-        parts.append(Text())
-    return Group(*parts[:-1], _about_tests(found))
+def render_comparison(found: Comparison, advice: Recommendation, width: int) -> RenderableType:
+    """The systems, their measures, their tests and the advice; of many systems, tests against the one to take."""
+    many = len(found.systems) > FEW_SYSTEMS
+    systems = found.ranked(advice.by) if many else found.systems
+    letters = letters_of(systems)
+    intervals = (advice.by,) if many and width < ONE_LINE else tuple(LABELS)
+    parts: list[RenderableType] = [_systems(found, systems, letters), Text()]
+    parts += [_measures(systems, letters, width, intervals), _about_measures(found)]
+    parts += _against_one(found, systems, advice, letters) if many else _every_pair(found, letters, width)
+    return Group(*parts, *_told(found), _advice(advice))
 
 
-def _letters() -> Iterator[str]:
-    """A, B, …, Z, A2, B2, and so on."""
-    turn = 1
-    while True:
-        yield from (letter if turn == 1 else f"{letter}{turn}" for letter in ascii_uppercase)
-        turn += 1
+# ---- systems and measures -----------------------------------------------------------------------------------------------
 
 
-def _systems(found: Comparison, letters: dict[str, str]) -> Table:
+def _systems(found: Comparison, systems: Iterable[SystemResult], letters: dict[str, str]) -> Table:
     title = counted(found.documents, "document") + (f" in {found.folds} folds" if found.folds > 1 else "")
-    table = _table(title, "", "system", "training", "documents/s")
-    table.columns[2].justify = table.columns[3].justify = "right"
-    for system in found.systems:
-        seconds = "–" if system.training_seconds is None else f"{system.training_seconds:.2f} s"
-        table.add_row(letters[system.name], escape(system.name), seconds, f"{system.documents_per_second:,.0f}")
+    table = _table(title, "", "system", "training", "documents/s", "memory", right=range(2, 5))
+    for system in systems:
+        costs = duration(system.training_seconds), speed(system.documents_per_second), memory(system.peak_memory)
+        table.add_row(letters[system.name], escape(system.name), *costs)
     return table
 
 
-def _measures(found: Comparison, letters: dict[str, str], width: int) -> Table:
+def _measures(systems: Sequence[SystemResult], letters: dict[str, str], width: int, intervals: Sequence[str]) -> Table:
     table = _table("", "", *LABELS.values())
-    values = {name: [round(system.measures[name].value, 3) for system in found.systems] for name in LABELS}
+    values = {name: [round(system.measures[name].value, 3) for system in systems] for name in LABELS}
     best = {name: min(given) if name in LOSSES else max(given) for name, given in values.items()}
-    for system in found.systems:
-        shown = (_measure(system.measures[name], best[name], width) for name in LABELS)
-        table.add_row(letters[system.name], *shown)
+    join, digits = (" ", _three) if width >= ONE_LINE or len(intervals) == 1 else ("\n", _short)
+    for system in systems:
+        cells = []
+        for name in LABELS:
+            cells.append(_value(system.measures[name], best[name]))
+            if name in intervals:
+                low, high = digits(system.measures[name].low), digits(system.measures[name].high)
+                cells[-1].append(f"{join}[{low}, {high}]", style="not bold dim")
+        table.add_row(letters[system.name], *cells)
     return table
 
 
-def _measure(measured: Measured, best: float, width: int) -> Text:
+def _value(measured: Measured, best: float) -> Text:
     is_best = round(measured.value, 3) == best
-    value = Text(f"{measured.value:.3f}{'*' if is_best else ' '}", style="bold" if is_best else "")
-    join, show = (" ", "{:.3f}".format) if width >= ONE_LINE else ("\n", _short)
-    return value.append(f"{join}[{show(measured.low)}, {show(measured.high)}]", style="not bold dim")
+    return Text(f"{measured.value:.3f}{'*' if is_best else ' '}", style="bold" if is_best else "")
+
+
+def _three(value: float) -> str:
+    return f"{value:.3f}"
 
 
 def _short(value: float) -> str:
@@ -104,6 +101,19 @@ def _about_measures(found: Comparison) -> Text:
     return Text(note + where + seen + "\n", style="dim")
 
 
+# ---- tests --------------------------------------------------------------------------------------------------------------
+
+
+def _every_pair(found: Comparison, letters: dict[str, str], width: int) -> list[RenderableType]:
+    """The p-values of every pair; as many pairs side by side as fit."""
+    parts: list[RenderableType] = []
+    at_once = max(1, (width - TEST_WIDTH) // PAIR_WIDTH)
+    for start in range(0, len(found.pairs), at_once):
+        parts += [_p_values(found.pairs[start : start + at_once], letters), Text()]
+    legend = f"Two-sided, {_correction(found)}; the letter is the system ahead where p < {LEVEL}."
+    return [*parts[:-1], Text(legend + _untold(found), style="dim")]
+
+
 def _p_values(pairs: Sequence[Pair], letters: dict[str, str]) -> Table:
     heads = [f"{letters[pair.a]} – {letters[pair.b]}" for pair in pairs]
     table = _table("p-values", "", "what is compared", *heads)
@@ -114,34 +124,93 @@ def _p_values(pairs: Sequence[Pair], letters: dict[str, str]) -> Table:
 
 def _p_value(pair: Pair, test: str, letters: dict[str, str]) -> Text:
     """A corrected p-value and, where it is small, who is ahead."""
-    p = pair.corrected[test]
-    if math.isnan(p):
-        return Text("–")
-    shown = "<0.001" if p < 0.0005 else f"{p:.3f}".rjust(6)
-    if p >= LEVEL:
-        return Text(shown, style="dim")
-    if float(shown.strip("<")) >= LEVEL:
-        shown = f"{p:.4f}"  # just below the level, and rounded up to it
-    return Text(f"{shown} {letters[pair.a if pair.tests[test].difference > 0 else pair.b]}", style="bold")
+    p, ahead = pair.corrected[test], pair.ahead(test)
+    shown = p_value(p, LEVEL) if math.isnan(p) else p_value(p, LEVEL).rjust(6)
+    return Text(shown, style="dim") if ahead is None else Text(f"{shown} {letters[ahead]}", style="bold")
 
 
-def _about_tests(found: Comparison) -> Text:
-    many = len(found.pairs)
-    corrected = "not corrected" if many > 1 else "one comparison, so not corrected"
-    if many > 1 and found.correction != "none":
-        corrected = f"corrected for {counted(many, 'comparison')} after {NAMES[found.correction]}"
-    few = " – where there are fewer than two classes." if any(math.isnan(p.corrected["t"]) for p in found.pairs) else ""
-    needed = math.ceil(2 * (many if found.correction in ("holm", "bonferroni") else 1) / LEVEL)
-    short = (
-        f" With so few resamples b cannot fall below {LEVEL}; give --resamples {needed:,}."
-        if found.n_resamples < needed
-        else ""
+def _against_one(
+    found: Comparison, systems: Sequence[SystemResult], advice: Recommendation, letters: dict[str, str]
+) -> list[RenderableType]:
+    """What each test says of every system and the one to take."""
+    to_take = next(system for system in systems if system.name == advice.system)
+    heads = [f"{symbol}\n{SHORT.get(test, '')}" for test, (symbol, _) in TESTS.items()]
+    title = (
+        f"Against {letters[advice.system]}, {escape(advice.system)}: how far apart in {LABELS[advice.by]}, and what tests say"
     )
-    return Text(f"Two-sided, {corrected}; the letter is the system ahead where p < {LEVEL}.{few}{short}", style="dim")
+    table = _table(title, "", "\napart", *heads)
+    for system in systems:
+        if system is not to_take:
+            apart = system.measures[advice.by].value - to_take.measures[advice.by].value
+            marks = (_mark(found.pair(system.name, to_take.name), test, system.name) for test in TESTS)
+            table.add_row(letters[system.name], _signed(apart), *marks)
+    legend = (
+        f"+ ahead of {letters[advice.system]}, − behind it by more than luck (p < {LEVEL}, two-sided, {_correction(found)}), "
+        "· cannot tell. s: decisions that one alone got right; S, T, T', W: F1 of classes; p: micro precision, recall, share "
+        f"of decisions that are right; b: measures on resampled documents.{_untold(found)} --report and --json have every pair."
+    )
+    return [table, Text(legend, style="dim")]
 
 
-def _table(title: str, *columns: str) -> Table:
+def _signed(difference: float) -> str:
+    """Three decimals and a sign, unless they are all zero.
+
+    >>> _signed(-0.0312), _signed(0.5), _signed(-0.0001)
+    ('−0.031', '+0.500', ' 0.000')
+    """
+    shown = f"{difference:+z.3f}".replace("-", "−")
+    return " 0.000" if shown == "+0.000" else shown
+
+
+def _mark(pair: Pair, test: str, name: str) -> Text:
+    ahead = pair.ahead(test)
+    if math.isnan(pair.corrected[test]):
+        return Text("–")
+    return Text("·", style="dim") if ahead is None else Text("+" if ahead == name else "−", style="bold")
+
+
+def _correction(found: Comparison) -> str:
+    many = len(found.pairs)
+    if many == 1:
+        return "one comparison, so not corrected"
+    after = CORRECTED_AFTER.get(found.correction)
+    return "not corrected" if after is None else f"corrected for {counted(many, 'comparison')} after {after}"
+
+
+def _untold(found: Comparison) -> str:
+    """What the tests cannot say."""
+    few = " – where there are fewer than two classes." if any(math.isnan(pair.corrected["t"]) for pair in found.pairs) else ""
+    needed = needed_resamples(len(found.systems), found.correction)
+    if found.n_resamples >= needed:
+        return few
+    return f"{few} With so few resamples b cannot fall below {LEVEL}; give --resamples {needed:,}."
+
+
+# ---- words --------------------------------------------------------------------------------------------------------------
+
+
+def _told(found: Comparison) -> list[RenderableType]:
+    """What was left out, and what else is good to know."""
+    parts: list[RenderableType] = []
+    if found.skipped:
+        table = _table("Left out", "system", "why")
+        for each in found.skipped:
+            table.add_row(escape(each.name), escape(each.reason))
+        parts += [Text(), table]
+    if found.notes:
+        parts += [Text(), *(Text(f"Note: {note}.", style="dim") for note in found.notes)]
+    return parts
+
+
+def _advice(advice: Recommendation) -> Text:
+    first, *others = advice.words
+    return Text("\n").append(first, style="bold").append("".join(f"\n{each}" for each in others))
+
+
+def _table(title: str, *columns: str, right: Iterable[int] = ()) -> Table:
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in columns:
-        table.add_column(name, no_wrap=name != "system")
+        table.add_column(name, no_wrap=name not in ("system", "why"))
+    for place in right:
+        table.columns[place].justify = "right"
     return table

@@ -7,17 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
 
-from ramify.metrics.counting import Counts, Floats, both, f1, label_pair, per_document
-from ramify.metrics.h_loss import first_mistakes
-from ramify.metrics.paired import on_classes
-from ramify.metrics.resampling import interval, macro, micro, resample_sums
+from ramify.metrics.counting import Counts, Floats
+from ramify.metrics.resampling import interval, resample_sums
+from ramify.metrics.sums import LOSSES, MEASURES, from_sums, measure_rows
 from ramify.taxonomy import Taxonomy
-
-MEASURES = ("accuracy", "micro_f1", "macro_f1", "hierarchical_f1", "h_loss")
-LOSSES = ("h_loss",)  # the smaller, the better
-_PLAIN = 6  # columns before those of classes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,24 +42,6 @@ def measure_answers(
     # a resample repeats some documents and misses others, which moves means over rare classes: only its spread is used
     drawn += by_fold.mean(axis=0) - drawn.mean(axis=0)
     return {name: _measured(by_fold[:, i], drawn[:, i], name) for i, name in enumerate(MEASURES)}
-
-
-def measure_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, classes: Counts) -> csr_array:
-    """What the sums over documents must hold for all measures: one row a document."""
-    T, P = label_pair(Y_true, Y_pred, taxonomy)
-    shared, true, said = per_document(both(T, P)), per_document(T), per_document(P)
-    exact, wrong = (true == shared) & (said == shared), per_document(first_mistakes(T, P, taxonomy))
-    plain = np.column_stack([np.ones_like(shared), exact, shared, true, said, wrong]).astype(np.float64)
-    own_true, own_said = on_classes(T, classes, taxonomy), on_classes(P, classes, taxonomy)
-    parts = [csr_array(plain), both(own_true, own_said), own_true, own_said]
-    return csr_array(hstack(parts, format="csr", dtype=np.float64))
-
-
-def from_sums(sums: Floats) -> Floats:
-    """The measures, in the order of MEASURES, of a set of documents whose rows add up to `sums`."""
-    n_docs, exact, shared, true, said, wrong = sums[:_PLAIN]
-    own = np.split(sums[_PLAIN:], 3)
-    return np.array([exact / n_docs, micro(*own), macro(*own), float(f1(shared, true, said)), wrong / n_docs])
 
 
 def _measured(by_fold: Floats, drawn: Floats, name: str) -> Measured:

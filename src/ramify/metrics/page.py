@@ -38,6 +38,11 @@ th { color: var(--soft); font-weight: 600; } .text { text-align: left; }
 .tick { fill: var(--soft); font-size: 11px; text-anchor: middle; }
 .end { text-anchor: end; } .start { text-anchor: start; }
 .value { fill: var(--ink); font-size: 10px; text-anchor: middle; } .dot { opacity: .65; }
+.name { fill: var(--ink); font-size: 11.5px; paint-order: stroke; stroke: var(--card); stroke-width: 3px; }
+.spread { stroke: var(--soft); opacity: .35; stroke-width: 2; } figure + figure { margin-top: 1rem; }
+.advice p { margin: .3rem 0; } summary { cursor: pointer; color: var(--soft); }
+.matrix { width: auto; } .matrix td { text-align: center; } .ahead { color: var(--c2); } .behind { color: var(--c4); }
+.unsure { color: var(--soft); } .whole td { white-space: nowrap; padding: .3rem .4rem; }
 """ + "".join(
     f".s{i} {{ fill: var(--c{i}); }} .l{i} {{ stroke: var(--c{i}); fill: none; stroke-width: 2; }}\n" for i in range(6)
 )

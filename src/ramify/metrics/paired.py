@@ -1,23 +1,26 @@
-"""Two systems' answers over a taxonomy, put to every test.
-
-Tests look at classes that exclude nothing and imply nothing, so the hierarchy is modified first (Esuli, Fagni & Sebastiani
-2008): the classes are the leaves and, for each inner node that is the most specific label of some true document, a leaf of its
-own below it, which holds just these documents.
-"""
+"""Two systems' answers over a taxonomy, put to every test, on the classes of the modified hierarchy."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.metrics.counting import Counts, label_pair, per_node
-from ramify.metrics.resampling import BootstrapDifference, Seed, paired_bootstrap
+from ramify.metrics.counting import Floats, label_pair
+from ramify.metrics.resampling import (
+    BootstrapDifference,
+    Seed,
+    check_documents,
+    check_resamples,
+    judge_differences,
+    resample_sums,
+)
 from ramify.metrics.significance import (
     Alternative,
     Share,
     Significance,
+    check_alternative,
     macro_sign_test,
     proportions_test,
     rank_t_test,
@@ -25,12 +28,12 @@ from ramify.metrics.significance import (
     t_test,
     wilcoxon_test,
 )
-from ramify.taxonomy import Taxonomy, most_specific
+from ramify.metrics.sums import LOSSES, MEASURES, from_sums, measure_rows, modified_classes, on_classes
+from ramify.taxonomy import Taxonomy
 
 Tested = Significance | BootstrapDifference
 _SIMPLE = {"sign": sign_test, "macro_sign": macro_sign_test, "t": t_test, "rank_t": rank_t_test, "wilcoxon": wilcoxon_test}
 _SHARES: tuple[Share, ...] = ("precision", "recall", "accuracy")
-RESAMPLED: tuple[Literal["micro_f1", "macro_f1"], ...] = ("micro_f1", "macro_f1")
 
 
 def compare_answers(
@@ -45,6 +48,8 @@ def compare_answers(
 ) -> dict[str, Tested]:
     """All tests of two systems on the same documents, by name (Y_true, A, B: documents × nodes).
 
+    Differences are above zero where A did better, also in H-loss.
+
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread"])
     >>> T = food.encode(["fruit/apple", "fruit/pear", "bread", "fruit"] * 5)
     >>> B = food.encode(["fruit/apple", "fruit/apple", "bread", "fruit"] * 5)
@@ -53,13 +58,13 @@ def compare_answers(
     (10, 2, 0.002)
     """
     label_pair(Y_true, A, taxonomy), label_pair(Y_true, B, taxonomy)
+    check_alternative(alternative)
+    check_resamples(n_resamples)
     classes = modified_classes(Y_true, taxonomy)
     T, of_a, of_b = (on_classes(Y, classes, taxonomy) for Y in (Y_true, A, B))
-    found = decision_tests(T, of_a, of_b, alternative)
-    for metric in RESAMPLED:
-        drawn = paired_bootstrap(T, of_a, of_b, metric, n_resamples=n_resamples, seed=seed, alternative=alternative)
-        found[f"bootstrap_{metric}"] = drawn
-    return found
+    check_documents(T.shape[0])
+    drawn_a, drawn_b = (draw_measures(measure_rows(Y_true, Y, taxonomy, classes), n_resamples, seed) for Y in (A, B))
+    return decision_tests(T, of_a, of_b, alternative) | bootstraps(drawn_a - drawn_b, T.shape[0], alternative)
 
 
 def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Alternative = "two-sided") -> dict[str, Tested]:
@@ -68,12 +73,18 @@ def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Altern
     return found | {share: proportions_test(T, A, B, share, alternative) for share in _SHARES}
 
 
-def modified_classes(Y_true: Any, taxonomy: Taxonomy) -> Counts:
-    """The nodes that are classes of the modified hierarchy: leaves, and inner nodes at which some true document stops."""
-    own = per_node(most_specific(Y_true, taxonomy))
-    return np.flatnonzero(taxonomy.is_leaf | (own > 0))
+def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
+    """Every measure on all documents, and then on each resample of them (1 + resamples × measures); losses with a minus.
+
+    rows: of :func:`~ramify.metrics.sums.measure_rows`.
+    """
+    observed = from_sums(np.asarray(rows.sum(axis=0)).ravel())
+    signs = np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
+    values: Floats = signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])
+    return values
 
 
-def on_classes(Y: Any, classes: Counts, taxonomy: Taxonomy) -> csr_array:
-    """The most specific labels among some classes (documents × classes); an answer at any other node is no answer."""
-    return csr_array(most_specific(Y, taxonomy)[:, classes])
+def bootstraps(differences: Floats, n_docs: int, alternative: Alternative = "two-sided") -> dict[str, Tested]:
+    """The paired bootstrap of each measure (differences of :func:`draw_measures`: observed first, then on resamples)."""
+    judged = (judge_differences(float(of[0]), of[1:], n_docs, alternative) for of in differences.T)
+    return {f"bootstrap_{measure}": found for measure, found in zip(MEASURES, judged, strict=True)}

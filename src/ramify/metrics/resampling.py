@@ -15,8 +15,9 @@ from scipy.sparse import csr_array, hstack
 
 from ramify.errors import InputError
 from ramify.execution import row_blocks, stage
-from ramify.metrics.counting import Counts, Floats, both, f1, mean
+from ramify.metrics.counting import Counts, Floats, both
 from ramify.metrics.significance import Alternative, check_alternative, same_decisions
+from ramify.metrics.sums import macro, micro
 
 Metric = Callable[[csr_array, csr_array], float]
 Seed = int | Sequence[int]
@@ -63,8 +64,7 @@ def paired_bootstrap(
     check_alternative(alternative)
     check_resamples(n_resamples)
     T, A, B = same_decisions(Y_true, A, B)
-    if T.shape[0] == 0:
-        raise InputError("there are no documents to draw from; give some.")
+    check_documents(T.shape[0])
     named = {"micro_f1": micro, "macro_f1": macro}
     if isinstance(metric, str) and metric not in named:
         raise InputError(f"metric is {metric!r}; give 'micro_f1', 'macro_f1', or a function of truth and answers.")
@@ -83,18 +83,21 @@ def judge_differences(observed: float, drawn: Floats, n_docs: int, alternative: 
     return BootstrapDifference(observed, low, high, _p_value(drawn, alternative), n_docs, len(drawn))
 
 
-def resample_sums(rows: csr_array, finish: Callable[[Floats], Any], n_resamples: int, seed: Seed) -> Floats:
-    """What `finish` makes of the columns' sums, for every resample of the rows (rows: documents × what is summed)."""
+def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resamples: int, seed: Seed) -> Floats:
+    """What `finish` makes of the columns' sums, for every resample of the rows (rows: documents × what is summed).
+
+    finish: takes the sums of many resamples at once, one resample a row.
+    """
     rng, n_docs = np.random.default_rng(seed), rows.shape[0]
     rows = csr_array(rows, dtype=np.float64)
-    values: list[Any] = []
+    values: list[Floats] = []
     with stage("resampling", n_resamples) as step:
-        for block in row_blocks(n_resamples, 8 * (3 * n_docs + 2 * rows.shape[1]), budget=1 << 25):
+        for block in row_blocks(n_resamples, 8 * (3 * n_docs + 6 * rows.shape[1]), budget=1 << 25):
             drawn = range(block.start, block.stop)
             times = np.stack([np.bincount(rng.integers(n_docs, size=n_docs), minlength=n_docs) for _ in drawn])
-            values += [finish(sums) for sums in np.asarray(times.astype(np.float64) @ rows)]
+            values.append(finish(np.asarray(times.astype(np.float64) @ rows)))
             step.advance(len(drawn))
-    return np.asarray(values, dtype=np.float64)
+    return np.concatenate(values)
 
 
 def interval(values: Floats) -> tuple[float, float]:
@@ -103,33 +106,29 @@ def interval(values: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
+def check_documents(n_docs: int) -> None:
+    """Refuse to draw from nothing."""
+    if n_docs == 0:
+        raise InputError("there are no documents to draw from; give some.")
+
+
 def check_resamples(n_resamples: int) -> None:
     """Refuse to draw nothing."""
     if n_resamples < 1:
         raise InputError(f"{n_resamples} resamples tell nothing; give 1 or more, such as 1000.")
 
 
-def micro(correct: Floats, true: Floats, predicted: Floats) -> float:
-    """F1 of all classes' counts taken together."""
-    return float(f1(correct.sum(), true.sum(), predicted.sum()))
-
-
-def macro(correct: Floats, true: Floats, predicted: Floats) -> float:
-    """The mean F1 of the classes that occur in truth or answers."""
-    occurs = true + predicted > 0
-    return mean(f1(correct, true, predicted)[occurs], of_nothing=1.0)
-
-
 def _by_sums(
-    T: csr_array, A: csr_array, B: csr_array, measure: Callable[..., float], n_resamples: int, seed: Seed
+    T: csr_array, A: csr_array, B: csr_array, measure: Callable[..., Floats], n_resamples: int, seed: Seed
 ) -> tuple[float, Floats]:
     rows = csr_array(hstack([T, both(T, A), A, both(T, B), B], format="csr", dtype=np.float64))
 
-    def difference(sums: Floats) -> float:
-        true, right_a, said_a, right_b, said_b = np.split(sums, 5)
+    def difference(sums: Floats) -> Floats:
+        true, right_a, said_a, right_b, said_b = np.split(sums, 5, axis=-1)
         return measure(right_a, true, said_a) - measure(right_b, true, said_b)
 
-    return difference(np.asarray(rows.sum(axis=0)).ravel()), resample_sums(rows, difference, n_resamples, seed)
+    observed = float(difference(np.asarray(rows.sum(axis=0)).ravel()))
+    return observed, resample_sums(rows, difference, n_resamples, seed)
 
 
 def _one_by_one(T: csr_array, A: csr_array, B: csr_array, metric: Metric, n_resamples: int, seed: Seed) -> tuple[float, Floats]:

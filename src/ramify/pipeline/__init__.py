@@ -5,6 +5,7 @@ from ramify.pipeline.comparing import compare
 from ramify.pipeline.comparison import Comparison
 from ramify.pipeline.explaining import Explanation, NodeView, look
 from ramify.pipeline.loading import load
+from ramify.pipeline.recommending import Recommendation, recommend
 from ramify.pipeline.rules import make_rule
 from ramify.pipeline.streaming import Answer, classify_rows, classify_vectors, score_rows
 from ramify.pipeline.training import Trained, evaluate, train
@@ -14,6 +15,7 @@ __all__ = [
     "Comparison",
     "Explanation",
     "NodeView",
+    "Recommendation",
     "TextClassifier",
     "Trained",
     "classify_rows",
@@ -23,6 +25,7 @@ __all__ = [
     "load",
     "look",
     "make_rule",
+    "recommend",
     "score_rows",
     "train",
 ]

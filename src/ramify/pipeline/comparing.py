@@ -24,10 +24,10 @@ from ramify.metrics import Measured, correct_p_values, measure_answers
 from ramify.metrics.all_pairs import compare_all_answers
 from ramify.metrics.corrections import Correction, check_correction
 from ramify.metrics.counting import Counts
-from ramify.metrics.paired import modified_classes
 from ramify.metrics.resampling import check_resamples
+from ramify.metrics.sums import modified_classes
 from ramify.pipeline.classifier import TextClassifier
-from ramify.pipeline.comparison import Comparison, Pair, Skipped, SystemResult, in_words
+from ramify.pipeline.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, in_words
 from ramify.pipeline.folds import split_into_folds
 from ramify.pipeline.memory import watching_memory
 from ramify.pipeline.training import check_labels, fitting, train
@@ -56,14 +56,15 @@ def compare(
     test: Corpus | None = None,
     folds: int = 5,
     seed: int = 0,
-    n_resamples: int = 1000,
+    n_resamples: int | None = None,
     correction: Correction = "holm",
 ) -> Comparison:
     """Compare classifiers, given by name, on the same documents.
 
     With `test` they learn from `corpus` and are tested on `test`; without, the corpus is dealt into folds, each tested by what
     learnt from the others. Classifiers that are fitted already are tested on the corpus as they are; clone them to start anew.
-    Intervals come from `n_resamples` resamples of the documents; p-values are corrected over all pairs.
+    Intervals come from `n_resamples` resamples of the documents; without a number, from 1,000, or more where there are so many
+    pairs that fewer could not tell. p-values are corrected over all pairs. What cannot take the data is left out.
 
     >>> from ramify.datasets import load_electronics
     >>> shop = load_electronics()
@@ -75,14 +76,15 @@ def compare(
     True
     """
     check_correction(correction)
-    check_resamples(n_resamples)
+    if n_resamples is not None:
+        check_resamples(n_resamples)
     taxonomy = _common_taxonomy(classifiers, corpus)
     rounds = _rounds(classifiers, corpus, test, taxonomy, folds, seed)
     Y_true = [taxonomy.encode(tested.labels) for _, tested in rounds]
-    settings: dict[str, Any] = {"n_resamples": n_resamples, "seed": seed}
     n_steps = len(classifiers) * (len(rounds) + 1) + TESTING
     with as_one_stage("comparing", n_steps) as whole:
         given, skipped = _answer_all(classifiers, rounds, taxonomy, whole)
+        settings: dict[str, Any] = {"n_resamples": n_resamples or enough_resamples(len(given), correction), "seed": seed}
         systems = _measure_all(given, Y_true, taxonomy, settings, whole)
         whole.tell("testing pairs")
         pairs = _test_pairs(given, csr_array(vstack(Y_true, format="csr")), taxonomy, correction, settings)
@@ -193,9 +195,12 @@ def _try_answer(
 def _refuse_too_few(left: Mapping[str, _Answers], skipped: Iterable[Skipped]) -> None:
     """Refuse to go on with fewer than two systems, and say why the others cannot take the data."""
     if len(left) < 2:
-        reasons = " ".join(f"{each.name}: {each.reason}" for each in skipped)
+        by_reason: dict[str, list[str]] = {}
+        for each in skipped:
+            by_reason.setdefault(each.reason.rstrip("."), []).append(each.name)
+        reasons = "; ".join(f"{in_words(names)}: {reason}" for reason, names in by_reason.items())
         able = f"only {next(iter(left))!r}" if left else "none of the systems"
-        raise InputError(f"{able} can take these documents, and a comparison needs two. {reasons}")
+        raise InputError(f"{able} can take these documents, and a comparison needs two; {reasons}.")
 
 
 def _answer(found: _Answers, classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy) -> None:
@@ -217,11 +222,11 @@ def _learnt(classifier: TextClassifier, learn: Corpus, taxonomy: Taxonomy) -> Te
 def _measure_all(
     given: Mapping[str, _Answers], Y_true: Sequence[csr_array], taxonomy: Taxonomy, settings: dict[str, Any], whole: Whole
 ) -> list[SystemResult]:
-    classes, n_docs, systems = _classes(Y_true, taxonomy), sum(Y.shape[0] for Y in Y_true), []
+    classes, systems = _classes(Y_true, taxonomy), []
     for name, found in given.items():
         whole.tell(f"measuring {name}")
         measures = measure_answers(list(zip(Y_true, found.answers, strict=True)), taxonomy, classes, **settings)
-        systems.append(_result(name, found, measures, n_docs))
+        systems.append(_result(name, found, measures))
         whole.advance()
     return systems
 
@@ -230,12 +235,14 @@ def _classes(Y_true: Sequence[csr_array], taxonomy: Taxonomy) -> Counts:
     return modified_classes(csr_array(vstack(Y_true, format="csr")), taxonomy)
 
 
-def _result(name: str, found: _Answers, measures: dict[str, Measured], n_docs: int) -> SystemResult:
+def _result(name: str, found: _Answers, measures: dict[str, Measured]) -> SystemResult:
     seconds = float(np.mean(found.training)) if found.training else None
     memory = [megabytes for megabytes in found.memory if megabytes is not None]
     # the first fold also loads what libraries load when first used, so the middle one speaks for the system
     height = float(np.median(memory)) if memory else None
-    return SystemResult(name, measures, seconds, n_docs / max(sum(found.answering), 1e-9), height)
+    n_each = [answers.shape[0] for answers in found.answers]
+    speed = float(np.median(np.asarray(n_each) / np.maximum(found.answering, 1e-9)))
+    return SystemResult(name, measures, seconds, speed, height)
 
 
 def _test_pairs(

@@ -5,10 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import count
+from string import ascii_uppercase
 from typing import Any
 
+from ramify.errors import InputError, suggest
 from ramify.metrics import Measured
 from ramify.metrics.paired import Tested
+from ramify.metrics.sums import LOSSES
 
 LEVEL = 0.05  # below it a difference is called one
 LABELS = {
@@ -27,16 +31,17 @@ TESTS = {
     "precision": ("p", "micro precision"),
     "recall": ("p", "micro recall"),
     "accuracy": ("p", "share of decisions that are right"),
-    "bootstrap_micro_f1": ("b", "micro F1 on resampled documents"),
-    "bootstrap_macro_f1": ("b", "macro F1 on resampled documents"),
-}
+} | {f"bootstrap_{measure}": ("b", f"{label} on resampled documents") for measure, label in LABELS.items()}
+CORRECTED_AFTER = {"holm": "Holm", "bonferroni": "Bonferroni", "benjamini-hochberg": "Benjamini & Hochberg"}
+FEWEST_RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class SystemResult:
     """One system: its measures and what it costs.
 
-    training_seconds: of one training, the mean over folds; None for a trained model. documents_per_second: how fast it answers.
+    training_seconds: of one training, the mean over folds; None for a trained model. documents_per_second: how fast it answers,
+    in the middle one of the folds.
     peak_memory: megabytes that one fold needs at its height, above what was there before; None where nothing can tell.
     """
 
@@ -64,6 +69,12 @@ class Pair:
     tests: dict[str, Tested]
     corrected: dict[str, float]
 
+    def ahead(self, test: str) -> str | None:
+        """The system that is better by more than luck, as a test sees it; None where it cannot tell."""
+        if not self.corrected[test] < LEVEL:  # nor is NaN
+            return None
+        return self.a if self.tests[test].difference > 0 else self.b
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -86,10 +97,25 @@ class Comparison:
     skipped: list[Skipped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
+    def ranked(self, by: str) -> list[SystemResult]:
+        """The systems, best first by a measure; of equals the first given."""
+        sign = 1 if by in LOSSES else -1
+        return sorted(self.systems, key=lambda system: sign * system.measures[by].value)
+
+    def pair(self, one: str, other: str) -> Pair:
+        """Two systems put to every test, whichever was given first."""
+        return next(pair for pair in self.pairs if {pair.a, pair.b} == {one, other})
+
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values; what is not a finite number is None."""
         values: dict[str, Any] = _plain(asdict(self))
         return values
+
+
+def check_measure(by: str) -> None:
+    """Refuse a name that no measure has."""
+    if by not in LABELS:
+        raise InputError(f"measure {by!r} is unknown; the measures are {', '.join(LABELS)}.{suggest(str(by), LABELS)}")
 
 
 def needed_resamples(n_systems: int, correction: str) -> int:
@@ -100,6 +126,21 @@ def needed_resamples(n_systems: int, correction: str) -> int:
     """
     n_pairs = n_systems * (n_systems - 1) // 2
     return math.ceil(2 * (n_pairs if correction in ("holm", "bonferroni") else 1) / LEVEL)
+
+
+def enough_resamples(n_systems: int, correction: str) -> int:
+    """So many resamples that the bootstrap of a pair may also say yes when one of them says no.
+
+    >>> enough_resamples(3, "holm"), enough_resamples(17, "holm")
+    (1000, 10880)
+    """
+    return max(FEWEST_RESAMPLES, 2 * needed_resamples(n_systems, correction))
+
+
+def letters_of(systems: Sequence[SystemResult]) -> dict[str, str]:
+    """A letter for the name of each system: A, B, …, Z, A2, B2, and so on."""
+    turns = (letter if turn == 1 else f"{letter}{turn}" for turn in count(1) for letter in ascii_uppercase)
+    return dict(zip((system.name for system in systems), turns, strict=False))
 
 
 def in_words(names: Sequence[str], joined_by: str = "and") -> str:
