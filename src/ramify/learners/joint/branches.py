@@ -56,7 +56,8 @@ class Branches:
 
 def branch_answers(branches: Branches, ends: Nodes) -> Answers:
     """The answers for documents that end at each of some nodes; every margin is 1."""
-    offsets, answers, pairs = [0], [], {}
+    offsets, answers = [0], []
+    pairs: dict[tuple[int, int], int] = {}
     for end in ends.tolist():
         answers.append(0)
         for taken in branches.taken_to(end).tolist():

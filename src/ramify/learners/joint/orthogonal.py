@@ -107,6 +107,6 @@ class Orthogonal:
             G = W @ self.M
             self.signs = self.couplings.better_signs(G.T @ G, self.signs)
             self.M = self.couplings.metric(self.signs)
-            self.inverse = np.linalg.inv(self.M)
+            self.inverse = np.asarray(np.linalg.inv(self.M), dtype=np.float64)
             W[:] = G @ self.inverse
         return True

@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from ramify.metrics import modified_f1
 from ramify.metrics.counting import both, f1, per_node
-from ramify.metrics.paired import modified_classes, on_classes
+from ramify.metrics.sums import modified_classes, on_classes
 from ramify.papers.esuli2008.material import Collection
 
 SIZES = ((1, 9), (10, 99), (100, None))  # training documents of rare, middling and frequent categories
