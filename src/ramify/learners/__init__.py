@@ -1,5 +1,6 @@
 """Learners: from the document matrix X and labels to scores S over the nodes of a taxonomy."""
 
+from ramify.learners.bayesian import BayesianLogistic
 from ramify.learners.boosting import AdaBoostMH, Committee, TreeBoostMH
 from ramify.learners.branches import BranchLearner
 from ramify.learners.contract import Learner
@@ -14,6 +15,7 @@ from ramify.learners.top_down import TopDownSVM
 
 __all__ = [
     "AdaBoostMH",
+    "BayesianLogistic",
     "BranchLearner",
     "Committee",
     "CountingLearner",
