@@ -12,6 +12,7 @@ from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
 from ramify.learners import (
     AdaBoostMH,
+    BayesianLogistic,
     Learner,
     MultinomialNaiveBayes,
     NodeClassifiers,
@@ -141,6 +142,15 @@ _ROWS = (
         learner=RecursiveLogistic,
         decision=Best,
         several=_cut_by_node,
+    ),
+    System(
+        name="hblr",
+        summary="Bayesian logistic regression around the weights of the parent, by how much is learnt as well",
+        source="Gopal et al. 2012",
+        vectorizer=_tf_idf,
+        learner=BayesianLogistic,
+        decision=Best,
+        needs_tree=True,
     ),
     System(
         name="h-svm",

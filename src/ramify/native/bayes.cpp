@@ -12,7 +12,7 @@ namespace ramify {
 namespace {
 
 constexpr double kClosest = 1e-12;  // slopes of a document add up to 1 within this
-constexpr int kMostSteps = 100;
+constexpr int kMostSteps = 200;
 
 // One document: the bound as a function of β, which is convex.
 struct Document {
@@ -50,14 +50,14 @@ struct Document {
   // ½, so the best β is no lower.
   double settle(double beta) const {
     double low = *std::min_element(scores, scores + n), high = std::numeric_limits<double>::infinity();
-    double curvature, last = std::numeric_limits<double>::infinity();
+    double curvature, last = std::numeric_limits<double>::infinity(), reach = 1;
     beta = std::max(beta, low);
     double slope = derive(beta, curvature);
     for (int step = 0; step < kMostSteps && std::fabs(slope) > kClosest; ++step) {
       (slope < 0 ? low : high) = beta;
       double next = beta - slope / curvature;
       if (std::isinf(high))
-        next = std::isfinite(next) ? next : 2 * beta - low + 1;
+        next = std::isfinite(next) ? next : beta + (reach *= 2);
       else if (!(next > low && next < high) || std::fabs(slope) > 0.5 * last)
         next = low + 0.5 * (high - low);
       if (next == beta) break;

@@ -17,6 +17,7 @@ from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
     AdaBoostMH,
+    BayesianLogistic,
     MultinomialNaiveBayes,
     NodeClassifiers,
     OneVsRestLogistic,
@@ -36,7 +37,7 @@ from ramify.taxonomy import LabelForm, Taxonomy
 from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
-_LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
+_LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM, BayesianLogistic)
 _COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
 _LEARNERS = (*_COUNTING, *_LINEAR, NodeClassifiers, AdaBoostMH, TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}

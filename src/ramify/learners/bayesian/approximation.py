@@ -8,11 +8,12 @@ import numpy as np
 from scipy.special import digamma, gammaln
 
 from ramify.execution import Executor
-from ramify.learners.bayesian.covariance import Floats
+from ramify.learners.bayesian.covariance import Floats, covariances, variances_of
 from ramify.learners.bayesian.problem import Problem
 from ramify.learners.bayesian.softmax import Softmax, settle
 
 LOG_2_PI = float(np.log(2 * np.pi))
+STILL = 1e-4  # a relative change of α that is none
 
 
 @dataclass(slots=True)
@@ -60,19 +61,27 @@ class Approximation:
 
     # ---- updates, none of which lowers the bound ----------------------------------------------------------------------
 
-    def update_covariances(self) -> None:
-        """Ψ of classes and inner units, and then β and ξ."""
-        problem, classes, alpha = self.problem, self.problem.class_units, self.precisions()
-        found = problem.documents.covariances(alpha[classes], problem.weights[:, None] * self.softmax.twice_lambda)
-        self.tables, self.spreads = found.tables, found.spreads
-        self.variances[:] = 1 / (alpha + problem.add_below(alpha))
-        self.variances[classes] = found.variances
-        self.log_dets = np.log(self.variances).sum(axis=1)
-        self.log_dets[classes] = found.log_dets
+    def update_spreads(self, alternations: int) -> None:
+        """Ψ and q(α) in turn, which needs no look at documents while ξ is held; then β and ξ."""
+        data = self.problem.documents.measure(self.problem.weights[:, None] * self.softmax.twice_lambda)
+        self._update_covariances(data)
+        for _ in range(alternations):
+            before = self.rates
+            self._update_precisions()
+            self._update_covariances(data)
+            if np.allclose(self.rates, before, rtol=STILL, atol=0):
+                break
+        self.spreads = self.problem.documents.spread(self.tables)
         self.softmax = settle(self.scores, self.spreads, self.softmax.betas, self.executor)
 
-    def update_precisions(self) -> None:
-        """q(α)."""
+    def _update_covariances(self, data: Floats) -> None:
+        classes, alpha = self.problem.class_units, self.precisions()
+        self.variances[:] = 1 / (alpha + self.problem.add_below(alpha))
+        self.log_dets = np.log(self.variances).sum(axis=1)
+        self.tables, self.log_dets[classes] = covariances(alpha[classes], data)
+        self.variances[classes] = variances_of(self.tables)
+
+    def _update_precisions(self) -> None:
         groups, problem = self.problem.groups, self.problem
         self.shapes = np.broadcast_to(problem.shape + 0.5 * groups.governed(problem.n_features), self.rates.shape).copy()
         self.rates = problem.rate + 0.5 * groups.add_up(self.squares())

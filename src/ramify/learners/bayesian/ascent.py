@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from threadpoolctl import threadpool_limits
 
 from ramify.execution import Executor, stage
@@ -9,26 +11,32 @@ from ramify.learners.bayesian.approximation import Approximation
 from ramify.learners.bayesian.means import update_means
 from ramify.learners.bayesian.problem import Problem
 
+ALTERNATIONS = 10  # of α and Ψ in a round, with ξ held
 ENOUGH = 0.1  # of the growth that ends the rounds: what a step of the means must promise
 
 
-def ascend(problem: Problem, executor: Executor, tolerance: float, max_iter: int) -> tuple[Approximation, list[float]]:
-    """Raise the bound until it grows by no more than `tolerance` of itself in a round; it, after every round."""
+class Climbed(NamedTuple):
+    """The approximation, the bound after every round, and by what share of itself it grew in the last."""
+
+    q: Approximation
+    evidence: list[float]
+    growth: float
+
+
+def ascend(problem: Problem, executor: Executor, tolerance: float, max_iter: int) -> Climbed:
+    """Raise the bound until it grows by no more than `tolerance` of itself in a round, or for so many rounds."""
     q = Approximation.start(problem, executor)
-    before, found = q.evidence(), list[float]()
+    found = list[float]()
     with stage("evidence", max_iter) as step, threadpool_limits(1, "blas"):  # the executor shares work out instead
+        q.update_spreads(0)  # α goes by the means, and there are none yet
+        before = q.evidence()
         for _ in range(max_iter):
-            q.update_covariances()
             update_means(q, ENOUGH * tolerance * abs(before))
-            q.update_precisions()
+            q.update_spreads(ALTERNATIONS)
             found.append(q.evidence())
             step.advance()
-            if has_settled(found[-1], before, tolerance):
+            growth = (found[-1] - before) / abs(found[-1])
+            if growth <= tolerance:
                 break
             before = found[-1]
-    return q, found
-
-
-def has_settled(now: float, before: float, tolerance: float) -> bool:
-    """Whether the bound has hardly grown."""
-    return now - before <= tolerance * abs(now)
+    return Climbed(q, found, growth)

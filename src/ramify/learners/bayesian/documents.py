@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from ramify.execution import Executor
-from ramify.learners.bayesian.covariance import Covariances, full_covariances
 from ramify.native import multiply_rows_in_place
 
 Floats = NDArray[np.float64]
@@ -36,8 +35,11 @@ class Documents(Protocol):
     def squared_norms(self) -> Floats:
         """‖x‖² of every document."""
 
-    def covariances(self, alpha: Floats, counts: Floats) -> Covariances:
-        """Ψ of the classes; alpha: E α, classes × features or × 1; counts: 2 s_i λ_ik, documents × classes."""
+    def measure(self, counts: Floats) -> Floats:
+        """Σ_i c_ik x_i x_iᵀ of every class, or its diagonal; counts: documents × classes."""
+
+    def spread(self, tables: Floats) -> Floats:
+        """x_i'Ψ_k x_i of every document and class, for tables of the same kind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +78,26 @@ class DenseDocuments:
         """‖x‖² of every document."""
         return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
 
-    def covariances(self, alpha: Floats, counts: Floats) -> Covariances:
-        """Ψ of the classes."""
-        return full_covariances(self.X, alpha, counts, self.executor)
+    def measure(self, counts: Floats) -> Floats:
+        """Σ_i c_ik x_i x_iᵀ of every class."""
+        tables = np.empty((counts.shape[1], self.X.shape[1], self.X.shape[1]))
+
+        def work(part: slice) -> None:
+            scaled = self.X * np.sqrt(counts[:, part])
+            np.matmul(scaled.T, scaled, out=tables[part.start])
+
+        share_out(self.executor, work, cut(len(tables), 1))
+        return tables
+
+    def spread(self, tables: Floats) -> Floats:
+        """x_i'Ψ_k x_i of every document and class."""
+        spreads = np.empty((len(self.X), len(tables)))
+
+        def work(part: slice) -> None:
+            spreads[:, part.start] = np.einsum("ij,ij->i", self.X @ tables[part.start], self.X)
+
+        share_out(self.executor, work, cut(len(tables), 1))
+        return np.maximum(spreads, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +132,13 @@ class SparseDocuments:
         """‖x‖² of every document."""
         return np.asarray(self.rows.power(2).sum(axis=1)).ravel()
 
-    def covariances(self, alpha: Floats, counts: Floats) -> Covariances:
-        """Ψ of the classes."""
-        data = np.ascontiguousarray(self._multiply(self.by_feature, self.by_feature.data**2, counts).T)
-        variances = 1 / (alpha + data)
-        spreads = self._multiply(self.rows, self.rows.data**2, np.ascontiguousarray(variances.T))
-        return Covariances(variances, np.log(variances).sum(axis=1), spreads)
+    def measure(self, counts: Floats) -> Floats:
+        """Σ_i c_ik x_ij² of every class and feature."""
+        return np.ascontiguousarray(self._multiply(self.by_feature, self.by_feature.data**2, counts).T)
+
+    def spread(self, tables: Floats) -> Floats:
+        """Σ_j ψ_kj x_ij² of every document and class."""
+        return self._multiply(self.rows, self.rows.data**2, np.ascontiguousarray(tables.T))
 
     def _multiply(self, rows: csr_array, values: Floats, dense: Floats) -> Floats:
         products = np.empty((rows.shape[0], dense.shape[1]))

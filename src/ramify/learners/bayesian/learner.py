@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, ModelError, suggest
 from ramify.execution import Executor, choose_executor, count_workers
-from ramify.learners.bayesian.ascent import ascend, has_settled
+from ramify.learners.bayesian.ascent import ascend
 from ramify.learners.bayesian.documents import DenseDocuments, Documents, SparseDocuments, with_constant
 from ramify.learners.bayesian.problem import PRECISIONS, Groups, Problem
 from ramify.learners.contract import Scores
@@ -111,8 +111,9 @@ class BayesianLogistic(LinearModel):
         forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         executor = choose_executor(self.n_jobs)
         problem = self._problem(X, targets, sample_weight, forest, executor)
-        q, found = ascend(problem, executor, self.tol, self.max_iter)
-        _warn_unless_settled(found, self.tol)
+        q, found, growth = ascend(problem, executor, self.tol, self.max_iter)
+        if growth > self.tol:
+            _warn_of_growth(growth, len(found), self.tol)
         self.weights_ = tied_rows(q.means, forest, self.fit_intercept)
         alpha = q.precisions()
         self.precisions_ = alpha if problem.groups.per_feature else alpha[:, 0]
@@ -182,14 +183,11 @@ def _refuse_huge(shape: tuple[int, int], n_units: int, n_classes: int) -> None:
             )
 
 
-def _warn_unless_settled(found: list[float], tolerance: float) -> None:
+def _warn_of_growth(growth: float, rounds: int, tolerance: float) -> None:
     """Say what to do when training ended while the evidence still grew."""
-    before = found[-2] if len(found) > 1 else -np.inf
-    if not has_settled(found[-1], before, tolerance):
-        growth = (found[-1] - before) / abs(found[-1])
-        warnings.warn(
-            f"training stopped after {len(found)} rounds while the evidence still grew by {growth:.2g} of itself a round, "
-            f"above tol={tolerance:g}; raise max_iter, or accept the growth by raising tol.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+    warnings.warn(
+        f"training stopped after {rounds} rounds while the evidence still grew by {growth:.2g} of itself a round, "
+        f"above tol={tolerance:g}; raise max_iter, or accept the growth by raising tol.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
