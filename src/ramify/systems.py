@@ -12,6 +12,7 @@ from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
 from ramify.learners import (
     AdaBoostMH,
+    BayesianLogistic,
     HierarchicalSVM,
     Learner,
     MultinomialNaiveBayes,
@@ -160,6 +161,15 @@ _ROWS = (
         vectorizer=_tf_idf,
         learner=OrthogonalTransfer,
         decision=Descend,
+        needs_tree=True,
+    ),
+    System(
+        name="hblr",
+        summary="Bayesian logistic regression around the weights of the parent, by how much is learnt as well",
+        source="Gopal et al. 2012",
+        vectorizer=_tf_idf,
+        learner=BayesianLogistic,
+        decision=Best,
         needs_tree=True,
     ),
     System(

@@ -1,5 +1,6 @@
 """Learners: from the document matrix X and labels to scores S over the nodes of a taxonomy."""
 
+from ramify.learners.bayesian import BayesianLogistic
 from ramify.learners.boosting import AdaBoostMH, Committee, TreeBoostMH
 from ramify.learners.branch_machines import BranchMachines
 from ramify.learners.branches import BranchLearner
@@ -17,6 +18,7 @@ from ramify.learners.top_down import TopDownSVM
 
 __all__ = [
     "AdaBoostMH",
+    "BayesianLogistic",
     "BranchLearner",
     "BranchMachines",
     "Committee",

@@ -7,6 +7,7 @@ using namespace nb::literals;
 void bind_terms(nb::module_ &m);
 void bind_boosting(nb::module_ &m);
 void bind_joint(nb::module_ &m);
+void bind_bayes(nb::module_ &m);
 
 using LabelKernel = ramify::LabelRows (*)(const int64_t *, const int32_t *, size_t, const int64_t *, const int32_t *,
                                           size_t);
@@ -88,6 +89,7 @@ NB_MODULE(_core, m) {
   bind_terms(m);
   bind_boosting(m);
   bind_joint(m);
+  bind_bayes(m);
   m.def("fit_mixtures_in_place",
         [](In<int64_t> word_offsets, In<int32_t> word_units, In<double> word_counts, In<double> totals,
            In<int64_t> path_offsets, In<int32_t> paths, In<int64_t> offsets, In<int32_t> words, In<float> values,

@@ -17,6 +17,7 @@ from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
     AdaBoostMH,
+    BayesianLogistic,
     HierarchicalSVM,
     MultinomialNaiveBayes,
     NodeClassifiers,
@@ -39,9 +40,9 @@ from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 _LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
-_JOINT = (HierarchicalSVM, OrthogonalTransfer)
+_ONE_LABEL = (HierarchicalSVM, OrthogonalTransfer, BayesianLogistic)
 _COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
-_LEARNERS = (*_COUNTING, *_LINEAR, *_JOINT, NodeClassifiers, AdaBoostMH, TreeBoostMH)
+_LEARNERS = (*_COUNTING, *_LINEAR, *_ONE_LABEL, NodeClassifiers, AdaBoostMH, TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
 
 

@@ -52,26 +52,31 @@ def check_setup(learner: Any, loss: str) -> Setup:
     """Refuse parameters that mean nothing."""
     if not isinstance(loss, str) or loss not in LOSSES:
         raise InputError(f"loss is {loss!r}; give one of {', '.join(map(repr, LOSSES))}.{suggest(str(loss), LOSSES)}")
-    if not _is_number(learner.tol) or not 0 < learner.tol < 1:
-        raise InputError(f"tol is {learner.tol!r}; give a relative duality gap between 0 and 1, such as 1e-3.")
-    if not _is_whole(learner.max_iter) or not 1 <= learner.max_iter <= 2**31:
-        raise InputError(f"max_iter is {learner.max_iter!r}; give a whole number from 1 to {2**31}.")
+    check_limits(learner, "a relative duality gap")
     mode = getattr(learner, "mode", "exact")
     if mode not in ("exact", "fast"):
         raise InputError(f"mode is {mode!r}; give 'exact' or 'fast'.")
-    if not isinstance(learner.fit_intercept, (bool, np.bool_)):
-        raise InputError(f"fit_intercept is {learner.fit_intercept!r}; give true or false.")
     seed = seed_of(learner.random_state)
     settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed, mode == "fast")
     count_workers(learner.n_jobs)  # refuses what is no number of threads
     return Setup(check_cost(learner.C), loss, learner.class_weight, settings, bool(learner.fit_intercept), learner.n_jobs)
 
 
+def check_limits(learner: Any, tolerance: str) -> None:
+    """Refuse a tolerance, a number of rounds or a bias that mean nothing; `tolerance` says what it is one of."""
+    if not is_number(learner.tol) or not 0 < learner.tol < 1:
+        raise InputError(f"tol is {learner.tol!r}; give {tolerance} between 0 and 1, such as 1e-3.")
+    if not is_whole(learner.max_iter) or not 1 <= learner.max_iter <= 2**31:
+        raise InputError(f"max_iter is {learner.max_iter!r}; give a whole number from 1 to {2**31}.")
+    if not isinstance(learner.fit_intercept, (bool, np.bool_)):
+        raise InputError(f"fit_intercept is {learner.fit_intercept!r}; give true or false.")
+
+
 def check_cost(C: Any) -> float:
     """A cost above zero; ``"auto"`` stands for one that is still to be chosen."""
     if isinstance(C, str) and C == "auto":
         return 1.0
-    if not _is_number(C) or not LEAST_COST <= C <= MOST_COST:
+    if not is_number(C) or not LEAST_COST <= C <= MOST_COST:
         raise InputError(
             f"C is {C!r}; give a number above 0, such as 1 (from {LEAST_COST:g} to {MOST_COST:g}), "
             "or 'auto' to choose it by cross-validation."
@@ -79,11 +84,13 @@ def check_cost(C: Any) -> float:
     return float(C)
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
+    """Whether a parameter is a whole number; True and False are none."""
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a parameter is a number; True and False are none."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
@@ -91,7 +98,7 @@ def seed_of(random_state: Any) -> int:
     """A seed in any of scikit-learn's forms, as a number; None is 0."""
     if random_state is None:
         return 0
-    if _is_whole(random_state) and 0 <= random_state < 2**32:
+    if is_whole(random_state) and 0 <= random_state < 2**32:
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31))
@@ -109,7 +116,7 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
         places = {int(node): k for k, node in enumerate(nodes)}
         for name, weight in setup.class_weight.items():
             node = taxonomy.index(str(name))
-            if not _is_number(weight) or not 0 <= weight <= MOST_COST:
+            if not is_number(weight) or not 0 <= weight <= MOST_COST:
                 raise InputError(f"class_weight of {name!r} is {weight!r}; give a number from 0 to {MOST_COST:g}.")
             if node in places:
                 factor[places[node]] = weight
@@ -181,10 +188,10 @@ def _train_in_feature_space(
         choose_executor(setup.n_jobs),
     )  # fmt: skip
     certificate = Certificate(found.primal, found.dual, found.iterations)
-    return Trained(_tied_rows(found.W, ties, setup.bias), certificate, found.W)
+    return Trained(tied_rows(found.W, ties, setup.bias), certificate, found.W)
 
 
-def _tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
+def tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
     """Weights of all units (the bias last) as changes from the unit above, where there is one."""
     deltas = W.astype(np.float64, copy=True)
     parent = np.full(len(W), -1, dtype=np.int32)
@@ -202,7 +209,7 @@ def _train_on_graph(X: csr_array, own: csr_array, ties: Structure, costs: Costs,
     task = GraphTask(rows, own.tocsc(), ties, costs, setup.settings, choose_executor(setup.n_jobs))
     found = solve_graph(task)
     in_order = [*rows.place.tolist(), 0] if setup.bias else rows.place
-    return Trained(_tied_rows(found.W[:, in_order], ties, setup.bias), found.certificate)
+    return Trained(tied_rows(found.W[:, in_order], ties, setup.bias), found.certificate)
 
 
 def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Trained:

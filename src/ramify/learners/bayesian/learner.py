@@ -1,0 +1,193 @@
+"""Hierarchical Bayesian logistic regression: weights drawn around those of the parent, by how much is learnt as well.
+
+    y_i ~ softmax over classes k of w_k·x_i,      w_u ~ N(w_above(u), 1/α_u),      α ~ Gamma(shape, rate)
+
+Source: Gopal, Yang, Bai & Niculescu-Mizil 2012 (HBLR; M1, M2 and M3 are `precisions` of "features", "siblings" and "node").
+The model, the approximation and the bound are theirs; see `problem`. Deviations: the means of all nodes move together by
+Newton's method on that bound (see `means`), where the paper goes through classes and levels in turn; the prior on α is set
+from the length of documents (see :class:`BayesianLogistic`), where the paper takes the inverse Fisher information of a
+simpler model; a constant feature stands for the bias.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.exceptions import ConvergenceWarning
+
+from ramify.errors import InputError, ModelError, suggest
+from ramify.execution import Executor, choose_executor, count_workers
+from ramify.learners.bayesian.ascent import ascend
+from ramify.learners.bayesian.documents import DenseDocuments, Documents, SparseDocuments, with_constant
+from ramify.learners.bayesian.problem import PRECISIONS, Groups, Problem
+from ramify.learners.contract import Scores
+from ramify.learners.linear.feature_space import BLOCKS, suits_feature_space
+from ramify.learners.linear.forest import Forest, tie_along_paths
+from ramify.learners.linear.model import LinearModel
+from ramify.learners.linear.training import check_limits, is_number, tied_rows
+from ramify.learners.paths import spread_upward
+from ramify.learners.targets import Targets, require_one_label
+from ramify.taxonomy import Taxonomy
+
+WHAT = "hierarchical Bayesian logistic regression"
+COVARIANCES = ("auto", "full", "diagonal")
+SCORE = 5.0  # standard deviation of the score of a typical document, as the automatic prior expects it
+MOST = 1 << 26  # numbers in a table: half a gigabyte, and training holds a dozen of them
+
+
+class BayesianLogistic(LinearModel):
+    """Hierarchical Bayesian logistic regression (system ``hblr``); every document has one label, and the taxonomy is a tree.
+
+    precisions: how many α there are: one a ``"node"``, one for all ``"siblings"``, or for siblings one for each of the
+    ``"features"``. covariance: ``"full"`` over the weights of a class, ``"diagonal"``, or ``"auto"``: full where features
+    are few and documents dense.
+    shape, rate: of the Gamma prior on every α. ``"auto"`` gives the prior as much say as the weights that an α governs (a
+    shape of half their number), so that α at most doubles, and a mean at which a typical document's score would change by 5
+    from a node to a child (a rate of shape × 25 / mean ‖x‖²).
+    tol: training ends when the evidence grows by no more than this share of itself in a round.
+
+    ``weights_``: the posterior means. ``evidence_``: a lower bound on the logarithm of the evidence, after every round.
+    ``precisions_``: the posterior mean of α by unit, units or units × features, in the order of ``weights_``.
+
+    >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> fitted = BayesianLogistic(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
+    >>> fitted.predict([[1, 1, 0]])
+    array(['a/y'], dtype='<U3')
+    """
+
+    kind: ClassVar[str] = "bayesian-logistic"
+    takes_several: ClassVar[bool] = False
+    evidence_: NDArray[np.float64]
+    precisions_: NDArray[np.float64]
+    n_iter_: int
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        precisions: str = "node",
+        covariance: str = "auto",
+        shape: float | str = "auto",
+        rate: float | str = "auto",
+        tol: float = 1e-5,
+        max_iter: int = 100,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.precisions = precisions
+        self.covariance = covariance
+        self.shape = shape
+        self.rate = rate
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        for name, allowed in (("precisions", PRECISIONS), ("covariance", COVARIANCES)):
+            value = getattr(self, name)
+            if not isinstance(value, str) or value not in allowed:
+                known = ", ".join(map(repr, allowed))
+                raise InputError(f"{name} is {value!r}; give one of {known}.{suggest(str(value), allowed)}")
+        for name in ("shape", "rate"):
+            value = getattr(self, name)
+            is_auto = isinstance(value, str) and value == "auto"
+            if not is_auto and (not is_number(value) or not 1e-12 <= value <= 1e12):
+                raise InputError(f"{name} is {value!r}; give a number above 0 (from 1e-12 to 1e+12), or 'auto'.")
+        check_limits(self, "a relative growth of the evidence")
+        count_workers(self.n_jobs)  # refuses what is no number of threads
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+        self._check_parameters()
+        targets.taxonomy.require_tree(WHAT)
+        require_one_label(targets, WHAT, "system='hr-lr'")
+        forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
+        executor = choose_executor(self.n_jobs)
+        problem = self._problem(X, targets, sample_weight, forest, executor)
+        q, found, growth = ascend(problem, executor, self.tol, self.max_iter)
+        if growth > self.tol:
+            _warn_of_growth(growth, len(found), self.tol)
+        self.weights_ = tied_rows(q.means, forest, self.fit_intercept)
+        alpha = q.precisions()
+        self.precisions_ = alpha if problem.groups.per_feature else alpha[:, 0]
+        self.evidence_, self.n_iter_ = np.asarray(found), len(found)
+        self._set_classes(forest.class_nodes)
+
+    def _problem(self, X: csr_array, targets: Targets, weights: Any, forest: Forest, executor: Executor) -> Problem:
+        X = with_constant(X) if self.fit_intercept else X
+        counts = weights > 0
+        documents = self._documents(X[counts], forest, executor)
+        labels = np.empty(len(targets.taxonomy), dtype=np.int64)
+        labels[forest.class_nodes] = np.arange(len(forest.class_nodes))
+        groups = Groups.of(forest, self.precisions)
+        shape, rate = self._prior(groups, documents, weights[counts])
+        return Problem(documents, labels[targets.own.indices[counts]], weights[counts], forest, groups, shape, rate)
+
+    def _documents(self, X: csr_array, forest: Forest, executor: Executor) -> Documents:
+        n_classes = len(forest.class_nodes)
+        _refuse_huge(X.shape, len(forest), n_classes)
+        suited = suits_feature_space(X.shape[0], X.shape[1], X.nnz, n_classes)
+        if self.covariance == "diagonal" or (self.covariance == "auto" and not suited):
+            return SparseDocuments.of(X, executor)
+        if n_classes * X.shape[1] ** 2 > BLOCKS:
+            raise InputError(
+                f"full covariances of {n_classes:,} classes over {X.shape[1]:,} features are too large to hold; "
+                "give covariance='diagonal', or choose fewer features."
+            )
+        return DenseDocuments(X.toarray().astype(np.float64), executor)
+
+    def _prior(self, groups: Groups, documents: Documents, weights: Any) -> tuple[Any, Any]:
+        """Shape and rate of every group, groups × 1."""
+        shape = 0.5 * groups.governed(documents.shape[1])
+        if not isinstance(self.shape, str):
+            shape = np.full(shape.shape, float(self.shape))
+        if not isinstance(self.rate, str):
+            return shape, np.full(shape.shape, float(self.rate))
+        length = float(weights @ documents.squared_norms()) / max(float(weights.sum()), 1e-300)
+        return shape, shape * SCORE**2 / (length if length > 0 else 1.0)
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """The softmax of the scores that posterior means give; a node gets the sum of the classes at and below it."""
+        S = scores[:, self.class_nodes_].astype(np.float64)
+        return spread_upward(np.exp(S - S.max(axis=1, keepdims=True)), self._nodes_above, several_labels=False)
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        return {}, {"evidence": self.evidence_, "precisions": self.precisions_}
+
+    def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        self.evidence_, self.precisions_ = (np.asarray(arrays[name]) for name in ("evidence", "precisions"))
+        fits = self.evidence_.ndim == 1 and len(self.evidence_) > 0 and len(self.precisions_) == len(self.weights_.parent)
+        if not fits or not np.isfinite(self.evidence_).all() or not (self.precisions_ > 0).all():
+            raise ModelError("evidence and precisions are not ones that the model writes; train the model again.")
+        self.n_iter_ = len(self.evidence_)
+
+
+def _refuse_huge(shape: tuple[int, int], n_units: int, n_classes: int) -> None:
+    n_documents, n_features = shape
+    for rows, columns, what in ((n_features, n_units, "features × nodes"), (n_documents, n_classes, "documents × classes")):
+        if rows * columns > MOST:
+            raise InputError(
+                f"{what} are {rows:,} × {columns:,}, and {WHAT} holds tables of up to {MOST:,} numbers; "
+                "choose fewer features, or use system='hr-lr', which scales."
+            )
+
+
+def _warn_of_growth(growth: float, rounds: int, tolerance: float) -> None:
+    """Say what to do when training ended while the evidence still grew."""
+    warnings.warn(
+        f"training stopped after {rounds} rounds while the evidence still grew by {growth:.2g} of itself a round, "
+        f"above tol={tolerance:g}; raise max_iter, or accept the growth by raising tol.",
+        ConvergenceWarning,
+        stacklevel=4,
+    )
