@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from ramify.papers.gopal2013.classes import run_imclef, run_named, run_standing_in
+from ramify.papers.gopal2013.classes import run_imclef, run_imclef_of_length_one, run_named, run_standing_in
 from ramify.papers.gopal2013.showing import show_corpus, show_others
 from ramify.papers.gopal2013.systems import systems_there
 from ramify.papers.gopal2013.topics import run_rcv1
@@ -39,6 +39,14 @@ STUDY = Study(
             about="All systems on X-ray images, the paper's CLEF (Tables 3 and 4)",
             run=run_imclef,
             show=partial(show_corpus, "CLEF"),
+            needs=("imclef07a",),
+            also=systems_there,
+        ),
+        Part(
+            name="imclef07a-length",
+            about="The same with vectors of length 1, which the paper does not have",
+            run=run_imclef_of_length_one,
+            show=partial(show_corpus, None),
             needs=("imclef07a",),
             also=systems_there,
         ),

@@ -49,11 +49,11 @@ def systems_there() -> dict[str, list[str]]:
     return {"systems": [name for name in SYSTEMS if name in THERE]}
 
 
-def try_all(run: Run, problem: Problem, way: Way, prefix: str = "") -> Row:
+def try_all(run: Run, problem: Problem, way: Way) -> Row:
     """What came of every system, and the tests."""
     there, rows, answers = systems_there()["systems"], {}, {}
     for name in there:
-        row = try_system(run, problem, name, way, prefix)
+        row = try_system(run, problem, name, way)
         if "answers" in row:
             answers[name] = row.pop("answers")
             row |= way.judge(problem, answers[name])
@@ -62,17 +62,17 @@ def try_all(run: Run, problem: Problem, way: Way, prefix: str = "") -> Row:
         "corpus": tell(problem),
         "systems": rows,
         "not there": [name for name in SYSTEMS if name not in there],
-        "tests": run.keep(f"{prefix}tests", partial(way.compare, problem, answers)),
+        "tests": run.keep("tests", partial(way.compare, problem, answers)),
     }
 
 
-def try_system(run: Run, problem: Problem, name: str, way: Way, prefix: str) -> Row:
+def try_system(run: Run, problem: Problem, name: str, way: Way) -> Row:
     """Cost, times and answers of a system, or why it refused the problem."""
-    chosen: Row = run.keep(f"{prefix}{name}, choosing C", partial(_unless_refused, choose_cost, run, problem, name))
+    chosen: Row = run.keep(f"{name}, choosing C", partial(_unless_refused, choose_cost, run, problem, name))
     if "refused" in chosen:
         return dict(chosen)
     work = partial(_unless_refused, train, run, problem, name, chosen["C"], way)
-    trained: Row = run.keep(f"{prefix}{name}, training", work)
+    trained: Row = run.keep(f"{name}, training", work)
     if "refused" in trained:
         return dict(trained)
     row = chosen | trained
