@@ -117,6 +117,7 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
         "learner": ", ".join(f"{name}={value}" for name, value in values.get("parameters", values).items()),
         **_certificate_facts(classifier.learner_),
         **_mixture_facts(classifier.learner_),
+        **_evidence_facts(classifier.learner_),
         "weight_bytes": sum(array.nbytes for array in arrays.values()),
         **figures,
         **classifier.figures_.get("evaluation", {}),
@@ -138,6 +139,15 @@ def _mixture_facts(learner: Any) -> dict[str, Any]:
     weights = [[weight for _, weight in learner.weights_for(int(node))] for node in learner.class_nodes_]
     own, uniform = (float(np.mean([path[k] for path in weights])) for k in (0, -1))
     return {"weight_of_own_documents": own, "weight_of_nodes_above": 1 - own - uniform, "weight_of_uniform": uniform}
+
+
+def _evidence_facts(learner: Any) -> dict[str, Any]:
+    """Of Bayesian models: the evidence, and how strongly the nodes of each level are drawn to their parents, on average."""
+    if not hasattr(learner, "evidence_"):
+        return {}
+    means = enumerate(learner.precisions_by_level(), start=1)
+    levels = {f"mean_precision_of_level_{level}": mean for level, mean in means}
+    return {"evidence": float(learner.evidence_[-1]), "rounds": learner.n_iter_, **levels}
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError, suggest
 from ramify.execution import Executor, choose_executor, count_workers
@@ -159,6 +160,14 @@ class BayesianLogistic(LinearModel):
         """The softmax of the scores that posterior means give; a node gets the sum of the classes at and below it."""
         S = scores[:, self.class_nodes_].astype(np.float64)
         return spread_upward(np.exp(S - S.max(axis=1, keepdims=True)), self._nodes_above, several_labels=False)
+
+    def precisions_by_level(self) -> list[float]:
+        """The mean of α over the units of every level, from the top down; a document's own class below its node is a level."""
+        check_is_fitted(self, "taxonomy_")
+        depth = np.zeros(len(self.precisions_), dtype=np.int64)
+        for unit, above in enumerate(self.weights_.parent.tolist()):  # parents come first
+            depth[unit] = 0 if above < 0 else depth[above] + 1
+        return [float(self.precisions_[depth == level].mean()) for level in range(depth.max() + 1)]
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

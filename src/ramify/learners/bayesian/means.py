@@ -5,8 +5,9 @@ With Ψ and α held, the bound is concave in the means. Its gradient and its cur
     Σ_i s_i ([y_i = k] − slope_ik) x_i − pull(μ),      Σ_i s_i (c_ik t_ik − c_ik Σ_l c_il t_il / Σ_l c_il) x_i + pull(p)
 
 The second term with t is what β gives way, so that classes move together as in a softmax; pull(·) ties levels. A step is
-solved by conjugate gradients and halved until the bound rises. They are preconditioned by λ in the place of the curvatures
-c, without β: that is block-diagonal but for the tree, which one sweep up and one down solve.
+solved by conjugate gradients and halved until the bound rises. They are preconditioned by a system that is block-diagonal
+but for the tree, which one sweep up and one down solve: the diagonal of the curvature, or, where Ψ is full, Ψ, which is at
+hand and has 2 λ for c.
 
 The paper solves class after class with λ for c, and level after level, by coordinate ascent on the same bound. Where
 documents are sure of their class, λ is many times c, and steps are that much too short.
@@ -19,26 +20,35 @@ from dataclasses import dataclass
 import numpy as np
 
 from ramify.learners.bayesian.approximation import Approximation
-from ramify.learners.bayesian.covariance import Floats, invert
+from ramify.learners.bayesian.covariance import Floats, covariances, invert
 from ramify.learners.bayesian.problem import Problem
 from ramify.learners.bayesian.softmax import settle
 
 STEPS = 2  # in one round
 PRODUCTS = 100  # in one step
-CLOSE = 0.1  # of the gradient that a step may leave
+CLOSE = 0.3  # of the gradient that a step may leave
 LEAST = 1e-4  # of the gain that the gradient promises
 HALVINGS = 40
+TINY = 1e-300
 
 
 def update_means(q: Approximation, enough: float) -> None:
     """Take steps until the next one promises to raise the bound by no more than `enough`."""
-    tree = Elimination.of(q.problem, q.precisions(), q.tables)
     for _ in range(STEPS):
         gradient = _gradient(q)
-        direction = _direction(q, gradient, tree)
+        direction = _direction(q, gradient, Elimination.of(q.problem, q.precisions(), _blocks(q)))
         promised = float(np.vdot(gradient, direction))
         if not promised > enough or not _step(q, direction, promised):
             break
+
+
+def _blocks(q: Approximation) -> Floats:
+    """The inverse of what stands for the curvature of every class."""
+    if q.tables.ndim == 3:
+        return q.tables
+    problem, curvatures = q.problem, q.softmax.curvatures
+    alone = curvatures * (1 - curvatures / np.maximum(curvatures.sum(axis=1, keepdims=True), TINY))
+    return covariances(q.precisions()[problem.class_units], problem.documents.measure(problem.weights[:, None] * alone))[0]
 
 
 def _gradient(q: Approximation) -> Floats:
@@ -54,7 +64,7 @@ def _curve(q: Approximation, direction: Floats) -> Floats:
     problem, curvatures = q.problem, q.softmax.curvatures
     T = problem.documents.score(direction[problem.class_units])
     T *= curvatures
-    T -= curvatures * (T.sum(axis=1) / np.maximum(curvatures.sum(axis=1), 1e-300))[:, None]
+    T -= curvatures * (T.sum(axis=1) / np.maximum(curvatures.sum(axis=1), TINY))[:, None]
     T *= problem.weights[:, None]
     curved = problem.pull(q.precisions(), direction)
     curved[problem.class_units] += problem.documents.gather(T)
