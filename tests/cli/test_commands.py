@@ -114,6 +114,16 @@ def test_inspect_tells_models_data_and_taxonomies_apart(capsys, model, tickets, 
     assert "Orders 12" in out
 
 
+def test_inspect_shows_the_evidence_and_how_strongly_each_level_is_drawn(capsys, tickets, tmp_path):
+    ramify(capsys, "train", tickets, "--model", tmp_path / "out", "--system", "hblr", "--holdout", 0)
+    code, out, err = ramify(capsys, "inspect", tmp_path / "out", "--json")
+    assert code == 0, err
+    found = json.loads(out)
+    assert found["evidence"] < 0
+    assert found["rounds"] >= 1
+    assert [found[f"mean_precision_of_level_{level}"] > 0 for level in (1, 2)] == [True, True]
+
+
 def test_inspect_can_insist_on_a_tree(capsys, tmp_path):
     (tmp_path / "dag.tsv").write_text("a\tROOT\nb\tROOT\nc\ta\nc\tb\n")
     assert ramify(capsys, "inspect", tmp_path / "dag.tsv")[0] == 0

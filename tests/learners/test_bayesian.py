@@ -18,6 +18,9 @@ from ramify import Taxonomy
 from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
 from ramify.execution import SerialExecutor
 from ramify.learners import BayesianLogistic
+from ramify.learners.bayesian import documents as rooms
+from ramify.learners.bayesian import learner as door
+from ramify.learners.bayesian import softmax as bound
 from ramify.learners.bayesian.approximation import Approximation
 from ramify.learners.bayesian.ascent import ascend
 from ramify.learners.bayesian.documents import DenseDocuments, SparseDocuments
@@ -222,8 +225,8 @@ def test_a_weight_of_two_is_a_document_twice_and_one_of_zero_none(covariance):
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_threads_change_nothing(covariance, monkeypatch):
     for name, size in (("BLOCK", 40), ("ROWS", 7), ("CLASSES", 2)):
-        monkeypatch.setattr(f"ramify.learners.bayesian.documents.{name}", size)
-    monkeypatch.setattr("ramify.learners.bayesian.softmax.BLOCK", 100)
+        monkeypatch.setattr(rooms, name, size)
+    monkeypatch.setattr(bound, "BLOCK", 100)
     taxonomy, X, y = corpus()
     one, four = (BayesianLogistic(taxonomy, covariance=covariance, n_jobs=jobs).fit(X, y) for jobs in (1, 4))
     np.testing.assert_array_equal(one.evidence_, four.evidence_)
@@ -326,13 +329,13 @@ def test_a_dag_is_refused(diamond):
 
 
 def test_tables_that_would_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr("ramify.learners.bayesian.learner.MOST", 7)
+    monkeypatch.setattr(door, "MOST", 7)
     with pytest.raises(InputError, match="features × nodes are 5 × 2.*fewer features, or use system='hr-lr'"):
         BayesianLogistic().fit(np.eye(2, 4), [0, 1])
     with pytest.raises(InputError, match="documents × classes are 6 × 2"):
         BayesianLogistic().fit(np.ones((6, 1)), [0, 1] * 3)
-    monkeypatch.setattr("ramify.learners.bayesian.learner.MOST", 1000)
-    monkeypatch.setattr("ramify.learners.bayesian.learner.BLOCKS", 7)
+    monkeypatch.setattr(door, "MOST", 1000)
+    monkeypatch.setattr(door, "BLOCKS", 7)
     with pytest.raises(InputError, match="full covariances of 2 classes over 3 features are too large"):
         BayesianLogistic(covariance="full").fit(np.eye(2), [0, 1])
 

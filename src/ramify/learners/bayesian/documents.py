@@ -142,7 +142,7 @@ class SparseDocuments:
 
     def _multiply(self, rows: csr_array, values: Floats, dense: Floats) -> Floats:
         products = np.empty((rows.shape[0], dense.shape[1]))
-        offsets, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+        offsets, columns = rows.indptr.astype(np.int64, copy=False), rows.indices.astype(np.int32, copy=False)
 
         def multiply(part: slice) -> None:
             multiply_rows_in_place(offsets[part.start : part.stop + 1], columns, values, dense, products[part])
@@ -166,7 +166,7 @@ def even_parts(offsets: NDArray[np.int64], size: int) -> list[slice]:
     """Cut rows that begin at offsets into parts of about the same size.
 
     >>> even_parts(np.asarray([0, 5, 9, 10, 30]), 10)
-    [slice(0, 2, None), slice(2, 4, None)]
+    [slice(0, 3, None), slice(3, 4, None)]
     """
     n_parts = max(1, int(offsets[-1]) // size)
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_parts + 1)[1:-1])

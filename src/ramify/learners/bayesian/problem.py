@@ -44,7 +44,8 @@ class Groups:
         """The sums over each group, groups × features or groups × 1, of numbers given as units × features."""
         by_unit = squares if self.per_feature else squares.sum(axis=1, keepdims=True)
         sums = np.zeros((len(self.sizes), by_unit.shape[1]))
-        np.add.at(sums, self.of_unit, by_unit)
+        for group, row in zip(self.of_unit.tolist(), by_unit, strict=True):
+            sums[group] += row
         return sums
 
     def governed(self, n_features: int) -> Floats:
