@@ -146,7 +146,7 @@ def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypat
     with pytest.raises(InputError, match="solver is 'fast'"):
         OrthogonalTransfer(solver="fast").fit(X, list("abca"))
     monkeypatch.setattr(joint_problem, "MOST_NUMBERS", 10)
-    with pytest.raises(InputError, match="use td-svm, which scales"):
+    with pytest.raises(InputError, match="use system='td-svm', which scales"):
         OrthogonalTransfer().fit(X, list("abca"))
 
 

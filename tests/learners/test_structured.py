@@ -139,7 +139,7 @@ def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypat
     with pytest.raises(InputError, match="margin is 'two'; give 'tree' or 'one'"):
         HierarchicalSVM(margin="two").fit(X, list("abca"))
     monkeypatch.setattr(joint_problem, "MOST_NUMBERS", 10)
-    with pytest.raises(InputError, match="hsvm would hold weights for 3 units × 5 features.*use hr-svm, which scales"):
+    with pytest.raises(InputError, match="hsvm would hold weights for 3 units × 5 features.*use system='hr-svm', which scales"):
         HierarchicalSVM().fit(X, list("abca"))
 
 

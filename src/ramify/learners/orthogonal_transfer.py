@@ -97,7 +97,7 @@ class OrthogonalTransfer(BranchMachines):
         taxonomy = targets.taxonomy
         taxonomy.require_tree("orthogonal transfer")
         self._check_parameters()
-        require_one_label(targets, "ot", "td-svm")
+        require_one_label(targets, "ot", "system='td-svm'")
         setup = check_setup(self, self._loss())
         if self.C == "auto":
             best, self.C_scores_ = self._choose_cost(X, targets, sample_weight, setup)
@@ -114,7 +114,7 @@ class OrthogonalTransfer(BranchMachines):
     ) -> Trained:
         answers = branch_answers(branches, ends)
         shares = int(np.diff(answers.offsets)[own.indices].sum())
-        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", instead="td-svm")
+        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", "system='td-svm'")
         costs = weigh_classes(own.tocsc(), setup, branches.taxonomy, ends, sample_weight)
         problem = pose(X, own, answers, len(branches), costs, setup.bias)
         couplings = Couplings.of(branches, float(self.coupling))

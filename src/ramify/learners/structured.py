@@ -88,12 +88,12 @@ class HierarchicalSVM(TiedLearner):
         targets.taxonomy.require_tree("a support vector machine over paths")
         if self.margin not in MARGINS:
             raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
-        require_one_label(targets, "hsvm", "hr-svm")
+        require_one_label(targets, "hsvm", "system='hr-svm'")
         super()._learn(X, targets, sample_weight)
 
     def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> Trained:
         n = len(ties.class_nodes)
-        refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", instead="hr-svm")
+        refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", "system='hr-svm'")
         margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
         problem = pose(X, own, path_answers(ties, margins), len(ties), costs, setup.bias)
         found = Ascent.start(problem, Euclid(), setup.settings.seed) if start is None else start.go_on(problem)

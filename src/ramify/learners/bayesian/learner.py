@@ -30,7 +30,7 @@ from ramify.learners.linear.feature_space import BLOCKS, suits_feature_space
 from ramify.learners.linear.forest import Forest, tie_along_paths
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.training import check_limits, is_number, tied_rows
-from ramify.learners.paths import spread_upward
+from ramify.learners.paths import soften, spread_upward
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy
 
@@ -158,8 +158,7 @@ class BayesianLogistic(LinearModel):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The softmax of the scores that posterior means give; a node gets the sum of the classes at and below it."""
-        S = scores[:, self.class_nodes_].astype(np.float64)
-        return spread_upward(np.exp(S - S.max(axis=1, keepdims=True)), self._nodes_above, several_labels=False)
+        return spread_upward(soften(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
 
     def precisions_by_level(self) -> list[float]:
         """The mean of α over the units of every level, from the top down; a document's own class below its node is a level."""
