@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -132,6 +134,16 @@ def test_few_dense_features_far_from_zero_are_solved_too():
     X = rng.normal(loc=100, size=(60, 2)).astype(np.float32)
     y = np.where(X[:, 0] + X[:, 1] > 200, "a/high", np.where(X[:, 0] > 100, "a/right", "b"))
     assert OrthogonalTransfer(Taxonomy.from_paths(["a/high", "a/right", "b"])).fit(X, y).gap_ <= 1e-3
+
+
+def test_many_siblings_need_no_table_of_all_their_pairs():
+    n = 60
+    tracemalloc.start()
+    OrthogonalTransfer().fit(np.tile(np.eye(n), (2, 1)), [f"c{k}" for k in range(n)] * 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    pairs = n * (n - 1)
+    assert peak < 8 * pairs**2 / 4
 
 
 def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypatch):

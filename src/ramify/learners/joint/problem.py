@@ -51,10 +51,10 @@ class Answers:
         """φ, answers × units."""
         return csr_array((self.signs, self.units, self.unit_offsets), shape=(len(self.unit_offsets) - 1, n_units))
 
-    def products(self, inverse: Floats, n_units: int) -> Floats:
-        """φ_a·M⁻¹φ_b, answers × answers (inverse: M⁻¹, or empty for the identity)."""
+    def products(self, n_units: int) -> Floats:
+        """φ_a·φ_b, answers × answers."""
         phi = self.vectors(n_units)
-        return np.asarray((phi @ phi.T).toarray() if not inverse.size else phi @ (phi @ inverse).T)
+        return np.asarray((phi @ phi.T).toarray())
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,5 +142,5 @@ def _share_out(found: Ascent, groups: list[Group], W: Floats, mu: float) -> floa
         found.alphas[begin:end] = shares.ravel()
         G -= group.X.T @ (shares @ group.Z)
     found.weights[:] = np.linalg.solve(found.metric.matrix(W.shape[1]), G.T).T
-    found.turn()
+    found.metric.turn_in_place(found.weights)
     return float(found.alphas @ found.problem.margins) - found.metric.form(found.weights)
