@@ -136,6 +136,17 @@ def test_few_dense_features_far_from_zero_are_solved_too():
     assert OrthogonalTransfer(Taxonomy.from_paths(["a/high", "a/right", "b"])).fit(X, y).gap_ <= 1e-3
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_second_order_steps_never_lose_what_ascent_has_found():
+    rng = np.random.default_rng(0)
+    X, y = leafy(n=24)
+    X = X * np.logspace(-8, 8, len(X))[rng.permutation(len(X)), None]
+    tree = Taxonomy.from_paths(sorted(set(y)))
+    before, after = (OrthogonalTransfer(tree, max_iter=rounds).fit(X, y).gap_ for rounds in (20, 25))
+    assert after.primal <= before.primal
+    assert after.dual >= before.dual
+
+
 def test_many_siblings_need_no_table_of_all_their_pairs():
     n = 60
     tracemalloc.start()

@@ -29,8 +29,9 @@ from ramify.learners.joint.ascent import Ascent
 from ramify.learners.joint.averaging import average_slopes
 from ramify.learners.joint.branches import Branches, branch_answers
 from ramify.learners.joint.orthogonal import Couplings, Orthogonal
-from ramify.learners.joint.problem import Problem, pose, refuse_too_large, weights_of
+from ramify.learners.joint.problem import Floats, Problem, pose, refuse_too_large, weights_of
 from ramify.learners.joint.solving import settle
+from ramify.learners.linear.solver import Certificate
 from ramify.learners.linear.training import Setup, Trained, check_setup, weigh_classes
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -123,9 +124,7 @@ class OrthogonalTransfer(BranchMachines):
         alone = np.full(n, -1, dtype=np.int32)
         return Trained(weights_of(W, problem.rows, alone, np.arange(n, dtype=np.int64)), certificate)
 
-    def _solve(self, problem: Problem, couplings: Couplings, setup: Setup) -> Any:
+    def _solve(self, problem: Problem, couplings: Couplings, setup: Setup) -> tuple[Floats, Certificate]:
         if self.solver == "dual-averaging":
             return average_slopes(problem, couplings, setup.settings)
-        found = Ascent.start(problem, Orthogonal.start(couplings), setup.settings.seed)
-        certificate = settle(found, setup.settings)
-        return found.weights, certificate
+        return settle(Ascent.start(problem, Orthogonal.start(couplings), setup.settings.seed), setup.settings)
