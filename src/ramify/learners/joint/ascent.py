@@ -84,20 +84,21 @@ class Ascent:
 
     def go_on(self, problem: Problem) -> Self:
         """The same shares for the same documents at another cost."""
-        paid = self.problem.costs > 0
-        factor = float((problem.costs[paid] / self.problem.costs[paid]).mean()) if paid.any() else 1.0
+        if len(problem) != len(self.problem):  # some cost so little that at the lower cost it was nothing
+            return replace(self.start(problem, self.metric, 0), rng=self.rng)
+        factor = float((problem.costs / self.problem.costs).mean()) if len(problem) else 1.0
         return replace(self, problem=problem, alphas=factor * self.alphas, weights=factor * self.weights)
 
     def climb(self, closest: float) -> None:
         """Visit all documents once, then those that still move a few times more; then let the metric follow."""
         moving = np.flatnonzero(self.problem.costs > 0)
         for _ in range(PASSES):
+            if not len(moving):
+                break
             order = self.rng.permutation(moving)
             furthest = self._visit(order, closest)
             mean = float((furthest * self.problem.costs[order]).sum() / self.problem.costs.sum())
             moving = np.sort(order[furthest > max(closest, QUIET * mean)])
-            if not len(moving):
-                break
         self.metric.turn_in_place(self.weights)
 
     def _visit(self, documents: NDArray[np.int64], closest: float) -> Floats:
