@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from joint_problems import draw_small
 from oracles import orthogonal_transfer as slow
+from scipy.sparse import csr_array
 from strategies import build, trees
 
 from ramify import Taxonomy, TextClassifier, load
@@ -147,6 +148,19 @@ def test_second_order_steps_never_lose_what_ascent_has_found():
     assert after.dual >= before.dual
 
 
+class Limit(int):
+    """A number that nothing exceeds, and that keeps what it was compared with."""
+
+    def __new__(cls, seen):
+        made = super().__new__(cls, 0)
+        made.seen = seen
+        return made
+
+    def __lt__(self, other):
+        self.seen.append(other)
+        return False
+
+
 def test_many_siblings_need_no_table_of_all_their_pairs():
     n = 60
     tracemalloc.start()
@@ -155,6 +169,20 @@ def test_many_siblings_need_no_table_of_all_their_pairs():
     tracemalloc.stop()
     pairs = n * (n - 1)
     assert peak < 8 * pairs**2 / 4
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["exact", "dual-averaging"])
+def test_memory_stays_near_what_would_be_refused(solver, monkeypatch):
+    X, y = leafy()
+    wide = csr_array((X.ravel(), np.random.default_rng(0).integers(0, 100_000, X.size), np.arange(len(X) + 1) * X.shape[1]))
+    needed = []
+    monkeypatch.setattr(joint_problem, "MOST_NUMBERS", Limit(needed))
+    tracemalloc.start()
+    OrthogonalTransfer(Taxonomy.from_paths(sorted(set(y))), solver=solver, max_iter=2).fit(wide, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * 8 * needed[0]
 
 
 def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypatch):

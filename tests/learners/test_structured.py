@@ -15,6 +15,7 @@ from ramify import Taxonomy, TextClassifier, load
 from ramify.errors import InputError, LabelError, TaxonomyError
 from ramify.learners import HierarchicalSVM
 from ramify.learners.joint import problem as joint_problem
+from ramify.learners.joint import twins
 
 
 def solve_slowly(small, margin):
@@ -105,6 +106,13 @@ def test_order_and_repeated_documents_change_nothing_at_all():
     straight = HierarchicalSVM().fit(X, y, weights)
     shuffled = HierarchicalSVM().fit(X[twice], y[twice])
     np.testing.assert_allclose(straight.scores(X), shuffled.scores(X), rtol=1e-6)
+
+
+def test_different_documents_that_share_a_code_stay_apart(monkeypatch):
+    X, y = flat_problem()
+    primal = HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal
+    monkeypatch.setattr(twins, "row_codes", lambda X: np.zeros(X.shape[0], dtype=np.uint64))
+    assert HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal == pytest.approx(primal, rel=2e-6)
 
 
 def test_few_dense_features_far_from_zero_are_solved_too():

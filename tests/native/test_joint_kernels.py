@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -113,6 +115,16 @@ def test_second_order_steps_leave_weights_and_shares_together(seed):
     _, certificate = descend(ascent, Settings("hinge", 1e-9, 3, seed, fast=False))
     assert certificate.gap > 1e-9
     np.testing.assert_allclose(ascent.weights, weights_by_hand(problem, ascent.alphas, np.eye(problem.n_units)), atol=1e-6)
+
+
+def test_going_on_at_another_cost_keeps_weights_and_shares_together():
+    problem = draw_problem(1)
+    ascent = Ascent.start(problem, Euclid(), 1)
+    ascent.climb(1e-9)
+    dearer = ascent.go_on(replace(problem, costs=10 * problem.costs))
+    shares = np.add.reduceat(dearer.alphas, problem.alpha_offsets[:-1])
+    np.testing.assert_allclose(shares, 10 * problem.costs, rtol=1e-9)
+    np.testing.assert_allclose(dearer.weights, weights_by_hand(problem, dearer.alphas, np.eye(problem.n_units)), atol=1e-5)
 
 
 def test_a_document_without_features_shares_its_cost_as_margins_tell():

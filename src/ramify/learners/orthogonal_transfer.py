@@ -36,7 +36,8 @@ from ramify.learners.linear.training import Setup, Trained, check_setup, weigh_c
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
-SOLVERS = ("exact", "dual-averaging")
+COPIES = {"exact": 3, "dual-averaging": 5}  # of the weights, that a solver works on
+SOLVERS = tuple(COPIES)
 
 
 class OrthogonalTransfer(BranchMachines):
@@ -115,7 +116,7 @@ class OrthogonalTransfer(BranchMachines):
     ) -> Trained:
         answers = branch_answers(branches, ends)
         shares = int(np.diff(answers.offsets)[own.indices].sum())
-        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", instead="td-svm")
+        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", instead="td-svm", n_copies=COPIES[self.solver])
         costs = weigh_classes(own.tocsc(), setup, branches.taxonomy, ends, sample_weight)
         problem = pose(X, own, answers, len(branches), costs, setup.bias)
         couplings = Couplings.of(branches, float(self.coupling))

@@ -103,9 +103,12 @@ def weights_of(W: Floats, rows: Rows, parent: NDArray[np.int32], class_units: ND
     return Weights(features, bias, parent, class_units)
 
 
-def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str) -> None:
-    """Refuse a problem that no memory would hold; it works on all its weights and shares at once."""
-    needed = n_features * n_units + 3 * n_shares
+def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str, n_copies: int = 2) -> None:
+    """Refuse a problem that no memory would hold; it works on all its weights and shares at once.
+
+    n_copies: of the weights, that are there at the same time.
+    """
+    needed = n_copies * n_features * n_units + 3 * n_shares
     if needed > MOST_NUMBERS:
         raise InputError(
             f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents "
