@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from joint_problems import draw_small
 from oracles import orthogonal_transfer as slow
+from scipy.sparse import csr_array
 from strategies import build, trees
 
 from ramify import Taxonomy, TextClassifier, load
@@ -134,6 +137,54 @@ def test_few_dense_features_far_from_zero_are_solved_too():
     assert OrthogonalTransfer(Taxonomy.from_paths(["a/high", "a/right", "b"])).fit(X, y).gap_ <= 1e-3
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_second_order_steps_never_lose_what_ascent_has_found():
+    rng = np.random.default_rng(0)
+    X, y = leafy(n=24)
+    X = X * np.logspace(-8, 8, len(X))[rng.permutation(len(X)), None]
+    tree = Taxonomy.from_paths(sorted(set(y)))
+    before, after = (OrthogonalTransfer(tree, max_iter=rounds).fit(X, y).gap_ for rounds in (20, 25))
+    assert after.primal <= before.primal
+    assert after.dual >= before.dual
+
+
+class Limit(int):
+    """A number that nothing exceeds, and that keeps what it was compared with."""
+
+    def __new__(cls, seen):
+        made = super().__new__(cls, 0)
+        made.seen = seen
+        return made
+
+    def __lt__(self, other):
+        self.seen.append(other)
+        return False
+
+
+def test_many_siblings_need_no_table_of_all_their_pairs():
+    n = 60
+    tracemalloc.start()
+    OrthogonalTransfer().fit(np.tile(np.eye(n), (2, 1)), [f"c{k}" for k in range(n)] * 2)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    pairs = n * (n - 1)
+    assert peak < 8 * pairs**2 / 4
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", ["exact", "dual-averaging"])
+def test_memory_stays_near_what_would_be_refused(solver, monkeypatch):
+    X, y = leafy()
+    wide = csr_array((X.ravel(), np.random.default_rng(0).integers(0, 100_000, X.size), np.arange(len(X) + 1) * X.shape[1]))
+    needed = []
+    monkeypatch.setattr(joint_problem, "MOST_NUMBERS", Limit(needed))
+    tracemalloc.start()
+    OrthogonalTransfer(Taxonomy.from_paths(sorted(set(y))), solver=solver, max_iter=2).fit(wide, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * 8 * needed[0]
+
+
 def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypatch):
     X = np.eye(4)
     with pytest.raises(LabelError, match="document 2 has 2 labels; ot takes one a document"):
@@ -141,7 +192,7 @@ def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypat
     with pytest.raises(TaxonomyError, match="two parents"):
         OrthogonalTransfer(diamond).fit(X, ["left", "right", "bottom", "left"])
     for coupling in (1.0, -0.1, True, "much"):
-        with pytest.raises(InputError, match="coupling is .*; give a number from 0 up to below 1"):
+        with pytest.raises(InputError, match="coupling is .*; with solver='exact' give a number from 0 to 0.9999"):
             OrthogonalTransfer(coupling=coupling).fit(X, list("abca"))
     with pytest.raises(InputError, match="solver is 'fast'"):
         OrthogonalTransfer(solver="fast").fit(X, list("abca"))

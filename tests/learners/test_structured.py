@@ -15,6 +15,7 @@ from ramify import Taxonomy, TextClassifier, load
 from ramify.errors import InputError, LabelError, TaxonomyError
 from ramify.learners import HierarchicalSVM
 from ramify.learners.joint import problem as joint_problem
+from ramify.learners.joint import twins
 
 
 def solve_slowly(small, margin):
@@ -107,11 +108,40 @@ def test_order_and_repeated_documents_change_nothing_at_all():
     np.testing.assert_allclose(straight.scores(X), shuffled.scores(X), rtol=1e-6)
 
 
+def test_different_documents_that_share_a_code_stay_apart(monkeypatch):
+    X, y = flat_problem()
+    primal = HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal
+    monkeypatch.setattr(twins, "row_codes", lambda X: np.zeros(X.shape[0], dtype=np.uint64))
+    assert HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal == pytest.approx(primal, rel=2e-6)
+
+
 def test_few_dense_features_far_from_zero_are_solved_too():
     rng = np.random.default_rng(0)
     X = rng.normal(loc=100, size=(80, 2)).astype(np.float32)
     y = np.where(X[:, 0] + X[:, 1] > 200, "high", np.where(X[:, 0] > 100, "right", "left"))
     assert HierarchicalSVM().fit(X, y).gap_ <= 1e-3
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("size", [1e8, 1e15])
+def test_features_too_large_for_second_order_steps_leave_what_ascent_has_found(size):
+    X, y = flat_problem()
+    fitted = HierarchicalSVM(max_iter=40).fit(size * X, y)
+    assert np.isfinite(fitted.scores(X)).all()
+    assert 0 <= fitted.gap_.dual <= fitted.gap_.primal
+
+
+def test_classes_that_all_weigh_nothing_leave_all_weights_at_zero():
+    X, y = flat_problem()
+    fitted = HierarchicalSVM(class_weight=dict.fromkeys(y.tolist(), 0)).fit(X, y)
+    assert fitted.gap_.primal == 0
+    assert not fitted.scores(X).any()
+
+
+def test_a_class_that_weighs_nothing_at_the_lowest_costs_joins_at_higher_ones():
+    X, y = flat_problem()
+    fitted = HierarchicalSVM(C="auto", class_weight={"c1": 1e-43}).fit(X, y)
+    assert fitted.gap_ <= 1e-3
 
 
 def test_a_larger_c_starts_from_a_smaller_one_and_the_best_is_kept():
@@ -151,6 +181,10 @@ def test_it_is_saved_and_loaded_and_explains_itself(tmp_path, shop):
     again = load(tmp_path / "model")
     assert again.predict(texts[:20]).tolist() == fitted.predict(texts[:20]).tolist()
     assert again.learner_.gap_ == fitted.learner_.gap_
+    values, arrays = fitted.learner_.state()
+    values["parameters"]["margin"] = "two"
+    with pytest.raises(InputError, match="margin is 'two'"):
+        HierarchicalSVM.from_state(shop.taxonomy, values, arrays)
     x = fitted.vectorizer_.transform(texts[:1])
     node = int(fitted.learner_.class_nodes_[0])
     _, adds, bias = fitted.learner_.contributions(csr_array(x), node)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
 from ramify.learners.joint.ascent import Ascent, Euclid, measure
 from ramify.learners.joint.problem import Answers, Problem
+from ramify.learners.joint.smoothing import descend
 from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear.solver import Settings
 
 
 def draw_problem(seed, n_units=6):
@@ -102,6 +106,25 @@ def test_every_climb_raises_the_dual_and_keeps_weights_and_shares_together(seed,
         shares = np.add.reduceat(ascent.alphas, problem.alpha_offsets[:-1])
         np.testing.assert_allclose(shares, problem.costs, rtol=1e-9)
         assert ascent.alphas.min() >= 0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_second_order_steps_leave_weights_and_shares_together(seed):
+    problem = draw_problem(seed)
+    ascent = Ascent.start(problem, Euclid(), seed)
+    _, certificate = descend(ascent, Settings("hinge", 1e-9, 3, seed, fast=False))
+    assert certificate.gap > 1e-9
+    np.testing.assert_allclose(ascent.weights, weights_by_hand(problem, ascent.alphas, np.eye(problem.n_units)), atol=1e-6)
+
+
+def test_going_on_at_another_cost_keeps_weights_and_shares_together():
+    problem = draw_problem(1)
+    ascent = Ascent.start(problem, Euclid(), 1)
+    ascent.climb(1e-9)
+    dearer = ascent.go_on(replace(problem, costs=10 * problem.costs))
+    shares = np.add.reduceat(dearer.alphas, problem.alpha_offsets[:-1])
+    np.testing.assert_allclose(shares, 10 * problem.costs, rtol=1e-9)
+    np.testing.assert_allclose(dearer.weights, weights_by_hand(problem, dearer.alphas, np.eye(problem.n_units)), atol=1e-5)
 
 
 def test_a_document_without_features_shares_its_cost_as_margins_tell():

@@ -29,19 +29,22 @@ from ramify.learners.joint.ascent import Ascent
 from ramify.learners.joint.averaging import average_slopes
 from ramify.learners.joint.branches import Branches, branch_answers
 from ramify.learners.joint.orthogonal import Couplings, Orthogonal
-from ramify.learners.joint.problem import Problem, pose, refuse_too_large, weights_of
+from ramify.learners.joint.problem import Floats, Problem, pose, refuse_too_large, weights_of
 from ramify.learners.joint.solving import settle
-from ramify.learners.linear.training import Setup, Trained, check_setup, weigh_classes
+from ramify.learners.linear.solver import Certificate
+from ramify.learners.linear.training import Setup, Trained, check_setup, is_number, weigh_classes
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
-SOLVERS = ("exact", "dual-averaging")
+COPIES = {"exact": 3, "dual-averaging": 5}  # of the weights, that a solver works on
+MOST_COUPLING = {"exact": 0.9999, "dual-averaging": 0.99}
+SOLVERS = tuple(COPIES)
 
 
 class OrthogonalTransfer(BranchMachines):
     """Branches drawn to be orthogonal to those above them (system ``ot``); a document has one label.
 
-    coupling: how strongly, from 0 up to below 1.
+    coupling: how strongly, from 0 to 0.9999, or to 0.99 with dual averaging.
     solver: ``"exact"`` until the relative duality gap is within `tol`, or ``"dual-averaging"``, as published.
     C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation. class_weight: None, ``"balanced"``, or a
     weight by class name. max_iter: rounds after which training ends with a warning. random_state: the order in which
@@ -88,9 +91,11 @@ class OrthogonalTransfer(BranchMachines):
         super()._check_parameters()
         if self.solver not in SOLVERS:
             raise InputError(f"solver is {self.solver!r}; give {' or '.join(map(repr, SOLVERS))}.")
-        if isinstance(self.coupling, bool) or not isinstance(self.coupling, (int, float)) or not 0 <= self.coupling < 1:
+        most = MOST_COUPLING[self.solver]
+        if not is_number(self.coupling) or not 0 <= self.coupling <= most:
             raise InputError(
-                f"coupling is {self.coupling!r}; give a number from 0 up to below 1: from 1 on the problem may not be convex."
+                f"coupling is {self.coupling!r}; with solver={self.solver!r} give a number from 0 to {most}: near 1 the problem "
+                "is no longer strongly convex, and averaging takes steps of up to 1 / (1 − coupling)."
             )
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
@@ -114,7 +119,7 @@ class OrthogonalTransfer(BranchMachines):
     ) -> Trained:
         answers = branch_answers(branches, ends)
         shares = int(np.diff(answers.offsets)[own.indices].sum())
-        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", "system='td-svm'")
+        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", "system='td-svm'", n_copies=COPIES[self.solver])
         costs = weigh_classes(own.tocsc(), setup, branches.taxonomy, ends, sample_weight)
         problem = pose(X, own, answers, len(branches), costs, setup.bias)
         couplings = Couplings.of(branches, float(self.coupling))
@@ -123,9 +128,7 @@ class OrthogonalTransfer(BranchMachines):
         alone = np.full(n, -1, dtype=np.int32)
         return Trained(weights_of(W, problem.rows, alone, np.arange(n, dtype=np.int64)), certificate)
 
-    def _solve(self, problem: Problem, couplings: Couplings, setup: Setup) -> Any:
+    def _solve(self, problem: Problem, couplings: Couplings, setup: Setup) -> tuple[Floats, Certificate]:
         if self.solver == "dual-averaging":
             return average_slopes(problem, couplings, setup.settings)
-        found = Ascent.start(problem, Orthogonal.start(couplings), setup.settings.seed)
-        certificate = settle(found, setup.settings)
-        return found.weights, certificate
+        return settle(Ascent.start(problem, Orthogonal.start(couplings), setup.settings.seed), setup.settings)

@@ -81,13 +81,17 @@ class HierarchicalSVM(TiedLearner):
     def _loss(self) -> str:
         return "hinge"
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.margin not in MARGINS:
+            raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
+
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
         return tie_along_paths(taxonomy, labelled)
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         targets.taxonomy.require_tree("a support vector machine over paths")
-        if self.margin not in MARGINS:
-            raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
+        self._check_parameters()
         require_one_label(targets, "hsvm", "system='hr-svm'")
         super()._learn(X, targets, sample_weight)
 
@@ -97,9 +101,9 @@ class HierarchicalSVM(TiedLearner):
         margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
         problem = pose(X, own, path_answers(ties, margins), len(ties), costs, setup.bias)
         found = Ascent.start(problem, Euclid(), setup.settings.seed) if start is None else start.go_on(problem)
-        certificate = settle(found, setup.settings)
+        W, certificate = settle(found, setup.settings)
         classes = np.flatnonzero(ties.class_of >= 0).astype(np.int64)
-        return Trained(weights_of(found.weights, problem.rows, ties.parent, classes), certificate, found)
+        return Trained(weights_of(W, problem.rows, ties.parent, classes), certificate, found)
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """A softmax over the classes, not calibrated; a node gets the sum of the classes at and below it."""

@@ -30,12 +30,8 @@ class Visit {
     for (int64_t k = problem_.offsets[document]; k < problem_.offsets[document + 1]; ++k)
       add_scaled(scores_.data(), weights + static_cast<size_t>(problem_.features[k]) * problem_.n_units,
                  problem_.values[k], problem_.n_units);
-    for (size_t a = 0; a < heights_.size(); ++a) {
-      double sum = problem_.margins[first + static_cast<int64_t>(a)];
-      for (int64_t p = problem_.unit_offsets[answers_[a]]; p < problem_.unit_offsets[answers_[a] + 1]; ++p)
-        sum += problem_.signs[p] * scores_[static_cast<size_t>(problem_.units[p])];
-      heights_[a] = sum;
-    }
+    for (size_t a = 0; a < heights_.size(); ++a)
+      heights_[a] = problem_.margins[first + static_cast<int64_t>(a)] + sum_over(a, scores_);
   }
 
   size_t highest() const {
@@ -45,6 +41,14 @@ class Visit {
   double loss() const { return heights_[highest()] - heights_[0]; }
 
  protected:
+  // φ of an answer times a number for every unit.
+  double sum_over(size_t a, const std::vector<double> &of_units) const {
+    double sum = 0;
+    for (int64_t p = problem_.unit_offsets[answers_[a]]; p < problem_.unit_offsets[answers_[a] + 1]; ++p)
+      sum += problem_.signs[p] * of_units[static_cast<size_t>(problem_.units[p])];
+    return sum;
+  }
+
   const JointProblem &problem_;
   int64_t document_ = 0;
   const int32_t *answers_ = nullptr;
@@ -73,10 +77,6 @@ class Steps : public Visit {
   }
 
  private:
-  const double *products(size_t a) const {
-    return metric_.products + static_cast<size_t>(answers_[a]) * metric_.n_answers;
-  }
-
   size_t lowest_shared(const double *alphas) const {
     size_t lowest = best_;
     for (size_t a = 0; a < heights_.size(); ++a)
@@ -86,10 +86,9 @@ class Steps : public Visit {
 
   // Moves some of the cost from the lowest answer that has any to the highest, as far as is best.
   bool move(double *alphas) {
-    const double *of_best = products(best_), *of_worst = products(worst_);
-    const int32_t best = answers_[best_], worst = answers_[worst_];
+    direct();
     const double squared = problem_.squared_norms[document_];
-    const double curvature = squared * (of_best[best] + of_worst[worst] - 2 * of_best[worst]);
+    const double curvature = squared * (direction_[best_] - direction_[worst_]);
     const double apart = heights_[best_] - heights_[worst_], most = alphas[worst_];
     const double taken = curvature * most <= apart ? most : apart / curvature;
     if (!(taken > 0)) return false;
@@ -97,15 +96,39 @@ class Steps : public Visit {
     alphas[worst_] = taken == most ? 0 : most - taken;
     moved_[best_] += taken;
     moved_[worst_] -= taken;
-    reckon(alphas, of_best, of_worst, taken * squared);
+    reckon(alphas, taken * squared);
     return true;
   }
 
+  // φ_a·M⁻¹(φ_best − φ_worst) of every answer a.
+  void direct() {
+    direction_.resize(heights_.size());
+    if (metric_.products) {
+      const double *of_best = products(best_), *of_worst = products(worst_);
+      for (size_t a = 0; a < heights_.size(); ++a) direction_[a] = of_best[answers_[a]] - of_worst[answers_[a]];
+      return;
+    }
+    std::fill(spread_.begin(), spread_.end(), 0.0);
+    spread_answer(best_, 1);
+    spread_answer(worst_, -1);
+    for (size_t a = 0; a < heights_.size(); ++a) direction_[a] = sum_over(a, spread_);
+  }
+
+  const double *products(size_t a) const {
+    return metric_.products + static_cast<size_t>(answers_[a]) * metric_.n_answers;
+  }
+
+  void spread_answer(size_t a, double factor) {
+    for (int64_t p = problem_.unit_offsets[answers_[a]]; p < problem_.unit_offsets[answers_[a] + 1]; ++p)
+      add_scaled(spread_.data(), metric_.inverse + static_cast<size_t>(problem_.units[p]) * problem_.n_units,
+                 factor * problem_.signs[p], problem_.n_units);
+  }
+
   // The heights after a step, and which are the highest and the lowest with a share now.
-  void reckon(const double *alphas, const double *of_best, const double *of_worst, double factor) {
+  void reckon(const double *alphas, double factor) {
     size_t best = 0, worst = heights_.size();
     for (size_t a = 0; a < heights_.size(); ++a) {
-      heights_[a] -= factor * (of_best[answers_[a]] - of_worst[answers_[a]]);
+      heights_[a] -= factor * direction_[a];
       if (heights_[a] > heights_[best]) best = a;
       if (alphas[a] > 0 && (worst == heights_.size() || heights_[a] < heights_[worst])) worst = a;
     }
@@ -145,7 +168,7 @@ class Steps : public Visit {
 
   const AnswerMetric &metric_;
   size_t best_ = 0, worst_ = 0;
-  std::vector<double> moved_, change_, spread_;
+  std::vector<double> moved_, direction_, change_, spread_;
   std::vector<size_t> changed_;
 };
 

@@ -24,7 +24,7 @@ struct JointProblem {
   size_t n_units;
 };
 
-// How answers lie to each other: products φ_a·M⁻¹φ_b, answers × answers; inverse: M⁻¹, units × units, null for the identity.
+// How answers lie to each other. inverse: M⁻¹, units × units, null for the identity; then products: φ_a·φ_b, answers × answers.
 struct AnswerMetric {
   const double *products;
   const double *inverse;

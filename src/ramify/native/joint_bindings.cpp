@@ -36,7 +36,8 @@ void bind_joint(nb::module_ &m) {
           nb::gil_scoped_release unlocked;
           const Given given{offsets, features, values, squared_norms, labels, answer_offsets,
                             answers, margins, unit_offsets, units, signs};
-          const ramify::AnswerMetric metric{products.data(), inverse.size() ? inverse.data() : nullptr, products.shape(0)};
+          const ramify::AnswerMetric metric{products.size() ? products.data() : nullptr,
+                                            inverse.size() ? inverse.data() : nullptr, products.shape(0)};
           ramify::ascend_answers_in_place(given.problem(weights.shape(1)), metric, documents.data(), documents.size(),
                                           most_steps, closest, alpha_offsets.data(), alphas.data(), weights.data(),
                                           furthest.data());

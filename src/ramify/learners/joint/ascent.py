@@ -36,8 +36,8 @@ class Metric(Protocol):
     def matrix(self, n_units: int) -> Floats:
         """M."""
 
-    def turn_in_place(self, W: Floats) -> bool:
-        """Change M to what is better for the shares that W belongs to, and W with it; whether there is anything to change."""
+    def turn_in_place(self, W: Floats) -> None:
+        """Change M to what is better for the shares that W belongs to, and W with it."""
 
 
 class Euclid:
@@ -55,16 +55,15 @@ class Euclid:
         """1."""
         return np.eye(n_units)
 
-    def turn_in_place(self, W: Floats) -> bool:
+    def turn_in_place(self, W: Floats) -> None:
         """There is nothing to change."""
-        return False
 
 
 @dataclass(slots=True)
 class Ascent:
     """Where the ascent stands: the shares α of all documents, and the weights W (features × units) that belong to them.
 
-    products: φ_a·M⁻¹φ_b of all answers.
+    products: φ_a·φ_b of all answers where M = 1; empty for others, whose answers may be far more than their units.
     """
 
     problem: Problem
@@ -80,31 +79,27 @@ class Ascent:
         alphas = np.zeros(problem.alpha_offsets[-1])
         alphas[problem.alpha_offsets[:-1]] = problem.costs
         weights = np.zeros((problem.rows.n_features, problem.n_units))
-        products = problem.answers.products(metric.inverse, problem.n_units)
+        products = np.zeros((0, 0)) if metric.inverse.size else problem.answers.products(problem.n_units)
         return cls(problem, metric, alphas, weights, np.random.default_rng(seed), products)
 
     def go_on(self, problem: Problem) -> Self:
         """The same shares for the same documents at another cost."""
-        paid = self.problem.costs > 0
-        factor = float((problem.costs[paid] / self.problem.costs[paid]).mean()) if paid.any() else 1.0
+        if len(problem) != len(self.problem):  # some cost so little that at the lower cost it was nothing
+            return replace(self.start(problem, self.metric, 0), rng=self.rng)
+        factor = float((problem.costs / self.problem.costs).mean()) if len(problem) else 1.0
         return replace(self, problem=problem, alphas=factor * self.alphas, weights=factor * self.weights)
 
     def climb(self, closest: float) -> None:
         """Visit all documents once, then those that still move a few times more; then let the metric follow."""
         moving = np.flatnonzero(self.problem.costs > 0)
         for _ in range(PASSES):
+            if not len(moving):
+                break
             order = self.rng.permutation(moving)
             furthest = self._visit(order, closest)
             mean = float((furthest * self.problem.costs[order]).sum() / self.problem.costs.sum())
             moving = np.sort(order[furthest > max(closest, QUIET * mean)])
-            if not len(moving):
-                break
-        self.turn()
-
-    def turn(self) -> None:
-        """Let the metric follow the shares."""
-        if self.metric.turn_in_place(self.weights):
-            self.products = self.problem.answers.products(self.metric.inverse, self.problem.n_units)
+        self.metric.turn_in_place(self.weights)
 
     def _visit(self, documents: NDArray[np.int64], closest: float) -> Floats:
         furthest, where = np.empty(len(documents)), self.problem.alpha_offsets

@@ -56,21 +56,21 @@ class Branches:
 
 def branch_answers(branches: Branches, ends: Nodes) -> Answers:
     """The answers for documents that end at each of some nodes; every margin is 1."""
-    offsets, answers = [0], []
-    pairs: dict[tuple[int, int], int] = {}
-    for end in ends.tolist():
-        answers.append(0)
-        for taken in branches.taken_to(end).tolist():
-            # the pair of a branch and a rival is the same answer for all who take that branch
-            answers += [pairs.setdefault((taken, rival), len(pairs) + 1) for rival in branches.rivals_of(taken).tolist()]
-        offsets.append(len(answers))
-    units = np.asarray(list(pairs), dtype=np.int32).reshape(-1, 2)
-    is_pair = np.asarray(answers) > 0
+    # the pair of a branch and a rival is the same answer for all who take that branch
+    rivals = [branches.rivals_of(branch) for branch in range(len(branches))]
+    lengths = np.asarray([len(others) for others in rivals])
+    firsts = 1 + np.concatenate([[0], np.cumsum(lengths)])
+    listed = [
+        np.concatenate([[0], *(np.arange(firsts[taken], firsts[taken + 1]) for taken in branches.taken_to(end))])
+        for end in ends.tolist()
+    ]
+    answers = np.concatenate(listed)
+    units = np.column_stack([np.repeat(np.arange(len(branches)), lengths), np.concatenate(rivals)])
     return Answers(
-        offsets=np.asarray(offsets, dtype=np.int64),
-        answers=np.asarray(answers, dtype=np.int32),
-        margins=is_pair.astype(np.float64),
-        unit_offsets=np.concatenate([[0, 0], 2 * np.arange(1, len(pairs) + 1)]).astype(np.int64),
-        units=units.ravel(),
-        signs=np.tile([-1.0, 1.0], len(pairs)),
+        offsets=np.concatenate([[0], np.cumsum([len(each) for each in listed])]).astype(np.int64),
+        answers=answers.astype(np.int32),
+        margins=(answers > 0).astype(np.float64),
+        unit_offsets=np.concatenate([[0, 0], 2 * np.arange(1, len(units) + 1)]).astype(np.int64),
+        units=units.ravel().astype(np.int32),
+        signs=np.tile([-1.0, 1.0], len(units)),
     )

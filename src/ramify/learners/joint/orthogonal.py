@@ -101,12 +101,13 @@ class Orthogonal:
         """K∘S."""
         return self.M
 
-    def turn_in_place(self, W: Floats) -> bool:
+    def turn_in_place(self, W: Floats) -> None:
         """Better signs for the shares that W belongs to; with the best ones Ω(W) is just ½ tr(Wᵀ (K∘S) W)."""
+        if not len(self.signs):
+            return
         with threadpool_limits(1, "blas"):  # many small products: threads would wait for one another longer than they work
             G = W @ self.M
             self.signs = self.couplings.better_signs(G.T @ G, self.signs)
             self.M = self.couplings.metric(self.signs)
             self.inverse = np.asarray(np.linalg.inv(self.M), dtype=np.float64)
             W[:] = G @ self.inverse
-        return True

@@ -51,10 +51,10 @@ class Answers:
         """φ, answers × units."""
         return csr_array((self.signs, self.units, self.unit_offsets), shape=(len(self.unit_offsets) - 1, n_units))
 
-    def products(self, inverse: Floats, n_units: int) -> Floats:
-        """φ_a·M⁻¹φ_b, answers × answers (inverse: M⁻¹, or empty for the identity)."""
+    def products(self, n_units: int) -> Floats:
+        """φ_a·φ_b, answers × answers."""
         phi = self.vectors(n_units)
-        return np.asarray((phi @ phi.T).toarray() if not inverse.size else phi @ (phi @ inverse).T)
+        return np.asarray((phi @ phi.T).toarray())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +103,12 @@ def weights_of(W: Floats, rows: Rows, parent: NDArray[np.int32], class_units: ND
     return Weights(features, bias, parent, class_units)
 
 
-def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str) -> None:
-    """Refuse a problem that no memory would hold; it works on all its weights and shares at once."""
-    needed = n_features * n_units + 3 * n_shares
+def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str, n_copies: int = 2) -> None:
+    """Refuse a problem that no memory would hold; it works on all its weights and shares at once.
+
+    n_copies: of the weights, that are there at the same time.
+    """
+    needed = n_copies * n_features * n_units + 3 * n_shares
     if needed > MOST_NUMBERS:
         raise InputError(
             f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents "

@@ -68,9 +68,13 @@ def groups_of(problem: Problem) -> Iterator[Group]:
         yield Group(slice(first, last), X[first:last], problem.costs[first:last], answers.margins[listed], Z - Z[0])
 
 
-def descend(found: Ascent, settings: Settings) -> Certificate:
-    """Bring an ascent to its end, smoothing less and less, until the relative gap is within the tolerance."""
+def descend(found: Ascent, settings: Settings) -> tuple[Floats, Certificate]:
+    """Bring an ascent to its end, smoothing less and less, until the relative gap is within the tolerance.
+
+    Gives the best weights met, and the best bound beside them; the ascent is left with the last shares and their weights.
+    """
     groups, W = list(groups_of(found.problem)), found.weights.copy()
+    best, certificate = W, found.certify(0)
     mu = max(1.0, max((float(np.ptp(group.heights(W))) for group in groups), default=1.0))
     cost = float(found.problem.costs.sum()) * max(np.log(len(group.margins)) for group in groups)
     with stage("smoothed margins", settings.max_iter) as step, threadpool_limits(1, "blas"):
@@ -78,14 +82,15 @@ def descend(found: Ascent, settings: Settings) -> Certificate:
             W = _minimize(found, groups, W, mu)
             dual = _share_out(found, groups, W, mu)
             primal = found.metric.penalty(W) + sum(float(g.costs @ g.heights(W).max(axis=1)) for g in groups)
-            certificate = Certificate(primal, dual, done)
+            last, best = certificate, W if primal < certificate.primal else best
+            certificate = Certificate(min(primal, last.primal), max(dual, last.dual), done)
             step.advance()
             if certificate.gap <= settings.tolerance or mu <= SMALLEST:
                 break
-            if primal - dual <= WORTH * mu * cost:  # else it is the metric that has to settle
+            # a gap that μ does not explain is the metric's, which has to settle, unless rounding is all that is left
+            if primal - dual <= WORTH * mu * cost or certificate.gap >= last.gap:
                 mu *= SHRINK
-    found.weights[:] = W
-    return certificate
+    return best, certificate
 
 
 def _minimize(found: Ascent, groups: list[Group], W: Floats, mu: float) -> Floats:
@@ -96,7 +101,10 @@ def _minimize(found: Ascent, groups: list[Group], W: Floats, mu: float) -> Float
         slope, curvature = _derivatives(W, groups, M, mu)
         if float(np.linalg.norm(np.linalg.solve(M, slope.T))) <= allowed:  # how far the weights of the shares lie away
             break
-        step = cho_solve(cho_factor(curvature), slope.ravel()).reshape(slope.shape)
+        try:
+            step = cho_solve(cho_factor(curvature), slope.ravel()).reshape(slope.shape)
+        except np.linalg.LinAlgError:  # features so large that rounding hides the regularizer's part of the curvature
+            break
         length = _length(found, groups, W, step, slope, mu, value)
         if not length:
             break
@@ -142,5 +150,5 @@ def _share_out(found: Ascent, groups: list[Group], W: Floats, mu: float) -> floa
         found.alphas[begin:end] = shares.ravel()
         G -= group.X.T @ (shares @ group.Z)
     found.weights[:] = np.linalg.solve(found.metric.matrix(W.shape[1]), G.T).T
-    found.turn()
+    found.metric.turn_in_place(found.weights)
     return float(found.alphas @ found.problem.margins) - found.metric.form(found.weights)

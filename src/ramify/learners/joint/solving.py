@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ramify.learners.joint.ascent import Ascent, ascend
+from ramify.learners.joint.problem import Floats
 from ramify.learners.joint.smoothing import descend, suits_smoothing
 from ramify.learners.linear.solver import Certificate, Settings
 
 PATIENCE = 20  # rounds of ascent after which second-order steps are tried
 
 
-def settle(found: Ascent, settings: Settings) -> Certificate:
-    """Bring an ascent to its end, and say what is certain of it."""
+def settle(found: Ascent, settings: Settings) -> tuple[Floats, Certificate]:
+    """Bring an ascent to its end: the weights, and what is certain of them."""
     if not suits_smoothing(found.problem):
-        return ascend(found, settings)
+        return found.weights, ascend(found, settings)
     certificate = ascend(found, replace(settings, max_iter=min(PATIENCE, settings.max_iter)))
     if certificate.gap <= settings.tolerance or settings.max_iter <= PATIENCE:
-        return certificate
-    closer = descend(found, replace(settings, max_iter=settings.max_iter - PATIENCE))
-    return replace(closer, rounds=PATIENCE + closer.rounds)
+        return found.weights, certificate
+    W, closer = descend(found, replace(settings, max_iter=settings.max_iter - PATIENCE))
+    return W, replace(closer, rounds=PATIENCE + closer.rounds)
