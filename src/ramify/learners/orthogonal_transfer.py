@@ -94,8 +94,8 @@ class OrthogonalTransfer(BranchMachines):
         most = MOST_COUPLING[self.solver]
         if not is_number(self.coupling) or not 0 <= self.coupling <= most:
             raise InputError(
-                f"coupling is {self.coupling!r}; with solver={self.solver!r} give a number from 0 to {most}: near 1 the problem "
-                "is no longer strongly convex, and averaging takes steps of up to 1 / (1 − coupling)."
+                f"coupling is {self.coupling!r}; with solver={self.solver!r} give a number from 0 to {most}: near 1 the "
+                "problem is no longer strongly convex, and averaging takes steps of up to 1 / (1 − coupling)."
             )
 
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
