@@ -88,7 +88,9 @@ def test_imclef_is_read_with_most_specific_labels(tmp_path):
         ("0.5,1,1\nx,1,1\n", r"Train.arff, line 9: a value is no number"),
         ("0.5,1,1\n0.5,1\n", r"Train.arff, line 9: 1 values where the first row has 2"),
         ("", "no rows"),
-        ("0.5,1,9/9\n", "9/9"),
+        ("0.5,1,1\n0.5,1,9/9\n", r"Train.arff, line 9: class '9/9' is not among those of the attribute"),
+        ("0.5,nan,1\n", r"Train.arff, line 8: a value is no number"),
+        ("0.5,1,1\n0.5,inf,1\n", r"Train.arff, line 9: a value is no number"),
     ],
 )
 def test_broken_rows_of_imclef_are_named(tmp_path, train, match):
@@ -121,6 +123,13 @@ def test_the_first_stories_come_in_the_order_of_the_files(tmp_path):
     ("name", "content", "match"),
     [
         ("lyrl2004_vectors_train.dat", "100  1:x\n", "vectors_train.dat, line 1: not of the form 'docid  feature:value …'"),
+        (
+            "lyrl2004_vectors_train.dat",
+            "100  1:1\n100  -3:1\n",
+            "vectors_train.dat, line 2: a feature or a value is out of range",
+        ),
+        ("lyrl2004_vectors_train.dat", "100  99999999999:1\n", "line 1: a feature or a value is out of range"),
+        ("lyrl2004_vectors_train.dat", "100  1:nan\n", "line 1: a feature or a value is out of range"),
         ("lyrl2004_vectors_train.dat", "7  1:1\n", "no story of .* has a topic"),
         ("rcv1-v2.topics.qrels", "C15 100\n", "topics.qrels, line 1: not of the form 'topic docid 1'"),
         ("rcv1.topics.hier.orig", "nothing\n", "has no line 'parent: … child: …'"),
