@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,6 +207,29 @@ def test_a_fingerprint_follows_names_sizes_and_contents(tmp_path):
     assert len({first, Shelf(folder).fingerprint("20newsgroups")}) == 2
 
 
+def test_a_fingerprint_follows_the_end_of_a_long_file(tmp_path):
+    path = write_imclef(tmp_path, train="0.5,1,1\n" * 300_000) / "ImCLEF07A_Train.arff"
+    first = Shelf(tmp_path).fingerprint("imclef07a")
+    path.write_text(path.read_text()[:-2] + "4\n")
+    assert Shelf(tmp_path).fingerprint("imclef07a") != first
+
+
+def test_folders_that_may_not_be_looked_into_and_files_that_are_gone_stop_nothing(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    write_imclef(tmp_path / "open")
+    look_into = Path.iterdir
+
+    def iterdir(folder):
+        if folder.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return look_into(folder)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    shelf = Shelf(tmp_path)
+    (tmp_path / "open" / "ImCLEF07A_Test.arff").unlink()
+    assert len(shelf.fingerprint("imclef07a")) == 8
+
+
 def test_a_folder_that_is_none_or_holds_nothing_known_is_refused(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         Shelf(tmp_path / "nowhere")
@@ -213,7 +237,7 @@ def test_a_folder_that_is_none_or_holds_nothing_known_is_refused(tmp_path):
     with pytest.raises(InputError, match="is not a folder"):
         Shelf(tmp_path / "file")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no corpus is recognized in .*; it may hold 20 newsgroups: a folder"):
+    with pytest.raises(InputError, match="no corpus is recognized in .*; 'ramify reproduce --list' says what it may hold"):
         Shelf(tmp_path / "empty")
 
 
