@@ -93,6 +93,9 @@ def test_folds_that_leave_one_class_are_refused():
     corpus = Corpus("memory", ["x", "y", "z"], [["a"], ["a"], ["b"]])
     with pytest.raises(LabelError, match="without the documents of fold . fewer than two classes are left"):
         split_into_folds(corpus, Taxonomy.flat(["a", "b"]), 3)
+    one = Corpus("memory", ["x", "y", "z"], [["a"], ["a"], ["a"]])
+    with pytest.raises(LabelError, match="every label is 'a'; learning needs documents of at least two classes"):
+        split_into_folds(one, Taxonomy.flat(["a", "b"]), 2)
     same = Corpus("memory", ["x"] * 4, [["a"], ["a"], ["b"], ["b"]])
     with pytest.raises(InputError, match="equal texts stay together, which leaves a fold without documents"):
         split_into_folds(same, Taxonomy.flat(["a", "b"]), 2)

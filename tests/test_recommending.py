@@ -109,6 +109,9 @@ def test_who_leads_by_other_measures_is_said_only_if_that_is_more_than_luck():
         in recommend(comparison([GOOD, rival], [ahead])).words
     )
     assert "By other measures" not in words(comparison([GOOD, rival]))
+    third = system("third", 0.7, 10.0, h_loss=0.1)
+    pairs = [ahead, pair("good", "third", bootstrap_micro_f1=0.5), pair("rival", "third")]
+    assert "rival in macro F1 (0.900 against 0.800); third in H-loss (" in words(comparison([GOOD, rival, third], pairs))
 
 
 def test_of_many_equals_some_are_named():

@@ -155,7 +155,7 @@ def _other_measures(found: Comparison, by: str, best: SystemResult) -> Iterator[
             leads.setdefault(first.name, []).append(f"{NOUNS[measure]} ({its:.3f} against {ours:.3f})")
     if leads:
         named = [f"{name} in {in_words(measures)}" for name, measures in leads.items()]
-        yield f"By other measures others lead by more than luck: {', and '.join(named)}."
+        yield f"By other measures others lead by more than luck: {'; '.join(named)}."
 
 
 def _mind(found: Comparison) -> Iterator[str]:
