@@ -330,6 +330,20 @@ def test_a_system_may_also_fail_in_a_later_fold(corpus):
     assert listener.done == listener.stages[0][1]
 
 
+def test_libraries_are_warm_before_anything_is_measured(corpus, monkeypatch):
+    learnt = []
+
+    class Telling(MultinomialNaiveBayes):
+        def _learn(self, X, targets, weights):
+            learnt.append(X.shape[0])
+            super()._learn(X, targets, weights)
+
+    monkeypatch.setattr("ramify.pipeline.comparing.WARMING", 20)
+    systems = {name: TextClassifier("nb", learner=Telling()) for name in ("one", "other")}
+    compare(systems, corpus, test=corpus, n_resamples=5)
+    assert learnt == [20, len(corpus), len(corpus)]
+
+
 def test_memory_is_measured_for_each_system(corpus):
     found = compare({"nb": TextClassifier("nb"), "svm": TextClassifier("svm")}, corpus, folds=2, n_resamples=5)
     assert all(system.peak_memory is None or 0 <= system.peak_memory < 200 for system in found.systems)

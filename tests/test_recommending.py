@@ -84,6 +84,7 @@ def test_of_equal_values_the_cheapest_is_taken():
     everything = recommend(comparison([one, two, three]))
     assert (everything.system, everything.as_good) == ("two", ["one", "three"])
     assert everything.words[0] == "All 3 systems have the same micro F1, 0.800; take two, the cheapest of them."
+    assert recommend(comparison([one, two])).words[0].startswith("Both systems have the same micro F1, 0.800; take two")
     some = recommend(comparison([one, BAD, two], [pair("bad", "one"), pair("bad", "two")]))
     assert some.words[0] == "Take two: it shares the highest micro F1, 0.800, with one, and is the cheapest."
     assert "cannot tell" not in " ".join(some.words)
