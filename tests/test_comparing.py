@@ -93,6 +93,9 @@ def test_folds_that_leave_one_class_are_refused():
     corpus = Corpus("memory", ["x", "y", "z"], [["a"], ["a"], ["b"]])
     with pytest.raises(LabelError, match="without the documents of fold . fewer than two classes are left"):
         split_into_folds(corpus, Taxonomy.flat(["a", "b"]), 3)
+    one = Corpus("memory", ["x", "y", "z"], [["a"], ["a"], ["a"]])
+    with pytest.raises(LabelError, match="every label is 'a'; learning needs documents of at least two classes"):
+        split_into_folds(one, Taxonomy.flat(["a", "b"]), 2)
     same = Corpus("memory", ["x"] * 4, [["a"], ["a"], ["b"], ["b"]])
     with pytest.raises(InputError, match="equal texts stay together, which leaves a fold without documents"):
         split_into_folds(same, Taxonomy.flat(["a", "b"]), 2)
@@ -325,6 +328,20 @@ def test_a_system_may_also_fail_in_a_later_fold(corpus):
     assert "one, fold 2 of 4" in listener.words
     assert "one, fold 3 of 4" not in listener.words
     assert listener.done == listener.stages[0][1]
+
+
+def test_libraries_are_warm_before_anything_is_measured(corpus, monkeypatch):
+    learnt = []
+
+    class Telling(MultinomialNaiveBayes):
+        def _learn(self, X, targets, weights):
+            learnt.append(X.shape[0])
+            super()._learn(X, targets, weights)
+
+    monkeypatch.setattr("ramify.pipeline.comparing.WARMING", 20)
+    systems = {name: TextClassifier("nb", learner=Telling()) for name in ("one", "other")}
+    compare(systems, corpus, test=corpus, n_resamples=5)
+    assert learnt == [20, len(corpus), len(corpus)]
 
 
 def test_memory_is_measured_for_each_system(corpus):

@@ -84,6 +84,7 @@ def test_of_equal_values_the_cheapest_is_taken():
     everything = recommend(comparison([one, two, three]))
     assert (everything.system, everything.as_good) == ("two", ["one", "three"])
     assert everything.words[0] == "All 3 systems have the same micro F1, 0.800; take two, the cheapest of them."
+    assert recommend(comparison([one, two])).words[0].startswith("Both systems have the same micro F1, 0.800; take two")
     some = recommend(comparison([one, BAD, two], [pair("bad", "one"), pair("bad", "two")]))
     assert some.words[0] == "Take two: it shares the highest micro F1, 0.800, with one, and is the cheapest."
     assert "cannot tell" not in " ".join(some.words)
@@ -109,6 +110,9 @@ def test_who_leads_by_other_measures_is_said_only_if_that_is_more_than_luck():
         in recommend(comparison([GOOD, rival], [ahead])).words
     )
     assert "By other measures" not in words(comparison([GOOD, rival]))
+    third = system("third", 0.7, 10.0, h_loss=0.1)
+    pairs = [ahead, pair("good", "third", bootstrap_micro_f1=0.5), pair("rival", "third")]
+    assert "rival in macro F1 (0.900 against 0.800); third in H-loss (" in words(comparison([GOOD, rival, third], pairs))
 
 
 def test_of_many_equals_some_are_named():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.metrics.scatter import DOT, FRAME, LONGEST, Box, Spot, place_names, scatter
+from ramify.metrics.scatter import DOT, FRAME, GAP, LONGEST, Box, Spot, place_names, scatter
 
 SVG = "{http://www.w3.org/2000/svg}"
 KINDS = (("first", 4), ("second", 0))
@@ -19,7 +19,7 @@ def spot(name, x=1.0, y=0.5, kind=0):
 
 
 def texts(drawn, kind):
-    return [text.text for text in ET.fromstring(drawn).iter(f"{SVG}text") if text.get("class") == kind]
+    return [text.text for text in ET.fromstring(drawn).iter(f"{SVG}text") if kind in text.get("class").split()]
 
 
 @given(st.lists(places, max_size=25), st.integers(1, 20))
@@ -43,6 +43,15 @@ def test_a_lonely_name_stands_right_of_its_point_and_at_the_edge_left_of_it():
     middle, edge = place_names([(300, 200), (FRAME.right, 100)], ["middle", "edge"], FRAME)
     assert 300 < middle.left < 310
     assert FRAME.right - 10 < edge.right < FRAME.right
+
+
+def test_a_name_left_of_its_point_ends_there_however_wide_its_letters_are():
+    drawn = scatter([Spot(n, x, 1, 1, 1, 0, n) for n, x in (("quick", 1), ("slow", 1000))], "", "", "", KINDS, less_is_up=False)
+    at = {text.text: float(text.get("x")) for text in ET.fromstring(drawn).iter(f"{SVG}text")}
+    first, last, *_ = (float(circle.get("cx")) for circle in ET.fromstring(drawn).iter(f"{SVG}circle"))
+    assert at["quick"] - first == pytest.approx(GAP)
+    assert last - at["slow"] == pytest.approx(GAP)
+    assert "slow" in texts(drawn, "end")
 
 
 def test_what_is_drawn_is_well_formed_and_escaped():

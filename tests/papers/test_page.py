@@ -46,12 +46,19 @@ def test_a_page_asks_for_nothing_from_elsewhere():
 
 
 def test_the_difference_is_ours_less_the_papers():
-    rows = [Row("a", 0.5, 0.25, "why"), Row("b", None, 0.5), Row("c", 0.5, None), Row("d", 0.5, 0.5000001)]
+    rows = [
+        Row("a", 0.5, 0.25, "why"),
+        Row("b", None, 0.5),
+        Row("c", 0.5, None),
+        Row("d", 0.5, 0.5000001),
+        Row("e", 3299, 3019),
+    ]
     assert cells(page_of(Beside("t", rows))) == [
         *("a", "0.50", "0.25", "−0.25", "why"),
         *("b", "–", "0.50", "–", None),
         *("c", "0.50", "–", "–", None),
         *("d", "0.50", "0.50", "+0.00", None),
+        *("e", "3,299", "3,019", "−280", None),
     ]
 
 

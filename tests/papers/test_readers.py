@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,7 +89,9 @@ def test_imclef_is_read_with_most_specific_labels(tmp_path):
         ("0.5,1,1\nx,1,1\n", r"Train.arff, line 9: a value is no number"),
         ("0.5,1,1\n0.5,1\n", r"Train.arff, line 9: 1 values where the first row has 2"),
         ("", "no rows"),
-        ("0.5,1,9/9\n", "9/9"),
+        ("0.5,1,1\n0.5,1,9/9\n", r"Train.arff, line 9: class '9/9' is not among those of the attribute"),
+        ("0.5,nan,1\n", r"Train.arff, line 8: a value is no number"),
+        ("0.5,1,1\n0.5,inf,1\n", r"Train.arff, line 9: a value is no number"),
     ],
 )
 def test_broken_rows_of_imclef_are_named(tmp_path, train, match):
@@ -121,6 +124,13 @@ def test_the_first_stories_come_in_the_order_of_the_files(tmp_path):
     ("name", "content", "match"),
     [
         ("lyrl2004_vectors_train.dat", "100  1:x\n", "vectors_train.dat, line 1: not of the form 'docid  feature:value …'"),
+        (
+            "lyrl2004_vectors_train.dat",
+            "100  1:1\n100  -3:1\n",
+            "vectors_train.dat, line 2: a feature or a value is out of range",
+        ),
+        ("lyrl2004_vectors_train.dat", "100  99999999999:1\n", "line 1: a feature or a value is out of range"),
+        ("lyrl2004_vectors_train.dat", "100  1:nan\n", "line 1: a feature or a value is out of range"),
         ("lyrl2004_vectors_train.dat", "7  1:1\n", "no story of .* has a topic"),
         ("rcv1-v2.topics.qrels", "C15 100\n", "topics.qrels, line 1: not of the form 'topic docid 1'"),
         ("rcv1.topics.hier.orig", "nothing\n", "has no line 'parent: … child: …'"),
@@ -197,6 +207,29 @@ def test_a_fingerprint_follows_names_sizes_and_contents(tmp_path):
     assert len({first, Shelf(folder).fingerprint("20newsgroups")}) == 2
 
 
+def test_a_fingerprint_follows_the_end_of_a_long_file(tmp_path):
+    path = write_imclef(tmp_path, train="0.5,1,1\n" * 300_000) / "ImCLEF07A_Train.arff"
+    first = Shelf(tmp_path).fingerprint("imclef07a")
+    path.write_text(path.read_text()[:-2] + "4\n")
+    assert Shelf(tmp_path).fingerprint("imclef07a") != first
+
+
+def test_folders_that_may_not_be_looked_into_and_files_that_are_gone_stop_nothing(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    write_imclef(tmp_path / "open")
+    look_into = Path.iterdir
+
+    def iterdir(folder):
+        if folder.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return look_into(folder)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    shelf = Shelf(tmp_path)
+    (tmp_path / "open" / "ImCLEF07A_Test.arff").unlink()
+    assert len(shelf.fingerprint("imclef07a")) == 8
+
+
 def test_a_folder_that_is_none_or_holds_nothing_known_is_refused(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
         Shelf(tmp_path / "nowhere")
@@ -204,7 +237,7 @@ def test_a_folder_that_is_none_or_holds_nothing_known_is_refused(tmp_path):
     with pytest.raises(InputError, match="is not a folder"):
         Shelf(tmp_path / "file")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="no corpus is recognized in .*; it may hold 20 newsgroups: a folder"):
+    with pytest.raises(InputError, match="no corpus is recognized in .*; 'ramify reproduce --list' says what it may hold"):
         Shelf(tmp_path / "empty")
 
 

@@ -8,6 +8,7 @@ from papers.made_up import Counting, write_newsgroups
 from ramify.errors import InputError
 from ramify.papers import reproduce
 from ramify.papers.data import Shelf
+from ramify.persistence import only_writer
 
 PLAIN, LAST = ("plain one", "plain two", "plain three"), ("last one", "last two", "last three")
 NEWS, INSTEAD = ("news one", "news two", "news three"), ("instead one", "instead two", "instead three")
@@ -229,6 +230,16 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(counting, tm
         run(counting, tmp_path)
     assert (tmp_path / "out" / "made2000.json").read_text() == content
     assert counting.done == []
+
+
+def test_two_runs_at_once_on_one_file_are_refused(counting, tmp_path):
+    (tmp_path / "out").mkdir()
+    at_work = only_writer(tmp_path / "out" / "made2000.json")
+    with at_work, pytest.raises(InputError, match="made2000.json; wait until it has ended, or choose another place"):
+        run(counting, tmp_path)
+    assert not counting.done
+    assert len(run(counting, tmp_path).outcomes) == 3
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["made2000.html", "made2000.json"]
 
 
 def test_a_folder_that_is_a_file_is_refused(counting, tmp_path):

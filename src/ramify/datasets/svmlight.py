@@ -47,7 +47,7 @@ def read_vectors(path: Path) -> Corpus:
             lines.append(number)
     if not labels and not bad:
         raise DataError(f"{path} is empty; give one document a line: {FORM}")
-    return Corpus(str(path), _stack(pairs), labels, lines, bad, {"vectors": True})
+    return Corpus(str(path), stack_pairs(pairs), labels, lines, bad, {"vectors": True})
 
 
 def _parse(line: bytes) -> tuple[list[str], NDArray[np.float64]]:
@@ -77,7 +77,8 @@ def _is_header(line: bytes) -> bool:
     return len(tokens) == 3 and all(token.isdigit() for token in tokens)
 
 
-def _stack(pairs: list[NDArray[np.float64]]) -> csr_array:
+def stack_pairs(pairs: list[NDArray[np.float64]]) -> csr_array:
+    """Documents as a matrix, from the features and values of each."""
     offsets = np.zeros(len(pairs) + 1, dtype=np.int64)
     np.cumsum([len(vector) for vector in pairs], out=offsets[1:])
     together = np.concatenate(pairs) if pairs else np.zeros((0, 2))

@@ -26,9 +26,9 @@ p.lead { color: var(--soft); margin: .2rem 0 1.4rem; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .7rem .9rem; }
 .card b { display: block; font-size: 1.5rem; font-variant-numeric: tabular-nums; }
 .card span { color: var(--soft); font-size: .85rem; }
-.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(340px, 1fr)); gap: 1rem; }
+.plots { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(340px, 100%), 1fr)); gap: 1rem; }
 figure { margin: 0; background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .8rem; }
-.plots figure { max-width: 600px; }
+.plots figure { max-width: 600px; margin: 0; } .scroll + .plots { margin-top: 1rem; }
 figcaption { font-weight: 600; margin-bottom: .4rem; } svg { width: 100%; height: auto; }
 .scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .92rem; }
 th, td { text-align: right; padding: .3rem .6rem; border-bottom: 1px solid var(--line);

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from ramify.metrics.axes import Axis, axis, in_short
 
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 430, 64, 20, 14, 48
-LETTER, LINE, DOT, GAP = 6.4, 13.0, 5.0, 8.0  # a letter's width, a name's height, a point's radius, and from it to its name
+LETTER, LINE, DOT, GAP = 7.2, 13.0, 5.0, 8.0  # a letter's width, a name's height, a point's radius, and from it to its name
 FARTHEST, STEP = 280, 14  # how far from its point a name may stand, and how far apart the places are that are tried
 LONGEST = 40  # letters of a name; the whole of it is in the tip
 # right, left, and round the point
@@ -83,7 +83,7 @@ def place_names(points: Sequence[tuple[float, float]], names: Sequence[str], fra
     """A place for each name near its point, where it covers no other name and no point; None where there is none.
 
     >>> place_names([(50, 50), (50, 50)], ["one", "two"], Box(0, 0, 200, 100))[0]
-    Box(left=58.0, top=43.5, right=77.2, bottom=56.5)
+    Box(left=58.0, top=43.5, right=79.6, bottom=56.5)
     """
     taken = [Box(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
     placed: list[Box | None] = []
@@ -112,7 +112,9 @@ def _name(name: str, point: tuple[float, float], box: Box | None) -> Iterator[st
     end_x, end_y = min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
     if abs(end_x - x) > GAP + 1 or abs(end_y - y) > LINE:
         yield f'<line class="grid" x1="{x:.1f}" y1="{y:.1f}" x2="{end_x:.1f}" y2="{end_y:.1f}"/>'
-    yield f'<text class="name" x="{box.left:.1f}" y="{box.bottom - 3:.1f}">{escape(name)}</text>'
+    # letters are of many widths: a name ends, or begins, where its point is
+    kind, at = ("name end", box.right) if box.right < x else ("name", box.left)
+    yield f'<text class="{kind}" x="{at:.1f}" y="{box.bottom - 3:.1f}">{escape(name)}</text>'
 
 
 def _axes(across: Axis, up: Axis, x: str, y: str, less_is_up: bool) -> Iterator[str]:

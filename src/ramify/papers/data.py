@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ from ramify.papers.readers import arff, fetched, house, newsgroups, rcv1, reuter
 from ramify.papers.readers.layout import Layout, Split
 from ramify.taxonomy import Taxonomy
 
-HEAD = 1 << 16  # bytes of each file that count for a fingerprint, beside name and size
+BLOCK = 1 << 20  # bytes read at once for a fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +95,13 @@ class Place:
     files: list[Path]
 
     def fingerprint(self) -> str:
-        """Eight digits that change with the names, sizes and beginnings of the files."""
+        """Eight digits that change with the names and contents of the files."""
         code = 0
         for path in sorted(self.files):
-            with open(path, "rb") as file:
-                code = zlib.crc32(file.read(HEAD), code)
-            code = zlib.crc32(f"{path.relative_to(self.folder)} {path.stat().st_size}".encode(), code)
+            code = zlib.crc32(str(path.relative_to(self.folder)).encode(), code)
+            with suppress(OSError), open(path, "rb") as file:  # what cannot be read is refused when its turn comes
+                while block := file.read(BLOCK):
+                    code = zlib.crc32(block, code)
         return f"{code:08x}"
 
 
@@ -179,18 +181,25 @@ def _look_around(folder: Path) -> dict[str, Place]:
     for place in _folders(folder, 2):
         for name, kind in CORPORA.items():
             for layout in kind.layouts() if name not in found else ():
-                files = layout.find(place)
+                files = _find(layout, place)
                 if files and name not in found:
                     found[name] = Place(place, layout, files)
     if not found:
-        known = "; ".join(f"{kind.title}: {kind.forms()}" for kind in CORPORA.values())
-        raise InputError(f"no corpus is recognized in {folder}; it may hold {known}.")
+        raise InputError(f"no corpus is recognized in {folder}; 'ramify reproduce --list' says what it may hold.")
     return found
 
 
 def _folders(folder: Path, deep: int) -> Iterator[Path]:
     """A folder, the folders in it, and so on."""
     yield folder
-    inner = sorted(entry for entry in folder.iterdir() if entry.is_dir()) if deep else []
+    inner: list[Path] = []
+    with suppress(OSError):  # a folder that may not be looked into holds nothing for us
+        inner = sorted(entry for entry in folder.iterdir() if entry.is_dir()) if deep else []
     for entry in inner:
         yield from _folders(entry, deep - 1)
+
+
+def _find(layout: Layout, folder: Path) -> list[Path]:
+    with suppress(OSError):
+        return layout.find(folder)
+    return []

@@ -70,7 +70,8 @@ class Beside:
     def _difference(self, row: Row) -> str | None:
         if row.paper is None or row.ours is None:
             return None
-        return f"{row.ours - row.paper:+z,.{self.digits}f}".replace("-", "−")
+        are_counts = isinstance(row.ours, int) and isinstance(row.paper, int)
+        return f"{row.ours - row.paper:+z,.{0 if are_counts else self.digits}f}".replace("-", "−")
 
 
 Block = Text | Table | Beside | Chart

@@ -18,7 +18,7 @@ from ramify.papers.data import CORPORA, Shelf
 from ramify.papers.page import Beside, Block, Section, Table, Text, render_page
 from ramify.papers.results import Entry, Results
 from ramify.papers.study import Part, Run, Size, Study
-from ramify.persistence import refuse_unwritable, write_text_atomically
+from ramify.persistence import only_writer, refuse_unwritable, write_text_atomically
 
 SIZES = {
     "full": "A full run.",
@@ -102,10 +102,11 @@ def reproduce(
     named = set(parts)
     study.refuse_unknown(named)
     results, page = (_writable(out, f"{study.name}.{kind}") for kind in ("json", "html"))
-    work = _Work(study, Results.open(results, study.name), shelf, page, size, seed, threads, named)
     # a part that stands in for others waits until it is known whether they can run
     in_turn = sorted(study.parts, key=lambda part: bool(part.in_place_of))
-    with stage(f"reproducing {study.name}", total=len(in_turn)) as step:
+    # two runs on one file would each write what the other has not done
+    with only_writer(results), stage(f"reproducing {study.name}", total=len(in_turn)) as step:
+        work = _Work(study, Results.open(results, study.name), shelf, page, size, seed, threads, named)
         for part in in_turn:
             work.settle(part)
             work.write()

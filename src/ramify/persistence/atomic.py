@@ -124,6 +124,24 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         os.close(handle)
 
 
+@contextmanager
+def only_writer(path: Path) -> Iterator[None]:
+    """Refuse to begin long work on a file while another process is at it; whoever is killed keeps nobody out."""
+    guard = path.with_name(f".{path.name[:MAX_NAME]}.lock")
+    try:
+        guard.touch()
+        handle = lock(guard)
+    except OSError as error:
+        raise InputError(f"cannot write {path}: {error.strerror}.") from None
+    if handle is None:
+        raise InputError(f"another process is at work on {path}; wait until it has ended, or choose another place.")
+    try:
+        yield
+    finally:
+        remove(guard)
+        os.close(handle)
+
+
 def lock(path: Path) -> int | None:
     """A handle that holds a lock on a file or directory until it is closed; None where another has it, or it is gone."""
     try:

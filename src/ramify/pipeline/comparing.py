@@ -35,6 +35,7 @@ from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
 Round = tuple[Corpus | None, Corpus]  # documents to learn from, none for a trained model, and documents to test on
+WARMING = 200  # documents that are learnt from and answered before anything is measured
 TESTING = 2  # steps of the progress bar that the tests of all pairs are worth
 NO_MEMORY = "there is not enough memory for it; use fewer documents or terms."
 
@@ -162,6 +163,7 @@ def _answer_all(
     classifiers: Mapping[str, TextClassifier], rounds: Sequence[Round], taxonomy: Taxonomy, whole: Whole
 ) -> tuple[dict[str, _Answers], list[Skipped]]:
     """The answers of all systems; all take the first round before any takes the next, so mistakes show early."""
+    _warm_up(next(iter(classifiers.values())), *rounds[0], taxonomy)
     found = {name: _Answers() for name in classifiers}
     skipped: dict[str, Skipped] = {}
     for k, (learn, tested) in enumerate(rounds):
@@ -175,6 +177,12 @@ def _answer_all(
                 whole.advance(len(rounds) - k)  # what it will not do: the other rounds, and being measured
         _refuse_too_few(found, skipped.values())
     return found, list(skipped.values())
+
+
+def _warm_up(classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy) -> None:
+    """Let libraries load what they load when first used, or the first system would pay for all in time and memory."""
+    few = None if learn is None else learn.take(range(min(WARMING, len(learn))))
+    _try_answer(_Answers(), classifier, few, tested.take(range(min(WARMING, len(tested)))), taxonomy)
 
 
 def _try_answer(
@@ -238,7 +246,6 @@ def _classes(Y_true: Sequence[csr_array], taxonomy: Taxonomy) -> Counts:
 def _result(name: str, found: _Answers, measures: dict[str, Measured]) -> SystemResult:
     seconds = float(np.mean(found.training)) if found.training else None
     memory = [megabytes for megabytes in found.memory if megabytes is not None]
-    # the first fold also loads what libraries load when first used, so the middle one speaks for the system
     height = float(np.median(memory)) if memory else None
     n_each = [answers.shape[0] for answers in found.answers]
     speed = float(np.median(np.asarray(n_each) / np.maximum(found.answering, 1e-9)))

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 from ramify.datasets import Corpus
 from ramify.errors import InputError, LabelError
 from ramify.learners.linear.choosing import deal_folds
+from ramify.learners.targets import refuse_single_class
 from ramify.metrics.counting import per_node
 from ramify.taxonomy import Taxonomy, most_specific
 
@@ -31,6 +32,7 @@ def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int =
         fold = fold[[first.setdefault(text, i) for i, text in enumerate(corpus.documents)]]
     if len(np.unique(fold)) < folds:
         raise InputError("equal texts stay together, which leaves a fold without documents; give fewer folds.")
+    refuse_single_class(np.flatnonzero(per_node(own)), taxonomy)
     for k in range(folds):
         _refuse_bare(own, fold == k, k + 1)
     return [np.flatnonzero(fold == k) for k in range(folds)]

@@ -68,7 +68,8 @@ def _take(found: Comparison, by: str, best: SystemResult, others: list[SystemRes
     value = f"{measured.value:.3f}"
     equal = [other.name for other in others if _behind(other, best, by) == 0]
     if len(equal) == len(others):
-        yield f"All {len(found.systems)} systems have the same {NOUNS[by]}, {value}; take {best.name}, the cheapest of them."
+        who = "Both" if len(found.systems) == 2 else f"All {len(found.systems)}"
+        yield f"{who} systems have the same {NOUNS[by]}, {value}; take {best.name}, the cheapest of them."
     elif equal:
         yield f"Take {best.name}: it shares the {most} {NOUNS[by]}, {value}, with {in_words(equal)}, and is the cheapest."
     else:
@@ -155,7 +156,7 @@ def _other_measures(found: Comparison, by: str, best: SystemResult) -> Iterator[
             leads.setdefault(first.name, []).append(f"{NOUNS[measure]} ({its:.3f} against {ours:.3f})")
     if leads:
         named = [f"{name} in {in_words(measures)}" for name, measures in leads.items()]
-        yield f"By other measures others lead by more than luck: {', and '.join(named)}."
+        yield f"By other measures others lead by more than luck: {'; '.join(named)}."
 
 
 def _mind(found: Comparison) -> Iterator[str]:

@@ -43,8 +43,8 @@ def branches_in(corpus: str, name: str, about: str, why: str) -> Part:
 
 STUDY = Study(
     name="mccallum1998",
-    title="Improving Text Classification by Shrinkage in a Hierarchy of Classes",
-    lead="McCallum, Rosenfeld, Mitchell & Ng, 1998: a class with few documents borrows words from the nodes above it.",
+    title="McCallum, Rosenfeld, Mitchell & Ng 1998: Improving Text Classification by Shrinkage in a Hierarchy of Classes",
+    lead="A class with few documents borrows words from the nodes above it.",
     parts=(
         Part("corpus", "How large the corpus is, and ways to count its words", run_corpus, show_corpus, NEEDS),
         *both("weights", "Mixture weights from few and from many documents", run_weights, show_weights, show_bundled_weights),

@@ -141,7 +141,7 @@ def gains_table(found: Found) -> Table:
     for size, flat in found["nb"].items():
         ours = found["shrinkage"][size]["accuracy"]
         gained = [gain(ours, found[way][size]["accuracy"]) for way in RIVALS]
-        rows.append([int(size), *gained, f"{saved(mean(ours), mean(flat['accuracy'])):.1f} %"])
+        rows.append([int(size), *gained, f"{saved(mean(ours), mean(flat['accuracy'])):z.1f} %".replace("-", "−")])
     columns = ["training documents", *(f"over {WAYS[way]}" for way in RIVALS), "errors saved over flat, Laplace"]
     return Table("What shrinkage gains, in points", columns, rows)
 

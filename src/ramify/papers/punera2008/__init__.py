@@ -25,8 +25,8 @@ def both(name: str, about: str, kinds: Sequence[str], ways: Sequence[str], show:
 
 STUDY = Study(
     name="punera2008",
-    title="Enhanced Hierarchical Classification via Isotonic Smoothing",
-    lead="Punera & Ghosh, 2008: the scores of independent classifiers are moved as little as possible until they agree.",
+    title="Punera & Ghosh 2008: Enhanced Hierarchical Classification via Isotonic Smoothing",
+    lead="The scores of independent classifiers are moved as little as possible until they agree.",
     parts=(
         *both("svm", "SVMs: penalties, and missing classifiers", ("svm",), ("penalty", "missing"), show_svm),
         *both("naive-bayes", "Naive Bayes: penalties", ("nb", "nb-platt", "nb-isotonic"), ("penalty",), show_nb),

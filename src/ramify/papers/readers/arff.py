@@ -12,6 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ramify.datasets import Corpus
+from ramify.datasets.svmlight import MAX_VALUE
 from ramify.errors import DataError
 from ramify.papers.readers.layout import Layout, Split, find_file, open_text
 from ramify.taxonomy import Taxonomy, most_specific
@@ -72,12 +73,24 @@ def _paths(words: str) -> list[str]:
 def _add_row(path: Path, number: int, words: str, table: Table) -> None:
     *cells, labels = words.split(",")
     try:
-        table.values.append([0.0 if cell.strip() == "?" else float(cell) for cell in cells])
+        table.values.append([0.0 if cell.strip() == "?" else _number(cell) for cell in cells])
     except ValueError:
         raise DataError(f"{path}, line {number}: a value is no number; give the file as Clus publishes it.") from None
     if len(cells) != len(table.values[0]):
         raise DataError(f"{path}, line {number}: {len(cells)} values where the first row has {len(table.values[0])}.")
-    table.labels.append([label.strip() for label in labels.split("@") if label.strip()])
+    names = [label.strip() for label in labels.split("@") if label.strip()]
+    for name in names:
+        # the nodes above a path need not be listed
+        if not any(f"{known}/".startswith(f"{name}/") for known in table.paths):
+            raise DataError(f"{path}, line {number}: class {name!r} is not among those of the attribute 'class hierarchical'.")
+    table.labels.append(names)
+
+
+def _number(cell: str) -> float:
+    value = float(cell)
+    if not abs(value) <= MAX_VALUE:  # nor is NaN
+        raise ValueError(cell)
+    return value
 
 
 def tree_of_paths(paths: list[str]) -> Taxonomy:

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ramify.datasets import Corpus
+from ramify.datasets.svmlight import MAX_FEATURE, MAX_VALUE, stack_pairs
 from ramify.errors import DataError
 from ramify.execution import stage
 from ramify.papers.readers.layout import Layout, Split, find_file, open_text
@@ -84,25 +84,19 @@ def _corpus(paths: Iterable[Path], topics_of: dict[str, list[str]], taxonomy: Ta
     if not rows:
         raise DataError(f"no story of {paths[0]} has a topic; give vectors and topics of the same release.")
     own = taxonomy.decode(most_specific(taxonomy.encode(labels), taxonomy))
-    return Corpus(str(paths[0].parent), _stack(rows), [list(names) for names in own])
+    return Corpus(str(paths[0].parent), stack_pairs(rows), [list(names) for names in own])
 
 
 def _vector(path: Path, number: int, pairs: str) -> NDArray[np.float64]:
     try:
-        return np.array(pairs.replace(":", " ").split(), dtype=np.float64).reshape(-1, 2)
+        vector = np.array(pairs.replace(":", " ").split(), dtype=np.float64).reshape(-1, 2)
     except ValueError:
         raise DataError(f"{path}, line {number}: not of the form 'docid  feature:value …'.") from None
-
-
-def _stack(rows: list[NDArray[np.float64]]) -> csr_array:
-    offsets = np.zeros(len(rows) + 1, dtype=np.int64)
-    np.cumsum([len(row) for row in rows], out=offsets[1:])
-    together = np.concatenate(rows)
-    features = together[:, 0].astype(np.int32)
-    width = int(features.max(initial=0)) + 1
-    X = csr_array((together[:, 1].astype(np.float32), features, offsets), shape=(len(rows), width))
-    X.sum_duplicates()
-    return X
+    features, values = vector.T
+    # written so that what is no number is refused, too
+    if not (((features >= 0) & (features <= MAX_FEATURE)).all() and (np.abs(values) <= MAX_VALUE).all()):
+        raise DataError(f"{path}, line {number}: a feature or a value is out of range; give the file as published.")
+    return vector
 
 
 def tree_of_codes(codes: Iterable[str]) -> Taxonomy:
