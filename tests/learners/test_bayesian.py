@@ -314,8 +314,14 @@ def test_parameters_that_mean_nothing_are_refused(given_, message):
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([["a"], ["b"], ["a", "b"]], "document 3 has 2 labels; .* takes one a document: drop labels, or use system='hr-lr'"),
-        ([["a"], [], ["b"]], "document 2 has no label; .* takes one a document: leave it out, or use system='hr-lr'"),
+        (
+            [["a"], ["b"], ["a", "b"]],
+            "1 of 3 documents have several labels or none, number 3 the first; .* takes one label.*use system='hr-lr'",
+        ),
+        (
+            [["a"], [], ["b"]],
+            "1 of 3 documents have several labels or none, number 2 the first; .* takes one label.*use system='hr-lr'",
+        ),
     ],
 )
 def test_documents_without_exactly_one_label_are_refused(labels, message):

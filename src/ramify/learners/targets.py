@@ -139,10 +139,9 @@ def refuse_single_class(nodes: NDArray[np.integer[Any]], taxonomy: Taxonomy) -> 
 
 def require_one_label(targets: Targets, what: str, instead: str) -> None:
     """Refuse documents that do not have exactly one label."""
-    counts = np.diff(targets.own.indptr)
-    others = np.flatnonzero(counts != 1)
-    if not len(others):
-        return
-    document, has = int(others[0]) + 1, f"{counts[others[0]]} labels" if counts[others[0]] else "no label"
-    advice = "drop labels" if counts[others[0]] else "leave it out"
-    raise LabelError(f"document {document} has {has}; {what} takes one a document: {advice}, or use {instead}.")
+    others = np.flatnonzero(np.diff(targets.own.indptr) != 1)
+    if len(others):
+        raise LabelError(
+            f"{len(others):,} of {targets.own.shape[0]:,} documents have several labels or none, number {others[0] + 1} the first; "
+            f"{what} takes one label a document: leave such documents out, or use {instead}."
+        )
