@@ -142,6 +142,6 @@ def require_one_label(targets: Targets, what: str, instead: str) -> None:
     others = np.flatnonzero(np.diff(targets.own.indptr) != 1)
     if len(others):
         raise LabelError(
-            f"{len(others):,} of {targets.own.shape[0]:,} documents have several labels or none, number {others[0] + 1} the first; "
-            f"{what} takes one label a document: leave such documents out, or use {instead}."
+            f"{len(others):,} of {targets.own.shape[0]:,} documents have several labels or none, number {others[0] + 1} the "
+            f"first; {what} takes one label a document: leave such documents out, or use {instead}."
         )
