@@ -53,7 +53,7 @@ def make_run(folder, corpora, part):
 
 
 def test_every_part_runs_where_its_corpus_is_there(done):
-    names = ["imclef07a", "rcv1", "20newsgroups", "reuters21578", "esco_titles", "others"]
+    names = ["imclef07a", "imclef07a-length", "rcv1", "20newsgroups", "reuters21578", "esco_titles", "others"]
     assert [o.part.name for o in done.outcomes] == names
     assert list(done.missing) == ["arxiv_small"]
 
