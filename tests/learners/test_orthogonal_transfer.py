@@ -203,6 +203,16 @@ def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypat
         OrthogonalTransfer().fit(X, list("abca"))
 
 
+def test_too_many_siblings_are_refused_before_their_pairs_are_listed(monkeypatch):
+    def list_pairs(*_):
+        raise AssertionError("all pairs were listed")
+
+    monkeypatch.setattr("ramify.learners.orthogonal_transfer.branch_answers", list_pairs)
+    monkeypatch.setattr(joint_problem, "MOST_NUMBERS", 5_000)
+    with pytest.raises(InputError, match="1,560 shares of documents"):
+        OrthogonalTransfer().fit(np.eye(80)[:, :5], [f"c{k % 40}" for k in range(80)])
+
+
 def test_costs_are_chosen_and_models_saved_and_loaded(tmp_path, shop):
     texts, labels = shop.train.documents[:200], [row[0] for row in shop.train.labels[:200]]
     fitted = TextClassifier("ot", shop.taxonomy, learner=OrthogonalTransfer(C="auto")).fit(texts, labels)

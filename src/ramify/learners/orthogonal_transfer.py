@@ -117,9 +117,10 @@ class OrthogonalTransfer(BranchMachines):
     def _train(
         self, X: csr_array, own: csr_array, ends: Any, branches: Branches, sample_weight: NDArray[np.float64], setup: Setup
     ) -> Trained:
+        held, other, n_copies = (X.shape[1] + 1, len(branches)), "system='td-svm'", COPIES[self.solver]
+        refuse_too_large(*held, branches.count_pairs(), "ot", other, n_copies)  # before all pairs are listed
         answers = branch_answers(branches, ends)
-        shares = int(np.diff(answers.offsets)[own.indices].sum())
-        refuse_too_large(X.shape[1] + 1, len(branches), shares, "ot", "system='td-svm'", n_copies=COPIES[self.solver])
+        refuse_too_large(*held, int(np.diff(answers.offsets)[own.indices].sum()), "ot", other, n_copies)
         costs = weigh_classes(own.tocsc(), setup, branches.taxonomy, ends, sample_weight)
         problem = pose(X, own, answers, len(branches), costs, setup.bias)
         couplings = Couplings.of(branches, float(self.coupling))

@@ -43,6 +43,11 @@ class Branches:
         first, last = np.searchsorted(self.parents, [self.parents[branch], self.parents[branch] + 1])
         return np.delete(np.arange(first, last), branch - first)
 
+    def count_pairs(self) -> int:
+        """How many pairs of a branch and a rival there are."""
+        sizes = np.unique(self.parents, return_counts=True)[1]
+        return int((sizes * (sizes - 1)).sum())
+
     def above(self) -> tuple[Nodes, Nodes]:
         """All pairs of a branch and one on the way from its node down."""
         branch_to = {int(node): b for b, node in enumerate(self.nodes) if node != self.parents[b]}
