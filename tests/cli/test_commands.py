@@ -318,3 +318,15 @@ def test_pipes_can_be_inspected_and_tested_on(tickets, tmp_path):
     for command in (f"inspect <(cat {tickets})", f"train {tickets} --model {tmp_path}/m --test <(cat {tickets})"):
         done = subprocess.run(["bash", "-c", f"{python} {command}"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
+
+
+def test_a_system_for_one_label_a_document_says_how_many_have_more(capsys, tmp_path):
+    (tmp_path / "d.csv").write_text("text,label\n" + "red apple,a\nblue sky,b\n" * 10 + "red sky,a;b\n")
+    code, _, said = ramify(
+        capsys, "train", tmp_path / "d.csv", "--label-separator", ";", "--system", "hsvm", "--model", tmp_path / "m"
+    )
+    assert code == 2
+    assert "learns from all" not in said
+    assert "1 of " in said
+    assert "hsvm takes one label a document" in said
+    assert not (tmp_path / "m").exists()

@@ -86,7 +86,7 @@ def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) ->
 
 
 def warn_about_several_labels(system: System, corpus: Corpus, is_ruled: bool = False) -> None:
-    """Say so where documents have several labels and the system answers with one."""
+    """Say so where documents have several labels and the system, which learns from them, answers with one."""
     several = sum(len(labels) > 1 for labels in corpus.labels)
-    if several and not system.several_labels and not is_ruled:
+    if several and not system.several_labels and not is_ruled and system.learner().takes_several:
         say(f"  {counted(several, 'document')} with several labels; {system.name} learns from all, and answers with one")
