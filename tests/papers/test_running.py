@@ -1,6 +1,7 @@
 """Running a study: nothing twice, nothing lost, nothing left out in silence."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from papers.made_up import Counting, write_newsgroups
@@ -98,6 +99,15 @@ def test_other_settings_keep_old_entries(counting, tmp_path):
     counting.done.clear()
     run(counting, tmp_path, seed=1)
     assert counting.done == []
+
+
+def test_a_part_that_takes_too_long_for_a_quick_run_is_named(counting, tmp_path):
+    study = counting.study()
+    study = replace(study, parts=tuple(replace(part, in_quick=part.name != "plain") for part in study.parts))
+    assert "takes too long for a quick run" in run(counting, tmp_path, study=study, size="quick").missing["plain"]
+    assert not set(PLAIN) & set(counting.done)
+    assert "plain" not in run(counting, tmp_path, study=study, size="full").missing
+    assert set(PLAIN) <= set(counting.done)
 
 
 def test_a_newer_version_of_a_part_runs_again_and_drops_the_older_results(counting, tmp_path):

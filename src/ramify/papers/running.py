@@ -146,6 +146,8 @@ class _Work:
         known = self.known(part)
         if known is not None:
             self.outcomes[part.name] = known
+        elif self.size == "quick" and not part.in_quick:
+            self.missing[part.name] = "takes too long for a quick run; leave out --quick to run it."
         elif part.in_place_of or self.is_asked(part.name):
             self.make(part)
         else:

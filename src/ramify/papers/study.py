@@ -60,7 +60,7 @@ class Part:
     parts there are by name, to what stands on the page.
     needs: names of corpora in ``ramify.papers.data``. in_place_of: parts for which this one stands in: it runs where one
     of them cannot. version: raised when what `run` does changes, so that old results are not taken for new ones.
-    also: other settings that results depend on, such as the systems that there are.
+    also: other settings that results depend on, such as the systems that there are. in_quick: whether quick runs have it.
     """
 
     name: str
@@ -71,6 +71,7 @@ class Part:
     in_place_of: tuple[str, ...] = ()
     version: int = 1
     also: Callable[[], dict[str, Any]] = dict
+    in_quick: bool = True
 
 
 @dataclass(frozen=True, slots=True)

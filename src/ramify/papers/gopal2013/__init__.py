@@ -19,10 +19,11 @@ def _on(name: str, about: str, in_quick: bool = False) -> Part:
     return Part(
         name=name,
         about=about,
-        run=partial(run_named, name, in_quick=in_quick),
+        run=partial(run_named, name),
         show=partial(show_corpus, None),
         needs=(name,),
         also=systems_there,
+        in_quick=in_quick,
     )
 
 
@@ -49,6 +50,7 @@ STUDY = Study(
             show=partial(show_corpus, None),
             needs=("imclef07a",),
             also=systems_there,
+            in_quick=False,
         ),
         Part(
             name="rcv1",

@@ -27,9 +27,6 @@ Cut = tuple[Corpus, Corpus, Taxonomy]
 TESTS = ("sign", "macro_sign", "wilcoxon", "bootstrap_micro_f1", "bootstrap_macro_f1")
 
 
-LEFT_OUT = {"left out": "A quick run leaves this corpus out; run without --quick."}
-
-
 def run_imclef(run: Run) -> Row:
     """Vectors standardized."""
     return {"standardized": run_corpus(run, _cut(run, "imclef07a"))}
@@ -37,15 +34,11 @@ def run_imclef(run: Run) -> Row:
 
 def run_imclef_of_length_one(run: Run) -> Row:
     """Vectors standardized, and every one then scaled to length 1, as those of texts are."""
-    if run.size == "quick":
-        return LEFT_OUT
     return {"standardized, length 1": run_corpus(run, _cut(run, "imclef07a"), has_length_one=True)}
 
 
-def run_named(name: str, run: Run, in_quick: bool = False) -> Row:
-    """A corpus by name; None of its systems in a quick run, unless wanted there."""
-    if run.size == "quick" and not in_quick:
-        return LEFT_OUT
+def run_named(name: str, run: Run) -> Row:
+    """A corpus by name."""
     return {"as it is": run_corpus(run, _cut(run, name))}
 
 

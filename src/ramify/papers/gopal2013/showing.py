@@ -7,7 +7,7 @@ from typing import Any
 
 from ramify.papers.cells import p_value
 from ramify.papers.gopal2013.paper import DATA_SETS, FACTS, LEVELS, MACRO_F1, MICRO_F1, MINUTES, SYSTEMS, figure
-from ramify.papers.page import Beside, Block, Row, Table, Text
+from ramify.papers.page import Beside, Block, Row, Table
 
 Rows = Mapping[str, Any]
 
@@ -46,9 +46,6 @@ NOT_THERE = "Ramify has no such system"
 
 def show_corpus(data_set: str | None, found: Rows, _: Rows, is_it: bool = True) -> Iterator[Block]:
     """All there is on one corpus, in each of its forms, beside a data set of the paper: the corpus itself, or another."""
-    if "left out" in found:
-        yield Text(found["left out"])
-        return
     for form, part in found.items():
         title = "" if len(found) == 1 else f", {form}"
         yield facts(data_set if is_it else None, part["corpus"], title)
