@@ -84,6 +84,15 @@ def test_seconds_of_an_interrupted_part_add_up(counting, tmp_path, monkeypatch):
     assert run(counting, tmp_path).outcomes[0].entry.seconds == 10
 
 
+def test_seconds_are_the_same_on_the_page_of_a_run_and_of_the_next(counting, tmp_path, monkeypatch):
+    clock = iter([0.0, 0.3499999] * 10)  # shown as 0.3, and as 0.4 once rounded to thousandths
+    monkeypatch.setattr("ramify.papers.running.time.perf_counter", lambda: next(clock))
+    page = run(counting, tmp_path).page
+    first = page.read_text(encoding="utf-8")
+    run(counting, tmp_path)
+    assert page.read_text(encoding="utf-8") == first
+
+
 def test_other_settings_keep_old_entries(counting, tmp_path):
     run(counting, tmp_path)
     run(counting, tmp_path, seed=1)

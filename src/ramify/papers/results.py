@@ -71,7 +71,7 @@ class Entry:
         return {
             "part": self.part,
             "settings": self.settings,
-            "seconds": round(self.seconds, 3),
+            "seconds": self.seconds,
             "threads": self.threads,
             **kept,
         }

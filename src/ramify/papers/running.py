@@ -79,7 +79,7 @@ def _as_dict(outcome: Outcome) -> dict[str, Any]:
         for table in outcome.figures()
     ]
     entry = outcome.entry
-    return {"part": outcome.part.name, "origin": outcome.origin, "seconds": round(entry.seconds, 3), "beside": tables}
+    return {"part": outcome.part.name, "origin": outcome.origin, "seconds": entry.seconds, "beside": tables}
 
 
 def named_as_missing(study: Study, missing: dict[str, str]) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def _timed(part: Part, run: Run) -> Entry:
     try:
         found = part.run(run)
     finally:
-        run.entry.seconds = before + time.perf_counter() - start
+        run.entry.seconds = round(before + time.perf_counter() - start, 3)  # as the file has them, so that pages agree
         run.entry.results.save()
     run.entry.complete(found)
     return run.entry
