@@ -85,7 +85,7 @@ def test_seconds_of_an_interrupted_part_add_up(counting, tmp_path, monkeypatch):
 
 
 def test_seconds_are_the_same_on_the_page_of_a_run_and_of_the_next(counting, tmp_path, monkeypatch):
-    clock = iter([0.0, 0.3499999] * 10)  # shown as 0.3, and as 0.4 once rounded to thousandths
+    clock = iter([0.0, 0.4499999] * 10)  # shown as 0.4, and as 0.5 once rounded to thousandths
     monkeypatch.setattr("ramify.papers.running.time.perf_counter", lambda: next(clock))
     page = run(counting, tmp_path).page
     first = page.read_text(encoding="utf-8")
