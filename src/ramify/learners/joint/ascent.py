@@ -13,8 +13,8 @@ from ramify.learners.joint.problem import Floats, Problem
 from ramify.learners.linear.solver import Certificate, Settings
 from ramify.native import ascend_answers_in_place, measure_answers_in_place
 
-PASSES = 10  # over the documents that still move, between two looks at all of them
-STEPS = 30  # between the answers of one document, at most
+FEWEST, MOST = 3, 10  # passes over the documents that still move between two looks at all of them: one more in every round
+STEPS = 10  # between the answers of one document, at most
 QUIET = 0.1  # of the mean distance between answers: documents that are closer than that rest until the next look
 CLOSEST = 0.01  # of the tolerance: answers of a document that are so close need no step
 
@@ -89,10 +89,10 @@ class Ascent:
         factor = float((problem.costs / self.problem.costs).mean()) if len(problem) else 1.0
         return replace(self, problem=problem, alphas=factor * self.alphas, weights=factor * self.weights)
 
-    def climb(self, closest: float) -> None:
+    def climb(self, closest: float, n_passes: int = MOST) -> None:
         """Visit all documents once, then those that still move a few times more; then let the metric follow."""
         moving = np.flatnonzero(self.problem.costs > 0)
-        for _ in range(PASSES):
+        for _ in range(n_passes):
             if not len(moving):
                 break
             order = self.rng.permutation(moving)
@@ -135,7 +135,7 @@ def ascend(found: Ascent, settings: Settings) -> Certificate:
     """Climb until the relative gap is within the tolerance, or for so many rounds."""
     with stage("margins between answers", settings.max_iter) as step:
         for done in range(1, settings.max_iter + 1):
-            found.climb(CLOSEST * settings.tolerance)
+            found.climb(CLOSEST * settings.tolerance, min(MOST, FEWEST - 1 + done))
             certificate = found.certify(done)
             step.advance()
             if certificate.gap <= settings.tolerance:
