@@ -60,6 +60,7 @@ def train(
     if held_out and refit:
         fitted = _fit(clone(classifier), corpus, from_labels)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
+    fitted.report_ = report.as_dict()
     return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
 
 
