@@ -265,4 +265,6 @@ def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:
+    if len(blocks) == 1:
+        return blocks[0]
     return csr_array(vstack(blocks, format="csr")) if blocks else csr_array((0, n_nodes), dtype=bool)

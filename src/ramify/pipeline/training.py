@@ -13,6 +13,7 @@ from ramify.features import Vectors
 from ramify.metrics import Report, make_report
 from ramify.metrics.report import check_hierarchy, fits_dense
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.mistakes import WrongAnswer, worst_errors
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
 
@@ -69,6 +70,13 @@ def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "origi
 
     hierarchy: "modified" adds F1 on the modified hierarchy, in which inner nodes have leaves for their own documents.
     """
+    return evaluate_closely(classifier, corpus, hierarchy, most_errors=0)[0]
+
+
+def evaluate_closely(
+    classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", most_errors: int = 20
+) -> tuple[Report, list[WrongAnswer]]:
+    """The same as :func:`evaluate`, and some documents with wrong answers."""
     check_hierarchy(hierarchy)
     taxonomy = classifier.taxonomy_
     if len(corpus) == 0:
@@ -79,10 +87,12 @@ def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "origi
     with stage("evaluating"):
         if fits_dense(len(corpus), taxonomy):
             Y_pred, probabilities = classifier.decide_with_probabilities(corpus.documents)
-            return make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy)
-        report = make_report(Y_true, classifier.predict_matrix(corpus.documents), taxonomy, hierarchy=hierarchy)
+            report = make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy)
+            return report, worst_errors(corpus, taxonomy, Y_true, Y_pred, probabilities, most_errors)
+        Y_pred = classifier.predict_matrix(corpus.documents)
+        report = make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy)
         why = "documents × nodes is too large for ranking and calibration; evaluate on fewer documents to see them"
-        return replace(report, notes=[why])
+        return replace(report, notes=[why]), worst_errors(corpus, taxonomy, Y_true, Y_pred, None, most_errors)
 
 
 def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
