@@ -42,24 +42,32 @@ def train(
     share: float = 0.2,
     seed: int = 0,
     refit: bool = True,
+    more: Corpus | None = None,
 ) -> Trained:
     """Train a classifier, test it on a test corpus or on a hold-out, and write the figures into it.
 
     share: of the documents to hold out when there is no test corpus; 0 for no test.
     refit: after testing on a hold-out, train once more on everything.
+    more: documents that are learnt from and never tested on, such as reviewed ones; one with the text of a document of the
+    corpus takes its place.
     """
     from_labels = classifier.taxonomy is None
-    classifier, taxonomy = _prepared(classifier, corpus)
-    check_labels(corpus, taxonomy)
+    corpus = corpus if more is None else _corrected(corpus, more)
+    everything = corpus if more is None else corpus.joined(more)
+    classifier, taxonomy = _prepared(classifier, everything)
+    for part in (corpus, more):
+        if part is not None:
+            check_labels(part, taxonomy)
     held_out = test is None and share != 0
     learn, tested = _split(corpus, share, seed) if held_out else (corpus, test)
+    learn = learn if more is None else learn.joined(more)
     if tested is None or len(tested) == 0:
-        return Trained(_fit(classifier, corpus, from_labels), None, len(corpus))
+        return Trained(_fit(classifier, everything, from_labels), None, len(everything))
     check_labels(tested, taxonomy)
     fitted = _fit(classifier, learn, from_labels)
     report = evaluate(fitted, tested)
     if held_out and refit:
-        fitted = _fit(clone(classifier), corpus, from_labels)
+        fitted = _fit(clone(classifier), everything, from_labels)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
     fitted.report_ = report.as_dict()
     return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
@@ -128,6 +136,13 @@ def refuse_texts(classifier: TextClassifier, source: str) -> None:
     """Refuse texts for a model of vectors."""
     if isinstance(classifier.vectorizer_, Vectors):
         raise InputError(f"the model learnt from vectors, but {source} holds texts; give vectors, as svmlight.")
+
+
+def _corrected(corpus: Corpus, more: Corpus) -> Corpus:
+    """A corpus without the documents that others take the place of."""
+    if corpus.has_vectors or more.has_vectors:
+        raise InputError("documents can be added to texts only, and one of the files holds vectors; put them into one file.")
+    return corpus.without_texts(set(more.documents))
 
 
 def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:
