@@ -96,8 +96,8 @@ class RCut(LearntRule):
         def say(node: int) -> str:
             if not np.isfinite(S[node]):
                 return "it has no score of its own"
-            chosen = min(k, n)
-            return f"{tell(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} {'is' if chosen == 1 else 'are'} chosen"
+            chosen = "1 is" if min(k, n) == 1 else f"{min(k, n)} are"
+            return f"{tell(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
 
         return with_labels_below(say, nodes, np.isfinite(S) & (rank <= k), S, taxonomy)
 

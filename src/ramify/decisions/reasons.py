@@ -68,7 +68,7 @@ def reasons_of_cuts(
 ) -> list[str]:
     """Of rules that choose the nodes that reach a threshold, and the best where none does.
 
-    values, thresholds: one a node; NaN and -inf where there is no value, inf where nothing reaches. what: whose threshold it is.
+    values, thresholds: one a node; NaN and -inf where there is no value, inf where none reaches. what: whose threshold it is.
     """
     known = np.isfinite(values)
     chosen = known & (values >= thresholds)
@@ -83,7 +83,7 @@ def reasons_of_cuts(
             said = f"{tell(values[node])[0]}, but it is trusted with no threshold, so it is never chosen"
         else:
             said = compare(values[node], thresholds[node], what)
-        rescue = "; no node reaches its own, and this is the highest, so it was taken"
+        rescue = "; no node is high enough, so the highest was taken"
         return said + rescue if is_last_resort and chosen[node] else said
 
     return with_labels_below(say, nodes, chosen, values, taxonomy)
