@@ -118,7 +118,7 @@ class Case:
     @cached_property
     def fits(self) -> NDArray[np.floating[Any]]:
         """How well each node fits as a label; -inf where it is none."""
-        return np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf)
+        return np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf))
 
     def answer(self) -> int:
         """The likeliest of the labels; without any, the node that fits best."""
@@ -131,7 +131,7 @@ class Case:
         fits[[node, *([] if speaker is None else [speaker])]] = np.nan
         apart = fits.copy()
         apart[self.taxonomy.ancestors_of(node)] = apart[self.taxonomy.descendants_of(node)] = np.nan
-        return int(np.nanargmax(apart if np.nanmax(apart, initial=-np.inf) > -np.inf else fits))
+        return int(np.nanargmax(apart if np.fmax.reduce(apart, initial=-np.inf) > -np.inf else fits))
 
     def reasons(self, nodes: list[int]) -> list[str]:
         """What the rule did at some nodes."""
@@ -223,9 +223,8 @@ def look(classifier: TextClassifier, text: Any, truth: list[str] | None = None) 
     case, taxonomy = Case(classifier, text), classifier.taxonomy_
     T = None if truth is None else taxonomy.encode([[taxonomy.names[taxonomy.index(label)] for label in truth]])
     true = None if T is None else set(T.indices.tolist())
-    contour = (
-        set() if T is None else set(first_mistakes(T, expand_to_ancestors(case.labels, taxonomy), taxonomy).indices.tolist())
-    )
+    closed = expand_to_ancestors(case.labels, taxonomy)
+    contour = set() if T is None else set(first_mistakes(T, closed, taxonomy).indices.tolist())
     against = _contradictions(case.learner.memberships(case.scores)[0], taxonomy)
     highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf), kind="stable")[:SHOWN].tolist()
     shown = _walk({*case.taken, *(true or ()), *against, *highest}, taxonomy)
