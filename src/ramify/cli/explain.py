@@ -17,6 +17,7 @@ from ramify.pipeline import Explanation, NodeView, Step, TextClassifier, load, l
 from ramify.pipeline.training import refuse_texts
 
 MEANS = {"scores": "fit as a label", "margins": "margin", "memberships": "P(node)", "conditionals": "P(node | parent)"}
+SHOWN = 0.005  # what is nearer to 0 reads as 0.00
 
 
 def explain(
@@ -117,13 +118,12 @@ def _tell_words(why: Explanation, most: int, whom: str) -> None:
 def _tell_step(step: Step, most: int) -> None:
     """A node of the path: how far it is ahead of whom, the rule's reason, and the words on both sides."""
     whom = "" if step.rival is None else f" against {' > '.join(step.rival)}"
-    lines = [
-        f"\n{step.title}: {step.probability:.1%}, {'taken' if step.is_taken else 'not taken'}; score {step.score:+.2f}{whom}"
-    ]
+    fate = "taken" if step.is_taken else "not taken"
+    lines = [f"\n{step.title}: {step.probability:.1%}, {fate}; score {step.score:+.2f}{whom}"]
     lines += [f"  rule: {step.reason}"] if step.reason else []
-    spoken = [(word, weight) for word, weight in step.words if weight][:most]
+    spoken = [(word, weight) for word, weight in step.words if abs(weight) >= SHOWN][:most]
     for side, sign in (("for", 1), ("against", -1)):
         words = ", ".join(f"{word} {weight:+.2f}" for word, weight in spoken if weight * sign > 0)
         lines += [f"  {side}: {words}"] if words else []
-    lines += [f"  without any word: {step.prior:+.2f}"] if step.prior else []
+    lines += [f"  without any word: {step.prior:+.2f}"] if abs(step.prior) >= SHOWN else []
     answers.print("\n".join(lines), markup=False, soft_wrap=True)

@@ -64,8 +64,8 @@ class BranchLearner(Learner):
         return x.indices.astype(np.int64), added, prior
 
     def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
-        """The node itself."""
-        return node
+        """The node itself, where it can be entered."""
+        return Learner.spokesman(self, scores, node)
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """What speaks for a node against its best sibling, or against staying at their parent where that is likelier."""

@@ -77,7 +77,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
         """The node whose contributions speak for a node; None where none do."""
-        return node
+        return None if np.isnan(scores[node]) else node
 
     @property
     def is_additive(self) -> bool:
