@@ -70,7 +70,7 @@ class Best(Rule):
                 first = f", and the first of {equals} that have it" if equals > 1 else ""
                 return f"{told}, the highest of {np.count_nonzero(asked)} scores{first}"
             if not asked[node]:
-                return f"{told}, but only leaves are chosen, and their highest is {highest}"
+                return f"{told}, though only leaves are chosen; their best has {highest}"
             if S[node] == S[top]:
                 return f"{told}, as high as {taxonomy.titles[top]!r}, which comes first"
             return f"{told}, below the highest, {highest}"

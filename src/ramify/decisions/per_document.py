@@ -170,7 +170,7 @@ class PredictedCut(LearntRule):
         """Whether each node's score reaches the threshold that was predicted for the document."""
         S = read_scores(values, taxonomy)
         thresholds = np.full(S.shape[1], self.thresholds_of(S)[0])
-        return reasons_of_cuts(S[0], thresholds, "this text's threshold ", self.at_least_one, taxonomy, nodes)
+        return reasons_of_cuts(S[0], thresholds, "the threshold for this text, ", self.at_least_one, taxonomy, nodes)
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""

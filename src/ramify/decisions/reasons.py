@@ -80,7 +80,7 @@ def reasons_of_cuts(
         if not known[node]:
             return "it has no score of its own"
         if thresholds[node] == np.inf:
-            said = f"{tell(values[node])[0]}, but it is trusted with no threshold, so it is never chosen"
+            said = f"{tell(values[node])[0]}, though it is trusted with no threshold, so never chosen itself"
         else:
             said = compare(values[node], thresholds[node], what)
         rescue = "; no node is high enough, so the highest was taken"
