@@ -27,7 +27,7 @@ from ramify.decisions.reasons import UNANSWERED, compare, tell
 from ramify.errors import InputError
 from ramify.metrics.h_loss import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, levels_of
 
 MOST_LEVELS = 1 << 30
 
@@ -65,8 +65,7 @@ def weigh_risks(
     """
     chance, parent, below = np.nan_to_num(p.astype(np.float64), nan=0.0), taxonomy.parent, np.zeros(len(p))
     if_left, if_taken = costs * chance, costs * (1 - chance)
-    by_level = np.split(np.argsort(taxonomy.depth, kind="stable"), np.cumsum(np.bincount(taxonomy.depth))[:-1])
-    for level in by_level[::-1]:  # children lie one level below their parents
+    for level in reversed(levels_of(taxonomy)):
         if_taken[level] += chance[level] * below[level]
         by_sign = taxonomy.depth[level] < switch_depth
         takes = np.where(by_sign, chance[level] >= 0.5, (if_taken[level] <= if_left[level]) & ~np.isnan(p[level]))

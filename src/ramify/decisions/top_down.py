@@ -13,7 +13,7 @@ from ramify.decisions.held_out import read_scores
 from ramify.decisions.learnt import LARGEST, Rule, about_number
 from ramify.decisions.reasons import UNANSWERED, compare
 from ramify.errors import InputError
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, levels_of
 
 
 def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_array:
@@ -29,8 +29,9 @@ def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_arr
     if problem := about_number("threshold", threshold, -LARGEST, LARGEST):
         raise InputError(f"{problem}.")
     taken = np.ascontiguousarray((read_scores(scores, taxonomy) >= threshold).T)
-    for node in np.flatnonzero(taxonomy.parent >= 0).tolist():  # parents come first
-        taken[node] &= taken[taxonomy.parent[node]]
+    parent = taxonomy.parent
+    for level in levels_of(taxonomy)[1:]:
+        taken[level] &= taken[parent[level]]
     return csr_array(taken.T)
 
 
