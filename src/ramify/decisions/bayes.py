@@ -120,18 +120,17 @@ class MinimizeHLoss(Rule):
         parent = taxonomy.parent
 
         def say(node: int) -> str:
-            p = float(P[0, node])
+            p, is_high = float(P[0, node]), bool(taxonomy.depth[node] < self.switch_depth)
             if np.isnan(p):
                 return UNANSWERED
-            is_reached = parent[node] < 0 or int(parent[node]) in taken
-            if taxonomy.depth[node] < self.switch_depth:
-                said, would = f"P(node | parent) {compare(p, 0.5, '')}", p >= 0.5
-            else:
-                chance, taking, leaving = tell(p, if_taken[node], if_left[node])
-                said = f"taking it {'risks' if is_reached else 'would risk'} {taking}, leaving it {leaving}"
-                said = f"likelier than not, {chance}, but {said}" if p >= 0.5 and node not in taken and is_reached else said
-                would = bool(if_taken[node] <= if_left[node])
-            return said if is_reached else f"{said}, {'but' if would else 'and'} its parent was not taken"
+            would = p >= 0.5 if is_high else bool(if_taken[node] <= if_left[node])
+            if parent[node] >= 0 and int(parent[node]) not in taken:
+                said = _say_chance(p) if is_high else _say_risks(if_taken[node], if_left[node], "would risk")
+                return f"{said}, {'but' if would else 'and'} its parent was not taken"
+            if is_high:
+                return _say_chance(p)
+            said = _say_risks(if_taken[node], if_left[node])
+            return f"likelier than not, {tell(p, 0.5)[0]}, but {said}" if p >= 0.5 and node not in taken else said
 
         return [say(node) for node in nodes]
 
@@ -141,6 +140,15 @@ class MinimizeHLoss(Rule):
             return f"costs is {self.costs!r}, not 'siblings', 'uniform', or one number a node"
         costs = None if isinstance(self.costs, str) else about_numbers("the costs", self.costs, 0, LARGEST)
         return costs or _about_depth(self.switch_depth)
+
+
+def _say_risks(if_taken: float, if_left: float, risks: str = "risks") -> str:
+    taking, leaving = tell(if_taken, if_left)
+    return f"taking it {risks} {taking}, leaving it {leaving}"
+
+
+def _say_chance(p: float) -> str:
+    return f"P(node | parent) {compare(p, 0.5, '')}"
 
 
 def _about_depth(value: Any) -> str | None:
