@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import explaining as slow
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import SVC
@@ -17,7 +18,7 @@ from ramify import Taxonomy, TextClassifier
 from ramify.decisions import Best, IsotonicSmooth, MinimizeHLoss, RCut, Sign, TopDown
 from ramify.errors import LabelError
 from ramify.features import Vectorizer, Vectors
-from ramify.learners import NodeClassifiers, PachinkoNaiveBayes, ShrinkageNaiveBayes, TreeBoostMH
+from ramify.learners import NodeClassifiers, OneVsRestSVM, PachinkoNaiveBayes, ShrinkageNaiveBayes, TreeBoostMH
 from ramify.pipeline import look
 from ramify.pipeline.explaining import CLEAR, _contradictions, _walk
 from ramify.systems import SYSTEMS
@@ -259,6 +260,31 @@ def test_steps_are_right_with_other_settings(system, learner):
     clf, texts = fit(system, learner=learner)
     for text in texts[:6]:
         assert_steps_are_right(clf, text, STEPS[system])
+
+
+def test_a_class_whose_branch_was_pruned_is_said_never_to_have_been_compared():
+    clf, texts = fit("shrinkage-nb", learner=ShrinkageNaiveBayes(branches=1))
+    scores = clf.learner_.scores(clf.vectorizer_.transform(texts[:1]))[0]
+    for label in LABELS:
+        is_pruned = scores[clf.taxonomy_.index(label)] < -1e29
+        steps = clf.explain(texts[0], label).steps
+        assert all(step.reason.startswith("its branch was not among the best") == is_pruned for step in steps)
+
+
+def test_near_classes_of_the_fast_mode_are_explained_exactly():
+    clf, texts = fit("svm", learner=OneVsRestSVM(mode="fast"))
+    for text in texts[:4]:
+        why = clf.explain(text)
+        scores = clf.learner_.scores(clf.vectorizer_.transform([text]))[0]
+        assert_adds_up(why)
+        assert why.margin == pytest.approx(
+            scores[clf.taxonomy_.index("/".join(why.path))] - scores[clf.taxonomy_.index("/".join(why.rival))], abs=1e-5
+        )
+
+
+def test_other_vectorizers_are_asked_for_their_names():
+    clf, texts = fit("svm", vectorizer=TfidfVectorizer())
+    assert {word for word, _ in clf.explain(texts[0]).words} == set(texts[0].split())
 
 
 def test_vectors_are_explained_by_numbered_features():

@@ -15,6 +15,7 @@ roots, all documents are one more estimate above them. The weight of 1/V is neve
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,7 +27,7 @@ from sklearn.utils import check_random_state
 from ramify.errors import InputError, ModelError
 from ramify.learners.contract import Scores
 from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes, words_of
-from ramify.learners.evidence import Contributions
+from ramify.learners.evidence import Contributions, Evidence
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.mixtures import Climb, Judged, Units, fit_weights
 from ramify.learners.targets import Targets
@@ -323,6 +324,13 @@ class ShrinkageNaiveBayes(CountingLearner):
         """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""
         added = x.data.astype(np.float64) * np.log(self._estimates(self._unit_of(node), self._unit_counts[x.indices]))
         return x.indices.astype(np.int64), added, float(self.log_prior_[self._class_of(node)])
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """As of all classes that compete; where branches are pruned, a class may never have been compared."""
+        found = super().evidence(x, scores, node, end)
+        speaker = self.spokesman(scores, end)
+        is_pruned = speaker is not None and scores[speaker] <= PRUNED / 2
+        return replace(found, remark="its branch was not among the best, so it was never compared") if is_pruned else found
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
