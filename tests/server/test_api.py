@@ -100,13 +100,13 @@ def test_empty_texts_have_a_problem_and_no_label(client):
     [
         ({}, 422, "misfit"),
         ({"text": "a", "texts": ["b"]}, 422, "misfit"),
-        ({"texts": []}, 422, "no-texts"),
+        ({"texts": []}, 422, "misfit"),
         ({"text": 5}, 422, "misfit"),
         ({"texts": "abc"}, 422, "misfit"),
         ({"text": "a", "top": 0}, 422, "misfit"),
         ({"text": "a", "top": 1000}, 422, "misfit"),
         ({"text": "a", "threshold": 2}, 422, "misfit"),
-        ({"text": "a", "within": ["nowhere"]}, 422, "unknown-label"),
+        ({"text": "a", "within": ["nowhere"]}, 404, "unknown-label"),
         ({"text": "a", "within": ["Orders & delivery"], "without": ["Orders & delivery"]}, 422, "misfit"),
         ({"text": "a", "surprise": 1}, 422, "misfit"),
         ({"text": "a", "model": "../../etc/passwd"}, 404, "unknown-model"),
@@ -238,7 +238,7 @@ def test_a_search_finds_all_words_wherever_they_stand(client):
     for nothing in ("", "   ", "zzzz"):
         assert client.get("/v1/taxonomy/search", params={"query": nothing}).json()["matches"] == []
     refused(client.get("/v1/taxonomy/search"), 422, "misfit")
-    refused(client.get("/v1/taxonomy", params={"node": "nowhere"}), 422, "unknown-label")
+    refused(client.get("/v1/taxonomy", params={"node": "nowhere"}), 404, "unknown-label")
     refused(client.get("/v1/taxonomy", params={"model": "nobody"}), 404, "unknown-model")
 
 
@@ -268,8 +268,8 @@ def test_another_label_can_be_explained_and_the_truth_told(client):
     assert made["explained"]["label"] == label
     assert any(node["is_first_mistake"] for node in made["nodes"])
     assert not made["steps"][0]["is_taken"]
-    refused(client.post("/v1/explain", json={"text": PICTURE, "label": "nowhere"}), 422, "unknown-label")
-    refused(client.post("/v1/explain", json={"text": "  "}), 422, "no-text")
+    refused(client.post("/v1/explain", json={"text": PICTURE, "label": "nowhere"}), 404, "unknown-label")
+    refused(client.post("/v1/explain", json={"text": "  "}), 422, "misfit")
 
 
 # ---- evaluate ---------------------------------------------------------------------------------------------------------
@@ -348,13 +348,13 @@ def test_decisions_that_make_no_sense_are_refused(client):
     (number,) = client.post("/v1/reviews", json={"documents": [{"text": "where is my invoice"}]}).json()["queued"]
     place = f"/v1/reviews/{number}/decisions"
     refused(client.post(place, json={"action": "correct"}), 422, "no-labels")
-    refused(client.post(place, json={"action": "correct", "labels": ["nowhere"]}), 422, "unknown-label")
+    refused(client.post(place, json={"action": "correct", "labels": ["nowhere"]}), 404, "unknown-label")
     refused(client.post(place, json={"action": "burn"}), 422, "misfit")
     refused(client.post("/v1/reviews/99999999/decisions", json={"action": "reject"}), 404, "unknown-review")
     refused(client.get("/v1/reviews/99999999"), 404, "unknown-review")
     refused(client.get(f"/v1/reviews/{1 << 70}"), 422, "misfit")
     refused(client.get("/v1/reviews/abc"), 422, "misfit")
-    refused(client.post("/v1/reviews", json={"documents": [{"text": " "}]}), 422, "no-text")
+    refused(client.post("/v1/reviews", json={"documents": [{"text": " "}]}), 422, "misfit")
     assert client.get(f"/v1/reviews/{number}").json()["decisions"] == []
 
 
@@ -462,6 +462,16 @@ def test_unknown_places_and_methods_are_told_in_the_same_form(client):
     refused(client.get("/page/..%2Fapp.py"), 404, "not-found")
     refused(client.get("/page/app.py"), 404, "not-found")
     refused(client.delete("/v1/classify"), 405, "method")
+    assert client.delete("/v1/classify").headers["allow"] == "POST"
+    assert client.delete("/v1/reviews").headers["allow"] == "GET, POST"
+    assert client.delete("/v1/reviews/5").headers["allow"] == "GET"
+
+
+def test_the_description_asks_for_keys_only_where_they_are_needed(client, guarded):
+    free, closed = client.get("/openapi.json").json(), guarded[0].get("/openapi.json").json()
+    assert "securitySchemes" not in free["components"]
+    assert "security" not in free["paths"]["/v1/classify"]["post"]
+    assert "security" in closed["paths"]["/v1/classify"]["post"]
 
 
 # ---- what is counted and logged ---------------------------------------------------------------------------------------

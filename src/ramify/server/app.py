@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
@@ -36,6 +37,8 @@ def make_app(services: Services) -> Guard:
     app.state.services = services
     for part in ROUTERS:
         app.include_router(part.router)
+    if services.keys is None:
+        _describe_without_keys(app)
     app.add_exception_handler(RamifyError, _tell_ours)
     app.add_exception_handler(RequestValidationError, _tell_misfit)
     app.add_exception_handler(HTTPException, _tell_http)
@@ -43,10 +46,21 @@ def make_app(services: Services) -> Guard:
     return Guard(app, services)
 
 
+def _describe_without_keys(app: FastAPI) -> None:
+    """Where no key is needed, the description asks for none."""
+    described = app.openapi()
+    described.get("components", {}).pop("securitySchemes", None)
+    for methods in described["paths"].values():
+        for operation in methods.values():
+            operation.pop("security", None)
+
+
 async def _tell_ours(request: Request, error: Any) -> Response:
     if isinstance(error, ApiError):
         return _refusal(request, error)
-    return _refusal(request, ApiError(422, "unknown-label" if isinstance(error, LabelError) else "misfit", str(error)))
+    if isinstance(error, LabelError):
+        return _refusal(request, ApiError(404, "unknown-label", str(error)))
+    return _refusal(request, ApiError(422, "misfit", str(error)))
 
 
 async def _tell_misfit(request: Request, error: Any) -> Response:
@@ -65,9 +79,19 @@ async def _tell_http(request: Request, error: Any) -> Response:
         told = ApiError(404, "not-found", "there is nothing at this address; see /openapi.json.")
     elif error.status_code == 405:
         told = ApiError(405, "method", "this address does not take that method; see /openapi.json.")
+        return _refusal(request, told, {"allow": _methods_at(request)})
     else:
         told = ApiError(error.status_code, "unreadable", "the body cannot be read; send JSON in UTF-8.")
     return _refusal(request, told, dict(error.headers or {}))
+
+
+def _methods_at(request: Request) -> str:
+    """All methods that an address takes, by the description; routes know of one each."""
+    path = request.scope["path"]
+    for template, methods in request.app.openapi()["paths"].items():
+        if re.fullmatch(re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(template)), path):
+            return ", ".join(sorted(method.upper() for method in methods))
+    return "GET"
 
 
 async def _tell_defect(request: Request, error: Any) -> Response:

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import monotonic
 
 from ramify.errors import InputError
-from ramify.persistence import atomic_writer
+from ramify.persistence import atomic_writer, refuse_unwritable
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +127,7 @@ def read_keys(path: Path) -> list[Key]:
 
 def _write_keys(path: Path, keys: Sequence[Key]) -> None:
     values = {"format": FORMAT, "version": 1, "keys": [asdict(key) for key in keys]}
+    refuse_unwritable(path)
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
             pass  # hashes are no secrets, but names are nobody's business

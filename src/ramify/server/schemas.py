@@ -17,6 +17,7 @@ def _refuse_halves(text: str) -> str:
 
 
 Text = Annotated[str, AfterValidator(_refuse_halves)]
+Words = Annotated[Text, Field(min_length=1, pattern=r"\S", description="A text with a word in it.")]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[Text, Field(min_length=1, max_length=64)]
 LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
@@ -25,7 +26,7 @@ Remark = Annotated[Text, Field(max_length=2_000)]
 
 
 class _In(BaseModel):
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
 
 
 class _Out(BaseModel):
@@ -110,8 +111,17 @@ class StoredReport(_Out):
 class ClassifyIn(_In):
     """One text, or several."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "oneOf": [
+                {"required": ["text"], "properties": {"text": {"type": "string"}}},
+                {"required": ["texts"], "properties": {"texts": {"type": "array"}}},
+            ]
+        }
+    )
+
     text: Text | None = Field(None, description="One text to classify.")
-    texts: list[Text] | None = Field(None, description="Several texts to classify; not together with `text`.")
+    texts: list[Text] | None = Field(None, min_length=1, description="Several texts to classify; not together with `text`.")
     model: Name | None = Field(None, description="The model's name; the default model when left out.")
     top: int = Field(1, ge=1, le=100, description="How many labels in all: behind those of the rule, the next likely leaves.")
     threshold: Probability | None = Field(
@@ -154,7 +164,7 @@ class ClassifyOut(_Out):
 class ExplainIn(_In):
     """A text whose answer is to be explained."""
 
-    text: Text
+    text: Words
     model: Name | None = None
     label: LabelName | None = Field(None, description="Explain this label instead of the one that was given.")
     true: list[LabelName] | None = Field(
@@ -319,7 +329,7 @@ class EvaluateOut(_Out):
 class DocumentIn(_In):
     """A document for the queue; `source` says where it comes from."""
 
-    text: Text
+    text: Words
     source: Remark | None = None
 
 
