@@ -1,0 +1,1 @@
+export function makeBatch() { const element = document.createElement("section"); return { element, open() {} }; }

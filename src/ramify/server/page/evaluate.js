@@ -1,0 +1,1 @@
+export function makeEvaluate() { const element = document.createElement("section"); return { element, open() {} }; }

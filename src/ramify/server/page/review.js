@@ -1,0 +1,1 @@
+export function makeReview() { const element = document.createElement("section"); return { element, open() {} }; }
