@@ -122,7 +122,7 @@ function addExplained({ nodes, steps, explained }, add) {
     paths.set(node.node, path);
     add(path, { name: node.name, probability: node.probability, contradicts: node.contradicts, value: node.value, refined: node.refined, reason: node.reason });
   }
-  steps.forEach((step, i) => add(explained.path.slice(0, i + 1), { name: step.name, probability: step.probability }));
+  steps.forEach((step, i) => add(explained.path.slice(0, i + 1), { name: step.name, probability: step.probability, isAsked: true }));
 }
 
 function addLabel({ label, path, probabilities }, isTaken, add) {
@@ -139,7 +139,7 @@ function finish(items) {
     finish(item.items);
     item.label = item.ownLabel ?? item.name;
     item.hasChildren = item.items.length > 0;
-    item.isOpen = item.hasChildren && item.isTaken;
+    item.isOpen = item.hasChildren && Boolean(item.isTaken || item.isAsked);
     item.kind = item.isTaken ? "taken" : "runner-up";
   }
 }

@@ -2,7 +2,8 @@
 // Ids for tests: #compare-text, #compare-left, #compare-right, #compare-go, #parting, #left-answer, #right-answer.
 
 import { makeLane, post } from "/page/api.js";
-import { afterPause, bar, button, el, field, pathLine, percent, replace } from "/page/dom.js";
+import { afterPause, button, el, field, pathLine, replace } from "/page/dom.js";
+import { ladder, sharedDepth } from "/page/ladder.js";
 import { attempt } from "/page/notices.js";
 import { modelInfo, state } from "/page/state.js";
 import { wordBars } from "/page/words.js";
@@ -81,11 +82,6 @@ function goesOn(model, title) {
   return title === undefined ? el("span", {}, el("b", {}, model), " stops") : el("span", {}, el("b", {}, model), " says ", el("bdi", {}, title));
 }
 
-function sharedDepth(mine, theirs) {
-  const differs = mine.findIndex((title, i) => title !== theirs[i]);
-  return differs < 0 ? mine.length : differs;
-}
-
 function drawSide(box, explanation, other) {
   const { explained, labels } = explanation;
   const theirs = new Set(other.labels.flatMap((label) => label.path.map((_, i) => label.path.slice(0, i + 1).join("\0"))));
@@ -98,11 +94,5 @@ function drawSide(box, explanation, other) {
 
 // Steps that the other model does not take are marked in words, too.
 function drawPath(label, theirs) {
-  const row = (title, i) => {
-    const isShared = theirs.has(label.path.slice(0, i + 1).join("\0"));
-    return el("li", { class: isShared ? "shared" : "alone", vars: { depth: i } },
-      el("span", { class: "title" }, el("bdi", {}, title), !isShared && el("span", { class: "badge warn" }, "only here")),
-      bar(label.probabilities[i]), el("span", { class: "number" }, percent(label.probabilities[i])));
-  };
-  return el("ol", { class: "ladder" }, label.path.map(row));
+  return ladder(label.path, label.probabilities, (depth) => (theirs.has(label.path.slice(0, depth + 1).join("\0")) ? null : "only here"));
 }

@@ -98,16 +98,14 @@ export function makeLabelPicker({ label, id, many, model, onChange = () => {} })
   const chips = el("ul", { class: "chips", "aria-label": "Chosen labels" });
   const draw = () => {
     replace(chips, picked.map((node) => el("li", { class: "chip" }, pathLine(node.path),
-      button("Remove", () => set(picked.filter((one) => one !== node)), { class: "link", "aria-label": `Remove ${node.title}` }))));
+      button("Remove", () => set(picked.filter((one) => one !== node)), { class: "link", "aria-label": `Remove ${node.path.at(-1)}` }))));
     onChange(picked);
   };
   const set = (nodes) => {
     picked = nodes;
     draw();
   };
-  const search = makeSearch({
-    label, id, model,
-    onPick: (node) => set(many() ? [...picked.filter((one) => one.label !== node.label), node] : [node]),
-  });
-  return { element: el("div", { class: "picker" }, search.element, chips), input: search.input, set, labels: () => picked.map((node) => node.label) };
+  const add = (node) => set(many() ? [...picked.filter((one) => one.label !== node.label), node] : [node]);
+  const search = makeSearch({ label, id, model, onPick: add });
+  return { element: el("div", { class: "picker" }, search.element, chips), input: search.input, set, add, labels: () => picked.map((node) => node.label) };
 }

@@ -42,7 +42,7 @@ function isTaken(explanation) {
 function stepButtons(explanation, step, choose) {
   const one = (text, place, data) => button(el("bdi", {}, text), () => choose(place), { "aria-pressed": String(place === step), data: { step: data } });
   const each = explanation.steps.map((known, i) => one(known.title, i, i));
-  return [...each, explanation.steps.length > 1 && one("The whole answer", null, "whole")];
+  return [...each, explanation.steps.length > 1 && one("The whole path", null, "whole")];
 }
 
 function drawStep(explanation, text, step) {
