@@ -1,6 +1,6 @@
 // Classify one text and see why.
 // Ids for tests: #text, #classify-go, #text-clear, #text-file, #classify-problem, #answer (the tree; [data-node]), #confidence,
-// #confidence-value, #stop-sentence, #why, #why-steps button[data-step], #why-not, #why-back, and feedback.js: #say-right,
+// #confidence-value, #stop-sentence, #marked, #why, #why-steps button[data-step], #why-not, #why-back, and feedback.js: #say-right,
 // #say-wrong, #ask-colleague, #feedback-note, #wrong-dialog, #wrong-label, #wrong-comment, #wrong-send.
 
 import { makeAnswer } from "/page/answer.js";
@@ -21,7 +21,7 @@ export function makeClassify() {
   const lane = makeLane();
   const asking = makeLane(); // for one more explanation of the same text
   const problem = el("div", { id: "classify-problem" });
-  const input = el("textarea", { id: "text", rows: "9", dir: "auto", spellcheck: "false", placeholder: "Paste a text here, or drop a .txt file." });
+  const input = el("textarea", { id: "text", rows: "7", dir: "auto", spellcheck: "false", placeholder: "Paste a text here, or drop a .txt file." });
   const why = makeWhy({ onBack: () => showExplanation(run.first) });
   const answer = makeAnswer({ onChoose: (item) => chooseNode(item) });
   const feedback = makeFeedback({ current: () => run });
@@ -52,6 +52,7 @@ export function makeClassify() {
     results.hidden = true;
     empty.hidden = false;
     whySection.hidden = true;
+    markedCard.hidden = true;
   };
 
   const show = (found) => {
@@ -59,6 +60,7 @@ export function makeClassify() {
     results.hidden = false;
     empty.hidden = true;
     whySection.hidden = false;
+    markedCard.hidden = !found.first;
     feedback.clear();
     if (found.first) found.known.set(found.first.explained.label, found.first);
     answer.show(found.result, [found.first].filter(Boolean));
@@ -112,10 +114,14 @@ export function makeClassify() {
   const empty = el("div", { class: "empty" }, el("img", { src: "/page/icon.svg", alt: "", width: "56", height: "56" }),
     el("p", {}, "The answer opens here as a branch of the taxonomy, with how sure the model is at each step."));
   const results = el("div", { class: "results", hidden: true }, answer.element, feedback.element);
-  const whySection = el("section", { class: "card", id: "why", "aria-labelledby": "why-title", hidden: true }, why.element, whyNot.element);
+  const whySection = el("section", { class: "card", id: "why", "aria-labelledby": "why-title", hidden: true }, why.head,
+    el("div", { class: "two" }, why.bars, el("div", {}, why.said, whyNot.element)));
+  const markedCard = el("section", { class: "card marked-card", id: "marked", "aria-labelledby": "marked-title", hidden: true },
+    el("h2", { id: "marked-title" }, "What spoke for it"), why.marked);
   const element = el("section", { "aria-labelledby": "classify-title" },
     el("h1", { id: "classify-title" }, "Classify a text"),
-    el("div", { class: "two even" }, textCard, el("section", { class: "card", "aria-labelledby": "answer-title" }, el("h2", { id: "answer-title" }, "Answer"), empty, results)),
+    el("div", { class: "desk" }, textCard,
+      el("section", { class: "card answer-card", "aria-labelledby": "answer-title" }, el("h2", { id: "answer-title" }, "Answer"), empty, results), markedCard),
     whySection);
 
   return {

@@ -1,9 +1,9 @@
 // How good the model is: the report of its training, or a labelled file of one's own.
 // Ids for tests: #evaluate-file, #evaluate-text, #evaluate-label, #evaluate-go, #evaluate-problem, #evaluate-status,
-// #report (with report.js: .figure, #report-levels, #report-nodes, #report-confusions), #errors, .error.
+// #report (with report.js: .figure, #report-levels, #report-nodes, #report-confusions), #errors, .error, #errors-more.
 
 import { ask, get, makeLane } from "/page/api.js";
-import { announce, count, el, field, percent, replace, several } from "/page/dom.js";
+import { announce, button, count, el, field, percent, replace, several } from "/page/dom.js";
 import { acceptDrop, kindOf } from "/page/drop.js";
 import { ladder, sharedDepth } from "/page/ladder.js";
 import { attempt, showNote } from "/page/notices.js";
@@ -12,6 +12,7 @@ import { drawReport } from "/page/report.js";
 import { state } from "/page/state.js";
 
 const EXAMPLES = 20;
+const SHOWN = 5; // of them at first
 const TEXT = 600; // characters of a text that went wrong
 
 /** The view. */
@@ -79,7 +80,7 @@ export function makeEvaluate() {
     el("div", { class: "drop-zone" }, el("label", { for: "evaluate-file" }, "Drop a table of texts and their true labels here, or choose one"), file, chosen),
     el("div", { class: "options-row" }, field("Column of the texts", text), field("Column of the labels", label), go), problem);
   acceptDrop(card, take);
-  const element = el("section", { "aria-labelledby": "evaluate-title" }, el("h1", { id: "evaluate-title" }, "How good is it?"), status, report, errors, card);
+  const element = el("section", { "aria-labelledby": "evaluate-title" }, el("h1", { id: "evaluate-title" }, "How good is it?"), card, status, report, errors);
 
   return {
     element,
@@ -102,7 +103,12 @@ async function drawErrors(errors, model) {
     return drawError(error, truth, said);
   }));
   return el("section", { class: "card", "aria-labelledby": "errors-title" }, el("h2", { id: "errors-title" }, "The worst errors"),
-    el("p", { class: "hint" }, "Farthest from the truth first, then the surest."), drawn);
+    el("p", { class: "hint" }, "Farthest from the truth first, then the surest."), drawn.slice(0, SHOWN), drawn.length > SHOWN && drawMore(drawn.slice(SHOWN)));
+}
+
+function drawMore(rest) {
+  const more = button(`Show ${rest.length} more`, () => more.replaceWith(...rest), { id: "errors-more" });
+  return more;
 }
 
 function drawError(error, truth, said) {

@@ -106,17 +106,18 @@ export function makeReview() {
     picker.set([]);
     replace(boxes.document, document ? drawDocument(document, { add: (label) => picker.add(label) }) : drawEmpty(status.value));
     place.textContent = document ? `${count(queue.at + 1)} of ${count(queue.total)}${status.value === "open" ? ", least certain first" : ""}.` : "";
-    for (const one of ["accept", "reject"]) buttons[one].disabled = !document;
+    decision.hidden = !document;
     buttons.previous.disabled = queue.at === 0;
     buttons.next.disabled = queue.at + 1 >= queue.total;
   };
 
   status.addEventListener("change", load);
+  const decision = el("div", { class: "stack decide" }, picker.element, field("Comment (optional)", comment),
+      el("div", { class: "actions" }, buttons.accept, buttons.correct, buttons.reject, el("span", { class: "gap" }), buttons.previous, buttons.next),
+      el("p", { class: "hint keys-line" }, ["A", " accept ", "C", " correct ", "R", " reject ", "J", " next ", "K", " previous"].map((part, i) => (i % 2 ? part : el("kbd", {}, part)))));
   const card = el("section", { class: "card", "aria-labelledby": "document-title" },
     el("div", { class: "split" }, el("h2", { id: "document-title" }, "Document"), place), boxes.document, boxes.problem,
-    el("div", { class: "stack decide" }, picker.element, field("Comment (optional)", comment),
-      el("div", { class: "actions" }, buttons.accept, buttons.correct, buttons.reject, el("span", { class: "gap" }), buttons.previous, buttons.next),
-      el("p", { class: "hint keys-line" }, ["A", " accept ", "C", " correct ", "R", " reject ", "J", " next ", "K", " previous"].map((part, i) => (i % 2 ? part : el("kbd", {}, part))))),
+    decision,
     boxes.note);
   boxes.note.setAttribute("role", "status");
   const element = el("section", { "aria-labelledby": "review-title" },

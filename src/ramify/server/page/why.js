@@ -1,22 +1,22 @@
 // Why a text got its label: one step at a time, or the whole answer. Ids for tests: see classify.js.
 
-import { button, el, pathLine, percent, replace, signed } from "/page/dom.js";
+import { button, el, pathLine, percent, replace } from "/page/dom.js";
 import { showProblem } from "/page/notices.js";
 import { legend, lightUp, markedText, wordBars } from "/page/words.js";
 
-/** The panel; `show(explanation, text, step)` draws, `step` null stands for the whole answer. */
+/** The panel, and apart from it the marked text; `show(explanation, text, step)` draws, `step` null is the whole path. */
 export function makeWhy({ onBack }) {
   const title = el("h2", { id: "why-title" }, "Why?");
   const steps = el("div", { id: "why-steps", class: "steps", role: "group", "aria-label": "Steps on the path" });
-  const body = el("div", { class: "why-body", "aria-live": "polite" });
+  const said = el("div", { class: "said", "aria-live": "polite" });
+  const bars = el("div", { class: "why-words" });
+  const marked = el("div", { class: "why-marked" });
   const problem = el("div", { id: "why-problem" });
-  const panel = { element: el("div", {}, title, steps, problem, body), problem, onStep: () => {} };
+  const panel = { head: el("div", {}, title, steps, problem), said, bars, marked, problem, onStep: () => {} };
 
   panel.clear = (error) => {
     title.textContent = "Why?";
-    replace(steps);
-    replace(body);
-    replace(problem);
+    for (const box of [steps, said, bars, marked, problem]) replace(box);
     if (error) showProblem(problem, error);
   };
 
@@ -27,12 +27,19 @@ export function makeWhy({ onBack }) {
       steps.querySelector('[aria-pressed="true"]')?.focus();
     };
     const last = explanation.explained.path.at(-1);
+    const about = step === null ? wholeOf(explanation) : explanation.steps[step];
     replace(problem);
-    replace(title, isOther && !isTaken(explanation) ? "Why not " : "Why ", el("bdi", {}, step === null ? last : explanation.steps[step].title), "?");
+    replace(title, isOther && !isTaken(explanation) ? "Why not " : "Why ", el("bdi", {}, step === null ? last : about.title), "?");
     replace(steps, stepButtons(explanation, step, choose), isOther && button("Back to the answer", onBack, { class: "link", id: "why-back" }));
-    replace(body, step === null ? drawWhole(explanation, text) : drawStep(explanation, text, explanation.steps[step]));
+    replace(said, step === null ? sayWhole(explanation.explained) : sayStep(about));
+    drawWords(explanation, text, about, { bars, marked });
   };
   return panel;
+}
+
+// The whole path seen as one step: its end against the best rival overall.
+function wholeOf({ explained }) {
+  return { title: explained.path.at(-1), rival: explained.rival, words: explained.words, prior: explained.prior };
 }
 
 function isTaken(explanation) {
@@ -45,11 +52,9 @@ function stepButtons(explanation, step, choose) {
   return [...each, explanation.steps.length > 1 && one("The whole path", null, "whole")];
 }
 
-function drawStep(explanation, text, step) {
-  const rival = step.rival?.at(-1);
-  const sentence = el("p", {}, el("bdi", {}, step.title), ` has a probability of ${percent(step.probability)}. `, standing(step, rival));
-  const reason = step.reason && el("p", { class: "reason" }, step.reason);
-  return [el("div", { class: "said" }, reason, sentence), drawWords(explanation, text, step, step.title, rival)];
+function sayStep(step) {
+  const sentence = el("p", {}, el("bdi", {}, step.title), ` has a probability of ${percent(step.probability)}. `, standing(step, step.rival?.at(-1)));
+  return [step.reason && el("p", { class: "reason" }, step.reason), sentence];
 }
 
 function standing(step, rival) {
@@ -60,22 +65,17 @@ function standing(step, rival) {
   return el("span", {}, `Its closest rival here was `, el("bdi", {}, el("b", {}, rival)), `; it is ${by} ${where} it.`);
 }
 
-function drawWhole(explanation, text) {
-  const { explained } = explanation;
-  const sentence = el("p", {}, "Against its best rival overall, ", pathLine(explained.rival), `, the answer is ${signed(explained.margin)} ahead.`);
-  return [el("div", { class: "said" }, sentence), drawWords(explanation, text, explained, explained.path.at(-1), explained.rival.at(-1))];
+function sayWhole(explained) {
+  const where = explained.margin < 0 ? "behind" : "ahead";
+  return el("p", {}, "Against its best rival overall, ", pathLine(explained.rival), `, it is ${Math.abs(explained.margin).toFixed(2)} ${where}.`);
 }
 
-function drawWords(explanation, text, { words, prior }, winner, rival) {
-  if (!words.length) {
-    const reason = explanation.additive ? "No word of the text had a say in this step." : "This kind of model does not say what each word adds.";
-    return el("div", {}, el("p", { class: "note" }, reason), markedText(text, [], new Map(), []));
-  }
-  const weights = new Map(words.map((word) => [word.word, word.weight]));
-  const bars = wordBars(words, prior);
-  const marked = markedText(text, explanation.spans, weights, explanation.terms);
-  lightUp(bars, marked);
-  return el("div", { class: "two evidence" },
-    el("div", {}, el("h3", {}, "What each word adds"), bars),
-    el("div", {}, el("h3", {}, "In the text"), marked, legend(winner, rival)));
+function drawWords(explanation, text, { title, rival, words, prior }, { bars, marked }) {
+  const known = new Map(words.map((word) => [word.word, word.weight]));
+  const drawn = markedText(text, explanation.spans, known, explanation.terms);
+  const none = explanation.additive ? "No word of the text had a say in this." : "This kind of model does not say what each word adds.";
+  const list = words.length ? wordBars(words, prior) : el("p", { class: "note" }, none);
+  replace(bars, el("h3", {}, "What each word adds"), list);
+  replace(marked, drawn, words.length > 0 && legend(title, rival?.at(-1)));
+  lightUp(list, drawn);
 }

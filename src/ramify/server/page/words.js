@@ -54,7 +54,7 @@ export function legend(winner, rival) {
 /** Words as bars to both sides of zero; `prior` is what the text has no say in. */
 export function wordBars(words, prior, shown = 10) {
   const strongest = Math.max(...words.map((word) => Math.abs(word.weight)), Math.abs(prior), 1e-12);
-  const rest = { text: "(before any word)", weight: prior, isPrior: true };
+  const rest = { text: "(at the start)", weight: prior, isPrior: true };
   const list = el("ul", { class: "words" }, words.slice(0, shown).map((word) => wordRow(word, strongest)), wordRow(rest, strongest));
   const hidden = words.slice(shown);
   if (!hidden.length) return list;
