@@ -7,7 +7,7 @@ const KEY = "ramify-key";
 /** What went wrong, as a sentence to show. `status` is 0 when the server was not reached. */
 export class ApiError extends Error {
   constructor(status, code, message) {
-    super(message);
+    super(message.charAt(0).toUpperCase() + message.slice(1)); // the server's sentences also stand behind "Error:"
     this.status = status;
     this.code = code;
   }

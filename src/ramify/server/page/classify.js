@@ -117,7 +117,7 @@ export function makeClassify() {
   const whySection = el("section", { class: "card", id: "why", "aria-labelledby": "why-title", hidden: true }, why.head,
     el("div", { class: "two" }, why.bars, el("div", {}, why.said, whyNot.element)));
   const markedCard = el("section", { class: "card marked-card", id: "marked", "aria-labelledby": "marked-title", hidden: true },
-    el("h2", { id: "marked-title" }, "What spoke for it"), why.marked);
+    el("h2", { id: "marked-title" }, "For and against, in the text"), why.marked);
   const element = el("section", { "aria-labelledby": "classify-title" },
     el("h1", { id: "classify-title" }, "Classify a text"),
     el("div", { class: "desk" }, textCard,

@@ -9,7 +9,7 @@ import { ladder, sharedDepth } from "/page/ladder.js";
 import { attempt, showNote } from "/page/notices.js";
 import { makePaths } from "/page/paths.js";
 import { drawReport } from "/page/report.js";
-import { state } from "/page/state.js";
+import { modelInfo, state } from "/page/state.js";
 
 const EXAMPLES = 20;
 const SHOWN = 5; // of them at first
@@ -43,7 +43,7 @@ export function makeEvaluate() {
     const model = state.model;
     replace(errors);
     return attempt(problem, async () => {
-      const found = await get(`/v1/models/${encodeURIComponent(model)}/report`, {}, signal).catch(ifNoReport);
+      const found = modelInfo().has_report && (await get(`/v1/models/${encodeURIComponent(model)}/report`, {}, signal));
       if (signal.aborted) return;
       shownModel = model;
       status.textContent = found ? `The report of the training of ${model}, on ${several(found.report.documents, "document")} held back for the test.`
@@ -88,11 +88,6 @@ export function makeEvaluate() {
       if (shownModel !== state.model) showStored();
     },
   };
-}
-
-function ifNoReport(error) {
-  if (error.code === "no-report") return null;
-  throw error;
 }
 
 async function drawErrors(errors, model) {

@@ -1,7 +1,7 @@
 // Saying whether an answer is right. Everything goes through the review queue, so that one place holds what people said.
 // Ids for tests: see classify.js.
 
-import { get, post } from "/page/api.js";
+import { ApiError, post } from "/page/api.js";
 import { button, el, field, replace } from "/page/dom.js";
 import { attempt, showNote } from "/page/notices.js";
 import { makeLabelPicker } from "/page/search.js";
@@ -35,19 +35,11 @@ export function decide(id, values) {
   return post(`/v1/reviews/${encodeURIComponent(id)}/decisions`, { ...values, reviewer: reviewer() });
 }
 
+// A text that was queued before keeps its place and its number.
 async function queue({ text, model }) {
   const { queued } = await post("/v1/reviews", { documents: [{ text, source: "page" }], model });
-  return queued.length ? queued[0] : findQueued(text, model);
-}
-
-// A text that was queued before keeps its place; the answer then need not name it.
-async function findQueued(text, model) {
-  for (let offset = 0; ; offset += 200) {
-    const { documents, total } = await get("/v1/reviews", { status: "all", order: "recent", model, offset, limit: 200 });
-    const found = documents.find((document) => document.text === text);
-    if (found) return found.id;
-    if (offset + 200 >= total) throw new Error("the text was queued before, but is not in the queue.");
-  }
+  if (!queued.length) throw new ApiError(422, "not-queued", "The server did not take the text into the review queue.");
+  return queued[0];
 }
 
 function askForRight(run, onSend) {

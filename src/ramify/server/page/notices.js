@@ -4,7 +4,7 @@ import { button, el, replace } from "/page/dom.js";
 
 /** Show an error in a box, with a way to try again where that may help. */
 export function showProblem(box, error, retry = null) {
-  if (!error.status && error.code === undefined) console.error(error);
+  if (error.code === undefined) console.error(error);
   const again = retry && error.mayPass && button("Try again", retry, { class: "small", data: { action: "retry" } });
   replace(box, el("p", { class: "problem", role: "alert" }, el("span", {}, sentenceOf(error)), again));
 }

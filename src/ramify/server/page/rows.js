@@ -71,8 +71,8 @@ function toRecord(found, run) {
   const row = found.row ?? {};
   run.column ||= textColumn(row);
   const text = typeof found.row === "string" ? found.row : String(row[run.column] ?? "");
-  const [first] = found.labels;
-  return { line: found.line, text, row, labels: found.labels, others: found.others ?? [], problem: found.problem ?? null, confidence: first ? first.probability : 0, lower: text.toLowerCase() };
+  const confidence = found.labels.length ? Math.min(...found.labels.map((one) => one.probability)) : 0; // as sure as the least sure label
+  return { line: found.line, text, row, labels: found.labels, others: found.others ?? [], problem: found.problem ?? null, confidence, lower: text.toLowerCase() };
 }
 
 // The server finds the column of texts by itself, but does not say which one: the usual name, or else the longest value.
