@@ -7,13 +7,20 @@ const SHOWN = 20_000; // characters; a text of a megabyte would take seconds to 
 /** The text as an element, each known word marked by what it adds; `weights` maps a word's number to its weight. */
 export function markedText(text, spans, weights, terms) {
   const letters = Array.from(text); // the server counts code points, JavaScript strings do not
-  const strongest = Math.max(...[...weights.values()].map(Math.abs), 1e-12);
+  const strongest = greatest(weights.values());
   const shown = letters.slice(0, SHOWN);
   const pieces = cut(spans, weights, shown.length).map((piece) => drawPiece(piece, shown, strongest, terms));
   const box = el("div", { class: "marked", dir: "auto", tabindex: "0", role: "group", "aria-label": "The text, with its words marked" }, pieces);
   if (letters.length <= SHOWN) return box;
   const note = `The first ${count(SHOWN)} of ${count(letters.length)} characters are shown; all of them were read.`;
   return el("div", {}, box, el("p", { class: "hint" }, note));
+}
+
+// Never zero, as it divides. A long text has more words than a function takes arguments, hence no Math.max(...).
+function greatest(weights) {
+  let most = 1e-12;
+  for (const weight of weights) most = Math.max(most, Math.abs(weight));
+  return most;
 }
 
 // Terms of several words overlap: between two borders the same terms hold, and their weights add up.
@@ -53,7 +60,7 @@ export function legend(winner, rival) {
 
 /** Words as bars to both sides of zero; `prior` is what the text has no say in. */
 export function wordBars(words, prior, shown = 10) {
-  const strongest = Math.max(...words.map((word) => Math.abs(word.weight)), Math.abs(prior), 1e-12);
+  const strongest = greatest([prior, ...words.map((word) => word.weight)]);
   const rest = { text: "(at the start)", weight: prior, isPrior: true };
   const list = el("ul", { class: "words" }, words.slice(0, shown).map((word) => wordRow(word, strongest)), wordRow(rest, strongest));
   const hidden = words.slice(shown);
