@@ -16,7 +16,7 @@ from ramify.decisions import Best
 from ramify.errors import DataError, InputError, LabelError, TaxonomyError
 from ramify.features import Vectorizer
 from ramify.learners import MultinomialNaiveBayes
-from ramify.pipeline import classify_rows, evaluate, train
+from ramify.pipeline import Wish, classify_rows, evaluate, train
 from ramify.pipeline.loading import LEARNERS, VECTORIZERS
 from ramify.pipeline.rules import RULES
 from ramify.systems import SYSTEMS, System, find_system
@@ -217,7 +217,7 @@ def test_rows_stream_through_with_answers_and_reasons_in_place(classifier):
         (4, BadRow("f", 4, "not UTF-8")),
         (5, {"t": "the tv has no picture"}),
     ]
-    answers = list(classify_rows(classifier, iter(rows), "t", top=3))
+    answers = list(classify_rows(classifier, iter(rows), "t", Wish(top=3)))
     assert [answer.line for answer in answers] == [2, 3, 4, 5]
     assert [answer.problem for answer in answers] == [None, "the text is empty", "not UTF-8", None]
     assert len(answers[0].labels) == 1

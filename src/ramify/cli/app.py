@@ -16,10 +16,13 @@ from ramify.cli.demo import demo
 from ramify.cli.evaluate import evaluate
 from ramify.cli.explain import explain
 from ramify.cli.inspect import inspect
+from ramify.cli.keys import add, remove, show
 from ramify.cli.main import INTERRUPTED, drop_output
 from ramify.cli.predict import predict
 from ramify.cli.reproduce import reproduce
+from ramify.cli.reviews import export, summary
 from ramify.cli.score import score
+from ramify.cli.serve import serve
 from ramify.cli.systems import systems
 from ramify.cli.taxonomy import learn
 from ramify.cli.train import train
@@ -56,7 +59,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for command in (train, update, predict, explain, evaluate, compare, score, decide, inspect, systems, demo, reproduce):
+for command in (train, update, predict, explain, evaluate, compare, score, decide, inspect, serve, systems, demo, reproduce):
     app.command()(guarded(command))
 
 taxonomy = typer.Typer(
@@ -71,6 +74,37 @@ taxonomy = typer.Typer(
 )
 taxonomy.command()(guarded(learn))
 app.add_typer(taxonomy, name="taxonomy")
+
+reviews = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Use what people decided in the review queue of a server.
+
+    \b
+    Examples:
+      ramify reviews export ramify-reviews.db --out reviews.csv
+      ramify reviews summary ramify-reviews.db
+    """,
+)
+reviews.command()(guarded(export))
+reviews.command()(guarded(summary))
+app.add_typer(reviews, name="reviews")
+
+keys = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="""Say who may use a server.
+
+    \b
+    Examples:
+      ramify keys add keys.json ann --role review
+      ramify keys list keys.json
+    """,
+)
+keys.command()(guarded(add))
+keys.command()(guarded(remove))
+keys.command("list")(guarded(show))
+app.add_typer(keys, name="keys")
 
 
 def _version(wanted: bool) -> None:

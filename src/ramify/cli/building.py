@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -83,6 +84,27 @@ def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) ->
     """The labelled documents of a file, or of standard input."""
     with readable(path) as file:
         return labelled(read_corpus(file, **reading), keep_unlabelled)
+
+
+def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None, strict: bool, encoding: str) -> Corpus | None:
+    """The documents of further files as one corpus; None without any. Columns and labels are looked for as in the first file."""
+    is_label = (
+        {label for labels in corpus.labels for label in labels}.__contains__ if taxonomy is None else taxonomy.__contains__
+    )
+    reading: dict[str, Any] = {"like": corpus.found, "is_label": is_label, "strict": strict, "encoding": encoding}
+    added: Corpus | None = None
+    for path in paths:
+        some = read_labelled(path, reading, keep_unlabelled=False)
+        if corpus.has_vectors or some.has_vectors:
+            raise InputError(f"{path} cannot be added: only texts can, to texts; put vectors into one file.")
+        added = some if added is None else added.joined(some)
+    if added is not None:
+        replaced = len(corpus) - len(corpus.without_texts(set(added.documents)))
+        if replaced:
+            say(
+                f"  {counted(replaced, 'document')} of {corpus.source} with the same text will not be used; the added ones count"
+            )
+    return added
 
 
 def warn_about_several_labels(system: System, corpus: Corpus, is_ruled: bool = False) -> None:

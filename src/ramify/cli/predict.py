@@ -28,7 +28,7 @@ from ramify.datasets.svmlight import read_vectors
 from ramify.datasets.tables import find_kind, known_encoding
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
-from ramify.pipeline import Answer, TextClassifier, classify_rows, classify_vectors, load
+from ramify.pipeline import Answer, TextClassifier, Wish, classify_rows, classify_vectors, load
 from ramify.pipeline.training import fitting, refuse_texts
 
 
@@ -41,6 +41,11 @@ def predict(
     text: TextColumn = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
     top: Annotated[int, typer.Option(min=1, help="Also give the next most likely leaves, so many labels in all.")] = 1,
+    threshold: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Go up the path to the deepest node that is at least so likely.")
+    ] = None,
+    within: Annotated[list[str] | None, typer.Option(help="Only labels at or below this node; may be repeated.")] = None,
+    without: Annotated[list[str] | None, typer.Option(help="No label at or below this node; may be repeated.")] = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
     strict: Strict = False,
@@ -58,6 +63,7 @@ def predict(
       ramify predict out new.csv > classified.csv
       ramify predict out new.csv --out classified.jsonl --top 3
       ramify predict out --try "my parcel has not arrived"
+      ramify predict out new.csv --threshold 0.7 --without "Returns & warranty"
     """
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
@@ -68,17 +74,18 @@ def predict(
     classifier = load(model) if decision is None else load(model).redecided(decision)
     count_workers(threads)
     classifier.use_threads(threads)
+    wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()))
     if sentence is not None:
-        _try(classifier, sentence, top, as_json)
+        _try(classifier, sentence, wish, as_json)
     elif data is not None:
         with RichProgress() as progress, reporting_to(progress), readable(data) as file:
-            columns, rows = _answers(classifier, file, text, top, encoding)
+            columns, rows = _answers(classifier, file, text, wish, encoding)
             write_answers(rows, columns, data, out, writer, top, strict)
 
 
-def _try(classifier: TextClassifier, sentence: str, top: int, as_json: bool) -> None:
+def _try(classifier: TextClassifier, sentence: str, wish: Wish, as_json: bool) -> None:
     refuse_texts(classifier, "--try")
-    answer = next(iter(classify_rows(classifier, [(1, {"text": sentence})], "text", top)))
+    answer = next(iter(classify_rows(classifier, [(1, {"text": sentence})], "text", wish)))
     if answer.problem:
         raise InputError(f"{answer.problem}; give some words to classify.")
     why = classifier.explain(sentence)
@@ -96,11 +103,11 @@ def _try(classifier: TextClassifier, sentence: str, top: int, as_json: bool) -> 
 
 
 def _answers(
-    classifier: TextClassifier, file: Path, text: str | None, top: int, encoding: str
+    classifier: TextClassifier, file: Path, text: str | None, wish: Wish, encoding: str
 ) -> tuple[list[str], Iterator[Answer]]:
     """The columns of the input, and an answer for every row."""
     if find_kind(file, known_encoding(encoding)) == "svmlight":
-        return ["line"], classify_vectors(classifier, fitting(classifier, read_vectors(file)), top)
+        return ["line"], classify_vectors(classifier, fitting(classifier, read_vectors(file)), wish)
     refuse_texts(classifier, str(file))
     columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
-    return columns, classify_rows(classifier, rows, column, top)
+    return columns, classify_rows(classifier, rows, column, wish)

@@ -16,8 +16,8 @@ from ramify.errors import DataError, InputError
 from ramify.execution import stage
 from ramify.persistence import atomic_writer
 from ramify.pipeline import Answer
+from ramify.pipeline.answer_tables import AnswerTable, free_names
 
-SEVERAL = " | "
 TOLD_AFTER = 500  # rows, after which progress is told
 Writer = Callable[[IO[str], list[str], int], Callable[[Answer], None]]
 
@@ -35,7 +35,7 @@ def choose_writer(out: Path | None, as_json: bool) -> Writer:
 
 
 def _json_lines(file: IO[str], columns: list[str], top: int) -> Callable[[Answer], None]:
-    predicted, also, line, problem = _free_names(("predicted", "also", "line", "problem"), columns)
+    predicted, also, line, problem = free_names(("predicted", "also", "line", "problem"), columns)
 
     def write(answer: Answer) -> None:
         row: dict[str, Any] = {**answer.row, predicted: _objects(answer.labels)}
@@ -49,38 +49,17 @@ def _json_lines(file: IO[str], columns: list[str], top: int) -> Callable[[Answer
 
 
 def _table(file: IO[str], columns: list[str], top: int, delimiter: str) -> Callable[[Answer], None]:
-    table = csv.writer(file, delimiter=delimiter, lineterminator="\n")
-    pairs = [f"{name}_{k}" for k in range(2, top + 1) for name in ("predicted", "probability")]
-    table.writerow([*columns, *_free_names(("predicted", "probability", *pairs, "problem"), columns)])
+    table, shown = csv.writer(file, delimiter=delimiter, lineterminator="\n"), AnswerTable(columns, top)
+    table.writerow(shown.head)
 
     def write(answer: Answer) -> None:
-        cells = [_cell(answer.row.get(column)) for column in columns]
-        labels = SEVERAL.join([label for label, _ in answer.labels])
-        probabilities = SEVERAL.join([f"{p:.4f}" for _, p in answer.labels])
-        others = [cell for label, p in answer.others for cell in (label, f"{p:.4f}")]
-        missing = [""] * (len(pairs) - len(others))
-        table.writerow([*cells, labels, probabilities, *others, *missing, answer.problem or ""])
+        table.writerow(shown.cells(answer))
 
     return write
 
 
-def _free_names(names: tuple[str, ...], taken: list[str]) -> list[str]:
-    """Names for our columns that the input does not use already."""
-    return [_free(name, taken) for name in names]
-
-
-def _free(name: str, taken: list[str]) -> str:
-    while name in taken:
-        name = f"ramify_{name}"
-    return name
-
-
 def _objects(labels: list[tuple[str, float]]) -> list[dict[str, Any]]:
     return [{"label": label, "probability": p} for label, p in labels]
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
 
 
 def write_answers(

@@ -24,6 +24,7 @@ from ramify.cli.building import (
     new_learner,
     new_selector,
     new_vectorizer,
+    read_added,
     read_labelled,
     read_stop_words,
     refuse_selector,
@@ -65,6 +66,9 @@ def train(
     taxonomy_format: TaxonomyFormat = None,
     path_separator: PathSeparator = None,
     system: Annotated[str, typer.Option(help="Which system to train; see 'ramify systems'.")] = "nb",
+    add: Annotated[
+        list[Path] | None, typer.Option(help="More documents to learn from, such as exported reviews; never tested on.")
+    ] = None,
     test: Annotated[Path | None, typer.Option(help="Test documents; without them some are held out.")] = None,
     holdout: Annotated[float, typer.Option(help="Share of the documents to hold out; 0 for no report.")] = 0.2,
     refit: Annotated[bool, typer.Option(help="After the report, train once more on all documents.")] = True,
@@ -97,11 +101,12 @@ def train(
       ramify train tickets.csv --text body --label category --model out --report report.html
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
+      ramify train tickets.csv --add reviews.csv --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
     if report is not None:
-        refuse_output(report, model, data, test, taxonomy)
+        refuse_output(report, model, data, test, taxonomy, *(add or ()))
     chosen = find_system(system)
     known = None if taxonomy is None else read_taxonomy(taxonomy, taxonomy_format)
     features = {"ngram_range": (1, ngrams), "stop_words": read_stop_words(stop_words), "stemmer": stem, "hashing": hashing}
@@ -124,8 +129,9 @@ def train(
     with RichProgress() as progress, reporting_to(progress):
         corpus = read_labelled(data, reading, keep_unlabelled)
         tested = None if test is None else read_labelled(test, reading, keep_unlabelled)
+        more = read_added(add or [], corpus, known, strict, encoding)
         warn_about_several_labels(chosen, corpus, rule is not None)
-        trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit)
+        trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit, more=more)
         trained.classifier.save(model)
     if report is not None and trained.report is not None:
         title = f"{system} on {data.name}"

@@ -84,6 +84,7 @@ def update(
         if not choose_rounds:
             _learn(classifier, corpus, given, rounds)
         classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in _OUTDATED}
+        classifier.report_ = None
         classifier.save(target)
     told: dict[str, Any] = {"model": str(target), "documents": len(corpus)}
     told["new_classes"] = sorted(set(_classes(classifier)) - before[0])

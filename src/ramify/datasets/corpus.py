@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -56,6 +56,16 @@ class Corpus:
         documents = self.documents[chosen] if self.has_vectors else [self.documents[i] for i in chosen]
         lines = [self.lines[i] for i in chosen] if self.lines else ()
         return replace(self, documents=documents, labels=[self.labels[i] for i in chosen], lines=lines)
+
+    def without_texts(self, texts: Collection[str]) -> Corpus:
+        """The documents whose text is none of those given."""
+        kept = [i for i, text in enumerate(self.documents) if text not in texts]
+        return self if len(kept) == len(self) else self.take(kept)
+
+    def joined(self, other: Corpus) -> Corpus:
+        """The documents of both, of which this one tells where they were found; both hold texts."""
+        documents, labels = [*self.documents, *other.documents], [*self.labels, *other.labels]
+        return replace(self, documents=documents, labels=labels, lines=())
 
     def labelled(self) -> Corpus:
         """The documents that have a label."""

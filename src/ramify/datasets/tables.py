@@ -89,7 +89,14 @@ def _refuse_binary(path: Path, start: bytes, encoding: str) -> None:
 
 
 def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
-    lines = _decoded_lines(path, encoding)
+    return csv_table(path, _decoded_lines(path, encoding), encoding)
+
+
+def csv_table(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
+    """The names of the columns, and the rows, of numbered lines of CSV; bytes that are no text come as lone surrogates.
+
+    path: what the table is called in messages.
+    """
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
     if first is None:
         raise DataError(f"{path} is empty; give a table whose first row names its columns.")
@@ -209,7 +216,7 @@ def _json_list(path: Path, encoding: str) -> Rows:
 def _json_rows(path: Path, encoding: str) -> Rows:
     for number, line in _json_lines(path, encoding):
         if line.strip():
-            yield number, _json_row(path, number, line, encoding)
+            yield number, json_row(path, number, line, encoding)
 
 
 def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:
@@ -223,7 +230,8 @@ def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:
             yield number, line.encode("utf-8", "surrogateescape")
 
 
-def _json_row(path: Path, number: int, line: bytes, encoding: str) -> Row | BadRow:
+def json_row(path: Path, number: int, line: bytes, encoding: str = UTF_8) -> Row | BadRow:
+    """One line of JSON Lines."""
     try:
         return _checked_object(path, number, json.loads(line.decode()))
     except UnicodeDecodeError:

@@ -20,11 +20,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.execution import choose_executor, row_blocks, stage
+from ramify.execution import SerialExecutor, choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
 from ramify.learners.paths import SURE
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+BLOCK_BYTES = 1 << 24  # of scores and what is made of them, few enough to stay near the processor
 
 Scores = NDArray[np.float32]
 Result = TypeVar("Result")
@@ -159,9 +161,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         """Apply `work` to one block of rows after the other, none with more scores than fit."""
         check_is_fitted(self, "taxonomy_")
         X = self._check(X, reset=False)
-        blocks = row_blocks(X.shape[0], 16 * len(self.taxonomy_))
+        blocks = row_blocks(X.shape[0], 16 * len(self.taxonomy_), BLOCK_BYTES)
         with stage("scoring", X.shape[0]) as step:
-            results = choose_executor(self.n_jobs).map(lambda rows: work(X[rows]), blocks)
+            executor = choose_executor(self.n_jobs) if len(blocks) > 1 else SerialExecutor()
+            results = executor.map(lambda rows: work(X[rows] if len(blocks) > 1 else X), blocks)
             for rows, result in zip(blocks, results, strict=True):
                 yield rows, result
                 step.advance(rows.stop - rows.start)

@@ -14,22 +14,23 @@ documents of its own is a class of its own.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import logsumexp
 
 from ramify.errors import InputError
 from ramify.learners.contract import Scores
 from ramify.learners.counting import CountingLearner, Floats, is_positive
 from ramify.learners.linear.weights import kernel_arrays
+from ramify.learners.paths import log_shares
 from ramify.native import score_units_in_place
 from ramify.taxonomy import Taxonomy
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LaplaceScorer:
     """ln P(c) + Σ_w x_w ln θ_cw for sparse counts.
 
@@ -49,11 +50,15 @@ class LaplaceScorer:
         totals = np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
         return cls(surplus, np.log(alpha) - np.log(alpha * n_words + totals), log_prior)
 
+    @cached_property
+    def _surplus(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
+        return kernel_arrays(self.surplus)
+
     def score(self, X: csr_array, lengths: Floats | None = None) -> Floats:
         """Documents × classes. lengths: the words of each document that count, where these are not all."""
         S = np.empty((X.shape[0], len(self.unseen)))
         alone = np.full(len(self.unseen), -1, dtype=np.int32)
-        score_units_in_place(*kernel_arrays(X), *kernel_arrays(self.surplus), alone, self.log_prior, S)
+        score_units_in_place(*kernel_arrays(X), *self._surplus, alone, self.log_prior, S)
         lengths = np.asarray(X.sum(axis=1, dtype=np.float64))[:, None] if lengths is None else lengths
         S += lengths * self.unseen
         return S
@@ -101,7 +106,7 @@ class MultinomialNaiveBayes(CountingLearner):
     def _score(self, X: csr_array) -> Scores:
         joint = self._scorer.score(X)
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = joint - logsumexp(joint, axis=1, keepdims=True)
+        S[:, self.class_nodes_] = log_shares(joint)
         return S
 
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:

@@ -50,6 +50,16 @@ def soften(scores: NDArray[np.floating[Any]]) -> Floats:
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
+def log_shares(joint: Floats) -> Floats:
+    """Logarithms, each row shifted so that the shares that they stand for add up to 1.
+
+    >>> np.exp(log_shares(np.asarray([[0.0, np.log(3)]])))
+    array([[0.25, 0.75]])
+    """
+    shifted = joint - joint.max(axis=1, keepdims=True, initial=-np.inf)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
 def spread_upward(each: Floats, nodes_above: csr_array, several_labels: bool) -> NDArray[np.float32]:
     """P(node) over all nodes from that of each class.
 

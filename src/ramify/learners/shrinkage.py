@@ -20,7 +20,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
-from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 
 from ramify.errors import InputError, ModelError
@@ -28,6 +27,7 @@ from ramify.learners.contract import Scores
 from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes, words_of
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.mixtures import Climb, Judged, Units, fit_weights
+from ramify.learners.paths import log_shares
 from ramify.learners.targets import Targets
 from ramify.native import score_mixtures_in_place
 from ramify.taxonomy import Taxonomy
@@ -240,7 +240,7 @@ class ShrinkageNaiveBayes(CountingLearner):
         else:
             joint = self._walk(X)[0][:, self.units_.class_units]
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = np.maximum(joint - logsumexp(joint, axis=1, keepdims=True), PRUNED)
+        S[:, self.class_nodes_] = np.maximum(log_shares(joint), PRUNED)
         return S
 
     def _score_units(self, X: csr_array, units: NDArray[np.int32], priors: Floats) -> Floats:

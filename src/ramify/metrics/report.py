@@ -53,6 +53,26 @@ class Report:
             del values["modified"]
         return values
 
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Report:
+        """Make a report from what :meth:`as_dict` gave, also after a trip through JSON; a ValueError where it is none."""
+        made = cls(**{**values, "distances": {int(steps): int(n) for steps, n in values["distances"].items()}})
+        tables = (made.levels, made.branches, made.nodes, made.confusions, made.reliability, made.modified)
+        rows = [row for table in tables if isinstance(table, list) for row in table]
+        is_plain = isinstance(made.documents, int) and isinstance(made.figures, dict) and isinstance(made.notes, list)
+        if (
+            not is_plain
+            or not all(isinstance(table, list) for table in tables)
+            or not all(map(_is_flat, [*rows, made.figures]))
+        ):
+            raise ValueError("not a report")
+        return made
+
+
+def _is_flat(row: Any) -> bool:
+    """Whether a row has words, numbers and nothing else."""
+    return isinstance(row, dict) and all(value is None or isinstance(value, (str, int, float)) for value in row.values())
+
 
 def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any = None, hierarchy: str = "original") -> Report:
     """Evaluate predictions against the truth.

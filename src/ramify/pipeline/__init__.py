@@ -1,5 +1,6 @@
 """What most users touch: a classifier from texts to label paths, its training from a corpus and its model directory."""
 
+from ramify.pipeline.answering import Answering, Wish
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparing import compare
 from ramify.pipeline.comparison import Comparison
@@ -12,12 +13,14 @@ from ramify.pipeline.training import Trained, evaluate, train
 
 __all__ = [
     "Answer",
+    "Answering",
     "Comparison",
     "Explanation",
     "NodeView",
     "Recommendation",
     "TextClassifier",
     "Trained",
+    "Wish",
     "classify_rows",
     "classify_vectors",
     "compare",

@@ -40,10 +40,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     separator: what joins the parts of a label path; found from the labels when not given.
     n_jobs: threads, as in scikit-learn.
 
+    ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
+    where it was not.
+
     >>> clf = TextClassifier(system="nb")
     >>> clf.fit(["sweet red apple", "rye bread crust"], ["food/fruit", "food/bread"]).predict(["a red apple"])
     array(['food/fruit'], dtype='<U10')
     """
+
+    sizes_: NDArray[np.int64] | None
+    report_: dict[str, Any] | None
 
     def __init__(
         self,
@@ -92,6 +98,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
+        self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
         return self
 
     def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
@@ -167,6 +174,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             return Y, self.learner_.to_probabilities(scores)
         return Y, np.nan_to_num(refined, nan=0.0).astype(np.float32)
 
+    def map_scores(self, texts: Sequence[str], work: Callable[[NDArray[np.float32]], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of some texts at a time, documents × nodes."""
+        return self._map(texts, work, answers_only=False)
+
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""
         check_is_fitted(self, "taxonomy_")
@@ -182,6 +193,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.n_jobs = self.learner_.n_jobs = n_jobs
         if "n_jobs" in self.vectorizer_.get_params():
             self.vectorizer_.n_jobs = n_jobs
+
+    def with_threads(self, n_jobs: int | None) -> Self:
+        """The same classifier, which works with so many threads; this one goes on as before."""
+        made = copy(self)
+        made.learner_, made.vectorizer_ = copy(self.learner_), copy(self.vectorizer_)
+        made.__dict__.pop("_narrow", None)
+        made.use_threads(n_jobs)
+        return made
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
@@ -246,4 +265,6 @@ def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:
+    if len(blocks) == 1:
+        return blocks[0]
     return csr_array(vstack(blocks, format="csr")) if blocks else csr_array((0, n_nodes), dtype=bool)

@@ -6,6 +6,10 @@ from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
 from ramify.decisions import LearnableRule
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, taxonomy_of_labels
@@ -32,6 +36,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     if getattr(vectorizer, "is_open", False):
         learner.widen(vectorizer.grow(texts), vectorizer.n_features_out)
     learner.partial_fit(vectorizer.transform(texts), Y, taxonomy=taxonomy)
+    classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
     classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
     classifier.taxonomy_ = taxonomy
@@ -39,6 +44,15 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
     documents = int(classifier.figures_["documents"]) + Y.shape[0]
     classifier.figures_ = {**classifier.figures_, "documents": documents, "features": vectorizer.n_features_out}
+
+
+def _added_sizes(classifier: TextClassifier, taxonomy: Taxonomy, Y: csr_array) -> NDArray[np.int64] | None:
+    """The training documents at or below each node, with those of Y; None where nobody knows those so far."""
+    if classifier.sizes_ is None:
+        return None
+    sizes = np.bincount(Y.indices, minlength=len(taxonomy))
+    np.add.at(sizes, [taxonomy.index(name) for name in classifier.taxonomy_.names], classifier.sizes_)
+    return sizes
 
 
 def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int, float]:

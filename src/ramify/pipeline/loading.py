@@ -31,6 +31,7 @@ from ramify.learners import (
     TopDownSVM,
     TreeBoostMH,
 )
+from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.rules import RULES, refuse_misfit
@@ -75,6 +76,8 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
+    made.sizes_ = _checked_sizes(stored.arrays.get("figures.sizes"), len(made.taxonomy_))
+    made.report_ = _checked_report(stored.documents.get("report"))
     # parameters as well as parts, so that a clone of what was loaded trains the same
     made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
     made.learner = clone(made.learner_).set_params(taxonomy=None)
@@ -104,6 +107,21 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(labels, list) or not all(isinstance(name, str) for name in names):
         raise ModelError("the manifest is not one that Ramify writes; train the model again.")
     return figures
+
+
+def _checked_sizes(sizes: NDArray[Any] | None, n_nodes: int) -> NDArray[np.int64] | None:
+    if sizes is not None and (sizes.dtype != np.int64 or sizes.shape != (n_nodes,) or np.any(sizes < 0)):
+        raise ModelError("the numbers of documents do not fit the taxonomy; train the model again.")
+    return sizes
+
+
+def _checked_report(report: Any) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    try:
+        return Report.from_dict(report).as_dict()
+    except (TypeError, KeyError, ValueError):
+        raise ModelError("the report is not one that Ramify writes; train the model again.") from None
 
 
 def _unlearnt(rule: Any) -> Any:

@@ -5,8 +5,12 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ramify.persistence import StoredModel
 from ramify.taxonomy.formats import json_nodes
+
+MOST_NODES = 20_000  # of the report that a model keeps
 
 if TYPE_CHECKING:
     from ramify.pipeline.classifier import TextClassifier
@@ -18,6 +22,16 @@ def selector_state(selector: Any) -> dict[str, Any] | None:
         return None
     settings = {name: value for name, value in selector.get_params().items() if name != "taxonomy"}
     return {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}
+
+
+def shortened(report: dict[str, Any]) -> dict[str, Any]:
+    """A report with a line for the largest nodes only, where the taxonomy is large."""
+    nodes = report["nodes"]
+    if len(nodes) <= MOST_NODES:
+        return report
+    kept = sorted(nodes, key=lambda row: -row["support"])[:MOST_NODES]
+    note = f"{MOST_NODES:,} of {len(nodes):,} nodes are kept with the model, those with the most documents"
+    return {**report, "nodes": kept, "notes": [*report["notes"], note]}
 
 
 def to_stored(classifier: TextClassifier) -> StoredModel:
@@ -39,4 +53,8 @@ def to_stored(classifier: TextClassifier) -> StoredModel:
     }
     arrays = {f"features.{name}": array for name, array in feature_arrays.items()}
     arrays |= {f"learner.{name}": array for name, array in learner_arrays.items()}
+    if classifier.sizes_ is not None:
+        arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
+    if classifier.report_ is not None:
+        documents["report"] = shortened(classifier.report_)
     return StoredModel(about, documents, arrays)

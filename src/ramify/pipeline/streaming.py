@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,14 +12,15 @@ from numpy.typing import NDArray
 from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
 from ramify.errors import DataError
-from ramify.execution import row_blocks
+from ramify.execution import choose_executor, row_blocks
+from ramify.pipeline.answering import Answering, Wish
 from ramify.pipeline.classifier import TextClassifier
-from ramify.taxonomy import most_specific
 
-BATCH = 2_000
-BATCH_BYTES = 1 << 26
-BATCH_CHARACTERS = 1 << 24
+BATCH = 500
+BATCH_BYTES = 1 << 23  # of scores, few enough to stay near the processor
+BATCH_CHARACTERS = 1 << 22
 
+Rows = list[tuple[int, dict[str, Any] | BadRow]]
 Labels = list[tuple[str, float]]
 
 
@@ -40,18 +40,29 @@ class Answer:
 
 
 def classify_rows(
-    classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, top: int = 1
+    classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, wish: Wish | None = None
 ) -> Iterator[Answer]:
-    """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label."""
-    names = _Names(classifier)
-    for batch in _batches(rows, text, batch_size(len(classifier.taxonomy_))):
-        reasons = [row.reason if isinstance(row, BadRow) else why_not_text(row.get(text)) for _, row in batch]
-        texts = [row[text] for (_, row), why in zip(batch, reasons, strict=True) if why is None and isinstance(row, dict)]
-        answers = _classify(classifier, texts, top, names)
-        for (line, row), reason in zip(batch, reasons, strict=True):
-            cells = row.cells if isinstance(row, BadRow) else row
-            labels, others = next(answers) if reason is None else ([], [])
-            yield Answer(line, cells, labels, others, reason)
+    """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label.
+
+    A few hundred rows are held at a time, on as many threads as the classifier has.
+    """
+    answer = Answering(classifier.with_threads(1), wish)
+    batches = _batches(rows, text, batch_size(len(classifier.taxonomy_)))
+    for answers in choose_executor(classifier.n_jobs).map(lambda batch: answer_rows(answer, batch, text), batches):
+        yield from answers
+
+
+def answer_rows(answer: Answering, rows: Rows, text: str) -> list[Answer]:
+    """An answer for each of a few rows."""
+    reasons = [row.reason if isinstance(row, BadRow) else why_not_text(row.get(text)) for _, row in rows]
+    texts = [row[text] for (_, row), why in zip(rows, reasons, strict=True) if why is None and isinstance(row, dict)]
+    found = iter(answer(texts))
+    made = []
+    for (line, row), reason in zip(rows, reasons, strict=True):
+        labels, others = next(found) if reason is None else ([], [])
+        cells = row.cells if isinstance(row, BadRow) else row
+        made.append(Answer(line, cells, answer.named(labels), answer.named(others), reason))
+    return made
 
 
 def score_rows(
@@ -74,17 +85,16 @@ def score_rows(
             )
 
 
-def classify_vectors(classifier: TextClassifier, corpus: Corpus, top: int = 1) -> Iterator[Answer]:
+def classify_vectors(classifier: TextClassifier, corpus: Corpus, wish: Wish | None = None) -> Iterator[Answer]:
     """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
     bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
-    waiting, names = next(bad, None), _Names(classifier)
+    waiting, answer = next(bad, None), Answering(classifier, wish)
     for block in row_blocks(len(corpus), BATCH_BYTES // batch_size(len(classifier.taxonomy_)), BATCH_BYTES):
-        answers = _classify(classifier, corpus.documents[block], top, names)
-        for line, (labels, others) in zip(corpus.lines[block], answers, strict=True):
+        for line, (labels, others) in zip(corpus.lines[block], answer(corpus.documents[block]), strict=True):
             while waiting is not None and waiting.line < line:
                 yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
                 waiting = next(bad, None)
-            yield Answer(line, {"line": line}, labels, others)
+            yield Answer(line, {"line": line}, answer.named(labels), answer.named(others))
     while waiting is not None:
         yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
         waiting = next(bad, None)
@@ -108,33 +118,3 @@ def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[
             batch, n_characters = [], 0
     if batch:
         yield batch
-
-
-class _Names(dict[int, str]):
-    """Nodes as the user writes them, each written once."""
-
-    def __init__(self, classifier: TextClassifier) -> None:
-        self.classifier = classifier
-
-    def __missing__(self, node: int) -> str:
-        name = self[node] = self.classifier.form_.write(self.classifier.taxonomy_, [node])[0]
-        return name
-
-
-def _classify(classifier: TextClassifier, documents: Any, top: int, names: _Names) -> Iterator[tuple[Labels, Labels]]:
-    Y, P = classifier.decide_with_probabilities(documents, answers_only=top == 1)
-    own = most_specific(Y, classifier.taxonomy_)
-    ends, nodes = own.indptr.tolist(), own.indices.tolist()
-    chosen = P[np.repeat(np.arange(Y.shape[0]), np.diff(own.indptr)), own.indices].tolist()
-    for d, (start, end) in enumerate(pairwise(ends)):
-        labels = [(names[node], p) for node, p in zip(nodes[start:end], chosen[start:end], strict=True)]
-        if end - start > 1:
-            labels.sort(key=lambda label: -label[1])
-        others = _next_best(classifier, P[d], own.indices[start:end], top - 1) if top > 1 else ()
-        yield labels, [(names[int(node)], float(P[d, node])) for node in others]
-
-
-def _next_best(classifier: TextClassifier, p: NDArray[np.float32], chosen: NDArray[Any], count: int) -> NDArray[np.int64]:
-    """The most likely leaves that were not chosen."""
-    candidates = np.setdiff1d(np.flatnonzero(classifier.taxonomy_.is_leaf & ~np.isnan(p)), chosen)
-    return candidates[np.argsort(-p[candidates], kind="stable")[:count]]

@@ -13,6 +13,7 @@ from ramify.features import Vectors
 from ramify.metrics import Report, make_report
 from ramify.metrics.report import check_hierarchy, fits_dense
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.mistakes import WrongAnswer, worst_errors
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
 
@@ -41,25 +42,34 @@ def train(
     share: float = 0.2,
     seed: int = 0,
     refit: bool = True,
+    more: Corpus | None = None,
 ) -> Trained:
     """Train a classifier, test it on a test corpus or on a hold-out, and write the figures into it.
 
     share: of the documents to hold out when there is no test corpus; 0 for no test.
     refit: after testing on a hold-out, train once more on everything.
+    more: documents that are learnt from and never tested on, such as reviewed ones; one with the text of a document of the
+    corpus takes its place.
     """
     from_labels = classifier.taxonomy is None
-    classifier, taxonomy = _prepared(classifier, corpus)
-    check_labels(corpus, taxonomy)
+    corpus = corpus if more is None else _corrected(corpus, more)
+    everything = corpus if more is None else corpus.joined(more)
+    classifier, taxonomy = _prepared(classifier, everything)
+    for part in (corpus, more):
+        if part is not None:
+            check_labels(part, taxonomy)
     held_out = test is None and share != 0
     learn, tested = _split(corpus, share, seed) if held_out else (corpus, test)
+    learn = learn if more is None else learn.joined(more)
     if tested is None or len(tested) == 0:
-        return Trained(_fit(classifier, corpus, from_labels), None, len(corpus))
+        return Trained(_fit(classifier, everything, from_labels), None, len(everything))
     check_labels(tested, taxonomy)
     fitted = _fit(classifier, learn, from_labels)
     report = evaluate(fitted, tested)
     if held_out and refit:
-        fitted = _fit(clone(classifier), corpus, from_labels)
+        fitted = _fit(clone(classifier), everything, from_labels)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
+    fitted.report_ = report.as_dict()
     return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
 
 
@@ -68,6 +78,13 @@ def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "origi
 
     hierarchy: "modified" adds F1 on the modified hierarchy, in which inner nodes have leaves for their own documents.
     """
+    return evaluate_closely(classifier, corpus, hierarchy, most_errors=0)[0]
+
+
+def evaluate_closely(
+    classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", most_errors: int = 20
+) -> tuple[Report, list[WrongAnswer]]:
+    """The same as :func:`evaluate`, and some documents with wrong answers."""
     check_hierarchy(hierarchy)
     taxonomy = classifier.taxonomy_
     if len(corpus) == 0:
@@ -78,10 +95,12 @@ def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "origi
     with stage("evaluating"):
         if fits_dense(len(corpus), taxonomy):
             Y_pred, probabilities = classifier.decide_with_probabilities(corpus.documents)
-            return make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy)
-        report = make_report(Y_true, classifier.predict_matrix(corpus.documents), taxonomy, hierarchy=hierarchy)
+            report = make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy)
+            return report, worst_errors(corpus, taxonomy, Y_true, Y_pred, probabilities, most_errors)
+        Y_pred = classifier.predict_matrix(corpus.documents)
+        report = make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy)
         why = "documents × nodes is too large for ranking and calibration; evaluate on fewer documents to see them"
-        return replace(report, notes=[why])
+        return replace(report, notes=[why]), worst_errors(corpus, taxonomy, Y_true, Y_pred, None, most_errors)
 
 
 def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
@@ -117,6 +136,13 @@ def refuse_texts(classifier: TextClassifier, source: str) -> None:
     """Refuse texts for a model of vectors."""
     if isinstance(classifier.vectorizer_, Vectors):
         raise InputError(f"the model learnt from vectors, but {source} holds texts; give vectors, as svmlight.")
+
+
+def _corrected(corpus: Corpus, more: Corpus) -> Corpus:
+    """A corpus without the documents that others take the place of."""
+    if corpus.has_vectors or more.has_vectors:
+        raise InputError("documents can be added to texts only, and one of the files holds vectors; put them into one file.")
+    return corpus.without_texts(set(more.documents))
 
 
 def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:

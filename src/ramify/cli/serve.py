@@ -1,0 +1,93 @@
+"""``ramify serve``: models over HTTP, with a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ramify.cli.console import say
+from ramify.cli.options import Threads
+from ramify.errors import InputError
+from ramify.execution import count_workers
+from ramify.server.settings import Limits, Settings, name_models
+
+LEVELS = ("info", "warning", "error")
+
+
+def serve(
+    models: Annotated[list[str], typer.Argument(help="Model directories, or NAME=DIRECTORY; the first is the default.")],
+    host: Annotated[str, typer.Option(help="Address to listen on; others than this machine's need --keys.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any free one.")] = 8080,
+    keys: Annotated[Path | None, typer.Option(help="File of keys, made with 'ramify keys add'.")] = None,
+    is_open: Annotated[bool, typer.Option("--open", help="Let everyone in, also from other machines.")] = False,
+    host_name: Annotated[list[str] | None, typer.Option(help="A name under which the server is called.")] = None,
+    reviews: Annotated[Path | None, typer.Option(help="File of the review queue; made when it is not there.")] = Path(
+        "ramify-reviews.db"
+    ),
+    review_below: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Queue documents whose answers are less sure than this.")
+    ] = None,
+    no_reviews: Annotated[bool, typer.Option("--no-reviews", help="Keep no reviews.")] = False,
+    threads: Threads = -1,
+    max_texts: Annotated[int, typer.Option(min=1, help="Texts of one request.")] = Limits().texts,
+    max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = Limits().characters,
+    max_body_mb: Annotated[float, typer.Option(min=0.001, help="Megabytes of one request.")] = 8,
+    max_upload_mb: Annotated[float, typer.Option(min=0.001, help="Megabytes of a table.")] = 1024,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds for an answer.")] = Limits().seconds,
+    log_format: Annotated[str | None, typer.Option(help="plain or json; plain on a terminal.")] = None,
+    log_level: Annotated[str, typer.Option(help="info, warning or error.")] = "info",
+    log_text: Annotated[bool, typer.Option("--log-text", help="Let logs hold the beginning of documents.")] = False,
+) -> None:
+    """Serve models over HTTP, with a page for people at the same address.
+
+    Listens on this machine only, unless told otherwise. SIGHUP reads the models anew; SIGTERM and Ctrl+C answer what is
+    under way, and stop.
+
+    \b
+    Examples:
+      ramify serve out
+      ramify serve tickets=out products=out2 --port 9000
+      ramify serve out --review-below 0.6 --reviews reviews.db
+      ramify keys add keys.json ann --role review
+      ramify serve out --host 0.0.0.0 --keys keys.json
+    """
+    settings = Settings(
+        models=name_models(models),
+        host=host,
+        port=port,
+        keys=keys,
+        is_open=is_open,
+        hosts=tuple(host_name or ()),
+        reviews=None if no_reviews else reviews,
+        review_below=review_below,
+        threads=count_workers(threads),
+        log_text=log_text,
+        limits=Limits(
+            texts=max_texts,
+            characters=max_characters,
+            body_bytes=int(max_body_mb * (1 << 20)),
+            upload_bytes=int(max_upload_mb * (1 << 20)),
+            seconds=timeout,
+        ),
+    )
+    if log_format not in (None, "plain", "json"):
+        raise InputError(f"log format {log_format!r} is unknown; give plain or json.")
+    if log_level not in LEVELS:
+        raise InputError(f"log level {log_level!r} is unknown; give {', '.join(LEVELS)}.")
+    _start(settings, log_format == "json" or (log_format is None and not sys.stderr.isatty()), log_level)
+
+
+def _start(settings: Settings, as_json: bool, level: str) -> None:
+    try:
+        from ramify.server.running import run
+        from ramify.server.services import Services
+    except ImportError as error:
+        raise InputError(f"serving needs {error.name}; install it with: pip install 'ramify[serve]'.") from None
+    from ramify.server.logs import log_to_stderr
+
+    log_to_stderr(as_json, level)
+    services = Services.start(settings)
+    run(services, lambda address: say(f"Serving {', '.join(settings.models)} at {address}  (Ctrl+C stops)"))

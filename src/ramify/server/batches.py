@@ -1,0 +1,220 @@
+"""A table classified while it comes: lines in, pieces of the answer out, in order.
+
+A batch ends when it is full, or when the next line would have to be waited for; so a slow sender gets every answer at once,
+and a fast one gets batches that keep all threads busy.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ramify.datasets import BadRow
+from ramify.datasets.columns import find_columns
+from ramify.datasets.tables import csv_table, json_row
+from ramify.errors import DataError
+from ramify.pipeline import Answer, Answering
+from ramify.pipeline.answer_tables import AnswerTable
+from ramify.pipeline.streaming import answer_rows
+from ramify.server.streams import Inlet
+
+ROWS = 400  # of a batch
+CHARACTERS = 1 << 20  # of a batch
+TABLE = Path("the table")
+BOM = b"\xef\xbb\xbf"
+
+Rows = list[tuple[int, Any]]
+Kept = Callable[[list[Answer], str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How a table comes, and how answers go.
+
+    comes, goes: "csv" or "ndjson". text, id: columns; the text is found when not named. echo: whether rows go back, too.
+    like: the text column that the model learnt from. characters: of the longest text. seen: is told every answered batch.
+    """
+
+    comes: str
+    goes: str
+    text: str | None = None
+    id: str | None = None
+    echo: bool = False
+    like: str | None = None
+    characters: int = 1 << 20
+    seen: Kept = field(default=lambda answers, text: None)
+
+
+def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int) -> Iterator[bytes]:
+    """Pieces of the answer to a table, in the order of its rows."""
+    lines = ((number, line) for number, line in enumerate(inlet.lines(), start=1))
+    columns, text, rows = _read_csv(lines, ask) if ask.comes == "csv" else _read_json(lines, ask)
+    write = _CsvOut(AnswerTable(columns, answering.wish.top)) if ask.goes == "csv" else _JsonOut(ask)
+    yield write.head()
+
+    def work(batch: Rows) -> bytes:
+        answers = answer_rows(answering, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
+        ask.seen(answers, text)
+        return write.rows(answers)
+
+    yield from _side_by_side(work, _batches(rows, inlet, text), inlet, threads)
+
+
+def _side_by_side(work: Callable[[Rows], bytes], batches: Iterable[Rows], inlet: Inlet, threads: int) -> Iterator[bytes]:
+    """Results in order; none is held back while the sender is waited for."""
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
+        try:
+            for batch in batches:
+                waiting.append(pool.submit(work, batch))
+                while waiting and (len(waiting) > 2 * threads or waiting[0].done() or inlet.is_dry):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _batches(rows: Iterable[tuple[int, Any]], inlet: Inlet, text: str) -> Iterator[Rows]:
+    batch: Rows = []
+    characters = 0
+    for numbered in rows:
+        batch.append(numbered)
+        cell = numbered[1].get(text) if isinstance(numbered[1], dict) else None
+        characters += len(cell) if isinstance(cell, str) else 0
+        if len(batch) >= ROWS or characters >= CHARACTERS or inlet.is_dry:
+            yield batch
+            batch, characters = [], 0
+    if batch:
+        yield batch
+
+
+def _checked(row: Any, text: str, most: int) -> Any:
+    """A row, or what is wrong with it: a text that is too long."""
+    cell = row.get(text) if isinstance(row, dict) else None
+    if not isinstance(cell, str) or len(cell) <= most:
+        return row
+    return BadRow(
+        str(TABLE), 0, f"the text has {len(cell):,} characters; up to {most:,} are allowed", {**row, text: cell[:100]}
+    )
+
+
+# ---- reading ----------------------------------------------------------------------------------------------------------
+
+
+def _read_csv(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Iterator[tuple[int, Any]]]:
+    columns, rows = csv_table(TABLE, _decoded(lines))
+    return columns, *_find_text(columns, rows, ask)
+
+
+def _decoded(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
+    for number, line in lines:
+        if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            raise DataError("the table is in UTF-16; send it in UTF-8.")
+        yield (
+            number,
+            line.removeprefix(BOM).decode("utf-8", "surrogateescape")
+            if number == 1
+            else line.decode("utf-8", "surrogateescape"),
+        )
+
+
+def _read_json(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Iterator[tuple[int, Any]]]:
+    rows = _objects(lines)
+    first = next(rows, None)
+    if first is None:
+        raise DataError('there is no line in the body; send one JSON object a line, such as {"text": "…"}.')
+    columns = list(first[1]) if isinstance(first[1], dict) else [ask.text or ask.like or "text"]
+    return columns, *_find_text(columns, chain([first], rows), ask)
+
+
+def _objects(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, Any]]:
+    """Lines as rows; a plain string stands for a row that has nothing but a text."""
+    for number, line in lines:
+        bare = line.removeprefix(BOM).strip() if number == 1 else line.strip()
+        if not bare:
+            continue
+        yield number, json_row(TABLE, number, b'{"text": %b}' % bare if bare.startswith(b'"') else bare)
+
+
+def _find_text(columns: list[str], rows: Iterator[tuple[int, Any]], ask: Ask) -> tuple[str, Iterator[tuple[int, Any]]]:
+    """The text column by its name, or else the one with the longest cell in the first row; never waits for more than that."""
+    named = ask.text or (ask.like if ask.like in columns else None)
+    if named is not None:
+        return find_columns(str(TABLE), columns, [], named).text, rows
+    if "text" in columns:
+        return "text", rows
+    first = next(rows, None)
+    sample = [first[1]] if first is not None and isinstance(first[1], dict) else []
+    return find_columns(str(TABLE), columns, sample).text, rows if first is None else chain([first], rows)
+
+
+# ---- writing ----------------------------------------------------------------------------------------------------------
+
+
+class _JsonOut:
+    """One JSON object a row."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._echo, self._id = ask.echo, ask.id or "id"
+        self._labels: dict[str, str] = {}
+
+    def head(self) -> bytes:
+        """There is none."""
+        return b""
+
+    def rows(self, answers: list[Answer]) -> bytes:
+        """Some rows."""
+        return "".join([self._row(answer) for answer in answers]).encode()
+
+    def _row(self, answer: Answer) -> str:
+        parts = [f'{{"line": {answer.line}']
+        if self._id in answer.row:
+            parts.append(f'"id": {json.dumps(answer.row[self._id], ensure_ascii=True)}')
+        if self._echo:
+            parts.append(f'"row": {json.dumps(answer.row, ensure_ascii=True)}')
+        parts.append(f'"labels": {self._listed(answer.labels)}')
+        if answer.others:
+            parts.append(f'"others": {self._listed(answer.others)}')
+        if answer.problem is not None:
+            parts.append(f'"problem": {json.dumps(answer.problem)}')
+        return ", ".join(parts) + "}\n"
+
+    def _listed(self, labels: list[tuple[str, float]]) -> str:
+        return "[" + ", ".join([f'{{"label": {self._quoted(label)}, "probability": {p:.6g}}}' for label, p in labels]) + "]"
+
+    def _quoted(self, label: str) -> str:
+        """A label as JSON, written once."""
+        if label not in self._labels:
+            self._labels[label] = json.dumps(label, ensure_ascii=True)
+        return self._labels[label]
+
+
+class _CsvOut:
+    """The columns that came, and behind them those of 'ramify predict'."""
+
+    def __init__(self, table: AnswerTable) -> None:
+        self._table = table
+
+    def head(self) -> bytes:
+        """The names of the columns."""
+        return _csv([self._table.head])
+
+    def rows(self, answers: list[Answer]) -> bytes:
+        """Some rows."""
+        return _csv(map(self._table.cells, answers))
+
+
+def _csv(rows: Iterable[list[Any]]) -> bytes:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(rows)
+    return file.getvalue().encode("utf-8", "replace")

@@ -1,0 +1,73 @@
+"""Who comes in: what every route asks for before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from fastapi import Depends, Query, Request
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from ramify.server.errors import ApiError
+from ramify.server.keys import Caller
+from ramify.server.models import Served
+from ramify.server.schemas import ErrorAnswer
+from ramify.server.services import Services
+
+bearer = HTTPBearer(auto_error=False, description="A key made with 'ramify keys add'; not needed where the server has no keys.")
+
+
+async def get_services(request: Request) -> Services:
+    """The parts of this server."""
+    services: Services = request.app.state.services
+    return services
+
+
+Parts = Annotated[Services, Depends(get_services)]
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
+
+
+def _with_role(role: str) -> Callable[..., Any]:
+    async def check(request: Request, services: Parts, credentials: Credentials) -> Caller:
+        caller = services.find_caller(None if credentials is None else credentials.credentials)
+        request.state.caller = caller.name
+        if not caller.may(role):
+            raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; this needs {role!r}.")
+        return caller
+
+    return check
+
+
+Reader = Annotated[Caller, Depends(_with_role("read"))]
+Reviewer = Annotated[Caller, Depends(_with_role("review"))]
+Admin = Annotated[Caller, Depends(_with_role("admin"))]
+
+
+async def _asked_model(
+    services: Parts,
+    caller: Reader,
+    model: Annotated[str | None, Query(max_length=64, description="The model's name; the default when left out.")] = None,
+) -> Served:
+    return services.shelf.find(model)
+
+
+AskedModel = Annotated[Served, Depends(_asked_model)]
+
+SAID = {
+    400: "The request cannot be read: no JSON, or not in UTF-8.",
+    401: "No key, or a wrong one.",
+    403: "The key's role does not allow this, or the request comes from a foreign page or host.",
+    404: "There is nothing of that name or number.",
+    409: "It does not fit what is there.",
+    413: "More than is allowed.",
+    415: "A kind of content that is not taken.",
+    422: "Something that does not fit: the message says what.",
+    503: "The server is busy; try again.",
+    504: "There was no answer in time.",
+}
+
+
+def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What a route may answer beside its result, for the documentation; the first few apply everywhere."""
+    every = (400, 401, 403, 413, 422, 503, 504)
+    return {status: {"model": ErrorAnswer, "description": SAID[status]} for status in sorted({*every, *statuses})}

@@ -1,0 +1,38 @@
+"""What goes wrong over HTTP: a status, a word for programs, and a sentence for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ramify.errors import RamifyError, suggest
+
+
+class ApiError(RamifyError):
+    """A refusal with its HTTP status."""
+
+    def __init__(self, status: int, code: str, message: str, retry_after: int | None = None) -> None:
+        super().__init__(message)
+        self.status, self.code, self.retry_after = status, code, retry_after
+
+
+def unknown_model(name: str, known: Iterable[str]) -> ApiError:
+    """There is no model of that name."""
+    listed = list(known)
+    return ApiError(
+        404, "unknown-model", f"no model is named {name[:80]!r}; there are {', '.join(listed)}.{suggest(name[:80], listed)}"
+    )
+
+
+def too_large(limit: int, what: str = "the body") -> ApiError:
+    """More came than is allowed."""
+    return ApiError(413, "too-large", f"{what} has more than {limit:,} bytes; send less at a time, or use /v1/batch.")
+
+
+def busy(what: str = "too many documents are waiting") -> ApiError:
+    """There is no room now."""
+    return ApiError(503, "busy", f"the server is busy: {what}; try again in a moment.", retry_after=1)
+
+
+def too_slow(seconds: float) -> ApiError:
+    """An answer took too long."""
+    return ApiError(504, "too-slow", f"there was no answer within {seconds:g} seconds; send fewer or shorter texts.")

@@ -1,0 +1,168 @@
+"""What surrounds every request: who may call from where, how much may come, headers, counts and logs.
+
+Plain ASGI, so that nothing is buffered.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ramify.server.errors import ApiError, too_large
+from ramify.server.logs import tell
+from ramify.server.services import Services
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+UPLOADS = ("/v1/batch", "/v1/evaluate")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app, self._services = app, services
+        self._hosts = services.settings.allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it; count and log it either way."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        visit = _Visit(scope, receive, send, self._limit_for(scope["path"]))
+        try:
+            refused = self._refusal(scope)
+            if refused is not None:
+                await visit.refuse(refused)
+            else:
+                await self._app(scope, visit.receive, visit.send)
+        except Exception:
+            log_failure(scope)
+            if not visit.has_begun:
+                await visit.refuse(ApiError(500, "defect", "something went wrong inside the server; its log says more."))
+        finally:
+            self._note(scope, visit)
+
+    def _limit_for(self, path: str) -> int:
+        limits = self._services.settings.limits
+        return limits.upload_bytes if path in UPLOADS else limits.body_bytes
+
+    def _refusal(self, scope: Scope) -> ApiError | None:
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts is not None and _name_of(host) not in self._hosts:
+            return ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
+        # a page of another site must not use the server in the name of whoever looks at it
+        origin = headers.get(b"origin")
+        if origin is not None and scope["method"] not in SAFE and _place_of(origin.decode("latin-1")) != host:
+            return ApiError(403, "foreign-origin", "the request comes from the page of another site.")
+        length = headers.get(b"content-length", b"")
+        limit = self._limit_for(scope["path"])
+        return too_large(limit) if length.isdigit() and int(length) > limit else None
+
+    def _note(self, scope: Scope, visit: _Visit) -> None:
+        seconds = perf_counter() - visit.began
+        route = getattr(scope.get("route"), "path", None) or "(none)"
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._services.measures.request(route, method, visit.status, seconds)
+        state = scope.get("state", {})
+        tell(
+            "request",
+            logging.INFO if visit.status < 500 else logging.WARNING,
+            method=method,
+            route=route,
+            path=scope["path"][:200] if route == "(none)" else None,
+            status=visit.status,
+            code=state.get("code") or visit.code,
+            ms=round(1000 * seconds, 2),
+            caller=state.get("caller"),
+            client=(scope.get("client") or ("",))[0],
+            documents=state.get("documents"),
+            text=state.get("text"),
+        )
+
+
+METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
+
+
+class _Visit:
+    """One request on its way through."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+        self._receive, self._send, self._limit = receive, send, limit
+        self._came = 0
+        self.began, self.status, self.code = perf_counter(), 499, None  # 499 until something else is said: they went away
+        self.has_begun = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._came += len(message.get("body", b""))
+            if self._came > self._limit:
+                raise too_large(self._limit)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.has_begun, self.status = True, message["status"]
+            message["headers"] = [*message.get("headers", ()), *HEADERS]
+        await self._send(message)
+
+    async def refuse(self, error: ApiError) -> None:
+        body, headers = error_body(error.code, str(error)), error_headers(error)
+        self.code = error.code  # type: ignore[assignment]
+        listed = [(name.encode(), value.encode()) for name, value in headers.items()]
+        length = (b"content-length", str(len(body)).encode())
+        await self.send({"type": "http.response.start", "status": error.status, "headers": [*listed, length]})
+        await self.send({"type": "http.response.body", "body": body})
+
+
+def error_body(code: str, message: str) -> bytes:
+    """A refusal as JSON."""
+    return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=True).encode()
+
+
+def error_headers(error: ApiError) -> dict[str, str]:
+    """The headers of a refusal."""
+    headers = {"content-type": "application/json"}
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return headers
+
+
+def log_failure(scope: Scope) -> None:
+    """Log a defect with its traceback."""
+    path: Any = scope.get("path")
+    logging.getLogger("ramify.server").error("defect", exc_info=True, extra={"fields": {"path": str(path)[:200]}})
+
+
+def _place_of(origin: str) -> str | None:
+    """The host and port of an Origin header."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
+
+
+def _name_of(host: str) -> str:
+    """The name in a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

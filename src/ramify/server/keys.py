@@ -1,0 +1,146 @@
+"""Who may do what: API keys, of which only hashes are kept.
+
+A key is 256 random bits, so that a plain SHA-256 of it can be neither guessed nor turned back. The file is JSON, replaced in
+one step, and read again when it changes: a key that is taken away stops working at once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import monotonic
+
+from ramify.errors import InputError
+from ramify.persistence import atomic_writer
+
+log = logging.getLogger(__name__)
+
+ROLES = ("read", "review", "admin")
+FORMAT = "ramify-keys"
+MAX_BYTES = 1 << 20
+LOOK_AGAIN = 0.5  # seconds between two looks at the file
+PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Whoever sent a request."""
+
+    name: str
+    role: str
+
+    def may(self, role: str) -> bool:
+        """Whether a role is theirs, or a lower one than theirs.
+
+        >>> Caller("ann", "review").may("read"), Caller("ann", "review").may("admin")
+        (True, False)
+        """
+        return ROLES.index(self.role) >= ROLES.index(role)
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What is kept of a key."""
+
+    name: str
+    role: str
+    sha256: str
+    created_at: str
+
+
+class KeyRing:
+    """The keys of a file, as it is now."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int, int] | None = None
+        self._looked = monotonic()
+        self._callers: dict[str, Caller] = {}
+        self._read()
+
+    def find(self, key: str) -> Caller | None:
+        """Whose key it is; None where it is nobody's."""
+        if monotonic() - self._looked >= LOOK_AGAIN:
+            self._looked = monotonic()
+            try:
+                self._read()
+            except InputError as error:  # nobody is let in by keys that cannot be read
+                log.error("keys", extra={"fields": {"problem": str(error)}})
+                self._callers, self._stamp = {}, None
+        return self._callers.get(_hash(key))
+
+    def _read(self) -> None:
+        stamp = _stamp_of(self._path)
+        if stamp != self._stamp:
+            self._callers = {key.sha256: Caller(key.name, key.role) for key in read_keys(self._path)}
+            self._stamp = stamp
+
+
+def add_key(path: Path, name: str, role: str) -> str:
+    """Make a key for somebody, and give it; nobody can read it from the file afterwards."""
+    if role not in ROLES:
+        raise InputError(f"role {role!r} is unknown; give {', '.join(ROLES)}.")
+    if not PERSON.fullmatch(name) or name != name.strip():
+        raise InputError(f"{name!r} cannot be a name; give one of up to 80 letters.")
+    keys = read_keys(path) if path.exists() else []
+    if any(key.name == name for key in keys):
+        raise InputError(f"{name!r} has a key already; remove it first with: ramify keys remove {path} {name!r}.")
+    secret = f"ramify_{secrets.token_urlsafe(32)}"
+    made = Key(name, role, _hash(secret), datetime.now(UTC).isoformat(timespec="seconds"))
+    _write_keys(path, [*keys, made])
+    return secret
+
+
+def remove_key(path: Path, name: str) -> None:
+    """Take somebody's key away."""
+    keys = read_keys(path)
+    left = [key for key in keys if key.name != name]
+    if len(left) == len(keys):
+        raise InputError(f"nobody named {name!r} has a key in {path}; 'ramify keys list {path}' shows who has.")
+    _write_keys(path, left)
+
+
+def read_keys(path: Path) -> list[Key]:
+    """The keys of a file."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path} is too large to be a file of keys.")
+        values = json.loads(path.read_bytes())
+        keys = [Key(**{name: str(entry[name]) for name in Key.__slots__}) for entry in values["keys"]]
+        is_ours = values["format"] == FORMAT and all(key.role in ROLES for key in keys)
+    except OSError as error:
+        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; make some with 'ramify keys add'.") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        is_ours = False
+    if not is_ours:
+        raise InputError(f"{path} is not a file of keys that Ramify wrote; make one with 'ramify keys add'.")
+    return keys
+
+
+def _write_keys(path: Path, keys: Sequence[Key]) -> None:
+    values = {"format": FORMAT, "version": 1, "keys": [asdict(key) for key in keys]}
+    if not path.exists():
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
+            pass  # hashes are no secrets, but names are nobody's business
+    with atomic_writer(path) as file:
+        file.write(json.dumps(values, indent=1, ensure_ascii=False) + "\n")
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _stamp_of(path: Path) -> tuple[int, int, int]:
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; make some with 'ramify keys add'.") from None
+    return found.st_mtime_ns, found.st_size, found.st_ino

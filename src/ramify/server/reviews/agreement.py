@@ -1,0 +1,75 @@
+"""How often people agree with the model, and with each other."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+from ramify.server.reviews.store import Review
+
+
+@dataclass(slots=True)
+class Summary:
+    """Counts of reviews.
+
+    agreement: the share of decisions that left the model's labels as they were; rejected documents do not count.
+    by_level: the same at each depth: of the labels whose path goes so deep, those that the model's path went along with.
+    between_reviewers: pairs of people on the same document, and how many of them gave the same labels.
+    """
+
+    open: int = 0
+    reviewed: int = 0
+    accepted: int = 0
+    corrected: int = 0
+    rejected: int = 0
+    agreement: float | None = None
+    by_level: list[dict[str, Any]] = field(default_factory=list)
+    by_reviewer: list[dict[str, Any]] = field(default_factory=list)
+    between_reviewers: dict[str, int] = field(default_factory=lambda: {"pairs": 0, "same": 0})
+
+
+def summarize(reviews: Iterable[Review], paths: Any = None) -> Summary:
+    """Add up reviews.
+
+    paths: gives the titles from the top to a label, or None for one that is not known any more; without it there is no table by
+    level.
+    """
+    made, people = Summary(), defaultdict[str, Counter[str]](Counter)
+    asked, same = Counter[int](), Counter[int]()
+    for review in reviews:
+        standing = review.standing
+        made.open += not standing
+        made.reviewed += bool(standing)
+        for decision in standing:
+            people[decision.reviewer][decision.action] += 1
+            if paths is not None and decision.action != "reject":
+                _compare_paths(review, decision.labels, paths, asked, same)
+        for one, other in combinations(standing, 2):
+            made.between_reviewers["pairs"] += 1
+            made.between_reviewers["same"] += set(one.labels) == set(other.labels) and one.action != "reject" != other.action
+            made.between_reviewers["same"] += one.action == other.action == "reject"
+    made.accepted, made.corrected, made.rejected = (
+        sum(counts[action] for counts in people.values()) for action in ("accept", "correct", "reject")
+    )
+    judged = made.accepted + made.corrected
+    made.agreement = made.accepted / judged if judged else None
+    made.by_level = [{"depth": d, "documents": asked[d], "agreement": same[d] / asked[d]} for d in sorted(asked)]
+    made.by_reviewer = [_of_person(name, counts) for name, counts in sorted(people.items())]
+    return made
+
+
+def _of_person(name: str, counts: Counter[str]) -> dict[str, Any]:
+    told = {"accepted": counts["accept"], "corrected": counts["correct"], "rejected": counts["reject"]}
+    return {"reviewer": name, "decisions": sum(told.values()), **told}
+
+
+def _compare_paths(review: Review, labels: list[str], paths: Any, asked: Counter[int], same: Counter[int]) -> None:
+    given = {tuple(label["path"][: d + 1]) for label in review.labels for d in range(len(label.get("path", ())))}
+    for label in labels:
+        path = paths(label)
+        for depth in range(len(path or ())):
+            asked[depth] += 1
+            same[depth] += tuple(path[: depth + 1]) in given

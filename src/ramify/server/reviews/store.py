@@ -1,0 +1,218 @@
+"""The review queue as an SQLite file.
+
+What was acknowledged survives a killed process and a loss of power: every change is one transaction in a write-ahead log that
+reaches the disk before anybody is told. Decisions are added and never changed; of one person's decisions on a document the
+last one counts. Several processes may use one file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from ramify.errors import InputError
+
+APPLICATION = 0x52414D46  # "RAMF": tells our files from those of others
+VERSION = 1
+WAIT = 10.0  # seconds for another process to finish its change
+ACTIONS = ("accept", "correct", "reject")
+ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
+STATUSES = ("open", "done", "all")
+
+TABLES = """
+CREATE TABLE documents (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, model TEXT NOT NULL, text TEXT NOT NULL, digest TEXT NOT NULL,
+  labels TEXT NOT NULL, others TEXT NOT NULL, confidence REAL NOT NULL,
+  source TEXT, queued_at TEXT NOT NULL, queued_by TEXT NOT NULL, is_done INTEGER NOT NULL DEFAULT 0,
+  UNIQUE (model, digest));
+CREATE INDEX waiting ON documents (is_done, confidence, id);
+CREATE TABLE decisions (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, document INTEGER NOT NULL REFERENCES documents (id),
+  reviewer TEXT NOT NULL, action TEXT NOT NULL, labels TEXT NOT NULL, comment TEXT, at TEXT NOT NULL);
+CREATE INDEX of_document ON decisions (document, id);
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What one person said of a document; labels are those that are right, none where it was rejected."""
+
+    reviewer: str
+    action: str
+    labels: list[str]
+    comment: str | None
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """A document in the queue, what the model said of it, and what people said since.
+
+    labels, others: what the model gave, as the server shows it. confidence: the probability of its least sure label.
+    """
+
+    id: int
+    text: str
+    model: str
+    labels: list[dict[str, Any]]
+    others: list[dict[str, Any]]
+    confidence: float
+    queued_at: str
+    queued_by: str
+    source: str | None = None
+    decisions: list[Decision] = field(default_factory=list)
+
+    @property
+    def standing(self) -> list[Decision]:
+        """The last decision of each person."""
+        return list({decision.reviewer: decision for decision in self.decisions}.values())
+
+
+class ReviewStore:
+    """Documents and decisions in one file, used from one thread at a time.
+
+    >>> store = ReviewStore(":memory:")
+    >>> queued, known = store.queue("m", [("no picture", [{"label": "tv"}], [], 0.4, None)], by="ann")
+    >>> store.decide(queued[0], "ben", "accept", ["tv"]).standing[0].action
+    'accept'
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        try:
+            self._base = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
+            self._prepare()
+        except sqlite3.Error as error:
+            raise InputError(f"reviews cannot be kept in {path}: {error}; choose another file.") from None
+
+    def close(self) -> None:
+        """Let go of the file; what was written stays."""
+        self._base.close()
+
+    # ---- the queue --------------------------------------------------------------------------------------------------
+
+    def queue(
+        self,
+        model: str,
+        documents: Sequence[tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]],
+        by: str,
+    ) -> tuple[list[int], int]:
+        """Add documents: text, labels, others, confidence and source of each.
+
+        Gives their numbers, and how many were there already; a text is queued once for a model.
+        """
+        numbers, known = [], 0
+        with self._changing() as base:
+            for text, labels, others, confidence, source in documents:
+                values = (model, text, _digest(text), _dump(labels), _dump(others), confidence, source, _now(), by)
+                columns = "model, text, digest, labels, others, confidence, source, queued_at, queued_by"
+                added = base.execute(
+                    f"INSERT INTO documents ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", values
+                )
+                known += added.rowcount == 0
+                found = base.execute("SELECT id FROM documents WHERE model = ? AND digest = ?", (model, _digest(text)))
+                numbers.append(int(found.fetchone()[0]))
+        return numbers, known
+
+    def get(self, number: int) -> Review | None:
+        """One document with all decisions; None where there is none of that number."""
+        row = self._base.execute("SELECT * FROM documents WHERE id = ?", (number,)).fetchone()
+        return None if row is None else self._review(row)
+
+    def page(
+        self, status: str = "open", model: str | None = None, order: str = "uncertain", offset: int = 0, limit: int = 50
+    ) -> tuple[list[Review], int]:
+        """Some documents, and how many there are in all."""
+        where, values = _chosen(status, model)
+        total = self._base.execute(f"SELECT count(*) FROM documents WHERE {where}", values).fetchone()[0]
+        query = f"SELECT * FROM documents WHERE {where} ORDER BY {ORDERS[order]} LIMIT ? OFFSET ?"
+        rows = self._base.execute(query, (*values, limit, offset)).fetchall()
+        return [self._review(row) for row in rows], int(total)
+
+    def all(self, status: str = "all", model: str | None = None) -> Iterator[Review]:
+        """Every document, in the order in which they came."""
+        where, values = _chosen(status, model)
+        last = 0
+        while True:
+            query = f"SELECT * FROM documents WHERE {where} AND id > ? ORDER BY id LIMIT 500"
+            rows = self._base.execute(query, (*values, last)).fetchall()
+            if not rows:
+                return
+            yield from map(self._review, rows)
+            last = rows[-1]["id"]
+
+    # ---- decisions --------------------------------------------------------------------------------------------------
+
+    def decide(
+        self, number: int, reviewer: str, action: str, labels: Sequence[str], comment: str | None = None
+    ) -> Review | None:
+        """Keep what somebody decided; None where there is no such document."""
+        with self._changing() as base:
+            if not base.execute("UPDATE documents SET is_done = 1 WHERE id = ?", (number,)).rowcount:
+                return None
+            values = (number, reviewer, action, _dump(list(labels)), comment, _now())
+            base.execute(
+                "INSERT INTO decisions (document, reviewer, action, labels, comment, at) VALUES (?, ?, ?, ?, ?, ?)", values
+            )
+        return self.get(number)
+
+    # ---- inside -----------------------------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        self._base.row_factory = sqlite3.Row
+        kind, version = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+        is_new = not self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if not is_new and kind != APPLICATION:
+            raise InputError(f"{self.path} is not a file of reviews; choose another one.")
+        if version > VERSION:
+            raise InputError(f"{self.path} was written by a newer Ramify; install that one.")
+        self._base.execute("PRAGMA journal_mode = WAL")
+        self._base.execute("PRAGMA synchronous = FULL")
+        self._base.execute("PRAGMA foreign_keys = ON")
+        with self._changing() as base:
+            if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                for statement in TABLES.split(";"):
+                    base.execute(statement)
+                base.execute(f"PRAGMA application_id = {APPLICATION}")
+                base.execute(f"PRAGMA user_version = {VERSION}")
+
+    @contextmanager
+    def _changing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all of it, or nothing."""
+        self._base.execute("BEGIN IMMEDIATE")
+        try:
+            yield self._base
+            self._base.execute("COMMIT")
+        except BaseException:
+            self._base.execute("ROLLBACK")
+            raise
+
+    def _review(self, row: sqlite3.Row) -> Review:
+        found = self._base.execute("SELECT * FROM decisions WHERE document = ? ORDER BY id", (row["id"],)).fetchall()
+        decisions = [Decision(d["reviewer"], d["action"], json.loads(d["labels"]), d["comment"], d["at"]) for d in found]
+        plain = {name: row[name] for name in ("id", "text", "model", "confidence", "queued_at", "queued_by", "source")}
+        return Review(**plain, labels=json.loads(row["labels"]), others=json.loads(row["others"]), decisions=decisions)
+
+
+def _chosen(status: str, model: str | None) -> tuple[str, tuple[Any, ...]]:
+    wanted = {"open": "is_done = 0", "done": "is_done = 1", "all": "1"}[status]
+    return (wanted, ()) if model is None else (f"{wanted} AND model = ?", (model,))
+
+
+def _dump(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

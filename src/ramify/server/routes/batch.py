@@ -1,0 +1,193 @@
+"""Tables classified while they come."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from ramify.errors import RamifyError
+from ramify.pipeline import Answer, Wish
+from ramify.pipeline.answering import MOST, Answering
+from ramify.server.answers import answer_texts
+from ramify.server.batches import Ask, classify_lines
+from ramify.server.door import AskedModel, Parts, Reader, refusals
+from ramify.server.errors import ApiError, busy
+from ramify.server.guard import error_body, error_headers
+from ramify.server.models import Served
+from ramify.server.queueing import queue_documents
+from ramify.server.routes.evaluate import content_kind
+from ramify.server.routes.reviews import SHOWN
+from ramify.server.schemas import LabelName, Probability
+from ramify.server.services import Services
+from ramify.server.streams import Inlet, Outlet
+
+router = APIRouter(prefix="/v1/batch", tags=["answers"])
+
+KINDS = {
+    "text/csv": "csv",
+    "text/tab-separated-values": "csv",
+    "application/x-ndjson": "ndjson",
+    "application/jsonl": "ndjson",
+}
+SENT = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
+Column = Annotated[str | None, Query(min_length=1, max_length=200)]
+Labels = Annotated[list[LabelName], Query(max_length=100)]
+BODY = {"required": True, "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS}}
+ANSWER = {"content": {kind: {"schema": {"type": "string"}} for kind in SENT.values()}, "description": "Answers, row by row."}
+
+
+@router.post(
+    "",
+    response_class=Response,
+    responses={**refusals(404, 415), 200: ANSWER},
+    openapi_extra={"requestBody": BODY},
+)
+async def batch(
+    request: Request,
+    services: Parts,
+    served: AskedModel,
+    caller: Reader,
+    top: Annotated[int, Query(ge=1, le=MOST)] = 1,
+    threshold: Annotated[Probability | None, Query()] = None,
+    within: Labels = [],  # noqa: B006 - FastAPI copies it
+    without: Labels = [],  # noqa: B006
+    text: Annotated[Column, Query(description="The column with the text; found when left out.")] = None,
+    id: Annotated[Column, Query(description="A column that goes back with each answer; 'id' when left out.")] = None,
+    echo: Annotated[bool, Query(description="Whether rows go back with their answers, in NDJSON.")] = False,
+    queue_below: Annotated[
+        Probability | None, Query(description="Queue documents for review whose answers are less sure than this.")
+    ] = None,
+) -> Response:
+    """Classify a table row by row; answers are sent while the table still comes."""
+    comes = content_kind(request, KINDS)
+    if queue_below is not None:
+        services.require_reviews()
+        if not caller.may("review"):
+            raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; queueing needs 'review'.")
+    if not services.tables.has_room:
+        raise busy("other tables are being classified")
+    answering = served.answering(Wish(top, threshold, tuple(within), tuple(without)))
+    like = served.classifier.figures_.get("columns", {}).get("text")
+    ask = Ask(comes, _goes(request, comes), text, id, echo, like, services.settings.limits.characters)
+    return _Duplex(services, served, answering, ask, queue_below or services.settings.review_below, caller.name)
+
+
+def _goes(request: Request, comes: str) -> str:
+    """The kind of answer that is asked for; that of the body where none is."""
+    accepted = request.headers.get("accept", "")
+    return next((kind for kind, name in SENT.items() if name in accepted), comes)
+
+
+class _Duplex(Response):
+    """An answer that is sent while the body is still read; nothing else reads the body meanwhile."""
+
+    def __init__(
+        self, services: Services, served: Served, answering: Answering, ask: Ask, queue_below: float | None, caller: str
+    ) -> None:
+        super().__init__(media_type=SENT[ask.goes])
+        self._services, self._served, self._answering = services, served, answering
+        self._ask = replace(ask, seen=self._note)
+        self._queue_below, self._caller = queue_below, caller
+        self._loop = asyncio.get_running_loop()
+        self._documents = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Read, classify and send at the same time."""
+        inlet, outlet = Inlet(), Outlet()
+        reading = asyncio.create_task(self._read(receive, inlet))
+        working = asyncio.create_task(self._services.tables.run(None, self._work, inlet, outlet))
+        try:
+            await self._send(send, outlet, scope["state"])
+            await working
+        finally:
+            scope["state"]["documents"] = self._documents
+            inlet.end(GONE)
+            reading.cancel()
+            outlet.close()
+
+    async def _read(self, receive: Receive, inlet: Inlet) -> None:
+        """Take what comes, until it ends, breaks off, or nothing comes for too long."""
+        seconds = self._services.settings.limits.upload_seconds
+        try:
+            while True:
+                async with asyncio.timeout(seconds):
+                    message = await receive()
+                if message["type"] == "http.disconnect":
+                    inlet.end(GONE)
+                    return
+                if message.get("body"):
+                    await inlet.put(message["body"])
+                if not message.get("more_body"):
+                    inlet.end()
+                    return
+        except TimeoutError:
+            inlet.end(ApiError(504, "too-slow", f"nothing more came for {seconds:g} seconds."))
+        except RamifyError as error:
+            inlet.end(error)
+
+    def _work(self, inlet: Inlet, outlet: Outlet) -> None:
+        """In a thread: lines in, answers out."""
+        try:
+            for piece in classify_lines(inlet, self._answering, self._ask, self._services.settings.threads):
+                outlet.put(piece)
+            outlet.end()
+        except ApiError as error:
+            outlet.end(error)
+        except RamifyError as error:
+            outlet.end(ApiError(422, "table", str(error).replace("--", "")))
+        except BaseException:
+            outlet.end(ApiError(500, "defect", "something went wrong inside the server; its log says more."))
+            raise
+
+    async def _send(self, send: Send, outlet: Outlet, state: dict[str, Any]) -> None:
+        """Send what comes out; what goes wrong before anything was sent is a refusal, and later the last line."""
+        has_begun = False
+        while (piece := await outlet.take()) is not None:
+            if not has_begun:
+                headers = [(b"content-type", SENT[self._ask.goes].encode()), (b"cache-control", b"no-store")]
+                await send({"type": "http.response.start", "status": 200, "headers": headers})
+                has_begun = True
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        failure = outlet.failure
+        state["code"] = None if failure is None else failure.code
+        if not has_begun:
+            await _refuse(send, failure or ApiError(422, "table", "there is no row in the table."))
+        elif failure is None:
+            await send({"type": "http.response.body", "body": b""})
+        elif self._ask.goes == "ndjson":
+            await send({"type": "http.response.body", "body": error_body(failure.code, str(failure)) + b"\n"})
+        # the answer to a table in CSV is left without its end, so that nobody takes it for complete
+
+    def _note(self, answers: list[Answer], text: str) -> None:
+        """In a thread, of every batch: count it, and queue what is not sure enough."""
+        self._documents += len(answers)
+        self._services.measures.documents(self._served.name, "/v1/batch", len(answers))
+        if self._queue_below is None:
+            return
+        unsure = [answer.row[text] for answer in answers if answer.problem is None and _sureness(answer) < self._queue_below]
+        if unsure:
+            asyncio.run_coroutine_threadsafe(self._queue(unsure), self._loop).result()
+
+    async def _queue(self, texts: list[str]) -> None:
+        results = await answer_texts(self._services, self._served, Wish(top=SHOWN), texts)
+        await queue_documents(
+            self._services, self._served.name, [(t, r, None) for t, r in zip(texts, results, strict=True)], self._caller
+        )
+
+
+GONE = ApiError(499, "gone", "the client has gone.")
+
+
+def _sureness(answer: Answer) -> float:
+    return min((p for _, p in answer.labels), default=0.0)
+
+
+async def _refuse(send: Send, error: ApiError) -> None:
+    headers = [(name.encode(), value.encode()) for name, value in error_headers(error).items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": headers})
+    await send({"type": "http.response.body", "body": error_body(error.code, str(error))})

@@ -1,0 +1,94 @@
+"""How a model does on a labelled table."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query, Request
+
+from ramify.datasets import read_corpus
+from ramify.errors import RamifyError
+from ramify.pipeline.mistakes import WrongAnswer
+from ramify.pipeline.training import evaluate_closely
+from ramify.server.door import AskedModel, Parts, refusals
+from ramify.server.errors import ApiError
+from ramify.server.models import Served
+from ramify.server.schemas import EvaluateOut
+
+router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
+
+KINDS = {
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+    "application/vnd.apache.parquet": "parquet",
+}
+SHOWN = 2_000  # characters of a document with a wrong answer
+
+Column = Annotated[str | None, Query(min_length=1, max_length=200)]
+BODY = {"required": True, "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS}}
+
+
+@router.post("", responses=refusals(404, 415), openapi_extra={"requestBody": BODY})
+async def evaluate(
+    request: Request,
+    services: Parts,
+    served: AskedModel,
+    text: Column = None,
+    label: Column = None,
+    label_separator: Annotated[str | None, Query(min_length=1, max_length=10)] = None,
+    hierarchy: Literal["original", "modified"] = "original",
+    examples: Annotated[int, Query(ge=0, le=200, description="Wrong answers to show.")] = 20,
+) -> EvaluateOut:
+    """Compare a model's answers with the labels of a table; columns are found when not named."""
+    kind = content_kind(request, KINDS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"table.{kind}"
+        with open(path, "wb") as file:
+            async for chunk in request.stream():
+                file.write(chunk)
+        columns = {"text": text, "label": label, "label_separator": label_separator}
+        seconds = services.settings.limits.upload_seconds
+        return EvaluateOut(**await services.heavy.run(seconds, _evaluate, served, path, columns, hierarchy, examples))
+
+
+def content_kind(request: Request, kinds: dict[str, str]) -> str:
+    """What the body is, by its Content-Type."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in kinds:
+        raise ApiError(415, "content-type", f"the content type is {given[:80]!r}; send {', '.join(kinds)}.")
+    return kinds[given]
+
+
+def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: str, examples: int) -> dict[str, Any]:
+    classifier = served.classifier
+    try:
+        found = classifier.figures_.get("columns", {})
+        columns["label_separator"] = columns["label_separator"] or found.get("label_separator")
+        corpus = read_corpus(path, **columns, like=found, is_label=served.taxonomy.__contains__)
+        report, errors = evaluate_closely(classifier, corpus.labelled(), hierarchy, examples)
+    except RamifyError as error:
+        raise ApiError(422, "table", str(error).replace(str(path), "the table").replace("--", "")) from None
+    return {
+        "model": served.name,
+        "documents": report.documents,
+        "left_out": len(corpus) - report.documents + len(corpus.bad_rows),
+        "report": report.as_dict(),
+        "errors": [_told(served, error) for error in errors],
+    }
+
+
+def _told(served: Served, error: WrongAnswer) -> dict[str, Any]:
+    chances = error.probabilities or [0.0] * len(error.predicted)
+    return {
+        "line": error.line,
+        "text": str(error.document or "")[:SHOWN],
+        "true": [served.label_of(node) for node in error.true],
+        "predicted": [
+            {"label": served.label_of(node), "probability": p} for node, p in zip(error.predicted, chances, strict=True)
+        ],
+        "distance": error.distance,
+    }

@@ -1,0 +1,53 @@
+"""The web page: static files that come with Ramify."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+
+from ramify.server.door import refusals
+from ramify.server.errors import ApiError
+
+router = APIRouter(include_in_schema=False)
+
+KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+}
+
+
+def _read() -> dict[str, tuple[bytes, str]]:
+    """Every file of the page with its kind; only these are ever sent, so that no name can lead elsewhere."""
+    found = {}
+    for entry in files("ramify.server").joinpath("page").iterdir():
+        kind = KINDS.get(entry.name[entry.name.rfind(".") :])
+        if entry.is_file() and kind is not None:
+            found[entry.name] = entry.read_bytes(), kind
+    return found
+
+
+FILES = _read()
+FRESH = {"cache-control": "no-cache"}
+
+
+@router.get("/")
+async def index() -> Response:
+    """The page itself."""
+    return _send("index.html")
+
+
+@router.get("/page/{name}", responses=refusals(404))
+async def part(name: Annotated[str, Path(max_length=80)]) -> Response:
+    """A part of the page."""
+    return _send(name)
+
+
+def _send(name: str) -> Response:
+    if name not in FILES:
+        raise ApiError(404, "not-found", "there is nothing of that name.")
+    content, kind = FILES[name]
+    return Response(content, headers={**FRESH, "content-type": kind})

@@ -1,0 +1,158 @@
+"""The review queue: documents that people look at, and what they decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Path, Query
+from fastapi.responses import StreamingResponse
+
+from ramify.errors import LabelError
+from ramify.pipeline import Wish
+from ramify.server.answers import answer_texts, check_texts
+from ramify.server.door import Parts, Reviewer, refusals
+from ramify.server.errors import ApiError
+from ramify.server.models import Served
+from ramify.server.queueing import queue_documents
+from ramify.server.reviews import Review, export_rows, summarize, training_rows
+from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
+from ramify.server.services import Services
+
+router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
+
+SHOWN = 5  # labels that a reviewer sees
+MOST = (1 << 63) - 1
+ModelName = Annotated[str | None, Query(max_length=64, description="Only documents of this model.")]
+Number = Annotated[int, Path(ge=1, le=MOST, description="The number of a document.")]
+KINDS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
+
+
+@router.post("", status_code=201, responses=refusals(404))
+async def queue(services: Parts, caller: Reviewer, asked: QueueIn) -> QueueOut:
+    """Put documents into the queue; a text that is there already is not added again."""
+    services.require_reviews()
+    served = services.shelf.find(asked.model)
+    texts = [document.text for document in asked.documents]
+    check_texts(texts, services.settings.limits)
+    results = await answer_texts(services, served, Wish(top=SHOWN), texts)
+    if problem := next((result["problem"] for result in results if result["problem"]), None):
+        raise ApiError(422, "no-text", f"{problem}; give documents with words in them.")
+    rows = [(document.text, result, document.source) for document, result in zip(asked.documents, results, strict=True)]
+    queued, known = await queue_documents(services, served.name, rows, caller.name)
+    return QueueOut(queued=queued, known=known)
+
+
+@router.get("", responses=refusals(404))
+async def list_reviews(
+    services: Parts,
+    caller: Reviewer,
+    status: Literal["open", "done", "all"] = "open",
+    model: ModelName = None,
+    order: Literal["uncertain", "recent"] = "uncertain",
+    offset: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> ReviewPage:
+    """Some documents of the queue, least certain first."""
+    store = services.require_reviews()
+    found, total = await services.on_reviews(store.page, status, model, order, offset, limit)
+    _, waiting = await services.on_reviews(store.page, "open", model, order, 0, 1)
+    return ReviewPage(documents=[_told(review) for review in found], total=total, open=waiting)
+
+
+@router.get("/summary", responses=refusals(404))
+async def summary(services: Parts, caller: Reviewer, model: ModelName = None) -> ReviewSummary:
+    """How often people agree with the model, and with each other."""
+    store = services.require_reviews()
+    paths = _paths_of(services, model)
+    made = await services.on_reviews(lambda: summarize(store.all(model=model), paths))
+    return ReviewSummary(**asdict(made))
+
+
+@router.get(
+    "/export",
+    response_class=StreamingResponse,
+    responses={**refusals(404), 200: {"content": {kind: {"schema": {"type": "string"}} for kind in KINDS.values()}}},
+)
+async def export(
+    services: Parts, caller: Reviewer, format: Literal["csv", "jsonl"] = "csv", model: ModelName = None
+) -> StreamingResponse:
+    """Decided documents as rows for 'ramify train --add'."""
+    store = services.require_reviews()
+    rows = await services.on_reviews(lambda: list(training_rows(store.all("done", model))))
+    headers = {"content-disposition": f'attachment; filename="reviews.{format}"'}
+    return StreamingResponse(_encoded(export_rows(rows, format)), media_type=KINDS[format], headers=headers)
+
+
+@router.get("/{number}", responses=refusals(404))
+async def get_review(services: Parts, caller: Reviewer, number: Number) -> ReviewOut:
+    """One document, and all that was decided."""
+    return _told(await _find(services, number))
+
+
+@router.post("/{number}/decisions", status_code=201, responses=refusals(404, 409))
+async def decide(services: Parts, caller: Reviewer, number: Number, asked: DecisionIn) -> ReviewOut:
+    """Accept, correct or reject; a later decision of the same person takes the place of an earlier one."""
+    review = await _find(services, number)
+    labels = _labels_for(services, review, asked)
+    who = caller.name
+    if asked.reviewer is not None:
+        if services.keys is not None:
+            raise ApiError(409, "reviewer", "the key says who decides; leave `reviewer` out.")
+        who = asked.reviewer
+    store = services.require_reviews()
+    decided = await services.on_reviews(store.decide, number, who, asked.action, labels, asked.comment)
+    services.measures.review(asked.action)
+    return _told(_there(decided, number))
+
+
+async def _find(services: Services, number: int) -> Review:
+    return _there(await services.on_reviews(services.require_reviews().get, number), number)
+
+
+def _there(review: Review | None, number: int) -> Review:
+    if review is None:
+        raise ApiError(404, "unknown-review", f"there is no document number {number} in the queue.")
+    return review
+
+
+def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[str]:
+    """The labels that a decision says are right, as the model writes them."""
+    if asked.action == "reject":
+        return []
+    if asked.action == "accept":
+        if not review.labels:
+            raise ApiError(409, "no-label", "the model gave no label that could be accepted; correct or reject it.")
+        return [label["label"] for label in review.labels]
+    if not asked.labels:
+        raise ApiError(422, "no-labels", "a correction needs the right labels; give one at least.")
+    served = services.shelf.find(review.model)
+    return list(dict.fromkeys(served.label_of(served.taxonomy.index(label)) for label in asked.labels))
+
+
+def _paths_of(services: Services, model: str | None) -> Callable[[str], list[str] | None]:
+    """The path of a label, in any of the models in question."""
+    names = [served for served in services.shelf if model in (None, served.name)]
+
+    def find(label: str) -> list[str] | None:
+        return next((path for served in names if (path := _path(served, label)) is not None), None)
+
+    return find
+
+
+def _path(served: Served, label: str) -> list[str] | None:
+    try:
+        return list(served.taxonomy.path_of(served.taxonomy.index(label)))
+    except LabelError:
+        return None
+
+
+def _told(review: Review) -> ReviewOut:
+    values: dict[str, Any] = asdict(review)
+    return ReviewOut(**values)
+
+
+def _encoded(lines: Iterator[str]) -> Iterator[bytes]:
+    for line in lines:
+        yield line.encode()

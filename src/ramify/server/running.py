@@ -1,0 +1,71 @@
+"""A server process: it listens, reads models anew when told to, and stops when everyone has been answered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+
+import uvicorn
+
+from ramify.errors import InputError, RamifyError
+from ramify.server.app import make_app
+from ramify.server.logs import tell
+from ramify.server.services import Services
+
+LAST_WORDS = 30  # seconds for requests under way when the server stops
+TURN = 0.001  # seconds after which a thread lets others go on: answers are short, and nobody should wait long
+
+
+def run(services: Services, ready: Callable[[str], None]) -> None:
+    """Serve until told to stop; `ready` is told the address once it can be used."""
+    settings = services.settings
+    config = uvicorn.Config(
+        make_app(services),
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        lifespan="on",
+        timeout_keep_alive=30,
+        timeout_graceful_shutdown=LAST_WORDS,
+        h11_max_incomplete_event_size=1 << 16,
+    )
+    sys.setswitchinterval(TURN)
+    server = _Server(config, services, ready)
+    try:
+        server.run()
+    except SystemExit:  # it could not listen, and has logged why
+        services.close()
+        raise InputError(f"cannot listen on {settings.host}, port {settings.port}; another --port may be free.") from None
+
+
+class _Server(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config, services: Services, ready: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self._services, self._ready = services, ready
+
+    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().startup(sockets)  # type: ignore[arg-type]
+        if not self.started:
+            return
+        loop = asyncio.get_running_loop()
+        with suppress(NotImplementedError, AttributeError):  # there are systems without this signal
+            loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(self._reload()))
+        port = self.servers[0].sockets[0].getsockname()[1]
+        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        self._ready(f"http://{host}:{port}")
+
+    async def _reload(self) -> None:
+        """Read every model anew; one that cannot be read leaves its old one in use."""
+        for served in list(self._services.shelf):
+            try:
+                await self._services.heavy.run(None, self._services.shelf.reload, served.name)
+                self._services.measures.loaded(served.name)
+                tell("model read anew", model=served.name)
+            except RamifyError as error:
+                tell("the old model stays", logging.WARNING, model=served.name, problem=str(error))

@@ -1,0 +1,138 @@
+"""What the routes of one server share."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, ParamSpec, TypeVar
+
+from ramify.pipeline import Wish
+from ramify.server.errors import ApiError, busy, too_slow
+from ramify.server.gathering import Gatherer
+from ramify.server.keys import Caller, KeyRing
+from ramify.server.measures import Measures
+from ramify.server.models import Served, Shelf
+from ramify.server.reviews import ReviewStore
+from ramify.server.settings import Settings
+
+Result = TypeVar("Result")
+Given = ParamSpec("Given")
+
+LOCAL = Caller("local", "admin")
+HEAVY_WAITING = 64
+
+
+class Turns:
+    """A few threads for work that takes its time; beyond so many that wait, there is no room."""
+
+    def __init__(self, workers: int, waiting: int, name: str) -> None:
+        self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
+        self._room = workers + waiting
+
+    @property
+    def has_room(self) -> bool:
+        """Whether more work would be taken."""
+        return self._room > 0
+
+    async def run(
+        self, seconds: float | None, work: Callable[Given, Result], *args: Given.args, **options: Given.kwargs
+    ) -> Result:
+        """What the work gives; it goes on in its thread when it takes too long, but nobody waits for it."""
+        if not self.has_room:
+            raise busy("other long work is under way")
+        self._room -= 1
+        done = asyncio.get_running_loop().run_in_executor(self._pool, lambda: work(*args, **options))
+        done.add_done_callback(self._end)
+        try:
+            async with asyncio.timeout(seconds):
+                return await asyncio.shield(done)
+        except TimeoutError:
+            raise too_slow(seconds or 0) from None
+
+    def _end(self, done: asyncio.Future[Any]) -> None:
+        self._room += 1
+        if not done.cancelled():
+            done.exception()  # heard of, also where nobody waits any more
+
+    def close(self) -> None:
+        """Take no more work, and wait for what is under way."""
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """The parts of a running server.
+
+    heavy: threads for work that takes its time. tables: those for tables that stream. desk: the one that uses the review store.
+    """
+
+    settings: Settings
+    shelf: Shelf
+    gatherer: Gatherer
+    heavy: Turns
+    desk: Turns
+    tables: Turns
+    measures: Measures
+    keys: KeyRing | None
+    reviews: ReviewStore | None
+
+    @classmethod
+    def start(cls, settings: Settings) -> Services:
+        """Load the models, and open what the server needs."""
+        settings.check()
+        keys = None if settings.keys is None else KeyRing(settings.keys)
+        measures = Measures()
+        shelf = Shelf(settings.models)
+        for served in shelf:
+            measures.loaded(served.name)
+        gatherer = Gatherer(settings.threads, settings.limits.waiting, measures.batch)
+        measures.waiting.set_function(lambda: gatherer.waiting)
+        return cls(
+            settings=settings,
+            shelf=shelf,
+            gatherer=gatherer,
+            heavy=Turns(settings.threads, HEAVY_WAITING, "heavy"),
+            desk=Turns(1, 10_000, "reviews"),
+            tables=Turns(settings.limits.uploads, 0, "tables"),
+            measures=measures,
+            keys=keys,
+            reviews=None if settings.reviews is None else ReviewStore(settings.reviews),
+        )
+
+    def close(self) -> None:
+        """Finish what is under way, and let go of files."""
+        self.gatherer.close()
+        self.heavy.close()
+        self.tables.close()
+        self.desk.close()
+        if self.reviews is not None:
+            self.reviews.close()
+
+    def find_caller(self, key: str | None) -> Caller:
+        """Whoever has a key; everyone where none is needed."""
+        if self.keys is None:
+            return LOCAL
+        caller = None if key is None else self.keys.find(key)
+        if caller is None:
+            found = "no key came with the request" if key is None else "the key is not known"
+            raise ApiError(401, "no-key" if key is None else "wrong-key", f"{found}; send 'Authorization: Bearer KEY'.")
+        return caller
+
+    async def on_reviews(self, work: Callable[..., Result], *args: Any, **options: Any) -> Result:
+        """What a method of the review store gives."""
+        return await self.desk.run(self.settings.limits.seconds, work, *args, **options)
+
+    def require_reviews(self) -> ReviewStore:
+        """The review store, where there is one."""
+        if self.reviews is None:
+            raise ApiError(404, "no-reviews", "this server keeps no reviews; start it with --reviews FILE.")
+        return self.reviews
+
+    async def classify(self, served: Served, wish: Wish, texts: list[str]) -> list[Any]:
+        """Labels, further ones and probabilities of all nodes, for each text."""
+        answering = served.answering(wish)
+        work = lambda some: list(answering.with_probabilities(some))  # noqa: E731
+        found = await self.gatherer.ask((served, wish), work, served.pace, texts, self.settings.limits.seconds)
+        return list(found)

@@ -1,0 +1,156 @@
+"""Bytes between an event loop and a thread, both ways at once.
+
+A client may send a large table before it reads the first answer, so answers that nobody takes yet must not keep the server
+from reading on: they wait in memory, and beyond some of it in a file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections import deque
+from collections.abc import Iterator
+from io import BytesIO
+from threading import Condition, Lock
+from typing import IO
+
+from ramify.server.errors import ApiError
+
+HELD = 1 << 22  # bytes that wait on either side before the sender is slowed, or a file takes them
+LONGEST = 1 << 25  # bytes of a line
+
+
+class Inlet:
+    """Chunks put in on an event loop, lines taken out in a thread."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._chunks: deque[bytes] = deque()
+        self._held, self._has_ended = 0, False
+        self._failure: Exception | None = None
+        self._changed = Condition()
+        self._lines: deque[bytes] = deque()
+
+    async def put(self, chunk: bytes) -> None:
+        """Add some bytes; waits while too many are there."""
+        await self._room.wait()
+        with self._changed:
+            self._chunks.append(chunk)
+            self._held += len(chunk)
+            if self._held > HELD:
+                self._room.clear()
+            self._changed.notify()
+
+    def end(self, failure: Exception | None = None) -> None:
+        """Say that nothing more comes; with a failure, the thread gets that instead of what is left."""
+        with self._changed:
+            self._has_ended, self._failure = True, self._failure or failure
+            self._changed.notify()
+
+    @property
+    def is_dry(self) -> bool:
+        """Whether the next line would have to be waited for."""
+        return not self._lines and not self._chunks and not self._has_ended
+
+    def lines(self) -> Iterator[bytes]:
+        """Every line with its end; only the last may lack one."""
+        rest = b""
+        while (chunk := self._take()) is not None:
+            pieces = BytesIO(rest + chunk).readlines()
+            rest = pieces.pop() if pieces and not pieces[-1].endswith(b"\n") else b""
+            if len(rest) > LONGEST:
+                raise ApiError(413, "too-long", f"a line has more than {LONGEST:,} bytes; send shorter ones.")
+            self._lines.extend(pieces)
+            while self._lines:
+                yield self._lines.popleft()
+        if rest:
+            yield rest
+
+    def _take(self) -> bytes | None:
+        """The next bytes; None at the end."""
+        with self._changed:
+            while not self._chunks and not self._has_ended:
+                self._changed.wait()
+            if self._failure is not None:
+                raise self._failure
+            if not self._chunks:
+                return None
+            chunk = self._chunks.popleft()
+            self._held -= len(chunk)
+            if self._held <= HELD:
+                self._loop.call_soon_threadsafe(self._room.set)
+            return chunk
+
+
+class Outlet:
+    """Pieces put in by a thread, taken out on an event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._ready = asyncio.Event()
+        self._lock = Lock()
+        self._pieces: deque[bytes] = deque()
+        self._held = 0
+        self._file: IO[bytes] | None = None
+        self._read, self._written = 0, 0
+        self._has_ended = False
+        self.failure: ApiError | None = None
+
+    def put(self, piece: bytes) -> None:
+        """Add a piece."""
+        if not piece:
+            return
+        with self._lock:
+            if self._written > self._read or self._held > HELD:
+                self._spill(piece)
+            else:
+                self._pieces.append(piece)
+                self._held += len(piece)
+        self._loop.call_soon_threadsafe(self._ready.set)
+
+    def end(self, failure: ApiError | None = None) -> None:
+        """Say that nothing more comes, and why, if it should have."""
+        with self._lock:
+            self._has_ended, self.failure = True, failure
+        self._loop.call_soon_threadsafe(self._ready.set)
+
+    async def take(self) -> bytes | None:
+        """What has come since; None at the end."""
+        while True:
+            with self._lock:
+                found = self._next()
+                if found or self._has_ended:
+                    return found or None
+                self._ready.clear()
+            await self._ready.wait()
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            if self._file is not None:
+                self._file.close()
+
+    def _spill(self, piece: bytes) -> None:
+        if self._file is None:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the outlet
+        self._file.seek(self._written)
+        self._file.write(piece)
+        self._written += len(piece)
+
+    def _next(self) -> bytes:
+        if self._pieces:
+            joined = b"".join(self._pieces)
+            self._pieces.clear()
+            self._held = 0
+            return joined
+        if self._file is None or self._read >= self._written:
+            return b""
+        self._file.seek(self._read)
+        found = self._file.read(1 << 20)
+        self._read += len(found)
+        if self._read == self._written:  # all of it was taken, so the room can be used again
+            self._file.truncate(0)
+            self._read = self._written = 0
+        return found

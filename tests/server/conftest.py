@@ -1,0 +1,103 @@
+"""Servers for tests: one in this process, and one as people start it."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ramify.datasets import load_electronics
+from ramify.pipeline import TextClassifier, train
+
+SYSTEMS = {"support": "svm", "support-nb": "nb"}
+
+
+@pytest.fixture(scope="session")
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Two models of the bundled corpus, with their reports."""
+    shop, folder = load_electronics(), tmp_path_factory.mktemp("models")
+    for name, system in SYSTEMS.items():
+        train(TextClassifier(system, shop.taxonomy), shop.train, shop.test).classifier.save(folder / name)
+    return {name: folder / name for name in SYSTEMS}
+
+
+@dataclass
+class Live:
+    """A server in a process of its own."""
+
+    url: str
+    process: subprocess.Popen[str]
+    log: Path
+    reviews: Path
+
+    def kill(self) -> None:
+        """End it at once, as a loss of power would."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """End it as people do; gives its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(timeout=30)
+
+
+@contextmanager
+def serving(folder: Path, *arguments: str, reviews: Path | None = None) -> Iterator[Live]:
+    """A running `ramify serve`."""
+    reviews, log = reviews or folder / "reviews.db", folder / "server.log"
+    command = [sys.executable, "-m", "ramify.cli.main", "serve", *arguments, "--port", "0", "--reviews", str(reviews)]
+    with open(log, "w") as written:
+        process = subprocess.Popen([*command, "--log-format", "json"], stderr=written, text=True, cwd=folder)
+    try:
+        yield Live(_address(process, log), process, log, reviews)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+def _address(process: subprocess.Popen[str], log: Path) -> str:
+    for _ in range(600):
+        found = re.search(r"at (http://\S+)", log.read_text())
+        if found:
+            return found[1]
+        if process.poll() is not None:
+            break
+        try:
+            process.wait(timeout=0.1)
+        except subprocess.TimeoutExpired:
+            continue
+    raise AssertionError(f"the server did not start: {log.read_text()}")
+
+
+@pytest.fixture(scope="session")
+def live(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
+    """A server as people start it, with both models and reviews."""
+    with serving(tmp_path_factory.mktemp("live"), *(f"{name}={path}" for name, path in models.items())) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Headless Chromium; where there is none, tests are skipped, but never where everything must be checked."""
+    playwright = pytest.importorskip("playwright.sync_api")
+    import shutil
+
+    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        assert not os.environ.get("CI"), "there is no browser, and this is where everything is checked"
+        pytest.skip("there is no Chromium on this machine")
+    quiet = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=found, args=[*quiet, "--no-first-run"])
+        yield browser
+        browser.close()
