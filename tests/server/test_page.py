@@ -6,7 +6,6 @@ import csv
 import json
 import os
 import re
-import shutil
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 from uuid import uuid4
@@ -15,38 +14,15 @@ import pytest
 
 from ramify.datasets import load_electronics
 
-playwright = (
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if "CI" not in os.environ
-    else __import__("playwright.sync_api", fromlist=["sync_api"])
-)
-expect = playwright.expect
+if "CI" in os.environ:  # where everything must be checked, a missing browser is a failure
+    from playwright.sync_api import expect
+else:
+    expect = pytest.importorskip("playwright.sync_api", reason="playwright is not installed").expect
 
-ARGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-]
 VIEWS = ("classify", "browse", "batch", "compare", "review", "evaluate")
 PARCEL = "My parcel was due on Monday and the tracking has not moved since."
 HOSTILE = "<img src=x onerror=\"document.title='taken over'\"><script>document.title='taken over'</script>"
 LATE = "Orders & delivery > Delivery > Late or lost parcel"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    path = shutil.which("chromium")
-    if path is None:
-        if "CI" in os.environ:
-            pytest.fail("chromium is not installed")
-        pytest.skip("chromium is not installed")
-    with playwright.sync_playwright() as driver:
-        chromium = driver.chromium.launch(executable_path=path, args=ARGS)
-        yield chromium
-        chromium.close()
 
 
 @pytest.fixture
