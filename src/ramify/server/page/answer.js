@@ -41,7 +41,6 @@ export function makeAnswer({ onChoose }) {
     },
     mark(step) {
       const item = step && [...items.values()].find((one) => one.name === step.name);
-      for (const one of items.values()) one.li?.classList.toggle("explained", one === item);
       if (item) tree.choose(item, { quietly: true, focus: hadFocus });
       hadFocus = false;
     },
@@ -146,11 +145,18 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item)),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), !item.isTaken && item.hasChildren && bestBelow(item)),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),
   ];
+}
+
+// While a runner-up is closed, its likeliest way down stands beside it.
+function bestBelow(item) {
+  const titles = [];
+  for (let [next] = item.items; next; [next] = next.items) titles.push(next.title);
+  return el("span", { class: "best-below" }, titles.map((title) => [el("span", { class: "gt", "aria-hidden": "true" }, "›"), el("bdi", {}, title)]));
 }
 
 function badges(item) {

@@ -3,7 +3,7 @@
 // #report (with report.js: .figure, #report-levels, #report-nodes, #report-confusions), #errors, .error, #errors-more.
 
 import { ask, get, makeLane } from "/page/api.js";
-import { announce, button, count, el, field, percent, replace, several } from "/page/dom.js";
+import { announce, button, count, el, field, replace, several } from "/page/dom.js";
 import { acceptDrop, kindOf } from "/page/drop.js";
 import { ladder, sharedDepth } from "/page/ladder.js";
 import { attempt, showNote } from "/page/notices.js";
@@ -113,8 +113,13 @@ function drawError(error, truth, said) {
     el("p", { class: "hint" }, `Line ${count(error.line)}, ${several(error.distance, "step")} from the truth.`),
     el("div", { class: "two" },
       el("div", {}, el("h3", {}, "True"), truth.map((path) => ladder(path, [], partingBadge(path, said)))),
-      el("div", {}, el("h3", {}, "Said"), said.length ? said.map((path, i) => [
-        ladder(path, [], partingBadge(path, truth)), el("p", { class: "hint" }, `${percent(error.predicted[i].probability)} sure`)]) : el("p", {}, "No label."))));
+      el("div", {}, el("h3", {}, "Said"), said.length ? said.map((path, i) => ladder(path, atTheEnd(path, error.predicted[i].probability), partingBadge(path, truth)))
+        : el("p", {}, "No label."))));
+}
+
+// Only the last node of the path has a probability here.
+function atTheEnd(path, probability) {
+  return path.map((_, i) => (i === path.length - 1 ? probability : undefined));
 }
 
 // The first node that no path on the other side has is where they part.

@@ -111,7 +111,10 @@ export function makeReview() {
     buttons.next.disabled = queue.at + 1 >= queue.total;
   };
 
-  status.addEventListener("change", load);
+  status.addEventListener("change", () => {
+    replace(boxes.note);
+    load();
+  });
   const decision = el("div", { class: "stack decide" }, picker.element, field("Comment (optional)", comment),
       el("div", { class: "actions" }, buttons.accept, buttons.correct, buttons.reject, el("span", { class: "gap" }), buttons.previous, buttons.next),
       el("p", { class: "hint keys-line" }, ["A", " accept ", "C", " correct ", "R", " reject ", "J", " next ", "K", " previous"].map((part, i) => (i % 2 ? part : el("kbd", {}, part)))));

@@ -20,6 +20,7 @@ export function makeRows() {
   const pager = makePager(() => drawPage());
   const branches = el("ul", { class: "bars", id: "branches" });
   const note = el("div", { id: "queue-note", role: "status" });
+  const title = el("h2", { id: "rows-title" });
   let all = [];
   let shown = [];
   let run = {};
@@ -43,7 +44,7 @@ export function makeRows() {
 
   const element = el("div", { hidden: true },
     el("section", { class: "card", "aria-labelledby": "branches-title" }, el("h2", { id: "branches-title" }, "By branch"), branches),
-    el("section", { class: "card", "aria-labelledby": "rows-title" }, el("h2", { id: "rows-title" }, "Rows"), filters.element,
+    el("section", { class: "card", "aria-labelledby": "rows-title" }, title, filters.element,
       el("div", { class: "scroll", tabindex: "0", role: "group", "aria-labelledby": "rows-title" }, drawTable(body)), pager.element,
       el("div", { class: "actions" },
         button("Download all as CSV", () => save(all, "ramify-all.csv"), { id: "download-all" }),
@@ -56,6 +57,7 @@ export function makeRows() {
     start(model, column) {
       [all, shown, run] = [[], [], { model, column, paths: makePaths(model, redrawSoon) }];
       element.hidden = false;
+      title.textContent = `Rows, as ${model} sees them`;
       replace(note);
       redraw(true);
     },

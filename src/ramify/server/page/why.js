@@ -27,7 +27,7 @@ export function makeWhy({ onBack }) {
       steps.querySelector('[aria-pressed="true"]')?.focus();
     };
     const last = explanation.explained.path.at(-1);
-    const about = step === null ? wholeOf(explanation) : explanation.steps[step];
+    const about = step === null ? wholeOf(explanation) : stepOf(explanation, step);
     replace(problem);
     replace(title, isOther && !isTaken(explanation) ? "Why not " : "Why ", el("bdi", {}, step === null ? last : about.title), "?");
     replace(steps, stepButtons(explanation, step, choose), isOther && button("Back to the answer", onBack, { class: "link", id: "why-back" }));
@@ -39,7 +39,15 @@ export function makeWhy({ onBack }) {
 
 // The whole path seen as one step: its end against the best rival overall.
 function wholeOf({ explained }) {
-  return { title: explained.path.at(-1), rival: explained.rival, words: explained.words, prior: explained.prior };
+  return { title: explained.path.at(-1), rivalName: explained.rival.at(-1), words: explained.words, prior: explained.prior };
+}
+
+// A text may also belong to a node itself: then the node above is the rival, and the question was whether to go on at all.
+function stepOf({ steps, explained }, place) {
+  const step = steps[place];
+  const above = explained.path.slice(0, place);
+  const isAbove = step.rival?.length === above.length && above.every((title, i) => title === step.rival[i]);
+  return { ...step, rivalName: step.rival && (isAbove ? `stopping at ${above.at(-1)}` : step.rival.at(-1)) };
 }
 
 function isTaken(explanation) {
@@ -53,16 +61,15 @@ function stepButtons(explanation, step, choose) {
 }
 
 function sayStep(step) {
-  const sentence = el("p", {}, el("bdi", {}, step.title), ` has a probability of ${percent(step.probability)}. `, standing(step, step.rival?.at(-1)));
-  return [step.reason && el("p", { class: "reason" }, step.reason), sentence];
+  const sentence = el("p", {}, el("bdi", {}, step.title), ` has a probability of ${percent(step.probability)}. `, standing(step));
+  return [step.reason && el("p", { class: "reason" }, `The rule: ${step.reason.replace(/\.?$/, ".")}`), sentence];
 }
 
-function standing(step, rival) {
-  if (!step.words.length && rival === undefined) return "There was no other way on from here.";
-  const by = `${Math.abs(step.score).toFixed(2)}`;
-  const where = step.score < 0 ? "behind" : "ahead of";
-  if (rival === undefined) return `Its own classifier says ${step.score < 0 ? "no" : "yes"}, by ${by}.`;
-  return el("span", {}, `Its closest rival here was `, el("bdi", {}, el("b", {}, rival)), `; it is ${by} ${where} it.`);
+function standing(step) {
+  const by = Math.abs(step.score).toFixed(2);
+  if (!step.words.length && !step.rivalName) return "There was no other way on from here.";
+  if (!step.rivalName) return `Its own classifier says ${step.score < 0 ? "no" : "yes"}, by ${by}.`;
+  return el("span", {}, "Its closest rival here was ", el("b", {}, el("bdi", {}, step.rivalName)), `; it is ${by} ${step.score < 0 ? "behind" : "ahead of"} it.`);
 }
 
 function sayWhole(explained) {
@@ -70,12 +77,12 @@ function sayWhole(explained) {
   return el("p", {}, "Against its best rival overall, ", pathLine(explained.rival), `, it is ${Math.abs(explained.margin).toFixed(2)} ${where}.`);
 }
 
-function drawWords(explanation, text, { title, rival, words, prior }, { bars, marked }) {
+function drawWords(explanation, text, { title, rivalName, words, prior }, { bars, marked }) {
   const known = new Map(words.map((word) => [word.word, word.weight]));
   const drawn = markedText(text, explanation.spans, known, explanation.terms);
   const none = explanation.additive ? "No word of the text had a say in this." : "This kind of model does not say what each word adds.";
   const list = words.length ? wordBars(words, prior) : el("p", { class: "note" }, none);
   replace(bars, el("h3", {}, "What each word adds"), list);
-  replace(marked, drawn, words.length > 0 && legend(title, rival?.at(-1)));
+  replace(marked, drawn, words.length > 0 && legend(title, rivalName));
   lightUp(list, drawn);
 }
