@@ -54,6 +54,42 @@ def test_explain_speaks_json(capsys, model):
     assert all(node["refined"] is None for node in said["nodes"])
 
 
+def test_explain_tells_every_step_with_its_words_and_the_reason_of_the_rule(capsys, model):
+    _, out, _ = ramify(capsys, "explain", model, "my parcel is late again")
+    steps = out[out.index("For Orders > Late") :]
+    assert steps.count("  rule: ") == 2
+    assert "Orders: " in steps
+    assert "Late: " in steps
+    assert "  for: " in steps
+    assert "the threshold 0.50" in steps
+
+
+def test_explain_asks_why_not_another_node(capsys, model):
+    code, out, _ = ramify(capsys, "explain", model, "my parcel is late", "--label", "TV > Sound")
+    assert code == 0
+    assert "For TV > Sound, rather than Orders > Late" in out
+    assert "Sound: " in out
+    assert "not taken; score -" in out
+    assert "  against: " in out
+    assert "is below the threshold 0.50" in out
+    assert "'Radio' is not in the taxonomy" in refused(capsys, "explain", model, "my parcel", "--label", "Radio")
+
+
+def test_explain_gives_all_of_it_as_json(capsys, model):
+    _, out, _ = ramify(capsys, "explain", model, "my parcel is late", "--label", "TV > Sound", "--json")
+    said = json.loads(out)
+    assert all(node["reason"] and 0 <= node["probability"] <= 1 for node in said["nodes"])
+    why = said["why"]
+    assert why["additive"]
+    assert [step["name"] for step in why["steps"]] == ["TV", "TV > Sound"]
+    for step in why["steps"]:
+        assert sum(weight for _, weight in step["words"]) + step["prior"] == pytest.approx(step["score"])
+        assert len(step["columns"]) == len(step["words"])
+        assert not step["is_taken"]
+        assert step["rival"] is None
+        assert step["reason"]
+
+
 def test_what_cannot_be_explained_is_refused(capsys, model):
     assert "give some words" in refused(capsys, "explain", model, "   ")
     assert "'Radio' is not in the taxonomy" in refused(capsys, "explain", model, "my parcel", "--true", "Radio")

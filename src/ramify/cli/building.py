@@ -87,11 +87,9 @@ def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) ->
 
 
 def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None, strict: bool, encoding: str) -> Corpus | None:
-    """The documents of further files as one corpus; None without any. Columns and labels are looked for as in the first file."""
-    is_label = (
-        {label for labels in corpus.labels for label in labels}.__contains__ if taxonomy is None else taxonomy.__contains__
-    )
-    reading: dict[str, Any] = {"like": corpus.found, "is_label": is_label, "strict": strict, "encoding": encoding}
+    """The documents of further files as one corpus, columns and labels looked for as in the first file; None without any."""
+    known = {label for labels in corpus.labels for label in labels} if taxonomy is None else taxonomy
+    reading: dict[str, Any] = {"like": corpus.found, "is_label": known.__contains__, "strict": strict, "encoding": encoding}
     added: Corpus | None = None
     for path in paths:
         some = read_labelled(path, reading, keep_unlabelled=False)
@@ -101,9 +99,7 @@ def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None,
     if added is not None:
         replaced = len(corpus) - len(corpus.without_texts(set(added.documents)))
         if replaced:
-            say(
-                f"  {counted(replaced, 'document')} of {corpus.source} with the same text will not be used; the added ones count"
-            )
+            say(f"  {counted(replaced, 'document')} of {corpus.source} with the same text left out, since the added ones count")
     return added
 
 

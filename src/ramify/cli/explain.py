@@ -13,10 +13,11 @@ from ramify.cli.console import answers, print_json
 from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, chosen_rule
 from ramify.datasets.documents import why_not_text
 from ramify.errors import InputError
-from ramify.pipeline import Explanation, NodeView, TextClassifier, load, look
+from ramify.pipeline import Explanation, NodeView, Step, TextClassifier, load, look
 from ramify.pipeline.training import refuse_texts
 
 MEANS = {"scores": "fit as a label", "margins": "margin", "memberships": "P(node)", "conditionals": "P(node | parent)"}
+SHOWN = 0.005  # what is nearer to 0 reads as 0.00
 
 
 def explain(
@@ -25,18 +26,22 @@ def explain(
     true: Annotated[
         list[str] | None, typer.Option("--true", help="A label that is true; shows where answers go wrong.")
     ] = None,
+    label: Annotated[str | None, typer.Option("--label", help="Explain this node instead of the predicted one.")] = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
-    words: Annotated[int, typer.Option(min=0, help="Show so many words.")] = 10,
+    words: Annotated[int, typer.Option(min=0, help="Show so many words a step.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Show node by node what a model thinks of a text, what its decision rule made of that, and which words spoke.
 
-    With --true, also the H-loss and its contour: the nodes at which a path first goes wrong.
+    For every node on the path: the words for it and against it, beside its best rival there, and the rule's reason.
+    With --label, the same for another node: why not that? With --true, also the H-loss and its contour: the nodes at which a
+    path first goes wrong.
 
     \b
     Examples:
       ramify explain out "the screen of my phone is cracked"
+      ramify explain out "no picture on my tv" --label tv/sound
       ramify explain out "no picture on my tv" --true tv/picture
       ramify explain out "no picture on my tv" --rule isotonic --rule-param penalty=inf
     """
@@ -45,14 +50,16 @@ def explain(
     refuse_texts(classifier, "the command line")
     if reason := why_not_text(text):
         raise InputError(f"{reason}; give some words to classify.")
-    views, why = look(classifier, text, true), classifier.explain(text)
+    views, why = look(classifier, text, true), classifier.explain(text, label)
     if as_json:
         print_json({"rule": classifier.decision_.kind, "nodes": [asdict(view) for view in views], "why": asdict(why)})
         return
     answers.print(_table(classifier, views))
     _tell_contradictions(views)
     _tell_loss(views, true)
-    _tell_words(why, words, any(view.is_taken for view in views))
+    _tell_words(why, words, "For" if label is not None or any(view.is_taken for view in views) else "No label; nearest is")
+    for step in why.steps:
+        _tell_step(step, words)
 
 
 def _table(classifier: TextClassifier, views: list[NodeView]) -> Table:
@@ -101,9 +108,22 @@ def _tell_loss(views: list[NodeView], true: list[str] | None) -> None:
     answers.print(f"\nH-loss {len(mistakes)}{where}", markup=False, soft_wrap=True)
 
 
-def _tell_words(why: Explanation, most: int, has_label: bool) -> None:
+def _tell_words(why: Explanation, most: int, whom: str) -> None:
     shown = ", ".join(f"{word} {weight:+.2f}" for word, weight in why.words[:most])
     if most:
-        whom = "For" if has_label else "No label; nearest is"
         text = f"\n{whom} {' > '.join(why.path)}, rather than {' > '.join(why.rival)}: {shown or 'no known word'}"
         answers.print(text, markup=False, style="dim", soft_wrap=True)
+
+
+def _tell_step(step: Step, most: int) -> None:
+    """A node of the path: how far it is ahead of whom, the rule's reason, and the words on both sides."""
+    whom = "" if step.rival is None else f" against {' > '.join(step.rival)}"
+    fate = "taken" if step.is_taken else "not taken"
+    lines = [f"\n{step.title}: {step.probability:.1%}, {fate}; score {step.score:+.2f}{whom}"]
+    lines += [f"  rule: {step.reason}"] if step.reason else []
+    spoken = [(word, weight) for word, weight in step.words if abs(weight) >= SHOWN][:most]
+    for side, sign in (("for", 1), ("against", -1)):
+        words = ", ".join(f"{word} {weight:+.2f}" for word, weight in spoken if weight * sign > 0)
+        lines += [f"  {side}: {words}"] if words else []
+    lines += [f"  without any word: {step.prior:+.2f}"] if abs(step.prior) >= SHOWN else []
+    answers.print("\n".join(lines), markup=False, soft_wrap=True)

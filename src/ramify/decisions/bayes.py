@@ -12,6 +12,7 @@ the least expected loss on some forests (docs/papers/cesabianchi2006.md). Its co
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -22,10 +23,11 @@ from scipy.sparse import csr_array
 from ramify.decisions.blocks import over_rows, stack_labels
 from ramify.decisions.held_out import read_scores
 from ramify.decisions.learnt import LARGEST, Numbers, Rule, about_numbers, is_whole
+from ramify.decisions.reasons import UNANSWERED, compare, tell
 from ramify.errors import InputError
 from ramify.metrics.h_loss import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, levels_of
 
 MOST_LEVELS = 1 << 30
 
@@ -51,6 +53,26 @@ def minimize_h_loss(
     parent, paid = taxonomy.parent.astype(np.int32), node_costs(taxonomy, costs)
     parts = over_rows(P, lambda block: minimize_rows(block, parent, paid, by_sign), n_jobs)
     return stack_labels(parts, P.shape)
+
+
+def weigh_risks(
+    p: NDArray[np.floating[Any]], taxonomy: Taxonomy, costs: NDArray[np.float64], switch_depth: int = 0
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What taking and what leaving each node of one document risks, once its parent is rightly taken.
+
+    >>> weigh_risks(np.array([0.6, 0.9, 0.1]), Taxonomy.from_paths(["a/b", "a/c"]), np.ones(3))[0].round(2)
+    array([0.52, 0.1 , 0.9 ])
+    """
+    chance, parent, below = np.nan_to_num(p.astype(np.float64), nan=0.0), taxonomy.parent, np.zeros(len(p))
+    if_left, if_taken = costs * chance, costs * (1 - chance)
+    for level in reversed(levels_of(taxonomy)):
+        if_taken[level] += chance[level] * below[level]
+        by_sign = taxonomy.depth[level] < switch_depth
+        takes = np.where(by_sign, chance[level] >= 0.5, (if_taken[level] <= if_left[level]) & ~np.isnan(p[level]))
+        inner = level[parent[level] >= 0]
+        least = np.where(takes, if_taken[level], if_left[level])[parent[level] >= 0]
+        np.add.at(below, parent[inner], least)
+    return if_taken, if_left
 
 
 def read_probabilities(probabilities: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
@@ -79,9 +101,38 @@ class MinimizeHLoss(Rule):
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the set of nodes that has the least expected H-loss."""
         self.refuse_problems()
-        is_uniform = isinstance(self.costs, str) and self.costs == "uniform"
-        costs: Any = None if is_uniform else self.costs
-        return minimize_h_loss(values, taxonomy, costs, self.switch_depth)
+        return minimize_h_loss(values, taxonomy, self._costs, self.switch_depth)
+
+    @property
+    def _costs(self) -> Any:
+        return None if isinstance(self.costs, str) and self.costs == "uniform" else self.costs
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """What taking and leaving each node risks, once its parent is rightly taken.
+
+        >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
+        >>> MinimizeHLoss(costs="uniform").reasons([0.6, 0.5, 0.5], tree, [0, 1])[0]
+        'likelier than not, 0.60, but taking it risks 1.00, leaving it 0.60'
+        """
+        P, paid = read_probabilities(values, taxonomy), node_costs(taxonomy, self._costs)
+        if_taken, if_left = weigh_risks(P[0], taxonomy, paid, self.switch_depth)
+        taken = set(self.decide(P, taxonomy).indices.tolist())
+        parent = taxonomy.parent
+
+        def say(node: int) -> str:
+            p, is_high = float(P[0, node]), bool(taxonomy.depth[node] < self.switch_depth)
+            if np.isnan(p):
+                return UNANSWERED
+            would = p >= 0.5 if is_high else bool(if_taken[node] <= if_left[node])
+            if parent[node] >= 0 and int(parent[node]) not in taken:
+                said = _say_chance(p) if is_high else _say_risks(if_taken[node], if_left[node], "would risk")
+                return f"{said}, {'but' if would else 'and'} its parent was not taken"
+            if is_high:
+                return _say_chance(p)
+            said = _say_risks(if_taken[node], if_left[node])
+            return f"likelier than not, {tell(p, 0.5)[0]}, but {said}" if p >= 0.5 and node not in taken else said
+
+        return [say(node) for node in nodes]
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""
@@ -89,6 +140,15 @@ class MinimizeHLoss(Rule):
             return f"costs is {self.costs!r}, not 'siblings', 'uniform', or one number a node"
         costs = None if isinstance(self.costs, str) else about_numbers("the costs", self.costs, 0, LARGEST)
         return costs or _about_depth(self.switch_depth)
+
+
+def _say_risks(if_taken: float, if_left: float, risks: str = "risks") -> str:
+    taking, leaving = tell(if_taken, if_left)
+    return f"taking it {risks} {taking}, leaving it {leaving}"
+
+
+def _say_chance(p: float) -> str:
+    return f"P(node | parent) {compare(p, 0.5, '')}"
 
 
 def _about_depth(value: Any) -> str | None:

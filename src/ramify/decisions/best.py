@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ramify.decisions.learnt import Rule, about_flag
+from ramify.decisions.reasons import tell, with_labels_below
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
@@ -46,6 +48,34 @@ class Best(Rule):
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its highest-scoring node and all its ancestors."""
         return best(scores, taxonomy, self.leaves_only)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Where each node stands beside the highest.
+
+        >>> Best().reasons([0.1, 0.7], Taxonomy.flat(["a", "b"]), [0, 1])
+        ['0.10, below the highest, 0.70', '0.70, the highest of 2 scores']
+        """
+        S = np.asarray(values, dtype=np.float64).ravel()
+        asked = np.isfinite(S) & (taxonomy.is_leaf | (not self.leaves_only))
+        if not asked.any():
+            return ["no node has a score"] * len(nodes)
+        top = int(np.argmax(np.where(asked, S, -np.inf)))
+        equals = np.count_nonzero(S[asked] == S[top])
+
+        def say(node: int) -> str:
+            if not np.isfinite(S[node]):
+                return "it has no score of its own"
+            told, highest = tell(S[node], S[top])
+            if node == top:
+                first = f", and the first of {equals} that have it" if equals > 1 else ""
+                return f"{told}, the highest of {np.count_nonzero(asked)} scores{first}"
+            if not asked[node]:
+                return f"{told}, though only leaves are chosen; their best has {highest}"
+            if S[node] == S[top]:
+                return f"{told}, as high as {taxonomy.titles[top]!r}, which comes first"
+            return f"{told}, below the highest, {highest}"
+
+        return with_labels_below(say, nodes, np.arange(len(S)) == top, S, taxonomy)
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
@@ -23,6 +24,9 @@ class DecisionRule(Protocol):
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Labels of documents × nodes of values: boolean CSR, closed upward."""
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """What it did at some nodes with the values of one document, and why: a short sentence each, without its end."""
 
     def problem(self) -> str | None:
         """What is wrong with its settings, as a sentence without its end; None if nothing is."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.decisions.bayes import read_probabilities
 from ramify.decisions.learnt import Rule
+from ramify.decisions.reasons import tell
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_down
 
@@ -45,6 +48,36 @@ class Descend(Rule):
         with np.errstate(divide="ignore"):
             return descend(np.log(read_probabilities(values, taxonomy)), taxonomy)
 
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Which way on was the likeliest, and how likely it was to stay.
+
+        >>> Descend().reasons([1.0, 0.2, 0.7], Taxonomy.from_paths(["a/b", "a/c"]), [1, 2])
+        ["0.20, below 'c', 0.70", 'the likeliest way on, 0.70; staying had 0.10']
+        """
+        P = read_probabilities(values, taxonomy)[0].astype(np.float64)
+        taken = set(self.decide(P, taxonomy).indices.tolist())
+        parent = taxonomy.parent
+        return [_say(node, int(parent[node]), P, taken, taxonomy) for node in nodes]
+
     def problem(self) -> str | None:
         """It has no settings, so nothing is ever wrong with them."""
         return None
+
+
+def _say(node: int, parent: int, P: NDArray[np.float64], taken: set[int], taxonomy: Taxonomy) -> str:
+    """What happened at a node among its siblings."""
+    ways = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
+    staying = max(0.0, 1 - float(np.nansum(P[ways])))
+    if np.isnan(P[node]):
+        return "no training document went this way, so it is never entered"
+    if parent >= 0 and parent not in taken:
+        is_likeliest = P[node] >= max(np.nanmax(P[ways]), staying)
+        said = f"{tell(P[node])[0]}"
+        return f"{said}{' would be the likeliest way on, but' if is_likeliest else ', and'} its parent was not taken"
+    chosen = next((way for way in ways.tolist() if way in taken), None)
+    told, stays, best = tell(P[node], staying, P[node] if chosen is None else P[chosen])
+    if node == chosen:
+        return f"the likeliest way on, {told}" + (f"; staying had {stays}" if parent >= 0 else "")
+    if chosen is None:
+        return f"{told}, below staying, {stays}"
+    return f"{told}, {'as likely as' if P[node] == P[chosen] else 'below'} {taxonomy.titles[chosen]!r}, {best}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.errors import InputError, ModelError
+from ramify.taxonomy import Taxonomy
 
 LARGEST = float(np.finfo(np.float64).max)
 Floats = NDArray[np.float64]
@@ -24,6 +25,10 @@ class Rule(ABC):
     __slots__ = ()
     kind: ClassVar[str]
     takes: ClassVar[str]
+
+    @abstractmethod
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """What it did at some nodes with the values of one document, and why: a short sentence each, without its end."""
 
     @abstractmethod
     def problem(self) -> str | None:

@@ -8,6 +8,7 @@ Deviations: the highest scores only, a ridge penalty, and F1 rather than the num
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -36,6 +37,7 @@ from ramify.decisions.learnt import (
     about_numbers,
     about_over,
 )
+from ramify.decisions.reasons import reasons_of_cuts, tell, with_labels_below
 from ramify.execution import row_blocks
 from ramify.taxonomy import Taxonomy
 
@@ -79,6 +81,25 @@ class RCut(LearntRule):
         for rows in row_blocks(len(S), 32 * len(taxonomy)):
             chosen[rows] = _among_highest(without_nan(S[rows]), k)
         return to_labels(chosen, S, taxonomy, at_least_one=False)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Which place each node's score takes, and how many are chosen.
+
+        >>> RCut(k=1).reasons([0.4, 0.3], Taxonomy.flat(["a", "b"]), [0, 1])
+        ['0.40, number 1 of 2 scores, of which 1 is chosen', '0.30, number 2 of 2 scores, of which 1 is chosen']
+        """
+        S, k = without_nan(read_scores(values, taxonomy))[0], int(self.k or 1)
+        n = int(np.count_nonzero(np.isfinite(S)))
+        rank = np.empty(len(S), dtype=np.int64)
+        rank[np.argsort(-S, kind="stable")] = np.arange(1, len(S) + 1)
+
+        def say(node: int) -> str:
+            if not np.isfinite(S[node]):
+                return "it has no score of its own"
+            chosen = "1 is" if min(k, n) == 1 else f"{min(k, n)} are"
+            return f"{tell(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
+
+        return with_labels_below(say, nodes, np.isfinite(S) & (rank <= k), S, taxonomy)
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""
@@ -144,6 +165,12 @@ class PredictedCut(LearntRule):
         S = read_scores(scores, taxonomy)
         passes = (self.thresholds_of(S)[:, None] <= S) & np.isfinite(S)
         return to_labels(passes, S, taxonomy, self.at_least_one)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Whether each node's score reaches the threshold that was predicted for the document."""
+        S = read_scores(values, taxonomy)
+        thresholds = np.full(S.shape[1], self.thresholds_of(S)[0])
+        return reasons_of_cuts(S[0], thresholds, "the threshold for this text, ", self.at_least_one, taxonomy, nodes)
 
     def problem(self) -> str | None:
         """What is wrong with the values of this rule, if anything is."""

@@ -8,7 +8,7 @@ its own; the paper leaves that to future work.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from ramify.decisions.held_out import Floats
 from ramify.decisions.isotonic import MOST_LEVELS, isotonic_smooth, read_finite_scores
 from ramify.decisions.learnt import LARGEST, LearntRule, Numbers, about_flag, about_number, about_numbers, frozen, is_whole
+from ramify.decisions.reasons import UNANSWERED, tell
 from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_best
@@ -81,6 +82,31 @@ class IsotonicSmooth(LearntRule):
         if self.at_least_one and len(left):
             taken[left] = _highest_path(smoothed[left], np.atleast_2d(values)[left], taxonomy)
         return csr_array(taken)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """From where to where each node's value was moved, and whether it reaches the threshold there.
+
+        >>> IsotonicSmooth(penalty=0.0).reasons([0.4, 0.8], Taxonomy.from_paths(["a/b"]), [1])
+        ['moved from 0.80 down to 0.40, under its parent; 0.40 is below the threshold 0.50']
+        """
+        before = np.atleast_2d(np.asarray(values))
+        after = self.refine(before, taxonomy)
+        taken = set(self.cut(after.copy(), before, taxonomy).indices.tolist())
+        return [self._say(node, before[0], after[0], node in taken, taxonomy) for node in nodes]
+
+    def _say(self, node: int, before: NDArray[Any], after: NDArray[Any], is_taken: bool, taxonomy: Taxonomy) -> str:
+        if np.isnan(after[node]):
+            return UNANSWERED
+        passes = bool(after[node] >= self.threshold)
+        rescue = "; no node is high enough, so the highest path was taken" if is_taken and not passes else ""
+        x, y, threshold = tell(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
+        verdict = f"{'reaches' if passes else 'is below'} the threshold {threshold}{rescue}"
+        if np.isnan(before[node]):
+            return f"no classifier answers here; filled in with {y}, which {verdict}"
+        if before[node] == after[node]:
+            return f"{y} {verdict}"
+        way, why = ("down", _why_down) if after[node] < before[node] else ("up", _why_up)
+        return f"moved from {x} {way} to {y}, {why(node, after, taxonomy)}; {y} {verdict}"
 
     def _smooth(self, S: NDArray[np.floating[Any]], taxonomy: Taxonomy, penalties: Any) -> NDArray[np.floating[Any]]:
         self._refuse_lengths(taxonomy)
@@ -204,6 +230,19 @@ def _highest_path(smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Ta
     found = np.flatnonzero(ends >= 0)
     own = csr_array((np.ones(len(found), dtype=bool), (found, ends[found])), shape=smoothed.shape)
     return np.asarray(expand_to_ancestors(own, taxonomy).toarray())
+
+
+def _why_down(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
+    """A moved value equals that of a neighbour which held it there, unless it was only rounded."""
+    if (after[taxonomy.parents_of(node)] == after[node]).any():
+        return "under its parent"
+    return "towards its children" if (after[taxonomy.children_of(node)] == after[node]).any() else "by rounding"
+
+
+def _why_up(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
+    if (after[taxonomy.children_of(node)] == after[node]).any():
+        return "over its children"
+    return "towards its parent" if (after[taxonomy.parents_of(node)] == after[node]).any() else "by rounding"
 
 
 def _by_gaps(S: NDArray[np.floating[Any]]) -> Iterable[tuple[Any, NDArray[np.bool_]]]:

@@ -7,6 +7,7 @@ Deviations: PCut is turned into thresholds, see there; chosen nodes bring all th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -25,6 +26,7 @@ from ramify.decisions.learnt import (
     about_over,
     frozen,
 )
+from ramify.decisions.reasons import reasons_of_cuts
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy
 
@@ -43,6 +45,15 @@ class NodeThresholds(LearntRule):
         if len(thresholds) != len(taxonomy):
             raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; learn the rule again.")
         return to_labels(thresholds <= S, S, taxonomy, self.at_least_one)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Whether each node's score reaches its threshold.
+
+        >>> SCut(thresholds=[0.5, 0.2]).reasons([0.4, 0.3], Taxonomy.flat(["a", "b"]), [0, 1])
+        ['0.40 is below its threshold 0.50', '0.30 reaches its threshold 0.20']
+        """
+        S, thresholds = read_scores(values, taxonomy)[0], np.asarray(self.thresholds, dtype=np.float64)
+        return reasons_of_cuts(S, thresholds, "its threshold ", self.at_least_one, taxonomy, nodes)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

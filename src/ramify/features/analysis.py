@@ -36,6 +36,14 @@ class WordRules:
         stemmed = (TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed) if stems else (None, None)
         return self.lowercase, self.shortest, self.longest, self._left_out, *stemmed
 
+    def reduce(self, words: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
+        """Words with their places, without stop words, each as its stem."""
+        kept = [word for word in words if word[2] not in self.stop_words]
+        if self.stemmer is None:
+            return kept
+        stems = _stemming(self.stemmer).stems_of([word for _, _, word in kept])
+        return [(start, end, stems[word]) for start, end, word in kept]
+
     @cached_property
     def _left_out(self) -> Any:
         return TermList.of(sorted(self.stop_words)).index if self.stop_words else None

@@ -54,6 +54,11 @@ class TermList:
             return [text[a:b] for a, b in pairwise(ends)]
         return [content[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
 
+    def names_of(self, numbers: Ints) -> list[str]:
+        """Some of the terms as strings, without a look at the others."""
+        ends = zip(self.offsets[numbers].tolist(), self.offsets[numbers + 1].tolist(), strict=True)
+        return [self.bytes[a:b].tobytes().decode("utf-8", "surrogatepass") for a, b in ends]
+
     @cached_property
     def index(self) -> tuple[NDArray[np.uint8], Ints, NDArray[np.uint64], int]:
         """What a kernel finds terms with; terms are hashed with a random seed, which nobody can know beforehand."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import murmurhash3_32
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
@@ -17,6 +18,7 @@ from ramify.execution import SerialExecutor, choose_executor, count_workers, sta
 from ramify.features.analysis import WordRules, make_rules
 from ramify.features.blocks import Rows, cut, merge, stacked
 from ramify.features.limits import are_none, find_limits, keep_within
+from ramify.features.locating import locate_terms
 from ramify.features.terms import TermList
 from ramify.features.vectors import checked_columns
 from ramify.native import (
@@ -219,6 +221,40 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             offsets, columns = counts.indptr.astype(np.int64, copy=False), counts.indices.astype(np.int32, copy=False)
             weigh_rows_in_place(offsets, columns, self.idf_, counts.data)
         return counts
+
+    # ---- where terms stand ------------------------------------------------------------------------------------------
+
+    def locate(self, text: str) -> list[tuple[int, int, int]]:
+        """(start, end, column) of every known term in a text, in the order of their starts.
+
+        Offsets count the characters of the text as it was given, the end not included; a term of several words reaches from
+        the start of the first to the end of the last. A column is here as often as it is counted.
+
+        >>> Vectorizer(ngram_range=(1, 2)).fit(["red fox", "red cat"]).locate("A Red Fox!")
+        [(2, 5, 2), (2, 9, 4), (6, 9, 1)]
+        """
+        places = locate_terms(text, self._rules()) if (columns := self.transform([text]).indices).size else []
+        column_of = self._columns_by_term(columns, {term for _, _, term in places})
+        return [(start, end, column_of[term]) for start, end, term in places if term in column_of]
+
+    def names_in(self, text: str, columns: Ints) -> list[str]:
+        """What columns that a text has are called; a hashed column by the terms of the text that fall into it."""
+        if self._terms is not None:
+            return self._terms.names_of(columns)
+        terms = dict.fromkeys(term for _, _, term in locate_terms(text, self._rules()))
+        found: dict[int, list[str]] = {}
+        for term, column in self._columns_by_term(columns, terms).items():
+            found.setdefault(column, []).append(term)
+        return [" / ".join(found[column]) for column in columns.tolist()]
+
+    def _columns_by_term(self, columns: Ints, terms: Iterable[str]) -> dict[str, int]:
+        """The column of each of some terms, as far as it is among those given."""
+        if self._terms is not None:
+            return dict(zip(self._terms.names_of(columns), columns.tolist(), strict=True))
+        hashed = columns if self.kept_columns_ is None else self.kept_columns_[columns]
+        place = dict(zip(hashed.tolist(), columns.tolist(), strict=True))
+        hashes = {term: abs(murmurhash3_32(term)) % int(self._learnt[0] or 1) for term in terms}
+        return {term: place[column] for term, column in hashes.items() if column in place}
 
     def _hashed_blocks(self, texts: Iterable[str], kept: Ints | None, n_columns: int) -> Iterator[Rows]:
         numbers = None

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError
 from ramify.learners.branches import BranchLearner, check_branches
+from ramify.learners.evidence import Contributions
 from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.learner import LinearLearner
 from ramify.learners.linear.model import check_width
@@ -58,14 +59,8 @@ class BranchMachines(BranchLearner, LinearLearner):
             raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
         return int(found[0])
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-        """Features of one document, what each adds to the margins on the path to a node, and the biases."""
-        w, bias = np.zeros(self.weights_.n_features), 0.0
-        for step in self.taxonomy_.nodes_to(node):
-            for unit in np.flatnonzero((self.branch_nodes_ == step) & (self.branch_parents_ != step)):
-                more, b = self.weights_.of_unit(int(unit))
-                w, bias = w + more, bias + b
-        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+    def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:
+        return self.weights_.contributions(x, branch)
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
         """The k likeliest end nodes of each document, going on from the `width` likeliest nodes of each level only.

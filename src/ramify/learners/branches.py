@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
 from ramify.learners.contract import Learner, Scores
+from ramify.learners.evidence import Contributions, Evidence, best_of, lead_over, no_question
 from ramify.learners.paths import SURE, along_paths
 from ramify.taxonomy import Taxonomy, walk_down
 
@@ -46,6 +47,50 @@ class BranchLearner(Learner):
         margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
         totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
         return np.asarray(margins - np.repeat(totals, lengths, axis=1))
+
+    # ---- explaining -------------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:
+        """Features of one document, what each adds to the margin of a branch, and what is there without them."""
+
+    def contributions(self, x: csr_array, node: int) -> Contributions:
+        """Features of one document, what each adds to the margins on the path to a node, and what is there without them."""
+        added, prior = np.zeros(len(x.indices)), 0.0
+        for step in self.taxonomy_.nodes_to(node):
+            if (branch := self._branch_to(step, int(self.taxonomy_.parent[step]))) is not None:
+                _, more, before = self._branch_contributions(x, branch)
+                added, prior = added + more, prior + before
+        return x.indices.astype(np.int64), added, prior
+
+    def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
+        """The node itself, where it can be entered."""
+        return Learner.spokesman(self, scores, node)
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """What speaks for a node against its best sibling, or against staying at their parent where that is likelier."""
+        parent = int(self.taxonomy_.parent[node])
+        branch, stay = self._branch_to(node, parent), self._branch_to(parent, parent)
+        if branch is None:
+            return no_question("no training document was here" if np.isnan(scores[node]) else "the only way on")
+        own = self._branch_contributions(x, branch)
+        siblings = np.setdiff1d(self.taxonomy_.roots if parent < 0 else self.taxonomy_.children_of(parent), node)
+        rival = best_of(scores, siblings)
+        if stay is not None:
+            over_staying = lead_over(parent, own, self._branch_contributions(x, stay))
+            if rival is None or scores[node] - over_staying.score > scores[rival]:
+                return over_staying
+        if rival is None or (to_rival := self._branch_to(rival, parent)) is None:
+            return no_question("the only way on")
+        return lead_over(rival, own, self._branch_contributions(x, to_rival))
+
+    def _branch_to(self, node: int, parent: int) -> int | None:
+        """The branch by which documents at a parent go to a node, or stay where both are the same; None without one."""
+        first, last = np.searchsorted(self.branch_parents_, [parent, parent + 1])
+        found = np.flatnonzero(self.branch_nodes_[first:last] == node)
+        return int(first + found[0]) if len(found) else None
+
+    # ---- what scores mean -------------------------------------------------------------------------------------------
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The product of the shares on the path to a node."""

@@ -22,6 +22,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ramify.errors import InputError
 from ramify.execution import SerialExecutor, choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
+from ramify.learners.evidence import Contributions, Evidence
 from ramify.learners.paths import SURE
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -65,6 +66,25 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which `from_state` makes the same learner."""
+
+    # ---- what explanations take -------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def contributions(self, x: csr_array, node: int) -> Contributions:
+        """Features of one document, what each adds to the score of a node, and what is there without them."""
+
+    @abstractmethod
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """What speaks for a node, at this step on the way from the top down to `end`. scores: of the document, one a node."""
+
+    def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
+        """The node whose contributions speak for a node; None where none do."""
+        return None if np.isnan(scores[node]) else node
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether contributions add up to scores."""
+        return True
 
     # ---- what decision rules take -----------------------------------------------------------------------------------
 

@@ -14,7 +14,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.execution import stage
-from ramify.learners.contract import Learner, Scores
+from ramify.learners.competing import CompetingClasses
+from ramify.learners.contract import Scores
 from ramify.learners.strongest import find_node, strongest
 from ramify.learners.targets import Targets, read_more_targets, refuse_single_class
 from ramify.taxonomy import Taxonomy, ancestor_matrix
@@ -22,7 +23,7 @@ from ramify.taxonomy import Taxonomy, ancestor_matrix
 Floats = NDArray[np.float64]
 
 
-class CountingLearner(Learner):
+class CountingLearner(CompetingClasses):
     """A learner whose whole knowledge, but for a few weights, is counts.
 
     ``class_nodes_``: the nodes that have documents of their own, in node order; the classes.
@@ -31,7 +32,6 @@ class CountingLearner(Learner):
     ``log_prior_``: ln P(class).
     """
 
-    class_nodes_: NDArray[np.int64]
     counts_: csr_array
     class_weight_: Floats
     log_prior_: Floats

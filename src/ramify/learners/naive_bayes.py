@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 from ramify.errors import InputError
 from ramify.learners.contract import Scores
 from ramify.learners.counting import CountingLearner, Floats, is_positive
+from ramify.learners.evidence import Contributions
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.paths import log_shares
 from ramify.native import score_units_in_place
@@ -112,7 +113,7 @@ class MultinomialNaiveBayes(CountingLearner):
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
         return self._scorer.thetas(self._class_of(node), everywhere)
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
+    def contributions(self, x: csr_array, node: int) -> Contributions:
         """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""
         column = self._class_of(node)
         added = x.data.astype(np.float64) * self._scorer.log_theta(x.indices, column)

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, issparse
 from sklearn.base import clone
 
 from ramify.errors import InputError, ModelError
@@ -72,8 +72,12 @@ class Base(Protocol):
     def score(self, X: csr_array) -> Floats:
         """Documents × units; above 0 for yes."""
 
-    def weights_of(self, unit: int) -> tuple[Floats, float]:
-        """What each feature adds to the score of a unit, and the bias."""
+    @property
+    def has_weights(self) -> bool:
+        """Whether scores are sums of what features add."""
+
+    def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
+        """What each of some features adds to the score of a unit, and the bias."""
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file keeps."""
@@ -98,9 +102,15 @@ class LinearBase:
         """Documents × units."""
         return self.weights.score(X).astype(np.float64)
 
-    def weights_of(self, unit: int) -> tuple[Floats, float]:
-        """What each feature adds to the score of a unit, and the bias."""
-        return self.weights.of_unit(int(self.weights.class_units[unit]))
+    @property
+    def has_weights(self) -> bool:
+        """They are."""
+        return True
+
+    def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
+        """What each of some features adds to the score of a unit, and the bias."""
+        w, bias = self.weights.of_unit(int(self.weights.class_units[unit]))
+        return w[features], bias
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file keeps."""
@@ -164,9 +174,14 @@ class NaiveBayesBase:
         score_rows_in_place(offsets, words, X.data, self.log_odds, self.prior, S)
         return S
 
-    def weights_of(self, unit: int) -> tuple[Floats, float]:
-        """What each word adds to the log-odds of a unit, and the prior."""
-        return self.log_odds[:, unit].astype(np.float64), float(self.prior[unit])
+    @property
+    def has_weights(self) -> bool:
+        """They are."""
+        return True
+
+    def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
+        """What each of some words adds to the log-odds of a unit, and the prior."""
+        return self.log_odds[features, unit].astype(np.float64), float(self.prior[unit])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file keeps."""
@@ -214,12 +229,18 @@ class EstimatorBase:
         columns = [_margins(estimator, X) for estimator in self.fitted]
         return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
 
-    def weights_of(self, unit: int) -> tuple[Floats, float]:
+    @property
+    def has_weights(self) -> bool:
+        """Whether they are linear, as far as they tell."""
+        return all(hasattr(self.fitted[0], part) for part in ("coef_", "intercept_", "decision_function"))
+
+    def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
         """Weights of a linear classifier; there are none to tell of another."""
         estimator = self.fitted[unit]
-        if not hasattr(estimator, "coef_"):
+        if not self.has_weights:
             raise InputError(f"{type(estimator).__name__} has no weights that can be shown; use base='svm' or 'lr'.")
-        return np.asarray(estimator.coef_, dtype=np.float64).ravel(), float(np.ravel(estimator.intercept_)[0])
+        coefficients = estimator.coef_.toarray() if issparse(estimator.coef_) else estimator.coef_
+        return np.asarray(coefficients, dtype=np.float64).ravel()[features], float(np.ravel(estimator.intercept_)[0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Model files hold no code, so there is no safe way to keep classifiers of another package."""

@@ -25,6 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.calibration import Calibration, check_kind
 from ramify.errors import InputError, ModelError, suggest
 from ramify.learners.contract import Learner, Result, Scores
+from ramify.learners.evidence import Contributions, Evidence, answer_of, no_question
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.solver import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
@@ -217,14 +218,28 @@ class NodeClassifiers(Learner):
         """From the best root to the best child, as long as a child's score is not below 0."""
         return walk_passing(scores, self.taxonomy_)
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what each adds to the score of a node, and the bias."""
-        found = np.flatnonzero(self.unit_nodes_ == node)
+        features, found = x.indices.astype(np.int64), np.flatnonzero(self.unit_nodes_ == node)
         if not len(found):
-            always = YES if node in self.always_ else 0.0
-            return x.indices.astype(np.int64), np.zeros(len(x.indices)), always
-        w, bias = self.base_.weights_of(int(found[0]))
-        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+            return features, np.zeros(len(features)), YES if node in self.always_ else 0.0
+        w, bias = self.base_.weights_of(int(found[0]), features)
+        return features, x.data.astype(np.float64) * w, bias
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether the classifiers have weights that add up to their scores."""
+        return self.base_.has_weights
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """What speaks for a yes of the node's own classifier."""
+        if node in self.always_:
+            return replace(no_question(f"it says yes to every text, with {YES:g}"), score=YES, prior=YES)
+        if np.isnan(scores[node]):
+            return no_question("no classifier answers here")
+        if not self.is_additive:
+            return replace(no_question(""), score=float(scores[node]))
+        return answer_of(self.contributions(x, node))
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

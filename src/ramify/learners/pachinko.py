@@ -21,6 +21,7 @@ from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
 from ramify.learners.branches import BranchLearner, find_branches
 from ramify.learners.counting import CountingLearner, Floats, is_count
+from ramify.learners.evidence import Contributions
 from ramify.learners.naive_bayes import LaplaceScorer, check_alpha
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
@@ -120,17 +121,12 @@ class PachinkoNaiveBayes(BranchLearner, CountingLearner):
         lengths = None if self._looked_at is None else (X.astype(np.float64) @ self._looked_at).toarray()
         return self._scorer.score(X, lengths)
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
-        """Words of one document, what each adds to the unnormalized scores on the path to a node, and the priors."""
-        added, prior = np.zeros(len(x.indices)), 0.0
-        for step in self.taxonomy_.nodes_to(node):
-            for branch in np.flatnonzero((self.branch_nodes_ == step) & (self.branch_parents_ != step)).tolist():
-                counts = np.ones(len(x.indices))
-                if self._looked_at is not None:
-                    counts = self._looked_at[x.indices][:, [branch]].toarray().ravel()
-                added += counts * x.data * self._scorer.log_theta(x.indices, branch)
-                prior += float(self._scorer.log_prior[branch])
-        return x.indices.astype(np.int64), added, prior
+    def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:
+        counts = x.data.astype(np.float64)
+        if self._looked_at is not None:
+            counts = counts * self._looked_at[x.indices][:, [branch]].toarray().ravel()
+        added = counts * self._scorer.log_theta(x.indices, branch)
+        return x.indices.astype(np.int64), added, float(self._scorer.log_prior[branch])
 
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
         found = np.flatnonzero((self.branch_nodes_ == node) & (self.branch_parents_ != node))

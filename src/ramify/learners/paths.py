@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.taxonomy import Taxonomy, walk_best
+from ramify.taxonomy import Taxonomy, levels_of, walk_best
 
 SURE = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
 LOWEST = float(np.finfo(np.float32).max)
@@ -19,8 +19,9 @@ Floats = NDArray[np.float64]
 def along_paths(shares: NDArray[np.floating[Any]], taxonomy: Taxonomy, missing: float = 0.0) -> Floats:
     """P(node) over a tree, from P(node | parent) that may have gaps: the product of all on the path."""
     P = np.nan_to_num(shares.astype(np.float64), nan=missing)
-    for node in np.flatnonzero(taxonomy.parent >= 0).tolist():  # parents come first
-        P[:, node] *= P[:, taxonomy.parent[node]]
+    parent = taxonomy.parent
+    for level in levels_of(taxonomy)[1:]:
+        P[:, level] *= P[:, parent[level]]
     return P
 
 
@@ -28,7 +29,7 @@ def log_ends(P: Floats, shares: NDArray[np.floating[Any]], taxonomy: Taxonomy) -
     """ln P(node and none of its children), children taken for independent given their parent."""
     ends: Floats = np.log(P.clip(SURE, 1))
     leaves_none = np.log1p(-np.nan_to_num(shares.astype(np.float64), nan=0.0).clip(0, 1 - SURE))
-    for node in range(len(taxonomy)):
+    for node in np.flatnonzero(~taxonomy.is_leaf).tolist():
         ends[:, node] += leaves_none[:, taxonomy.children_of(node)].sum(axis=1)
     return ends
 

@@ -15,6 +15,7 @@ roots, all documents are one more estimate above them. The weight of 1/V is neve
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +26,7 @@ from sklearn.utils import check_random_state
 from ramify.errors import InputError, ModelError
 from ramify.learners.contract import Scores
 from ramify.learners.counting import CountingLearner, Floats, count_words, is_count, is_positive, moved_nodes, words_of
+from ramify.learners.evidence import Contributions, Evidence
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.mixtures import Climb, Judged, Units, fit_weights
 from ramify.learners.paths import log_shares
@@ -293,9 +295,12 @@ class ShrinkageNaiveBayes(CountingLearner):
 
     def estimates_for(self, node: str | int) -> Floats:
         """The mixed probabilities of all words in a class."""
-        unit = self._unit_of(node)
+        return self._estimates(self._unit_of(node), self._unit_counts)
+
+    def _estimates(self, unit: int, unit_counts: csr_array) -> Floats:
+        """The mixed probabilities of some words, given what the units count of them."""
         at, steps = self.units_.weights_at(unit), self.units_.path_of(unit)
-        counts = np.diff(self._unit_counts[:, steps].toarray(), prepend=0.0, axis=1)
+        counts = np.diff(unit_counts[:, steps].toarray(), prepend=0.0, axis=1)
         return np.asarray(counts @ self._factors[at][:-1] + self._factors[at][-1])
 
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
@@ -315,10 +320,17 @@ class ShrinkageNaiveBayes(CountingLearner):
         )
         return f"{name} (own documents)" if is_own else name
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
+    def contributions(self, x: csr_array, node: int) -> Contributions:
         """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""
-        added = x.data.astype(np.float64) * np.log(self.estimates_for(node)[x.indices])
+        added = x.data.astype(np.float64) * np.log(self._estimates(self._unit_of(node), self._unit_counts[x.indices]))
         return x.indices.astype(np.int64), added, float(self.log_prior_[self._class_of(node)])
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """As of all classes that compete; where branches are pruned, a class may never have been compared."""
+        found = super().evidence(x, scores, node, end)
+        speaker = self.spokesman(scores, end)
+        is_pruned = speaker is not None and scores[speaker] <= PRUNED / 2
+        return replace(found, remark="its branch was not among the best, so it was never compared") if is_pruned else found
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from ramify.pipeline.answering import Answering, Wish
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparing import compare
 from ramify.pipeline.comparison import Comparison
-from ramify.pipeline.explaining import Explanation, NodeView, look
+from ramify.pipeline.explaining import Explanation, NodeView, Step, look
 from ramify.pipeline.loading import load
 from ramify.pipeline.recommending import Recommendation, recommend
 from ramify.pipeline.rules import make_rule
@@ -18,6 +18,7 @@ __all__ = [
     "Explanation",
     "NodeView",
     "Recommendation",
+    "Step",
     "TextClassifier",
     "Trained",
     "Wish",

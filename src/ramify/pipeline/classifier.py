@@ -183,9 +183,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         return accuracy(self.taxonomy_.encode(listed_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 
-    def explain(self, text: str) -> Explanation:
-        """The words that decided for the label of a text and against the next best class."""
-        return explain(self, self._features([text]))
+    def explain(self, text: str, label: Any = None) -> Explanation:
+        """The words that decided for the label of a text and against its rivals, node by node, and what the rule did there.
+
+        label: explain this node instead of the one that was predicted, to see why not.
+        """
+        check_is_fitted(self, "taxonomy_")
+        return explain(self, text, label)
 
     def use_threads(self, n_jobs: int | None) -> None:
         """Work with so many threads from now on, as scikit-learn counts them."""
@@ -238,10 +242,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if self.decision is not None:
             return cast(DecisionRule, self.decision)
         return system.several() if several and system.several is not None else system.decision()
-
-    def _features(self, texts: Sequence[str]) -> csr_array:
-        check_is_fitted(self, "taxonomy_")
-        return self.vectorizer_.transform(texts)
 
     def _map(self, texts: Sequence[str], work: Callable[[Any], Result], answers_only: bool) -> Iterator[tuple[slice, Result]]:
         """Apply work to the scores of some texts at a time; of nodes that matter, where answers are all that is wanted."""

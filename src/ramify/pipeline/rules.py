@@ -82,6 +82,11 @@ def decide_by(
     return refining.cut(refined, values, taxonomy), refined
 
 
+def reasons_of(rule: DecisionRule, values: NDArray[np.floating[Any]], taxonomy: Taxonomy, nodes: list[int]) -> list[str]:
+    """What a rule did at some nodes with the values of one document; a rule of the user's own need not tell."""
+    return rule.reasons(values, taxonomy, nodes) if hasattr(rule, "reasons") else [""] * len(nodes)
+
+
 def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
     """Refuse a rule that cannot decide over a taxonomy, before it is relied upon: try it on a document without scores."""
     rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)

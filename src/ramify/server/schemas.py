@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from ramify.datasets.tables import LONE_SURROGATE
+
+
+def _refuse_halves(text: str) -> str:
+    """Refuse half of a two-part character, which is no text and cannot be sent back."""
+    if not text.isascii() and LONE_SURROGATE.search(text):
+        raise ValueError("half of a two-part character (a lone surrogate) is no text")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_refuse_halves)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Name = Annotated[str, Field(min_length=1, max_length=64)]
-LabelName = Annotated[str, Field(min_length=1, max_length=2_000)]
-Person = Annotated[str, Field(min_length=1, max_length=80)]
-Remark = Annotated[str, Field(max_length=2_000)]
+Name = Annotated[Text, Field(min_length=1, max_length=64)]
+LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
+Person = Annotated[Text, Field(min_length=1, max_length=80)]
+Remark = Annotated[Text, Field(max_length=2_000)]
 
 
 class _In(BaseModel):
@@ -99,8 +110,8 @@ class StoredReport(_Out):
 class ClassifyIn(_In):
     """One text, or several."""
 
-    text: str | None = Field(None, description="One text to classify.")
-    texts: list[str] | None = Field(None, description="Several texts to classify; not together with `text`.")
+    text: Text | None = Field(None, description="One text to classify.")
+    texts: list[Text] | None = Field(None, description="Several texts to classify; not together with `text`.")
     model: Name | None = Field(None, description="The model's name; the default model when left out.")
     top: int = Field(1, ge=1, le=100, description="How many labels in all: behind those of the rule, the next likely leaves.")
     threshold: Probability | None = Field(
@@ -143,7 +154,7 @@ class ClassifyOut(_Out):
 class ExplainIn(_In):
     """A text whose answer is to be explained."""
 
-    text: str
+    text: Text
     model: Name | None = None
     label: LabelName | None = Field(None, description="Explain this label instead of the one that was given.")
     true: list[LabelName] | None = Field(
@@ -308,7 +319,7 @@ class EvaluateOut(_Out):
 class DocumentIn(_In):
     """A document for the queue; `source` says where it comes from."""
 
-    text: str
+    text: Text
     source: Remark | None = None
 
 

@@ -1,7 +1,7 @@
 """Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
 
 from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_general, most_specific
-from ramify.taxonomy.descent import walk_best, walk_down
+from ramify.taxonomy.descent import levels_of, walk_best, walk_down
 from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
 from ramify.taxonomy.graph import LabelGraph
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
@@ -23,6 +23,7 @@ __all__ = [
     "find_form",
     "learn_groups",
     "learn_taxonomy",
+    "levels_of",
     "listed_labels",
     "most_general",
     "most_specific",

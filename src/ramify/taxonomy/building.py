@@ -165,6 +165,19 @@ def bearers(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return {title: tuple(nodes) for title, nodes in found.items()}
 
 
+def reach_below(start: int, child_offsets: NDArray[np.int64], child_nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Every node below a node, sorted; a whole level at a time, since there may be many."""
+    is_found = np.zeros(len(child_offsets) - 1, dtype=bool)
+    level = np.asarray([start])
+    while len(level):
+        starts, lengths = child_offsets[level], child_offsets[level + 1] - child_offsets[level]
+        before = np.cumsum(lengths) - lengths
+        level = np.unique(child_nodes[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)])
+        level = level[~is_found[level]]
+        is_found[level] = True
+    return np.flatnonzero(is_found)
+
+
 def reach(start: int, step: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
     """Every node that repeated steps lead to, sorted."""
     seen: set[int] = set()

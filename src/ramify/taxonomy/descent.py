@@ -10,6 +10,16 @@ from numpy.typing import NDArray
 from ramify.taxonomy.hierarchy import Taxonomy
 
 
+def levels_of(taxonomy: Taxonomy) -> list[NDArray[np.int64]]:
+    """The nodes of each depth, from the top, so that a whole level can be worked on at once; parents lie in earlier levels.
+
+    >>> [level.tolist() for level in levels_of(Taxonomy.from_paths(["a/b", "c"]))]
+    [[0, 2], [1]]
+    """
+    ends = np.cumsum(np.bincount(taxonomy.depth))
+    return np.split(np.argsort(taxonomy.depth, kind="stable"), ends[:-1]) if len(taxonomy) else []
+
+
 def walk_down(log_shares: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The node at which each document ends that always goes to the likeliest child; -1 where no root has a score.
 

@@ -204,7 +204,8 @@ class Taxonomy:
 
     def descendants_of(self, node: int) -> IntArray:
         """Every node below a node, in node order; the node itself is not among them."""
-        return building.reach(node, self.children_of)
+        self._refuse_outside(node)
+        return building.reach_below(node, self.child_offsets, self.child_nodes)
 
     def path_of(self, node: int) -> tuple[str, ...]:
         """Titles from a root down to the node; in a DAG, along first parents."""

@@ -13,16 +13,18 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from ramify.errors import ModelError
-from ramify.learners.boosting.committee import Committee, Floats, Ints
+from ramify.learners.boosting.committee import Committee, Ints
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import ABOVE_ROOTS
+from ramify.learners.competing import CompetingClasses
 from ramify.learners.contract import Scores
+from ramify.learners.evidence import Contributions
 from ramify.learners.paths import spread_upward
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
-class AdaBoostMH(BoostedLearner):
+class AdaBoostMH(CompetingClasses, BoostedLearner):
     """Boosted stumps over all classes (system ``adaboost-mh``).
 
     Only whether a document has a term counts: values other than 0 are all the same. A weight of 2 counts as two copies of a
@@ -93,10 +95,9 @@ class AdaBoostMH(BoostedLearner):
             margins[:, above] = np.fmax(margins[:, above], each[:, [column]])
         return margins
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
+    def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what the presence of each adds to the score of a class, and the bias."""
-        votes, bias = self.votes_of(node) or (np.zeros(self.n_features_in_), 0.0)
-        return x.indices.astype(np.int64), votes[x.indices], bias
+        return self.votes_on(x, node)
 
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         alone = len(committees) == 1 and committees[0].node == ABOVE_ROOTS and not len(merged) and not len(merged_with)

@@ -54,6 +54,20 @@ class Cascade:
         )
         return csr_array((np.ones(len(taken), dtype=bool), taken, offsets), shape=(X.shape[0], n_nodes))
 
+    def votes_for(self, node: int) -> tuple[Ints, NDArray[np.float64], float] | None:
+        """The terms that the committee of a node asks for, what the presence of each adds, and the bias.
+
+        A merged node has those of the node that it is merged with; None where every document passes, or nobody answers.
+        """
+        slots = np.append(self.hosts[self.merged == node], np.flatnonzero(self.nodes == node))
+        if not len(slots) or slots[0] < 0:
+            return None
+        terms, columns, classes, biases, places, sums, *_ = self.arrays
+        number = int(np.searchsorted(classes, slots[0], side="right")) - 1
+        votes = sums[places[number] : places[number + 1]].reshape(-1, classes[number + 1] - classes[number])
+        asked = self.columns[columns[terms[number] : terms[number + 1]]]
+        return asked, votes[:, slots[0] - classes[number]], float(biases[slots[0]])
+
     def _rows(self, X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
         """Documents as the columns that any committee asks for."""
         numbers = np.full(X.shape[1], -1, dtype=np.int32)

@@ -23,6 +23,7 @@ from ramify.learners.boosting.stopping import Settings, boost_well
 from ramify.learners.boosting.storing import committee_arrays, read_committees, read_nodes, read_parameters
 from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.counting import is_count
+from ramify.learners.evidence import Contributions
 from ramify.learners.linear.training import seed_of
 from ramify.learners.strongest import find_node, strongest
 from ramify.learners.targets import Targets, is_nested, read_more_targets, refuse_single_class
@@ -242,20 +243,24 @@ class BoostedLearner(Learner):
             raise InputError("there are no numbers of rounds to try; give some, such as 10, 100, 1000.")
         return max(quality, key=lambda s: (quality[s], -s)), quality
 
-    @abstractmethod
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
-        """Features of one document, what each adds to a node's score, and the bias."""
+    def votes_on(self, x: csr_array, node: int) -> Contributions:
+        """Features of one document, what the presence of each adds to a node's score, and the bias; 0 where nobody votes."""
+        features = x.indices.astype(np.int64)
+        columns, votes, bias = self._cascade.votes_for(node) or (features[:0], np.zeros(0), 0.0)
+        places = np.searchsorted(columns, features).clip(max=max(0, len(columns) - 1))
+        is_asked = columns[places] == features if len(columns) else np.zeros(len(features), dtype=bool)
+        added = np.zeros(len(features))
+        added[is_asked] = votes[places[is_asked]]
+        return features, added, bias
 
     def votes_of(self, node: int) -> tuple[Floats, float] | None:
         """What the presence of every term adds to a node's score, and its bias; None where no committee answers for it."""
-        for committee in self.committees_:
-            found = np.flatnonzero(committee.classes == node)
-            if len(found):
-                columns, bias, sums = committee.folded()
-                w = np.zeros(self.n_features_in_)
-                w[columns] = sums[:, found[0]]
-                return w, float(bias[found[0]])
-        return None
+        votes = self._cascade.votes_for(node) if node in self._cascade.nodes else None
+        if votes is None:
+            return None
+        w = np.zeros(self.n_features_in_)
+        w[votes[0]] = votes[1]
+        return w, votes[2]
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The terms whose presence speaks most for a node, strongest first, by number or by name."""

@@ -21,6 +21,7 @@ from scipy.special import expit
 
 from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
+from ramify.learners.boosting.cascade import YES
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import ABOVE_ROOTS, Problem, Rows
@@ -28,6 +29,7 @@ from ramify.learners.boosting.stopping import Settings
 from ramify.learners.boosting.storing import check_merged
 from ramify.learners.contract import Scores
 from ramify.learners.counting import is_count
+from ramify.learners.evidence import Contributions, Evidence, answer_of, no_question
 from ramify.learners.paths import along_paths, log_ends, walk_passing
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -140,14 +142,22 @@ class TreeBoostMH(BoostedLearner):
         """From the best root to the best child, as long as one has a score above 0."""
         return walk_passing(self.margins(scores), self.taxonomy_)
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], Floats, float]:
+    def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what the presence of each adds to the scores on the path to a node, and the biases."""
         added, bias = np.zeros(len(x.indices)), 0.0
         for step in self.taxonomy_.nodes_to(node):
-            votes = self.votes_of(int(step))
-            if votes is not None:
-                added, bias = added + votes[0][x.indices], bias + votes[1]
+            if step not in self.merged_:
+                _, more, before = self.votes_on(x, step)
+                added, bias = added + more, bias + before
         return x.indices.astype(np.int64), added, bias
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """What speaks for a yes of the committee that answers for a node; a merged node has that of the one above it."""
+        if np.isnan(scores[node]):
+            return no_question("no training document was here")
+        if self._cascade.votes_for(node) is None:
+            return replace(no_question(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
+        return answer_of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
 
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.taxonomy_.require_tree("TreeBoost.MH")

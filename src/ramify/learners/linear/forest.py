@@ -44,12 +44,12 @@ def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
     """A tree's units: nodes with a labelled node at or below them; a labelled inner node gets a class of its own below it."""
     has_own = np.zeros(len(taxonomy), dtype=bool)
     has_own[labelled] = True
-    alive = has_own.copy()
+    alive, parent = has_own.copy(), taxonomy.parent
     for node in range(len(taxonomy) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
-        if alive[node] and taxonomy.parent[node] >= 0:
-            alive[taxonomy.parent[node]] = True
+        if alive[node] and parent[node] >= 0:
+            alive[parent[node]] = True
     has_inner = np.zeros(len(taxonomy), dtype=bool)
-    has_inner[taxonomy.parent[np.flatnonzero(alive & (taxonomy.parent >= 0))]] = True
+    has_inner[parent[np.flatnonzero(alive & (parent >= 0))]] = True
     return _walk(taxonomy, has_own, alive, has_inner)
 
 

@@ -13,20 +13,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.execution import choose_executor
-from ramify.learners.contract import Learner, Result, Scores
+from ramify.learners.competing import CompetingClasses
+from ramify.learners.contract import Result, Scores
+from ramify.learners.evidence import Contributions
 from ramify.learners.linear.routing import index_weights, search
 from ramify.learners.linear.weights import Weights
 from ramify.learners.strongest import find_node, strongest
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
-class LinearModel(Learner):
+class LinearModel(CompetingClasses):
     """One vector of weights for every node that has documents of its own.
 
     ``class_nodes_``: the nodes that have weights. ``weights_``: their weights.
     """
 
-    class_nodes_: NDArray[np.int64]
     weights_: Weights
 
     # ---- what each of them says -------------------------------------------------------------------------------------
@@ -81,10 +82,9 @@ class LinearModel(Learner):
             self._index = index_weights(self.weights_)
         return self._index, (self.weights_.paths() @ self.weights_.bias).astype(np.float32), width
 
-    def contributions(self, x: csr_array, node: int) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+    def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what each adds to the score of a class, and the bias."""
-        w, bias = self.weights_.of_unit(self._unit_of(node))
-        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
+        return self.weights_.contributions(x, self._unit_of(node))
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The features with the largest weights for a node, strongest first, by number or by name.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
+from ramify.learners.evidence import Contributions
 from ramify.native import score_rows_in_place, score_units_in_place
 
 MAX_TABLE = 1 << 28  # weights up to which features × classes is held as a table for scoring
@@ -38,6 +39,11 @@ class Weights:
         """Weights and bias of one unit."""
         path = self.path_of(unit)
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
+
+    def contributions(self, x: csr_array, unit: int) -> Contributions:
+        """Features of one document, what each adds to the score of a unit, and the bias."""
+        w, bias = self.of_unit(unit)
+        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
 
     def path_of(self, unit: int) -> list[int]:
         """The units from the root down to one."""

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import json
+import stat
+
+import pytest
+
+from ramify.errors import InputError
+from ramify.server import keys as module
+from ramify.server.keys import Caller, KeyRing, add_key, read_keys, remove_key
+
+
+def test_a_key_is_known_and_no_other_is(tmp_path):
+    path = tmp_path / "keys.json"
+    key = add_key(path, "ann", "review")
+    ring = KeyRing(path)
+    assert ring.find(key) == Caller("ann", "review")
+    assert ring.find(key[:-1]) is None
+    assert ring.find("") is None
+
+
+def test_the_file_holds_no_key(tmp_path):
+    path = tmp_path / "keys.json"
+    key = add_key(path, "ann", "read")
+    assert key not in path.read_text()
+    assert key.removeprefix("ramify_") not in path.read_text()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_a_key_that_is_taken_away_stops_working_without_a_restart(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_AGAIN", 0.0)
+    path = tmp_path / "keys.json"
+    first, second = add_key(path, "ann", "read"), add_key(path, "ben", "admin")
+    ring = KeyRing(path)
+    remove_key(path, "ann")
+    assert ring.find(first) is None
+    assert ring.find(second) == Caller("ben", "admin")
+    third = add_key(path, "cem", "read")
+    assert ring.find(third) == Caller("cem", "read")
+
+
+def test_nobody_is_let_in_by_a_file_that_cannot_be_read_any_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LOOK_AGAIN", 0.0)
+    path = tmp_path / "keys.json"
+    key = add_key(path, "ann", "read")
+    ring = KeyRing(path)
+    for damage in (lambda: path.write_text("{"), path.unlink):
+        damage()
+        assert ring.find(key) is None
+
+
+def test_roles_include_those_below_them():
+    assert [Caller("x", "admin").may(role) for role in module.ROLES] == [True, True, True]
+    assert [Caller("x", "review").may(role) for role in module.ROLES] == [True, True, False]
+    assert [Caller("x", "read").may(role) for role in module.ROLES] == [True, False, False]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "{}", "[]", '{"format": "other", "keys": []}', '{"format": "ramify-keys", "keys": [1]}']
+)
+def test_files_that_are_no_keys_are_refused(tmp_path, content):
+    path = tmp_path / "keys.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match="not a file of keys"):
+        read_keys(path)
+
+
+def test_an_unknown_role_in_the_file_is_refused(tmp_path):
+    path = tmp_path / "keys.json"
+    add_key(path, "ann", "read")
+    values = json.loads(path.read_text())
+    values["keys"][0]["role"] = "root"
+    path.write_text(json.dumps(values))
+    with pytest.raises(InputError, match="not a file of keys"):
+        KeyRing(path)
+
+
+def test_names_and_roles_that_cannot_be_are_refused(tmp_path):
+    path = tmp_path / "keys.json"
+    for name, role in (("", "read"), ("a\nb", "read"), (" ann", "read"), ("ann", "root")):
+        with pytest.raises(InputError):
+            add_key(path, name, role)
+    add_key(path, "ann", "read")
+    with pytest.raises(InputError, match="already"):
+        add_key(path, "ann", "admin")
+    with pytest.raises(InputError, match="nobody"):
+        remove_key(path, "ben")

@@ -1,0 +1,122 @@
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramify.server import streams
+from ramify.server.errors import ApiError
+from ramify.server.streams import Inlet, Outlet
+
+
+@given(st.lists(st.binary(max_size=12).map(lambda b: b.replace(b"x", b"\n")), max_size=12))
+def test_lines_are_those_of_the_whole_however_it_is_cut(chunks):
+    async def main():
+        inlet = Inlet()
+        for chunk in chunks:
+            if chunk:
+                await inlet.put(chunk)
+        inlet.end()
+        return list(inlet.lines())
+
+    found = asyncio.run(main())
+    whole = b"".join(chunks)
+    assert b"".join(found) == whole
+    assert [line.count(b"\n") for line in found] == [1] * whole.count(b"\n") + [0] * (bool(whole) and not whole.endswith(b"\n"))
+
+
+def test_a_reader_sees_lines_as_they_come_and_knows_when_it_would_wait():
+    async def main():
+        inlet, seen = Inlet(), []
+
+        def read():
+            for line in inlet.lines():
+                seen.append((line, inlet.is_dry))
+
+        reader = threading.Thread(target=read)
+        reader.start()
+        await inlet.put(b"a\nb\nc")
+        await asyncio.sleep(0.1)
+        assert seen == [(b"a\n", False), (b"b\n", True)]
+        await inlet.put(b"c\n")
+        inlet.end()
+        await asyncio.to_thread(reader.join)
+        assert [line for line, _ in seen] == [b"a\n", b"b\n", b"cc\n"]
+
+    asyncio.run(main())
+
+
+def test_a_sender_is_slowed_while_nobody_reads(monkeypatch):
+    monkeypatch.setattr(streams, "HELD", 10)
+
+    async def main():
+        inlet = Inlet()
+        await inlet.put(b"x" * 11)
+        blocked = asyncio.create_task(inlet.put(b"y\n"))
+        await asyncio.sleep(0.05)
+        assert not blocked.done()
+        reader = asyncio.create_task(asyncio.to_thread(lambda: list(inlet.lines())))
+        await blocked
+        inlet.end()
+        assert await reader == [b"x" * 11 + b"y\n"]
+
+    asyncio.run(main())
+
+
+def test_a_failure_reaches_the_reader():
+    async def main():
+        inlet = Inlet()
+        await inlet.put(b"a\n")
+        inlet.end(ApiError(413, "too-large", "too much"))
+        with pytest.raises(ApiError, match="too much"):
+            list(inlet.lines())
+
+    asyncio.run(main())
+
+
+def test_a_line_without_end_is_refused(monkeypatch):
+    monkeypatch.setattr(streams, "LONGEST", 100)
+
+    async def main():
+        inlet = Inlet()
+        await inlet.put(b"x" * 101)
+        inlet.end()
+        with pytest.raises(ApiError) as refused:
+            list(inlet.lines())
+        assert refused.value.status == 413
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("held", [5, 1 << 20])
+def test_pieces_come_out_in_order_also_when_they_wait_in_a_file(monkeypatch, held):
+    monkeypatch.setattr(streams, "HELD", held)
+    pieces = [f"{i},".encode() * (1 + i % 7) for i in range(2_000)]
+
+    async def main():
+        outlet, found = Outlet(), []
+        writer = threading.Thread(target=lambda: [outlet.put(piece) for piece in pieces] and outlet.end())
+        writer.start()
+        await asyncio.sleep(0.05)  # let some of it pile up
+        while (piece := await outlet.take()) is not None:
+            found.append(piece)
+            await asyncio.sleep(0)
+        writer.join()
+        outlet.close()
+        return b"".join(found)
+
+    assert asyncio.run(main()) == b"".join(pieces)
+
+
+def test_an_end_says_why():
+    async def main():
+        outlet = Outlet()
+        outlet.put(b"a")
+        outlet.end(ApiError(422, "table", "no"))
+        assert [await outlet.take(), await outlet.take()] == [b"a", None]
+        assert outlet.failure.code == "table"
+
+    asyncio.run(main())

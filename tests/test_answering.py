@@ -1,0 +1,136 @@
+"""Answers that respect a wish: how many labels, how sure, and where in the tree."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ramify import TextClassifier
+from ramify.errors import InputError, LabelError
+from ramify.pipeline import Answering, Wish, classify_rows
+from ramify.systems import SYSTEMS
+
+TEXTS = [
+    "red apple", "green apple pie", "yellow banana", "banana bread", "rye bread crust", "white bread loaf", "black tea",
+    "green tea leaf", "strong coffee", "coffee with milk", "a fruit salad", "food for all",
+]  # fmt: skip
+LABELS = ["food/fruit/apple", "food/fruit/apple", "food/fruit/banana", "food/fruit/banana", "food/bread", "food/bread",
+          "drink/tea", "drink/tea", "drink/coffee", "drink/coffee", "food/fruit", "food"]  # fmt: skip
+ASKED = ["apple bread", "green tea", "coffee and banana", "nothing known here", "food"]
+
+
+@pytest.fixture(scope="module", params=list(SYSTEMS))
+def fitted(request):
+    return TextClassifier(request.param).fit(TEXTS * 3, LABELS * 3)
+
+
+def names(answering, found):
+    return [answering.name(node) for node, _ in found]
+
+
+def test_without_a_wish_answers_are_those_of_predict(fitted):
+    answering = Answering(fitted)
+    given = [sorted(names(answering, labels)) for labels, _ in answering(ASKED)]
+    assert given == [sorted(row) for row in fitted.taxonomy_.decode(fitted.predict_matrix(ASKED))]
+
+
+def test_probabilities_are_those_of_predict_proba_whatever_is_wished(fitted):
+    P = fitted.predict_proba(ASKED)
+    for wish in (Wish(), Wish(top=3), Wish(within=("food",)), Wish(threshold=0.4)):
+        for row, (labels, others) in zip(P, Answering(fitted, wish)(ASKED), strict=True):
+            assert all(p == pytest.approx(row[node], abs=1e-6) for node, p in labels + others)
+
+
+def test_labels_lie_within_and_never_without(fitted):
+    taxonomy = fitted.taxonomy_
+    fruit, tea = taxonomy.index("food/fruit"), taxonomy.index("drink/tea")
+    for labels, others in Answering(fitted, Wish(top=4, within=("food/fruit",)))(ASKED):
+        assert all(fruit in (node, *taxonomy.ancestors_of(node)) for node, _ in labels + others)
+    for labels, others in Answering(fitted, Wish(top=20, without=("food", "drink/tea")))(ASKED):
+        assert all(taxonomy.names[node] in ("drink", "drink/coffee") for node, _ in labels + others)
+        assert tea not in [node for node, _ in labels + others]
+
+
+def test_where_one_class_is_the_best_of_all_it_is_also_the_best_within_its_branch():
+    for system in ("nb", "svm", "lr", "hr-svm", "shrinkage-nb", "hblr", "hsvm"):
+        fitted = TextClassifier(system).fit(TEXTS * 3, LABELS * 3)
+        free = Answering(fitted)(ASKED)
+        for text, (labels, _) in zip(ASKED, free, strict=True):
+            top = fitted.taxonomy_.names[fitted.taxonomy_.nodes_to(labels[0][0])[0]]
+            assert Answering(fitted, Wish(within=(top,)))([text])[0][0] == labels
+
+
+def test_best_within_a_subtree_is_the_highest_score_in_it():
+    fitted = TextClassifier("nb").fit(TEXTS, LABELS)
+    S = fitted.learner_.scores(fitted.vectorizer_.transform(ASKED))
+    inside = sorted(fitted.taxonomy_.index(name) for name in ("drink", "drink/tea", "drink/coffee"))
+    expected = [inside[int(np.nanargmax(row[inside]))] for row in S]
+    assert [labels[0][0] for labels, _ in Answering(fitted, Wish(within=("drink",)))(ASKED)] == expected
+
+
+def test_going_down_without_a_branch_shares_its_chance_among_the_others():
+    fitted = TextClassifier("pachinko-nb").fit(TEXTS * 3, LABELS * 3)
+    for labels, _ in Answering(fitted, Wish(without=("food",)))(["bread"] * 2):
+        assert fitted.taxonomy_.names[labels[0][0]].startswith("drink/")
+
+
+def slow_stop(taxonomy, p, node, threshold):
+    """The deepest node on the way to a node that is likely enough."""
+    likely = [here for here in taxonomy.nodes_to(node) if p[here] >= threshold]
+    return likely[-1] if likely else None
+
+
+@given(st.floats(0, 1))
+def test_a_threshold_stops_at_the_deepest_node_that_is_likely_enough(threshold):
+    fitted = test_a_threshold_stops_at_the_deepest_node_that_is_likely_enough.fitted
+    P, free = fitted.predict_proba(ASKED), Answering(fitted)(ASKED)
+    for p, (before, _), (labels, _) in zip(P, free, Answering(fitted, Wish(threshold=threshold))(ASKED), strict=True):
+        expected = slow_stop(fitted.taxonomy_, p, before[0][0], threshold)
+        assert [node for node, _ in labels] == ([] if expected is None else [expected])
+
+
+test_a_threshold_stops_at_the_deepest_node_that_is_likely_enough.fitted = TextClassifier("nb").fit(TEXTS, LABELS)
+
+
+def test_of_several_labels_on_one_path_a_threshold_leaves_the_deepest():
+    several = [[label, "drink/tea"] if i % 3 == 0 and label != "drink/tea" else [label] for i, label in enumerate(LABELS)]
+    fitted = TextClassifier("svm").fit(TEXTS * 3, several * 3)
+    for threshold in np.linspace(0, 1, 21):
+        for labels, _ in Answering(fitted, Wish(threshold=float(threshold)))(ASKED):
+            nodes = [node for node, _ in labels]
+            above = {int(a) for node in nodes for a in fitted.taxonomy_.ancestors_of(node)}
+            assert len(set(nodes)) == len(nodes)
+            assert not above & set(nodes)
+            assert all(p >= threshold for _, p in labels)
+
+
+def test_top_gives_so_many_labels_in_all_each_once_and_likeliest_first(fitted):
+    for top in (1, 2, 5):
+        for labels, others in Answering(fitted, Wish(top=top))(ASKED):
+            assert len(labels) + len(others) == max(top, len(labels)) or not labels
+            found = [node for node, _ in labels + others]
+            assert len(set(found)) == len(found)
+            assert [p for _, p in others] == sorted((p for _, p in others), reverse=True)
+
+
+def test_answers_do_not_depend_on_threads_or_on_the_other_rows(fitted):
+    rows = [(line, {"t": text}) for line, text in enumerate(ASKED * 300)]
+    fitted.use_threads(2)
+    together = [(a.labels, a.others) for a in classify_rows(fitted, rows, "t", Wish(top=2))]
+    fitted.use_threads(1)
+    alone = {text: next(iter(classify_rows(fitted, [(1, {"t": text})], "t", Wish(top=2)))) for text in ASKED}
+    for (labels, others), (_, row) in zip(together, rows, strict=True):
+        assert [name for name, _ in labels + others] == [name for name, _ in alone[row["t"]].labels + alone[row["t"]].others]
+
+
+def test_wishes_that_mean_nothing_are_refused():
+    fitted = TextClassifier("nb").fit(TEXTS, LABELS)
+    for wish in (Wish(top=0), Wish(top=101), Wish(threshold=1.5), Wish(threshold=float("nan"))):
+        with pytest.raises(InputError, match="top|threshold"):
+            Answering(fitted, wish)
+    with pytest.raises(LabelError, match="not in the taxonomy"):
+        Answering(fitted, Wish(within=("foood",)))
+    with pytest.raises(InputError, match="nothing is left"):
+        Answering(fitted, Wish(within=("food/fruit",), without=("food",)))
