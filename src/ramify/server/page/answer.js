@@ -152,11 +152,12 @@ function drawRow(item) {
   ];
 }
 
-// While a runner-up is closed, its likeliest way down stands beside it.
+// While a runner-up is closed, the likeliest end of its branch stands beside it.
 function bestBelow(item) {
-  const titles = [];
-  for (let [next] = item.items; next; [next] = next.items) titles.push(next.title);
-  return el("span", { class: "best-below" }, titles.map((title) => [el("span", { class: "gt", "aria-hidden": "true" }, "›"), el("bdi", {}, title)]));
+  let [best] = item.items;
+  const way = best.items.length ? "› … ›" : "›";
+  while (best.items.length) [best] = best.items;
+  return el("span", { class: "best-below" }, el("span", { class: "gt", "aria-hidden": "true" }, way), el("bdi", {}, best.title));
 }
 
 function badges(item) {
