@@ -60,6 +60,10 @@ class _Server(uvicorn.Server):
         host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
         self._ready(f"http://{host}:{port}")
 
+    async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
+        await super().shutdown(sockets)  # type: ignore[arg-type]
+        self._captured_signals.clear()  # they were asked for, and are no reason to end with a fault
+
     async def _reload(self) -> None:
         """Read every model anew; one that cannot be read leaves its old one in use."""
         for served in list(self._services.shelf):
