@@ -88,7 +88,7 @@ def live(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> I
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it lives, its event loop runs in this thread, and other tests cannot run theirs
 def browser() -> Iterator[Any]:
     """Headless Chromium; where there is none, tests are skipped, but never where everything must be checked."""
     playwright = pytest.importorskip("playwright.sync_api")
