@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import signal
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -86,7 +88,7 @@ def live(models: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> I
         yield running
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # while it lives, its event loop runs in this thread, and other tests cannot run theirs
 def browser() -> Iterator[Any]:
     """Headless Chromium; where there is none, tests are skipped, but never where everything must be checked."""
     playwright = pytest.importorskip("playwright.sync_api")
@@ -101,3 +103,44 @@ def browser() -> Iterator[Any]:
         browser = driver.chromium.launch(executable_path=found, args=[*quiet, "--no-first-run"])
         yield browser
         browser.close()
+
+
+@pytest.fixture
+def visit(browser: Any, live: Live) -> Iterator[Any]:
+    """Opens the page; afterwards nothing may have been said on the console, and nothing asked of another place."""
+    contexts: list[Any] = []
+    said: list[str] = []
+    asked: list[str] = []
+
+    def open_page(view: str = "classify", expected: str | None = None, before: Any = None, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": 1280, "height": 900}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(10_000)
+        page.on("console", lambda m: None if expected and re.search(expected, m.text) else said.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        if before:
+            before(page)
+        page.goto(f"{live.url.rstrip('/')}/#{view}")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+    own = urlsplit(live.url).netloc
+    foreign = [url for url in asked if urlsplit(url).scheme not in ("data", "blob") and urlsplit(url).netloc != own]
+    assert foreign == []
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Requests to classify: one like a formula, an empty one, and 400 of the bundled corpus."""
+    path = tmp_path / "requests.csv"
+    texts = [str(text) for text in load_electronics().test.documents[:400]]
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "text"])
+        writer.writerows(enumerate(["=HYPERLINK(1) where is my parcel", "", *texts]))
+    return path

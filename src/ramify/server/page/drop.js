@@ -1,0 +1,34 @@
+// Files that people drop on a part of the page.
+
+/** Take the first file dropped on this element; it shows while a file hovers over it. */
+export function acceptDrop(element, take) {
+  const isFile = (event) => [...event.dataTransfer.types].includes("Files");
+  element.addEventListener("dragover", (event) => {
+    if (!isFile(event)) return;
+    event.preventDefault();
+    element.classList.add("dropping");
+  });
+  element.addEventListener("dragleave", (event) => {
+    if (!element.contains(event.relatedTarget)) element.classList.remove("dropping");
+  });
+  element.addEventListener("drop", (event) => {
+    element.classList.remove("dropping");
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    take(event.dataTransfer.files[0]);
+  });
+}
+
+const KINDS = {
+  csv: "text/csv",
+  tsv: "text/tab-separated-values",
+  tab: "text/tab-separated-values",
+  jsonl: "application/x-ndjson",
+  ndjson: "application/x-ndjson",
+  parquet: "application/vnd.apache.parquet",
+};
+
+/** The content type for a table by the end of its name, or null for what is no table we know. */
+export function kindOf(file) {
+  return KINDS[file.name.toLowerCase().split(".").at(-1)] ?? null;
+}

@@ -1,0 +1,129 @@
+// How good the model is: the report of its training, or a labelled file of one's own.
+// Ids for tests: #evaluate-file, #evaluate-text, #evaluate-label, #evaluate-go, #evaluate-problem, #evaluate-status,
+// #report (with report.js: .figure, #report-levels, #report-nodes, #report-confusions), #errors, .error, #errors-more.
+
+import { ask, get, makeLane } from "/page/api.js";
+import { announce, button, count, el, field, replace, several } from "/page/dom.js";
+import { acceptDrop, kindOf } from "/page/drop.js";
+import { ladder, sharedDepth } from "/page/ladder.js";
+import { attempt, showNote } from "/page/notices.js";
+import { makePaths } from "/page/paths.js";
+import { drawReport } from "/page/report.js";
+import { modelInfo, state } from "/page/state.js";
+
+const EXAMPLES = 20;
+const SHOWN = 5; // of them at first
+const TEXT = 600; // characters of a text that went wrong
+
+/** The view. */
+export function makeEvaluate() {
+  const lane = makeLane();
+  const problem = el("div", { id: "evaluate-problem" });
+  const status = el("p", { id: "evaluate-status", role: "status", class: "hint" });
+  const report = el("div", { id: "report", class: "stack" });
+  const errors = el("div", { id: "errors" });
+  const file = el("input", { type: "file", id: "evaluate-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson,.parquet" });
+  const text = el("input", { id: "evaluate-text", autocomplete: "off", placeholder: "found by itself", size: "14" });
+  const label = el("input", { id: "evaluate-label", autocomplete: "off", placeholder: "found by itself", size: "14" });
+  const go = el("button", { type: "button", class: "main", id: "evaluate-go", disabled: true }, "Evaluate");
+  const chosen = el("strong", { class: "chosen" });
+  let table = null;
+  let shownModel = null;
+
+  const take = (given) => {
+    table = kindOf(given) ? given : null;
+    go.disabled = !table;
+    chosen.textContent = table ? `Ready: ${table.name}` : "";
+    replace(problem);
+    if (!table) showNote(problem, `${given.name} is not a table the page can send. Choose a .csv, .tsv, .jsonl or .parquet file.`, "problem");
+  };
+
+  const showStored = () => {
+    const signal = lane.start();
+    const model = state.model;
+    replace(errors);
+    return attempt(problem, async () => {
+      const found = modelInfo().has_report && (await get(`/v1/models/${encodeURIComponent(model)}/report`, {}, signal));
+      if (signal.aborted) return;
+      shownModel = model;
+      status.textContent = found ? `The report of the training of ${model}, on ${several(found.report.documents, "document")} held back for the test.`
+        : `${model} keeps no report of its training. Drop a labelled file to evaluate it.`;
+      replace(report, found ? drawReport(found.report) : []);
+    }, signal);
+  };
+
+  const evaluate = () => {
+    const signal = lane.start();
+    const model = state.model;
+    status.textContent = `Evaluating ${model} on ${table.name} …`;
+    go.disabled = true;
+    return attempt(problem, async () => {
+      const params = { model, text: text.value.trim(), label: label.value.trim(), examples: EXAMPLES };
+      const response = await ask("/v1/evaluate", { method: "POST", params, headers: { "Content-Type": kindOf(table) }, body: table, signal });
+      const found = await response.json();
+      const drawn = await drawErrors(found.errors, model);
+      if (signal.aborted) return;
+      const left = found.left_out ? ` ${several(found.left_out, "row")} left out.` : "";
+      status.textContent = `${model} on ${table.name}: ${several(found.documents, "document")}.${left}`;
+      replace(report, drawReport(found.report));
+      replace(errors, drawn);
+      announce(status.textContent);
+    }, signal).then((isDone) => {
+      go.disabled = false;
+      if (!isDone && !signal.aborted) status.textContent = "";
+    });
+  };
+
+  file.addEventListener("change", () => file.files[0] && take(file.files[0]));
+  go.addEventListener("click", evaluate);
+  const card = el("section", { class: "card stack", "aria-labelledby": "own-title" }, el("h2", { id: "own-title" }, "Your own labelled file"),
+    el("div", { class: "drop-zone" }, el("label", { for: "evaluate-file" }, "Drop a table of texts and their true labels here, or choose one"), file, chosen),
+    el("div", { class: "options-row" }, field("Column of the texts", text), field("Column of the labels", label), go), problem);
+  acceptDrop(card, take);
+  const element = el("section", { "aria-labelledby": "evaluate-title" }, el("h1", { id: "evaluate-title" }, "How good is it?"), card, status, report, errors);
+
+  return {
+    element,
+    open() {
+      if (shownModel !== state.model) showStored();
+    },
+  };
+}
+
+async function drawErrors(errors, model) {
+  if (!errors.length) return el("p", { class: "done" }, "Not a single error.");
+  const paths = makePaths(model);
+  const drawn = await Promise.all(errors.map(async (error) => {
+    const [truth, said] = await Promise.all([error.true, error.predicted.map((one) => one.label)].map((labels) => Promise.all(labels.map(paths.pathOf))));
+    return drawError(error, truth, said);
+  }));
+  return el("section", { class: "card", "aria-labelledby": "errors-title" }, el("h2", { id: "errors-title" }, "The worst errors"),
+    el("p", { class: "hint" }, "Farthest from the truth first, then the surest."), drawn.slice(0, SHOWN), drawn.length > SHOWN && drawMore(drawn.slice(SHOWN)));
+}
+
+function drawMore(rest) {
+  const more = button(`Show ${rest.length} more`, () => more.replaceWith(...rest), { id: "errors-more" });
+  return more;
+}
+
+function drawError(error, truth, said) {
+  const text = error.text.length > TEXT ? `${error.text.slice(0, TEXT)} …` : error.text;
+  return el("article", { class: "error", data: { line: error.line } },
+    el("p", { dir: "auto" }, text),
+    el("p", { class: "hint" }, `Line ${count(error.line)}, ${several(error.distance, "step")} from the truth.`),
+    el("div", { class: "two" },
+      el("div", {}, el("h3", {}, "True"), truth.map((path) => ladder(path, [], partingBadge(path, said)))),
+      el("div", {}, el("h3", {}, "Said"), said.length ? said.map((path, i) => ladder(path, atTheEnd(path, error.predicted[i].probability), partingBadge(path, truth)))
+        : el("p", {}, "No label."))));
+}
+
+// Only the last node of the path has a probability here.
+function atTheEnd(path, probability) {
+  return path.map((_, i) => (i === path.length - 1 ? probability : undefined));
+}
+
+// The first node that no path on the other side has is where they part.
+function partingBadge(path, others) {
+  const shared = Math.max(0, ...others.map((other) => sharedDepth(path, other)));
+  return (depth) => (depth === shared ? "parts here" : null);
+}
