@@ -76,6 +76,28 @@ def test_going_down_without_a_branch_shares_its_chance_among_the_others():
         assert fitted.taxonomy_.names[labels[0][0]].startswith("drink/")
 
 
+def test_of_branches_that_are_almost_impossible_the_likelier_one_is_taken():
+    texts = ["apple " * 50, "bread " * 50, "tea " * 50, "coffee " * 50]
+    fitted = TextClassifier("pachinko-nb").fit(texts, ["fruit", "bread", "tea", "coffee"])
+    asked = "apple " * 80 + "coffee coffee coffee"
+    P = fitted.predict_proba([asked])[0]
+    ((labels, _),) = Answering(fitted, Wish(without=("fruit",)))([asked])
+    assert P[fitted.taxonomy_.index("fruit")] == 1.0
+    assert [fitted.taxonomy_.names[node] for node, _ in labels] == ["coffee"]
+
+
+def test_in_a_dag_a_threshold_finds_any_way_up():
+    from ramify import Taxonomy
+
+    taxonomy = Taxonomy.from_edges([("a", None), ("d", None), ("c", "a"), ("c", "d"), ("x", "d"), ("y", None)])
+    fitted = TextClassifier("nb", taxonomy).fit(["red", "blue", "green", "grey"], ["c", "x", "y", "a"])
+    p = fitted.predict_proba(["red blue"])[0]
+    threshold = float(p[taxonomy.index("d")])
+    assert p[taxonomy.index("c")] < threshold
+    ((labels, _),) = Answering(fitted, Wish(within=("d",), threshold=threshold))(["red blue"])
+    assert [taxonomy.names[node] for node, _ in labels] == ["d"]
+
+
 def slow_stop(taxonomy, p, node, threshold):
     """The deepest node on the way to a node that is likely enough."""
     likely = [here for here in taxonomy.nodes_to(node) if p[here] >= threshold]

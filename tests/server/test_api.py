@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import sqlite3
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +14,7 @@ from starlette.testclient import TestClient
 
 from ramify import load
 from ramify.datasets import load_electronics
+from ramify.errors import ModelError
 from ramify.server.app import make_app
 from ramify.server.keys import add_key
 from ramify.server.services import Services
@@ -112,7 +116,7 @@ def test_empty_texts_have_a_problem_and_no_label(client):
         ({"text": "a", "model": "../../etc/passwd"}, 404, "unknown-model"),
         ({"text": "a", "model": "x" * 65}, 422, "misfit"),
         (["a"], 422, "misfit"),
-        (None, 422, "misfit"),
+        (5, 422, "misfit"),
     ],
 )
 def test_what_does_not_fit_is_refused_in_one_sentence(client, body, status, code):
@@ -135,6 +139,16 @@ def test_a_refusal_does_not_repeat_the_document(client):
     response = client.post("/v1/classify", json={"text": [secret]})
     assert response.status_code == 422
     assert secret not in response.text
+
+
+def test_a_long_list_of_what_does_not_fit_is_refused_at_its_first_entry(client):
+    for body in ('{"texts": [' + "1," * 500_000 + "1]}", '{"texts": [' + '"a",' * 500_000 + '"a"]}'):
+        began = time.perf_counter()
+        response = client.post("/v1/classify", content=body.encode(), headers={"content-type": "application/json"})
+        assert response.status_code == 422
+        assert time.perf_counter() - began < 5
+    body = '{"documents": [' + "{}," * 500_000 + "{}]}"
+    assert client.post("/v1/reviews", content=body.encode(), headers={"content-type": "application/json"}).status_code == 422
 
 
 # ---- limits -----------------------------------------------------------------------------------------------------------
@@ -188,6 +202,40 @@ def test_models_tell_about_themselves(client):
     assert client.get("/v1/models/support/report").json()["report"]["figures"] == models[0]["evaluation"]
     for name in ("no", "..%2F..%2Fetc", "%00", "support%2F..", "ü"):
         assert client.get(f"/v1/models/{name}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("part", "change"),
+    [
+        ("manifest", lambda about: about["figures"]["evaluation"].update(accuracy="high")),
+        ("manifest", lambda about: about["figures"].update(tested_on="many")),
+        ("report", lambda report: report["nodes"][0].update(support="x")),
+        ("report", lambda report: report["nodes"][0].pop("name")),
+        ("report", lambda report: report.update(levels=5)),
+        ("report", lambda report: report.pop("distances")),
+    ],
+)
+def test_figures_that_are_none_are_refused_when_a_model_is_loaded(models, tmp_path, part, change):
+    from ramify.persistence import read_model, write_model
+
+    stored = read_model(models["support-nb"])
+    change(stored.about if part == "manifest" else stored.documents["report"])
+    write_model(tmp_path / "m", stored)
+    with pytest.raises(ModelError):
+        load(tmp_path / "m")
+
+
+def test_models_without_report_and_sizes_load_as_before(models, tmp_path):
+    from ramify.persistence import read_model, write_model
+
+    stored = read_model(models["support-nb"])
+    stored.documents.pop("report")
+    stored.arrays.pop("figures.sizes")
+    write_model(tmp_path / "m", stored)
+    fitted = load(tmp_path / "m")
+    assert fitted.report_ is None
+    assert fitted.sizes_ is None
+    fitted.save(tmp_path / "m")
 
 
 def test_a_model_is_read_anew_and_a_damaged_one_leaves_the_old_in_use(settings, models, tmp_path):
@@ -301,7 +349,10 @@ def test_a_table_is_evaluated_as_by_the_command_line(client, classifier):
         (b"a,b\n1,2\n", CSV, 422, "table"),
         (b'text,label\n"open quote,x\n', CSV, 422, "table"),
         (b"\x00\x01", CSV, 422, "table"),
-        (b"PAR1 no parquet", {"content-type": "application/vnd.apache.parquet"}, 422, "table"),
+        (b"PAR1 no parquet", {"content-type": "application/vnd.apache.parquet"}, 415, "content-type"),
+        (b"PAR1 no parquet", CSV, 415, "packed"),
+        (gzip.compress(b"text,label\nparcel,x\n"), CSV, 415, "packed"),
+        (b"text,label\nparcel,x\n", CSV, 422, "table"),
         (b"text,label\n", {"content-type": "text/plain"}, 415, "content-type"),
         (b"text,label\n", {}, 415, "content-type"),
     ],
@@ -358,6 +409,27 @@ def test_decisions_that_make_no_sense_are_refused(client):
     assert client.get(f"/v1/reviews/{number}").json()["decisions"] == []
 
 
+def test_a_file_of_reviews_that_is_held_by_another_is_told_and_answers_go_on(settings, tmp_path, monkeypatch):
+    monkeypatch.setattr("ramify.server.reviews.store.WAIT", 0.1)
+    with start(replace(settings, reviews=tmp_path / "r.db", review_below=1.0)) as client:
+        other = sqlite3.connect(tmp_path / "r.db", isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        assert "locked" in refused(client.post("/v1/reviews", json={"documents": [{"text": "a b"}]}), 503, "reviews")
+        assert client.post("/v1/classify", json={"text": PARCEL}).status_code == 200
+        assert client.post("/v1/batch", content='"please call me"\n', headers=NDJSON).text.count("labels") == 1
+        asked = client.post("/v1/batch", content='"please call me"\n', headers=NDJSON, params={"queue_below": 1.0})
+        refused(asked, 503, "reviews")
+        other.execute("ROLLBACK")
+        other.close()
+        assert client.post("/v1/reviews", json={"documents": [{"text": "a b"}]}).status_code == 201
+
+
+def test_queueing_below_0_queues_nothing(settings, tmp_path):
+    with start(replace(settings, reviews=tmp_path / "r.db", review_below=1.0)) as client:
+        client.post("/v1/batch", content='"please call me"\n', headers=NDJSON, params={"queue_below": 0})
+        assert client.get("/v1/reviews").json()["total"] == 0
+
+
 def test_unsure_answers_queue_up_by_themselves_where_that_is_wanted(settings, tmp_path):
     with start(replace(settings, reviews=tmp_path / "r.db", review_below=1.0)) as client:
         client.post("/v1/classify", json={"texts": [PARCEL, "", PICTURE]})
@@ -411,6 +483,13 @@ def test_each_role_may_do_what_it_may_and_no_more(guarded, needed, call):
             assert "role" in refused(response, 403, "role")
 
 
+def test_a_body_is_not_looked_at_before_the_key(guarded):
+    client, _ = guarded
+    broken = {"content": b"{broken", "headers": {"content-type": "application/json"}}
+    refused(client.post("/v1/classify", **broken), 401, "no-key")
+    refused(client.post("/v1/nowhere", **broken), 401, "no-key")
+
+
 def test_the_key_says_who_decides(guarded):
     client, keys = guarded
     (number,) = client.post("/v1/reviews", json={"documents": [{"text": PARCEL}]}, headers=keys["review"]).json()["queued"]
@@ -447,7 +526,7 @@ def test_pages_of_other_sites_and_other_names_are_refused(client):
 
 def test_a_form_of_another_site_cannot_pass_for_json(client):
     response = client.post("/v1/classify", content=b'{"text": "a"}', headers={"content-type": "text/plain"})
-    assert response.status_code == 422
+    assert response.status_code == 415
 
 
 def test_every_answer_says_how_it_may_be_used(client):

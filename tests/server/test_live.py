@@ -72,6 +72,37 @@ def test_answers_come_while_the_table_is_still_being_sent(live):
         stream.read_until(b"0\r\n\r\n")
 
 
+def test_lines_that_are_no_rows_hold_no_answer_back(live):
+    with Stream(live.url) as stream:
+        stream.send(b'{"text": "parcel", "id": 1}\n\n\r\n')
+        assert b'"id": 1' in stream.read_until(b"}]}\n")
+        stream.send(b'{"text": "parcel", "id": 2}\n{"te')
+        assert b'"id": 2' in stream.read_until(b"}]}\n")
+        stream.send(b'xt": "parcel", "id": 3}\n')
+        assert b'"id": 3' in stream.read_until(b"}]}\n")
+        stream.end()
+    with Stream(live.url, kind="text/csv") as stream:
+        stream.send(b'id,text\n7,parcel\n8,"an open\n')
+        assert b"7,parcel," in stream.read_until(b"7,") + stream.read_until(b",\n")
+
+
+def test_tables_beyond_the_places_are_refused_and_the_others_answered(live):
+    streams = [Stream(live.url) for _ in range(10)]
+    for stream in streams:
+        stream.send(b'{"text": "parcel"}\n')
+    heads = [stream.read_until(b"\r\n\r\n") for stream in streams]
+    assert sorted(head[9:12] for head in heads) == [b"200"] * 4 + [b"503"] * 6
+    for stream in streams:
+        stream.socket.close()
+    for _ in range(100):  # places come back when clients have gone
+        with Stream(live.url) as stream:
+            stream.send(b'{"text": "parcel"}\n')
+            if b" 200 " in stream.read_until(b"\r\n\r\n"):
+                return
+        time.sleep(0.05)
+    raise AssertionError("no place came back")
+
+
 def test_a_csv_table_streams_too_and_its_rows_may_be_cut_anywhere(live):
     with Stream(live.url, kind="text/csv") as stream:
         for piece in (b"id,te", b'xt\n7,"a parcel,', b" a line\n", b'and more"', b"\n"):
@@ -187,6 +218,16 @@ def test_what_is_under_way_is_answered_before_a_server_stops(models, tmp_path):
         stream.end()
         stream.read_until(b"0\r\n\r\n")
         assert running.process.wait(timeout=20) == 0
+
+
+def test_a_server_that_queues_what_streams_in_stops_all_the_same(models, tmp_path):
+    with serving(tmp_path, f"m={models['support']}") as running, Stream(running.url, "?queue_below=1") as stream:
+        stream.send(b'{"text": "a parcel"}\n' * 2_000)
+        stream.read_until(b"}]}\n")
+        running.process.send_signal(signal.SIGTERM)
+        time.sleep(0.2)
+        stream.socket.close()
+        assert running.process.wait(timeout=25) == 0
 
 
 def test_models_are_swapped_without_a_failed_request(models, tmp_path):

@@ -28,23 +28,25 @@ def test_lines_are_those_of_the_whole_however_it_is_cut(chunks):
     assert [line.count(b"\n") for line in found] == [1] * whole.count(b"\n") + [0] * (bool(whole) and not whole.endswith(b"\n"))
 
 
-def test_a_reader_sees_lines_as_they_come_and_knows_when_it_would_wait():
+def test_a_reader_sees_lines_as_they_come_and_says_when_it_is_about_to_wait():
     async def main():
-        inlet, seen = Inlet(), []
+        seen = []
+        inlet = Inlet(on_wait=lambda: seen.append("wait"))
 
         def read():
             for line in inlet.lines():
-                seen.append((line, inlet.is_dry))
+                seen.append(line)
 
+        await inlet.put(b"a\nb\nc")
         reader = threading.Thread(target=read)
         reader.start()
-        await inlet.put(b"a\nb\nc")
         await asyncio.sleep(0.1)
-        assert seen == [(b"a\n", False), (b"b\n", True)]
+        assert seen == [b"a\n", b"b\n", "wait"]
         await inlet.put(b"c\n")
+        await asyncio.sleep(0.1)
+        assert seen[3:] == [b"cc\n", "wait"]
         inlet.end()
         await asyncio.to_thread(reader.join)
-        assert [line for line, _ in seen] == [b"a\n", b"b\n", b"cc\n"]
 
     asyncio.run(main())
 
@@ -111,11 +113,39 @@ def test_pieces_come_out_in_order_also_when_they_wait_in_a_file(monkeypatch, hel
     assert asyncio.run(main()) == b"".join(pieces)
 
 
+def test_a_long_line_is_put_together_once_and_not_at_every_piece():
+    async def main():
+        inlet = Inlet()
+        piece = b"x" * 10_000
+        for _ in range(400):
+            await inlet.put(piece)
+        await inlet.put(b"\nend")
+        inlet.end()
+        assert [len(line) for line in inlet.lines()] == [4_000_001, 3]
+
+    asyncio.run(main())
+
+
+def test_more_than_is_kept_is_refused(monkeypatch):
+    monkeypatch.setattr(streams, "HELD", 10)
+
+    async def main():
+        outlet = Outlet(most=100)
+        for _ in range(12):
+            outlet.put(b"x" * 8)
+        with pytest.raises(ApiError, match="read them while you send"):
+            outlet.put(b"x" * 50)
+        outlet.close()
+
+    asyncio.run(main())
+
+
 def test_an_end_says_why():
     async def main():
         outlet = Outlet()
         outlet.put(b"a")
         outlet.end(ApiError(422, "table", "no"))
+        outlet.end()
         assert [await outlet.take(), await outlet.take()] == [b"a", None]
         assert outlet.failure.code == "table"
 

@@ -33,7 +33,7 @@ def add(
 
 
 def remove(file: KeyFile, name: Annotated[str, typer.Argument(help="Whose key is taken away.")]) -> None:
-    """Take somebody's key away; servers that use the file notice at once.
+    """Take somebody's key away; servers that use the file notice within a second.
 
     \b
     Example:

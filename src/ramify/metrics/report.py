@@ -23,6 +23,7 @@ from ramify.taxonomy import Taxonomy, most_specific
 
 MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a dense matrix
 MAX_CONFUSIONS = 50
+NODE_FIGURES = ("support", "predicted", "precision", "recall", "f1")
 HIERARCHIES = ("original", "modified")
 
 
@@ -66,7 +67,13 @@ class Report:
             or not all(map(_is_flat, [*rows, made.figures]))
         ):
             raise ValueError("not a report")
+        if not all(isinstance(row["name"], str) and all(map(_is_number, map(row.get, NODE_FIGURES))) for row in made.nodes):
+            raise ValueError("not the figures of nodes")
         return made
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _is_flat(row: Any) -> bool:

@@ -121,9 +121,11 @@ class Answering:
         taxonomy, least = self.classifier.taxonomy_, self.wish.threshold or 0.0
         reached: dict[int, float] = {}
         for node, _ in labels:
-            above = [here for here in reversed(taxonomy.nodes_to(node)) if p[here] >= least]
-            if above and (self._subtrees is None or self._subtrees.is_inside[above[0]]):
-                reached[above[0]] = float(p[above[0]])
+            ways = (node, *taxonomy.ancestors_of(node).tolist())
+            likely = [here for here in ways if p[here] >= least and (self._subtrees is None or self._subtrees.is_inside[here])]
+            if likely:
+                here = max(likely, key=lambda here: (taxonomy.depth[here], p[here]))
+                reached[here] = float(p[here])
         covered = {here for node in reached for here in taxonomy.ancestors_of(node).tolist()}
         return [(node, chance) for node, chance in reached.items() if node not in covered]
 

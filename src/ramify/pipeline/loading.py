@@ -101,6 +101,9 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
         raise ModelError("the training figures are not ones that Ramify writes; train the model again.")
     if not isinstance(figures.get("documents"), int):
         raise ModelError("the number of training documents is missing; train the model again.")
+    numbers = [*figures.get("evaluation", {}).values(), figures.get("tested_on", 0)]
+    if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
+        raise ModelError("the figures of the test are not all numbers; train the model again.")
     columns = figures.get("columns", {})
     labels = columns.get("label", [])
     names = [columns.get("text", ""), *labels, about["ramify"]]
@@ -120,7 +123,7 @@ def _checked_report(report: Any) -> dict[str, Any] | None:
         return None
     try:
         return Report.from_dict(report).as_dict()
-    except (TypeError, KeyError, ValueError):
+    except (TypeError, KeyError, ValueError, AttributeError):
         raise ModelError("the report is not one that Ramify writes; train the model again.") from None
 
 

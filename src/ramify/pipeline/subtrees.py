@@ -14,6 +14,7 @@ from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy
 
 Bools = NDArray[np.bool_]
+ROUNDING = 1e-5
 SURE = 1e6  # a margin that no threshold in use is above
 
 
@@ -62,14 +63,15 @@ class Subtrees:
         return V
 
     def _share_out(self, conditionals: NDArray[np.float64]) -> None:
-        """What closed children had goes to their open siblings, and to staying."""
+        """What closed children had goes to their open siblings, and to staying, in proportion to what these have."""
         parent = self.taxonomy.parent
         for node in np.unique(parent[~self.is_open]).tolist():
             children = self.taxonomy.roots if node < 0 else self.taxonomy.children_of(node)
-            is_open = self.is_open[children]
-            lost = np.nansum(conditionals[:, children[~is_open]], axis=1, keepdims=True)
-            conditionals[:, children[is_open]] /= np.maximum(1 - lost, np.finfo(np.float64).tiny)
-        np.clip(conditionals, 0, 1, out=conditionals)
+            stays = 1 - np.nansum(conditionals[:, children], axis=1, keepdims=True)
+            stays[stays < ROUNDING] = 0  # so little may be what adding up has lost
+            open_children = children[self.is_open[children]]
+            left = np.nansum(conditionals[:, open_children], axis=1, keepdims=True) + stays
+            conditionals[:, open_children] /= np.where(left > 0, left, 1)
 
 
 def _below(taxonomy: Taxonomy, nodes: Sequence[int]) -> Bools:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from inspect import signature
 from typing import Any
 
 from fastapi import FastAPI, Request, Response
@@ -14,12 +16,12 @@ from starlette.exceptions import HTTPException
 
 from ramify.errors import LabelError, RamifyError
 from ramify.server.errors import ApiError
-from ramify.server.guard import Guard, error_body, error_headers
+from ramify.server.guard import CLOSED, Guard, error_body, error_headers
 from ramify.server.routes import batch, classify, evaluate, models, operations, page, reviews, taxonomy
 from ramify.server.services import Services
 
 ABOUT = """Classifies text into a taxonomy. Every refusal has the form `{"error": {"code": …, "message": …}}`."""
-ROUTERS = (operations, models, classify, batch, taxonomy, evaluate, reviews, page)
+ROUTERS = (classify, batch, taxonomy, evaluate, reviews, models, operations, page)  # the busiest first
 
 
 def make_app(services: Services) -> Guard:
@@ -28,17 +30,23 @@ def make_app(services: Services) -> Guard:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        services.close()
+        await asyncio.to_thread(services.close)  # threads that are waited for may wait for this loop
 
     # no pages of documentation: those of FastAPI load scripts from elsewhere
     app = FastAPI(
-        title="Ramify", version=version("ramify"), description=ABOUT, docs_url=None, redoc_url=None, lifespan=lifespan
+        title="Ramify",
+        version=version("ramify"),
+        description=ABOUT,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
+        redirect_slashes=False,
+        **_no_telemetry(),
     )
     app.state.services = services
     for part in ROUTERS:
         app.include_router(part.router)
-    if services.keys is None:
-        _describe_without_keys(app)
+    _describe_keys(app, services.keys is not None)
     app.add_exception_handler(RamifyError, _tell_ours)
     app.add_exception_handler(RequestValidationError, _tell_misfit)
     app.add_exception_handler(HTTPException, _tell_http)
@@ -46,13 +54,24 @@ def make_app(services: Services) -> Guard:
     return Guard(app, services)
 
 
-def _describe_without_keys(app: FastAPI) -> None:
-    """Where no key is needed, the description asks for none."""
+def _no_telemetry() -> dict[str, Any]:
+    """Newer FastAPI looks for telemetry at every request; this server counts and logs by itself."""
+    nothing = {"tracing": False, "metrics": False, "logs": False}
+    return {"telemetry": nothing} if "telemetry" in signature(FastAPI).parameters else {}
+
+
+def _describe_keys(app: FastAPI, are_needed: bool) -> None:
+    """Say in the description where a key is needed; the guard asks for it."""
     described = app.openapi()
-    described.get("components", {}).pop("securitySchemes", None)
-    for methods in described["paths"].values():
+    if are_needed:
+        about = "A key made with 'ramify keys add'."
+        described.setdefault("components", {})["securitySchemes"] = {
+            "key": {"type": "http", "scheme": "bearer", "description": about}
+        }
+    for path, methods in described["paths"].items():
         for operation in methods.values():
-            operation.pop("security", None)
+            if are_needed and path.startswith(CLOSED):
+                operation["security"] = [{"key": []}]
 
 
 async def _tell_ours(request: Request, error: Any) -> Response:

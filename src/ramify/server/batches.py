@@ -1,7 +1,7 @@
 """A table classified while it comes: lines in, pieces of the answer out, in order.
 
-A batch ends when it is full, or when the next line would have to be waited for; so a slow sender gets every answer at once,
-and a fast one gets batches that keep all threads busy.
+A batch ends when it is full, or when more would have to be waited for; so a slow sender gets every answer at once, and a fast
+one gets batches that keep all threads busy.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from ramify.datasets.tables import csv_table, json_row
 from ramify.errors import DataError
 from ramify.pipeline import Answer, Answering
 from ramify.pipeline.answer_tables import AnswerTable
-from ramify.pipeline.streaming import answer_rows
+from ramify.pipeline.streaming import answer_rows, batch_size
 from ramify.server.streams import Inlet
 
-ROWS = 400  # of a batch
 CHARACTERS = 1 << 20  # of a batch
 TABLE = Path("the table")
 BOM = b"\xef\xbb\xbf"
 
 Rows = list[tuple[int, Any]]
-Kept = Callable[[list[Answer], str], None]
+Numbered = Iterator[tuple[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,52 +49,70 @@ class Ask:
     echo: bool = False
     like: str | None = None
     characters: int = 1 << 20
-    seen: Kept = field(default=lambda answers, text: None)
+    seen: Callable[[list[Answer], str], None] = field(default=lambda answers, text: None)
 
 
-def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int) -> Iterator[bytes]:
-    """Pieces of the answer to a table, in the order of its rows."""
-    lines = ((number, line) for number, line in enumerate(inlet.lines(), start=1))
+def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int, emit: Callable[[bytes], None]) -> None:
+    """Give pieces of the answer to a table to `emit`, in the order of its rows."""
+    lines = enumerate(inlet.lines(), start=1)
     columns, text, rows = _read_csv(lines, ask) if ask.comes == "csv" else _read_json(lines, ask)
     write = _CsvOut(AnswerTable(columns, answering.wish.top)) if ask.goes == "csv" else _JsonOut(ask)
-    yield write.head()
+    emit(write.head())
 
     def work(batch: Rows) -> bytes:
         answers = answer_rows(answering, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
         ask.seen(answers, text)
         return write.rows(answers)
 
-    yield from _side_by_side(work, _batches(rows, inlet, text), inlet, threads)
-
-
-def _side_by_side(work: Callable[[Rows], bytes], batches: Iterable[Rows], inlet: Inlet, threads: int) -> Iterator[bytes]:
-    """Results in order; none is held back while the sender is waited for."""
-    waiting: deque[Future[bytes]] = deque()
     with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
+        turns = _Turns(pool, threads, work, emit)
+        inlet.on_wait = turns.drain
+        most = batch_size(len(answering.classifier.taxonomy_))
         try:
-            for batch in batches:
-                waiting.append(pool.submit(work, batch))
-                while waiting and (len(waiting) > 2 * threads or waiting[0].done() or inlet.is_dry):
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
+            for number, row in rows:
+                turns.add(number, row, text, most)
+            turns.drain()
         finally:
-            for future in waiting:
-                future.cancel()
+            inlet.on_wait = lambda: None
+            turns.give_up()
 
 
-def _batches(rows: Iterable[tuple[int, Any]], inlet: Inlet, text: str) -> Iterator[Rows]:
-    batch: Rows = []
-    characters = 0
-    for numbered in rows:
-        batch.append(numbered)
-        cell = numbered[1].get(text) if isinstance(numbered[1], dict) else None
-        characters += len(cell) if isinstance(cell, str) else 0
-        if len(batch) >= ROWS or characters >= CHARACTERS or inlet.is_dry:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
+class _Turns:
+    """Batches side by side, their results in order."""
+
+    def __init__(
+        self, pool: ThreadPoolExecutor, threads: int, work: Callable[[Rows], bytes], emit: Callable[[bytes], None]
+    ) -> None:
+        self._pool, self._threads, self._work, self._emit = pool, threads, work, emit
+        self._batch: Rows = []
+        self._characters = 0
+        self._waiting: deque[Future[bytes]] = deque()
+
+    def add(self, number: int, row: Any, text: str, most: int) -> None:
+        """One more row; a full batch is begun, and results that are ready go out."""
+        self._batch.append((number, row))
+        cell = row.get(text) if isinstance(row, dict) else None
+        self._characters += len(cell) if isinstance(cell, str) else 0
+        if len(self._batch) >= most or self._characters >= CHARACTERS:
+            self._begin()
+            while self._waiting and (len(self._waiting) > 2 * self._threads or self._waiting[0].done()):
+                self._emit(self._waiting.popleft().result())
+
+    def drain(self) -> None:
+        """Everything so far goes out."""
+        self._begin()
+        while self._waiting:
+            self._emit(self._waiting.popleft().result())
+
+    def give_up(self) -> None:
+        """Begin nothing more."""
+        for future in self._waiting:
+            future.cancel()
+
+    def _begin(self) -> None:
+        if self._batch:
+            self._waiting.append(self._pool.submit(self._work, self._batch))
+            self._batch, self._characters = [], 0
 
 
 def _checked(row: Any, text: str, most: int) -> Any:
@@ -111,48 +128,44 @@ def _checked(row: Any, text: str, most: int) -> Any:
 # ---- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _read_csv(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Iterator[tuple[int, Any]]]:
+def _read_csv(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Numbered]:
     columns, rows = csv_table(TABLE, _decoded(lines))
     return columns, *_find_text(columns, rows, ask)
 
 
 def _decoded(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
     for number, line in lines:
-        if number == 1 and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
-            raise DataError("the table is in UTF-16; send it in UTF-8.")
-        yield (
-            number,
-            line.removeprefix(BOM).decode("utf-8", "surrogateescape")
-            if number == 1
-            else line.decode("utf-8", "surrogateescape"),
-        )
+        if number == 1:
+            if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+                raise DataError("the table is in UTF-16; send it in UTF-8.")
+            line = line.removeprefix(BOM)
+        yield number, line.decode("utf-8", "surrogateescape")
 
 
-def _read_json(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Iterator[tuple[int, Any]]]:
+def _read_json(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Numbered]:
     rows = _objects(lines)
     first = next(rows, None)
     if first is None:
         raise DataError('there is no line in the body; send one JSON object a line, such as {"text": "…"}.')
     columns = list(first[1]) if isinstance(first[1], dict) else [ask.text or ask.like or "text"]
-    return columns, *_find_text(columns, chain([first], rows), ask)
+    text, numbered = _find_text(columns, chain([first], rows), ask)
+    return columns, text, ((number, {text: row} if isinstance(row, str) else row) for number, row in numbered)
 
 
-def _objects(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, Any]]:
+def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
     """Lines as rows; a plain string stands for a row that has nothing but a text."""
     for number, line in lines:
         bare = line.removeprefix(BOM).strip() if number == 1 else line.strip()
-        if not bare:
-            continue
-        yield number, json_row(TABLE, number, b'{"text": %b}' % bare if bare.startswith(b'"') else bare)
+        if bare:
+            row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare)
+            yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 
 
-def _find_text(columns: list[str], rows: Iterator[tuple[int, Any]], ask: Ask) -> tuple[str, Iterator[tuple[int, Any]]]:
+def _find_text(columns: list[str], rows: Numbered, ask: Ask) -> tuple[str, Numbered]:
     """The text column by its name, or else the one with the longest cell in the first row; never waits for more than that."""
-    named = ask.text or (ask.like if ask.like in columns else None)
+    named = ask.text or (ask.like if ask.like in columns else None) or ("text" if "text" in columns else None)
     if named is not None:
         return find_columns(str(TABLE), columns, [], named).text, rows
-    if "text" in columns:
-        return "text", rows
     first = next(rows, None)
     sample = [first[1]] if first is not None and isinstance(first[1], dict) else []
     return find_columns(str(TABLE), columns, sample).text, rows if first is None else chain([first], rows)
@@ -179,14 +192,14 @@ class _JsonOut:
     def _row(self, answer: Answer) -> str:
         parts = [f'{{"line": {answer.line}']
         if self._id in answer.row:
-            parts.append(f'"id": {json.dumps(answer.row[self._id], ensure_ascii=True)}')
+            parts.append(f'"id": {_json(answer.row[self._id])}')
         if self._echo:
-            parts.append(f'"row": {json.dumps(answer.row, ensure_ascii=True)}')
+            parts.append(f'"row": {_json(answer.row)}')
         parts.append(f'"labels": {self._listed(answer.labels)}')
         if answer.others:
             parts.append(f'"others": {self._listed(answer.others)}')
         if answer.problem is not None:
-            parts.append(f'"problem": {json.dumps(answer.problem)}')
+            parts.append(f'"problem": {_json(answer.problem)}')
         return ", ".join(parts) + "}\n"
 
     def _listed(self, labels: list[tuple[str, float]]) -> str:
@@ -195,8 +208,16 @@ class _JsonOut:
     def _quoted(self, label: str) -> str:
         """A label as JSON, written once."""
         if label not in self._labels:
-            self._labels[label] = json.dumps(label, ensure_ascii=True)
+            self._labels[label] = _json(label)
         return self._labels[label]
+
+
+def _json(value: Any) -> str:
+    """A value as JSON; numbers that JSON does not have become null."""
+    try:
+        return json.dumps(value, ensure_ascii=True, allow_nan=False)
+    except ValueError:
+        return json.dumps(json.loads(json.dumps(value), parse_constant=lambda name: None), ensure_ascii=True)
 
 
 class _CsvOut:

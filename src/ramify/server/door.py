@@ -6,15 +6,12 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 from fastapi import Depends, Query, Request
-from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from ramify.server.errors import ApiError
 from ramify.server.keys import Caller
 from ramify.server.models import Served
 from ramify.server.schemas import ErrorAnswer
 from ramify.server.services import Services
-
-bearer = HTTPBearer(auto_error=False, description="A key made with 'ramify keys add'; not needed where the server has no keys.")
 
 
 async def get_services(request: Request) -> Services:
@@ -24,18 +21,21 @@ async def get_services(request: Request) -> Services:
 
 
 Parts = Annotated[Services, Depends(get_services)]
-Credentials = Annotated[HTTPAuthorizationCredentials | None, Depends(bearer)]
 
 
 def _with_role(role: str) -> Callable[..., Any]:
-    async def check(request: Request, services: Parts, credentials: Credentials) -> Caller:
-        caller = services.find_caller(None if credentials is None else credentials.credentials)
-        request.state.caller = caller.name
-        if not caller.may(role):
-            raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; this needs {role!r}.")
-        return caller
+    async def check(request: Request) -> Caller:
+        return allowed(request, role)
 
     return check
+
+
+def allowed(request: Request, role: str) -> Caller:
+    """Whoever asks, if they have a role; the guard has found out who they are."""
+    caller: Caller = request.state.who
+    if not caller.may(role):
+        raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; this needs {role!r}.")
+    return caller
 
 
 Reader = Annotated[Caller, Depends(_with_role("read"))]

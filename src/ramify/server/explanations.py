@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from ramify.pipeline import NodeView, Wish, look
-from ramify.server.answers import to_labels
 from ramify.server.models import Served
+
+MOST_WORDS = 1_000  # of a step
+MOST_SPANS = 20_000
 
 
 def explain_text(served: Served, text: str, label: str | None, true: list[str] | None) -> dict[str, Any]:
@@ -20,14 +24,14 @@ def explain_text(served: Served, text: str, label: str | None, true: list[str] |
         "system": classifier.system,
         "rule": classifier.decision_.kind,
         "additive": why.additive,
-        "labels": to_labels(served, labels, p),
+        "labels": served.to_labels(labels, p),
         "explained": {
             "label": served.label_of(why.steps[-1].node),
             "path": list(why.path),
             "rival": list(why.rival),
             "margin": why.margin,
             "prior": why.prior,
-            "words": [terms.word(term, weight) for term, weight in why.words],
+            **terms.listed(why.words, [None] * len(why.words)),
         },
         "steps": [_step(step, terms) for step in why.steps],
         "nodes": [_node(served, view) for view in views],
@@ -41,7 +45,7 @@ def _step(step: Any, terms: _Terms) -> dict[str, Any]:
     return {
         **{name: getattr(step, name) for name in kept},
         "rival": None if step.rival is None else list(step.rival),
-        "words": [terms.word(term, weight, column) for (term, weight), column in zip(step.words, step.columns, strict=True)],
+        **terms.listed(step.words, step.columns),
     }
 
 
@@ -66,8 +70,13 @@ class _Terms:
         self._by_column: dict[int, str] = {}
         self._located = vectorizer.locate(text) if hasattr(vectorizer, "locate") else []
 
-    def word(self, term: str, weight: float, column: int | None = None) -> dict[str, Any]:
-        """A term with what it adds."""
+    def listed(self, words: list[tuple[str, float]], columns: Sequence[int | None]) -> dict[str, Any]:
+        """The strongest terms with what each adds, and what the rest adds."""
+        shown = list(zip(words, columns, strict=True))[:MOST_WORDS]
+        rest = sum(weight for _, weight in words[MOST_WORDS:])
+        return {"words": [self._word(term, weight, column) for (term, weight), column in shown], "rest": float(rest)}
+
+    def _word(self, term: str, weight: float, column: int | None) -> dict[str, Any]:
         if column is not None:
             self._by_column[column] = term
         return {"word": self._place(term), "text": term, "weight": weight}
@@ -76,7 +85,8 @@ class _Terms:
     def spans(self) -> list[dict[str, int]]:
         """Where the terms that have been named stand in the text."""
         found = ((start, end, self._by_column.get(column)) for start, end, column in self._located)
-        return [{"start": start, "end": end, "word": self._places[term]} for start, end, term in found if term is not None]
+        places = ({"start": start, "end": end, "word": self._places[term]} for start, end, term in found if term is not None)
+        return list(islice(places, MOST_SPANS))
 
     def _place(self, term: str) -> int:
         if term not in self._places:

@@ -17,6 +17,7 @@ from ramify.server.errors import ApiError, too_large
 from ramify.server.logs import tell
 from ramify.server.services import Services
 
+CLOSED = ("/v1/", "/metrics")  # what needs a key, where there are keys
 SAFE = ("GET", "HEAD", "OPTIONS")
 UPLOADS = ("/v1/batch", "/v1/evaluate")
 POLICY = (
@@ -44,17 +45,19 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        visit = _Visit(scope, receive, send, self._limit_for(scope["path"]))
+        visit = _Visit(receive, send, self._limit_for(scope["path"]))
         try:
-            refused = self._refusal(scope)
-            if refused is not None:
-                await visit.refuse(refused)
-            else:
-                await self._app(scope, visit.receive, visit.send)
+            self._check(scope)
+            await self._app(scope, visit.receive, visit.send)
+        except ApiError as error:
+            visit.code = error.code
+            await send_refusal(visit.send, error)
         except Exception:
             log_failure(scope)
             if not visit.has_begun:
-                await visit.refuse(ApiError(500, "defect", "something went wrong inside the server; its log says more."))
+                await send_refusal(
+                    visit.send, ApiError(500, "defect", "something went wrong inside the server; its log says more.")
+                )
         finally:
             self._note(scope, visit)
 
@@ -62,18 +65,24 @@ class Guard:
         limits = self._services.settings.limits
         return limits.upload_bytes if path in UPLOADS else limits.body_bytes
 
-    def _refusal(self, scope: Scope) -> ApiError | None:
+    def _check(self, scope: Scope) -> None:
+        """Refuse who may not come in, before any of the body is read; whoever may is noted."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _name_of(host) not in self._hosts:
-            return ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
+            raise ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
         # a page of another site must not use the server in the name of whoever looks at it
         origin = headers.get(b"origin")
         if origin is not None and scope["method"] not in SAFE and _place_of(origin.decode("latin-1")) != host:
-            return ApiError(403, "foreign-origin", "the request comes from the page of another site.")
+            raise ApiError(403, "foreign-origin", "the request comes from the page of another site.")
         length = headers.get(b"content-length", b"")
         limit = self._limit_for(scope["path"])
-        return too_large(limit) if length.isdigit() and int(length) > limit else None
+        if length.isdigit() and (len(length) > 20 or int(length) > limit):
+            raise too_large(limit)
+        state = scope.setdefault("state", {})
+        if scope["path"].startswith(CLOSED):
+            caller = self._services.find_caller(headers.get(b"authorization"))
+            state["who"], state["caller"] = caller, caller.name
 
     def _note(self, scope: Scope, visit: _Visit) -> None:
         seconds = perf_counter() - visit.began
@@ -103,10 +112,11 @@ METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
 class _Visit:
     """One request on its way through."""
 
-    def __init__(self, scope: Scope, receive: Receive, send: Send, limit: int) -> None:
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
         self._receive, self._send, self._limit = receive, send, limit
         self._came = 0
-        self.began, self.status, self.code = perf_counter(), 499, None  # 499 until something else is said: they went away
+        self.began, self.status = perf_counter(), 499  # until something else is said: they went away
+        self.code: str | None = None
         self.has_begun = False
 
     async def receive(self) -> Message:
@@ -123,13 +133,14 @@ class _Visit:
             message["headers"] = [*message.get("headers", ()), *HEADERS]
         await self._send(message)
 
-    async def refuse(self, error: ApiError) -> None:
-        body, headers = error_body(error.code, str(error)), error_headers(error)
-        self.code = error.code  # type: ignore[assignment]
-        listed = [(name.encode(), value.encode()) for name, value in headers.items()]
-        length = (b"content-length", str(len(body)).encode())
-        await self.send({"type": "http.response.start", "status": error.status, "headers": [*listed, length]})
-        await self.send({"type": "http.response.body", "body": body})
+
+async def send_refusal(send: Send, error: ApiError) -> None:
+    """Answer with a refusal."""
+    body = error_body(error.code, str(error))
+    headers = {**error_headers(error), "content-length": str(len(body))}
+    listed = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": listed})
+    await send({"type": "http.response.body", "body": body})
 
 
 def error_body(code: str, message: str) -> bytes:

@@ -1,7 +1,7 @@
 """Who may do what: API keys, of which only hashes are kept.
 
 A key is 256 random bits, so that a plain SHA-256 of it can be neither guessed nor turned back. The file is JSON, replaced in
-one step, and read again when it changes: a key that is taken away stops working at once.
+one step, and read again when it changes: a key that is taken away stops working within a second.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
@@ -11,12 +12,18 @@ from threading import Lock
 from time import perf_counter
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ramify.pipeline import Answering, TextClassifier, Wish, load
+from ramify.pipeline.answering import Found
+from ramify.pipeline.streaming import batch_size
 from ramify.pipeline.training import refuse_texts
-from ramify.server.errors import unknown_model
+from ramify.server.errors import ApiError, unknown_model
 from ramify.server.gathering import Pace
 from ramify.taxonomy import Taxonomy
 
+DIGITS = 6  # of probabilities
 WARM_UP = 3  # answers before the first request
 WISHES = 64  # for which what answering needs is kept
 
@@ -49,7 +56,7 @@ class Served:
         answering = self.answering(Wish())
         for _ in range(WARM_UP):
             began = perf_counter()
-            list(answering.with_probabilities(["ready"]))
+            self.answer(answering, ["ready"])
             self.pace.seconds = perf_counter() - began
 
     @property
@@ -70,6 +77,40 @@ class Served:
             while len(self._answering) > WISHES:
                 self._answering.popitem(last=False)
         return made
+
+    def answer(self, answering: Answering, texts: list[str]) -> list[dict[str, Any]]:
+        """Labels and further ones of each text, as the API gives them; a few texts at a time."""
+        size = batch_size(len(self.taxonomy))
+        made = []
+        for start in range(0, len(texts), size):
+            for labels, others, p in answering.with_probabilities(texts[start : start + size]):
+                made.append({"labels": self.to_labels(labels, p), "others": self.to_labels(others, p), "problem": None})
+        return made
+
+    def to_labels(self, found: Found, p: NDArray[np.floating[Any]]) -> list[dict[str, Any]]:
+        """Labels with their paths, and the probability of every node on them."""
+        return [
+            {
+                "label": self.label_of(node),
+                "path": list(self.taxonomy.path_of(node)),
+                "probabilities": [round(float(p[here]), DIGITS) for here in self.taxonomy.nodes_to(node)],
+                "probability": round(chance, DIGITS),
+            }
+            for node, chance in found
+        ]
+
+    def check_labels(self, labels: Iterable[str]) -> None:
+        """Refuse labels that the taxonomy does not have; without looking for similar ones, since requests should be quick."""
+        for label in labels:
+            if label not in self.taxonomy:
+                self.find(label)
+
+    def find(self, label: str) -> int:
+        """The node of a label."""
+        if label in self.taxonomy:
+            return self.taxonomy.index(label)
+        why = "means several nodes" if self.taxonomy.bears(label) else f"is not in the taxonomy of {self.name!r}"
+        raise ApiError(404, "unknown-label", f"label {label[:200]!r} {why}; /v1/taxonomy/search finds labels.")
 
     def label_of(self, node: int) -> str:
         """A node as the user writes it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 from ramify.errors import RamifyError
@@ -12,7 +13,7 @@ from ramify.server.services import Services
 
 
 async def queue_documents(
-    services: Services, model: str, documents: list[tuple[str, dict[str, Any], str | None]], by: str
+    services: Services, model: str, documents: Sequence[tuple[str, dict[str, Any], str | None]], by: str
 ) -> tuple[list[int], int]:
     """Queue texts with their results and sources; gives their numbers, and how many were known."""
     rows = [
@@ -36,6 +37,6 @@ async def queue_unsure(services: Services, model: str, texts: list[str], results
     if not chosen:
         return
     try:
-        await queue_documents(services, model, chosen, by)  # type: ignore[arg-type]
+        await queue_documents(services, model, chosen, by)
     except RamifyError as error:
         tell("not queued", logging.WARNING, documents=len(chosen), problem=str(error))

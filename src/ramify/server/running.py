@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 import sys
@@ -17,6 +18,7 @@ from ramify.server.logs import tell
 from ramify.server.services import Services
 
 LAST_WORDS = 30  # seconds for requests under way when the server stops
+YOUNG = (20_000, 20, 50)  # new objects before garbage is looked for
 TURN = 0.001  # seconds after which a thread lets others go on: answers are short, and nobody should wait long
 
 
@@ -36,6 +38,9 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         h11_max_incomplete_event_size=1 << 16,
     )
     sys.setswitchinterval(TURN)
+    gc.collect()
+    gc.freeze()  # models stay; looking through them for garbage would make answers wait
+    gc.set_threshold(*YOUNG)
     server = _Server(config, services, ready)
     try:
         server.run()
@@ -48,6 +53,7 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, services: Services, ready: Callable[[str], None]) -> None:
         super().__init__(config)
         self._services, self._ready = services, ready
+        self._under_way: set[asyncio.Task[None]] = set()
 
     async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().startup(sockets)  # type: ignore[arg-type]
@@ -55,7 +61,7 @@ class _Server(uvicorn.Server):
             return
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, AttributeError):  # there are systems without this signal
-            loop.add_signal_handler(signal.SIGHUP, lambda: loop.create_task(self._reload()))
+            loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
         port = self.servers[0].sockets[0].getsockname()[1]
         host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
         self._ready(f"http://{host}:{port}")
@@ -63,6 +69,11 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
         await super().shutdown(sockets)  # type: ignore[arg-type]
         self._captured_signals.clear()  # they were asked for, and are no reason to end with a fault
+
+    def _begin_reload(self) -> None:
+        task = asyncio.create_task(self._reload())
+        self._under_way.add(task)  # kept until it is done, as the event loop does not
+        task.add_done_callback(self._under_way.discard)
 
     async def _reload(self) -> None:
         """Read every model anew; one that cannot be read leaves its old one in use."""

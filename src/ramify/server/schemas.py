@@ -16,6 +16,8 @@ def _refuse_halves(text: str) -> str:
     return text
 
 
+MOST_TEXTS = 100_000  # of a list that is looked at; how many are allowed is the server's setting
+
 Text = Annotated[str, AfterValidator(_refuse_halves)]
 Words = Annotated[Text, Field(min_length=1, pattern=r"\S", description="A text with a word in it.")]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
@@ -121,7 +123,9 @@ class ClassifyIn(_In):
     )
 
     text: Text | None = Field(None, description="One text to classify.")
-    texts: list[Text] | None = Field(None, min_length=1, description="Several texts to classify; not together with `text`.")
+    texts: Annotated[list[Text], Field(fail_fast=True)] | None = Field(
+        None, min_length=1, max_length=MOST_TEXTS, description="Several texts to classify; not together with `text`."
+    )
     model: Name | None = Field(None, description="The model's name; the default model when left out.")
     top: int = Field(1, ge=1, le=100, description="How many labels in all: behind those of the rule, the next likely leaves.")
     threshold: Probability | None = Field(
@@ -181,7 +185,7 @@ class Word(_Out):
 
 
 class Explained(_Out):
-    """The label that is explained, against the best other one; `words` and `prior` add up to `margin`."""
+    """The label that is explained, against the best other one; `words`, `rest` and `prior` add up to `margin`."""
 
     label: str
     path: list[str]
@@ -189,10 +193,14 @@ class Explained(_Out):
     margin: float
     prior: float
     words: list[Word]
+    rest: float
 
 
 class StepOut(_Out):
-    """One step on the path: `words` and `prior` add up to `score`; `reason` is the decision rule's own."""
+    """One step on the path: `words`, `rest` and `prior` add up to `score`; `reason` is the decision rule's own.
+
+    rest: what words add that are not listed, in texts with very many.
+    """
 
     node: int
     name: str
@@ -203,6 +211,7 @@ class StepOut(_Out):
     score: float
     prior: float
     words: list[Word]
+    rest: float
     reason: str
 
 
@@ -336,7 +345,7 @@ class DocumentIn(_In):
 class QueueIn(_In):
     """Documents for the queue."""
 
-    documents: list[DocumentIn] = Field(min_length=1)
+    documents: list[DocumentIn] = Field(min_length=1, fail_fast=True, max_length=MOST_TEXTS)
     model: Name | None = None
 
 

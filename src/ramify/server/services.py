@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 from ramify.pipeline import Wish
@@ -24,6 +25,23 @@ LOCAL = Caller("local", "admin")
 HEAVY_WAITING = 64
 
 
+class Places:
+    """Room for a few at once."""
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+
+    def enter(self, what: str) -> None:
+        """Take a place, or be told that there is none."""
+        if not self._free:
+            raise busy(what)
+        self._free -= 1
+
+    def leave(self) -> None:
+        """Give the place back."""
+        self._free += 1
+
+
 class Turns:
     """A few threads for work that takes its time; beyond so many that wait, there is no room."""
 
@@ -31,16 +49,11 @@ class Turns:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
         self._room = workers + waiting
 
-    @property
-    def has_room(self) -> bool:
-        """Whether more work would be taken."""
-        return self._room > 0
-
     async def run(
         self, seconds: float | None, work: Callable[Given, Result], *args: Given.args, **options: Given.kwargs
     ) -> Result:
         """What the work gives; it goes on in its thread when it takes too long, but nobody waits for it."""
-        if not self.has_room:
+        if self._room <= 0:
             raise busy("other long work is under way")
         self._room -= 1
         done = asyncio.get_running_loop().run_in_executor(self._pool, lambda: work(*args, **options))
@@ -65,12 +78,14 @@ class Turns:
 class Services:
     """The parts of a running server.
 
-    heavy: threads for work that takes its time. tables: those for tables that stream. desk: the one that uses the review store.
+    uploads: places for tables. tables: threads for them. heavy: those for other work that takes its time. desk: the one thread
+    that uses the review store.
     """
 
     settings: Settings
     shelf: Shelf
     gatherer: Gatherer
+    uploads: Places
     heavy: Turns
     desk: Turns
     tables: Turns
@@ -93,6 +108,7 @@ class Services:
             settings=settings,
             shelf=shelf,
             gatherer=gatherer,
+            uploads=Places(settings.limits.uploads),
             heavy=Turns(settings.threads, HEAVY_WAITING, "heavy"),
             desk=Turns(1, 10_000, "reviews"),
             tables=Turns(settings.limits.uploads, 0, "tables"),
@@ -110,10 +126,12 @@ class Services:
         if self.reviews is not None:
             self.reviews.close()
 
-    def find_caller(self, key: str | None) -> Caller:
+    def find_caller(self, authorization: bytes | None) -> Caller:
         """Whoever has a key; everyone where none is needed."""
         if self.keys is None:
             return LOCAL
+        kind, _, given = (authorization or b"").decode("latin-1").partition(" ")
+        key = given.strip() if kind.lower() == "bearer" else None
         caller = None if key is None else self.keys.find(key)
         if caller is None:
             found = "no key came with the request" if key is None else "the key is not known"
@@ -130,9 +148,8 @@ class Services:
             raise ApiError(404, "no-reviews", "this server keeps no reviews; start it with --reviews FILE.")
         return self.reviews
 
-    async def classify(self, served: Served, wish: Wish, texts: list[str]) -> list[Any]:
-        """Labels, further ones and probabilities of all nodes, for each text."""
+    async def classify(self, served: Served, wish: Wish, texts: list[str]) -> list[dict[str, Any]]:
+        """Labels and further ones of each text."""
         answering = served.answering(wish)
-        work = lambda some: list(answering.with_probabilities(some))  # noqa: E731
-        found = await self.gatherer.ask((served, wish), work, served.pace, texts, self.settings.limits.seconds)
-        return list(found)
+        work = partial(served.answer, answering)
+        return list(await self.gatherer.ask((served, wish), work, served.pace, texts, self.settings.limits.seconds))

@@ -21,7 +21,7 @@ class Limits:
     texts: in one request. characters: of one text. body_bytes: of a request in JSON. upload_bytes: of a table.
     seconds: for an answer. upload_seconds: for the evaluation of a table, and between two pieces of a stream.
     waiting: texts that may wait for their turn before the server says that it is busy.
-    uploads: tables that are worked on at once.
+    uploads: tables that are taken at once.
     """
 
     texts: int = 1_000
@@ -70,8 +70,12 @@ class Settings:
     def allowed_hosts(self) -> tuple[str, ...] | None:
         """Names that the server answers to; None for any."""
         if self.hosts:
-            return (*LOOPBACK_NAMES, *(host.lower() for host in self.hosts))
-        return LOOPBACK_NAMES if self.keys is None and is_loopback(self.host) else None
+            return (*self._own_names, *(host.lower() for host in self.hosts))
+        return self._own_names if self.keys is None and is_loopback(self.host) else None
+
+    @property
+    def _own_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*LOOPBACK_NAMES, self.host.strip("[]").lower())))
 
 
 def is_loopback(host: str) -> bool:

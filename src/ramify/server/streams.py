@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from threading import Condition, Lock
 from typing import IO
@@ -21,9 +21,13 @@ LONGEST = 1 << 25  # bytes of a line
 
 
 class Inlet:
-    """Chunks put in on an event loop, lines taken out in a thread."""
+    """Chunks put in on an event loop, lines taken out in a thread.
 
-    def __init__(self) -> None:
+    on_wait: called in that thread before it waits for more, so that what is finished need not wait, too.
+    """
+
+    def __init__(self, on_wait: Callable[[], None] = lambda: None) -> None:
+        self.on_wait = on_wait
         self._loop = asyncio.get_running_loop()
         self._room = asyncio.Event()
         self._room.set()
@@ -31,7 +35,6 @@ class Inlet:
         self._held, self._has_ended = 0, False
         self._failure: Exception | None = None
         self._changed = Condition()
-        self._lines: deque[bytes] = deque()
 
     async def put(self, chunk: bytes) -> None:
         """Add some bytes; waits while too many are there."""
@@ -49,27 +52,28 @@ class Inlet:
             self._has_ended, self._failure = True, self._failure or failure
             self._changed.notify()
 
-    @property
-    def is_dry(self) -> bool:
-        """Whether the next line would have to be waited for."""
-        return not self._lines and not self._chunks and not self._has_ended
-
     def lines(self) -> Iterator[bytes]:
         """Every line with its end; only the last may lack one."""
-        rest = b""
+        begun: list[bytes] = []  # pieces of a line whose end has not come
+        length = 0
         while (chunk := self._take()) is not None:
-            pieces = BytesIO(rest + chunk).readlines()
-            rest = pieces.pop() if pieces and not pieces[-1].endswith(b"\n") else b""
-            if len(rest) > LONGEST:
+            pieces = BytesIO(chunk).readlines()
+            if begun and pieces[0].endswith(b"\n"):
+                yield b"".join((*begun, pieces.pop(0)))
+                begun, length = [], 0
+            if pieces and not pieces[-1].endswith(b"\n"):
+                begun.append(pieces.pop())
+                length += len(begun[-1])
+            if length > LONGEST:
                 raise ApiError(413, "too-long", f"a line has more than {LONGEST:,} bytes; send shorter ones.")
-            self._lines.extend(pieces)
-            while self._lines:
-                yield self._lines.popleft()
-        if rest:
-            yield rest
+            yield from pieces
+        if begun:
+            yield b"".join(begun)
 
     def _take(self) -> bytes | None:
         """The next bytes; None at the end."""
+        if not self._chunks and not self._has_ended:
+            self.on_wait()
         with self._changed:
             while not self._chunks and not self._has_ended:
                 self._changed.wait()
@@ -85,9 +89,10 @@ class Inlet:
 
 
 class Outlet:
-    """Pieces put in by a thread, taken out on an event loop."""
+    """Pieces put in by a thread, taken out on an event loop; no more than so many bytes wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = 1 << 30) -> None:
+        self._most = most
         self._loop = asyncio.get_running_loop()
         self._ready = asyncio.Event()
         self._lock = Lock()
@@ -111,9 +116,10 @@ class Outlet:
         self._loop.call_soon_threadsafe(self._ready.set)
 
     def end(self, failure: ApiError | None = None) -> None:
-        """Say that nothing more comes, and why, if it should have."""
+        """Say that nothing more comes, and why, if it should have; only the first end counts."""
         with self._lock:
-            self._has_ended, self.failure = True, failure
+            if not self._has_ended:
+                self._has_ended, self.failure = True, failure
         self._loop.call_soon_threadsafe(self._ready.set)
 
     async def take(self) -> bytes | None:
@@ -135,6 +141,8 @@ class Outlet:
     def _spill(self, piece: bytes) -> None:
         if self._file is None:
             self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the outlet
+        if self._written + len(piece) > self._most:
+            raise ApiError(413, "unread", "more answers wait than are kept; read them while you send.")
         self._file.seek(self._written)
         self._file.write(piece)
         self._written += len(piece)

@@ -246,6 +246,10 @@ class Taxonomy:
         """The most specific names of each row of a label matrix."""
         return closure.decode(self, Y)
 
+    def bears(self, label: str) -> bool:
+        """Whether any node has this name, title or path; several may."""
+        return len(self._find(label)) > 0
+
     def _refuse_outside(self, node: int) -> None:
         if not 0 <= node < len(self.names):
             raise InputError(f"node {node} is not one of the {len(self)} nodes, which are counted from 0; -1 means no parent.")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,13 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from ramify.errors import InputError
+from ramify.server.errors import ApiError
 
 APPLICATION = 0x52414D46  # "RAMF": tells our files from those of others
 VERSION = 1
 WAIT = 10.0  # seconds for another process to finish its change
-ACTIONS = ("accept", "correct", "reject")
 ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
-STATUSES = ("open", "done", "all")
 
 TABLES = """
 CREATE TABLE documents (
@@ -87,9 +87,11 @@ class ReviewStore:
     def __init__(self, path: str | Path) -> None:
         self.path = path
         try:
+            if not Path(path).exists() and str(path) != ":memory:":
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # documents are nobody's business
             self._base = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
             self._prepare()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError, ApiError) as error:
             raise InputError(f"reviews cannot be kept in {path}: {error}; choose another file.") from None
 
     def close(self) -> None:
@@ -123,18 +125,22 @@ class ReviewStore:
 
     def get(self, number: int) -> Review | None:
         """One document with all decisions; None where there is none of that number."""
-        row = self._base.execute("SELECT * FROM documents WHERE id = ?", (number,)).fetchone()
-        return None if row is None else self._review(row)
+        rows = self._ask("SELECT * FROM documents WHERE id = ?", (number,))
+        return self._review(rows[0]) if rows else None
 
     def page(
         self, status: str = "open", model: str | None = None, order: str = "uncertain", offset: int = 0, limit: int = 50
     ) -> tuple[list[Review], int]:
         """Some documents, and how many there are in all."""
         where, values = _chosen(status, model)
-        total = self._base.execute(f"SELECT count(*) FROM documents WHERE {where}", values).fetchone()[0]
         query = f"SELECT * FROM documents WHERE {where} ORDER BY {ORDERS[order]} LIMIT ? OFFSET ?"
-        rows = self._base.execute(query, (*values, limit, offset)).fetchall()
-        return [self._review(row) for row in rows], int(total)
+        rows = self._ask(query, (*values, limit, offset))
+        return [self._review(row) for row in rows], self.count(status, model)
+
+    def count(self, status: str = "open", model: str | None = None) -> int:
+        """How many documents there are."""
+        where, values = _chosen(status, model)
+        return int(self._ask(f"SELECT count(*) FROM documents WHERE {where}", values)[0][0])
 
     def all(self, status: str = "all", model: str | None = None) -> Iterator[Review]:
         """Every document, in the order in which they came."""
@@ -142,7 +148,7 @@ class ReviewStore:
         last = 0
         while True:
             query = f"SELECT * FROM documents WHERE {where} AND id > ? ORDER BY id LIMIT 500"
-            rows = self._base.execute(query, (*values, last)).fetchall()
+            rows = self._ask(query, (*values, last))
             if not rows:
                 return
             yield from map(self._review, rows)
@@ -186,16 +192,31 @@ class ReviewStore:
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it, or nothing."""
-        self._base.execute("BEGIN IMMEDIATE")
+        with self._telling():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._base
+                self._base.execute("COMMIT")
+            finally:
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+
+    def _ask(self, query: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
+        with self._telling():
+            return self._base.execute(query, values).fetchall()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Trouble with the file, such as a full disk or another process that holds it, in words."""
         try:
-            yield self._base
-            self._base.execute("COMMIT")
-        except BaseException:
-            self._base.execute("ROLLBACK")
-            raise
+            yield
+        except sqlite3.OperationalError as error:
+            raise ApiError(
+                503, "reviews", f"the file of reviews cannot be used now: {error}; try again.", retry_after=1
+            ) from None
 
     def _review(self, row: sqlite3.Row) -> Review:
-        found = self._base.execute("SELECT * FROM decisions WHERE document = ? ORDER BY id", (row["id"],)).fetchall()
+        found = self._ask("SELECT * FROM decisions WHERE document = ? ORDER BY id", (row["id"],))
         decisions = [Decision(d["reviewer"], d["action"], json.loads(d["labels"]), d["comment"], d["at"]) for d in found]
         plain = {name: row[name] for name in ("id", "text", "model", "confidence", "queued_at", "queued_by", "source")}
         return Review(**plain, labels=json.loads(row["labels"]), others=json.loads(row["others"]), decisions=decisions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -16,11 +17,12 @@ from ramify.pipeline.answering import MOST, Answering
 from ramify.server.answers import answer_texts
 from ramify.server.batches import Ask, classify_lines
 from ramify.server.door import AskedModel, Parts, Reader, refusals
-from ramify.server.errors import ApiError, busy
-from ramify.server.guard import error_body, error_headers
+from ramify.server.errors import ApiError
+from ramify.server.guard import error_body, send_refusal
+from ramify.server.logs import tell
 from ramify.server.models import Served
 from ramify.server.queueing import queue_documents
-from ramify.server.routes.evaluate import content_kind
+from ramify.server.routes.evaluate import content_kind, without_options
 from ramify.server.routes.reviews import SHOWN
 from ramify.server.schemas import LabelName, Probability
 from ramify.server.services import Services
@@ -69,12 +71,12 @@ async def batch(
         services.require_reviews()
         if not caller.may("review"):
             raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; queueing needs 'review'.")
-    if not services.tables.has_room:
-        raise busy("other tables are being classified")
+    served.check_labels([*within, *without])
     answering = served.answering(Wish(top, threshold, tuple(within), tuple(without)))
     like = served.classifier.figures_.get("columns", {}).get("text")
     ask = Ask(comes, _goes(request, comes), text, id, echo, like, services.settings.limits.characters)
-    return _Duplex(services, served, answering, ask, queue_below or services.settings.review_below, caller.name)
+    services.uploads.enter("other tables are being worked on")  # the answer leaves
+    return _Duplex(services, served, answering, ask, queue_below, caller.name)
 
 
 def _goes(request: Request, comes: str) -> str:
@@ -92,15 +94,17 @@ class _Duplex(Response):
         super().__init__(media_type=SENT[ask.goes])
         self._services, self._served, self._answering = services, served, answering
         self._ask = replace(ask, seen=self._note)
-        self._queue_below, self._caller = queue_below, caller
+        self._is_asked = queue_below is not None  # otherwise what cannot be queued is nobody's trouble here
+        self._queue_below = queue_below if self._is_asked else services.settings.review_below
+        self._caller, self._seconds = caller, services.settings.limits.upload_seconds
         self._loop = asyncio.get_running_loop()
         self._documents = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read, classify and send at the same time."""
-        inlet, outlet = Inlet(), Outlet()
+        inlet, outlet = Inlet(), Outlet(self._services.settings.limits.upload_bytes)
         reading = asyncio.create_task(self._read(receive, inlet))
-        working = asyncio.create_task(self._services.tables.run(None, self._work, inlet, outlet))
+        working = asyncio.create_task(self._run(inlet, outlet))
         try:
             await self._send(send, outlet, scope["state"])
             await working
@@ -109,13 +113,13 @@ class _Duplex(Response):
             inlet.end(GONE)
             reading.cancel()
             outlet.close()
+            self._services.uploads.leave()
 
     async def _read(self, receive: Receive, inlet: Inlet) -> None:
         """Take what comes, until it ends, breaks off, or nothing comes for too long."""
-        seconds = self._services.settings.limits.upload_seconds
         try:
             while True:
-                async with asyncio.timeout(seconds):
+                async with asyncio.timeout(self._seconds):
                     message = await receive()
                 if message["type"] == "http.disconnect":
                     inlet.end(GONE)
@@ -126,23 +130,23 @@ class _Duplex(Response):
                     inlet.end()
                     return
         except TimeoutError:
-            inlet.end(ApiError(504, "too-slow", f"nothing more came for {seconds:g} seconds."))
+            inlet.end(ApiError(504, "too-slow", f"nothing more came for {self._seconds:g} seconds."))
         except RamifyError as error:
             inlet.end(error)
 
-    def _work(self, inlet: Inlet, outlet: Outlet) -> None:
-        """In a thread: lines in, answers out."""
+    async def _run(self, inlet: Inlet, outlet: Outlet) -> None:
+        """Classify in a thread; whatever happens there ends the answer."""
+        threads = self._services.settings.threads
+        failure: ApiError | None = ApiError(500, "defect", "something went wrong inside the server; its log says more.")
         try:
-            for piece in classify_lines(inlet, self._answering, self._ask, self._services.settings.threads):
-                outlet.put(piece)
-            outlet.end()
+            await self._services.tables.run(None, classify_lines, inlet, self._answering, self._ask, threads, outlet.put)
+            failure = None
         except ApiError as error:
-            outlet.end(error)
+            failure = error
         except RamifyError as error:
-            outlet.end(ApiError(422, "table", str(error).replace("--", "")))
-        except BaseException:
-            outlet.end(ApiError(500, "defect", "something went wrong inside the server; its log says more."))
-            raise
+            failure = ApiError(422, "table", without_options(str(error)))
+        finally:
+            outlet.end(failure)
 
     async def _send(self, send: Send, outlet: Outlet, state: dict[str, Any]) -> None:
         """Send what comes out; what goes wrong before anything was sent is a refusal, and later the last line."""
@@ -152,11 +156,12 @@ class _Duplex(Response):
                 headers = [(b"content-type", SENT[self._ask.goes].encode()), (b"cache-control", b"no-store")]
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
                 has_begun = True
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+            async with asyncio.timeout(self._seconds):  # whoever reads nothing for so long has gone
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
         failure = outlet.failure
         state["code"] = None if failure is None else failure.code
         if not has_begun:
-            await _refuse(send, failure or ApiError(422, "table", "there is no row in the table."))
+            await send_refusal(send, failure or ApiError(422, "table", "there is no row in the table."))
         elif failure is None:
             await send({"type": "http.response.body", "body": b""})
         elif self._ask.goes == "ndjson":
@@ -167,17 +172,22 @@ class _Duplex(Response):
         """In a thread, of every batch: count it, and queue what is not sure enough."""
         self._documents += len(answers)
         self._services.measures.documents(self._served.name, "/v1/batch", len(answers))
-        if self._queue_below is None:
+        least = self._queue_below
+        if least is None:
             return
-        unsure = [answer.row[text] for answer in answers if answer.problem is None and _sureness(answer) < self._queue_below]
+        unsure = [answer.row[text] for answer in answers if answer.problem is None and _sureness(answer) < least]
         if unsure:
             asyncio.run_coroutine_threadsafe(self._queue(unsure), self._loop).result()
 
     async def _queue(self, texts: list[str]) -> None:
-        results = await answer_texts(self._services, self._served, Wish(top=SHOWN), texts)
-        await queue_documents(
-            self._services, self._served.name, [(t, r, None) for t, r in zip(texts, results, strict=True)], self._caller
-        )
+        try:
+            results = await answer_texts(self._services, self._served, Wish(top=SHOWN), texts)
+            pairs = [(text, result, None) for text, result in zip(texts, results, strict=True)]
+            await queue_documents(self._services, self._served.name, pairs, self._caller)
+        except RamifyError as error:
+            if self._is_asked:
+                raise
+            tell("not queued", logging.WARNING, documents=len(texts), problem=str(error))
 
 
 GONE = ApiError(499, "gone", "the client has gone.")
@@ -185,9 +195,3 @@ GONE = ApiError(499, "gone", "the client has gone.")
 
 def _sureness(answer: Answer) -> float:
     return min((p for _, p in answer.labels), default=0.0)
-
-
-async def _refuse(send: Send, error: ApiError) -> None:
-    headers = [(name.encode(), value.encode()) for name, value in error_headers(error).items()]
-    await send({"type": "http.response.start", "status": error.status, "headers": headers})
-    await send({"type": "http.response.body", "body": error_body(error.code, str(error))})

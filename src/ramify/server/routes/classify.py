@@ -5,30 +5,32 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
+from pydantic_core import to_json
 
-from ramify.datasets.documents import why_not_text
 from ramify.pipeline import Wish
 from ramify.server.answers import answer_texts, check_texts
-from ramify.server.door import Parts, Reader, refusals
-from ramify.server.errors import ApiError
+from ramify.server.direct import DirectRoute
+from ramify.server.door import allowed, refusals
 from ramify.server.explanations import explain_text
 from ramify.server.logs import SHOWN
 from ramify.server.queueing import queue_unsure
 from ramify.server.schemas import ClassifyIn, ClassifyOut, ExplainIn, ExplainOut
 from ramify.server.services import Services
 
-router = APIRouter(prefix="/v1", tags=["answers"])
+router = APIRouter(prefix="/v1", tags=["answers"], route_class=DirectRoute)
 _under_way: set[asyncio.Task[Any]] = set()
 
 
-@router.post("/classify", responses=refusals(404))
-async def classify(request: Request, services: Parts, caller: Reader, asked: ClassifyIn) -> ClassifyOut:
+@router.post("/classify", responses=refusals(404, 415), response_model=ClassifyOut)
+async def classify(request: Request, asked: ClassifyIn) -> Response:
     """Classify one text, or several."""
+    caller, services = allowed(request, "read"), request.app.state.services
     served = services.shelf.find(asked.model)
     texts = [asked.text] if asked.text is not None else list(asked.texts or ())
     check_texts(texts, services.settings.limits)
     _note(request, services, texts)
+    served.check_labels([*asked.within, *asked.without])
     wish = Wish(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without))
     results = await answer_texts(services, served, wish, texts)
     services.measures.documents(served.name, "/v1/classify", len(texts))
@@ -36,19 +38,24 @@ async def classify(request: Request, services: Parts, caller: Reader, asked: Cla
         task = asyncio.create_task(queue_unsure(services, served.name, texts, results, caller.name))
         _under_way.add(task)  # kept until it is done, as the event loop does not
         task.add_done_callback(_under_way.discard)
-    return ClassifyOut(model=served.name, results=results)  # type: ignore[arg-type]
+    return Response(to_json({"model": served.name, "results": results}), media_type="application/json")
 
 
-@router.post("/explain", responses=refusals(404))
-async def explain(request: Request, services: Parts, caller: Reader, asked: ExplainIn) -> ExplainOut:
+@router.post("/explain", responses=refusals(404, 415), response_model=ExplainOut)
+async def explain(request: Request, asked: ExplainIn) -> Response:
     """Say why a text gets its labels: words, steps on the path, and what the decision rule did."""
+    allowed(request, "read")
+    services = request.app.state.services
     served = services.shelf.find(asked.model)
     check_texts([asked.text], services.settings.limits)
-    if problem := why_not_text(asked.text):
-        raise ApiError(422, "no-text", f"{problem}; give some words to classify.")
     _note(request, services, [asked.text])
-    made = await services.heavy.run(services.settings.limits.seconds, explain_text, served, asked.text, asked.label, asked.true)
-    return ExplainOut(**made)
+    served.check_labels([*([] if asked.label is None else [asked.label]), *(asked.true or ())])
+    seconds = services.settings.limits.seconds
+
+    def work() -> bytes:
+        return to_json(explain_text(served, asked.text, asked.label, asked.true))
+
+    return Response(await services.heavy.run(seconds, work), media_type="application/json")
 
 
 def _note(request: Request, services: Services, texts: list[str]) -> None:

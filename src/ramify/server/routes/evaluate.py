@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -24,8 +26,9 @@ KINDS = {
     "text/tab-separated-values": "tsv",
     "application/x-ndjson": "jsonl",
     "application/jsonl": "jsonl",
-    "application/vnd.apache.parquet": "parquet",
 }
+PACKED = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": "zip"}  # which may unpack to any size
+PIECE = 1 << 20  # bytes that are written at a time
 SHOWN = 2_000  # characters of a document with a wrong answer
 
 Column = Annotated[str | None, Query(min_length=1, max_length=200)]
@@ -45,14 +48,40 @@ async def evaluate(
 ) -> EvaluateOut:
     """Compare a model's answers with the labels of a table; columns are found when not named."""
     kind = content_kind(request, KINDS)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"table.{kind}"
-        with open(path, "wb") as file:
-            async for chunk in request.stream():
-                file.write(chunk)
-        columns = {"text": text, "label": label, "label_separator": label_separator}
-        seconds = services.settings.limits.upload_seconds
-        return EvaluateOut(**await services.heavy.run(seconds, _evaluate, served, path, columns, hierarchy, examples))
+    services.uploads.enter("other tables are being worked on")
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / f"table.{kind}"
+            seconds = services.settings.limits.upload_seconds
+            await _keep(request, path, seconds)
+            columns = {"text": text, "label": label, "label_separator": label_separator}
+            made = await services.tables.run(seconds, _evaluate, served, path, columns, hierarchy, examples)
+            return EvaluateOut(**made)
+    finally:
+        services.uploads.leave()
+
+
+async def _keep(request: Request, path: Path, seconds: float) -> None:
+    """Write the body to a file, as it comes; only text, since what is packed may have any size."""
+    held = bytearray()
+    stream = aiter(request.stream())
+    with open(path, "wb") as file:
+        while True:
+            try:
+                async with asyncio.timeout(seconds):
+                    held += await anext(stream)
+            except TimeoutError:
+                raise ApiError(504, "too-slow", f"nothing more came for {seconds:g} seconds.") from None
+            except StopAsyncIteration:
+                break
+            if len(held) >= PIECE:
+                await asyncio.to_thread(file.write, bytes(held))
+                held.clear()
+        file.write(held)
+    with open(path, "rb") as file:
+        start = file.read(4)
+    if packed := next((name for magic, name in PACKED.items() if start.startswith(magic)), None):
+        raise ApiError(415, "packed", f"the table is packed ({packed}); send plain CSV, TSV or NDJSON.")
 
 
 def content_kind(request: Request, kinds: dict[str, str]) -> str:
@@ -63,6 +92,11 @@ def content_kind(request: Request, kinds: dict[str, str]) -> str:
     return kinds[given]
 
 
+def without_options(message: str) -> str:
+    """A message of the core without the dashes of the command line's options."""
+    return re.sub(r"(?<![\w-])--(?=[a-z])", "", message)
+
+
 def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: str, examples: int) -> dict[str, Any]:
     classifier = served.classifier
     try:
@@ -71,7 +105,7 @@ def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: st
         corpus = read_corpus(path, **columns, like=found, is_label=served.taxonomy.__contains__)
         report, errors = evaluate_closely(classifier, corpus.labelled(), hierarchy, examples)
     except RamifyError as error:
-        raise ApiError(422, "table", str(error).replace(str(path), "the table").replace("--", "")) from None
+        raise ApiError(422, "table", without_options(str(error).replace(str(path), "the table"))) from None
     return {
         "model": served.name,
         "documents": report.documents,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path
 
-from ramify.errors import ModelError
+from ramify.errors import RamifyError
 from ramify.server.door import Admin, Parts, Reader, refusals
 from ramify.server.errors import ApiError
 from ramify.server.models import Served, Shelf
@@ -44,7 +44,9 @@ async def reload_model(services: Parts, caller: Admin, model: ModelName) -> Mode
     services.shelf.find(model)
     try:
         served = await services.heavy.run(services.settings.limits.upload_seconds, services.shelf.reload, model)
-    except ModelError as error:
+    except ApiError:
+        raise
+    except RamifyError as error:
         raise ApiError(409, "bad-model", f"the old model stays in use: {error}") from None
     services.measures.loaded(served.name)
     return _told(services.shelf, served)

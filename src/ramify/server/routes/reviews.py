@@ -9,7 +9,6 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 
-from ramify.errors import LabelError
 from ramify.pipeline import Wish
 from ramify.server.answers import answer_texts, check_texts
 from ramify.server.door import Parts, Reviewer, refusals
@@ -57,7 +56,7 @@ async def list_reviews(
     """Some documents of the queue, least certain first."""
     store = services.require_reviews()
     found, total = await services.on_reviews(store.page, status, model, order, offset, limit)
-    _, waiting = await services.on_reviews(store.page, "open", model, order, 0, 1)
+    waiting = await services.on_reviews(store.count, "open", model)
     return ReviewPage(documents=[_told(review) for review in found], total=total, open=waiting)
 
 
@@ -128,7 +127,7 @@ def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[s
     if not asked.labels:
         raise ApiError(422, "no-labels", "a correction needs the right labels; give one at least.")
     served = services.shelf.find(review.model)
-    return list(dict.fromkeys(served.label_of(served.taxonomy.index(label)) for label in asked.labels))
+    return list(dict.fromkeys(served.label_of(served.find(label)) for label in asked.labels))
 
 
 def _paths_of(services: Services, model: str | None) -> Callable[[str], list[str] | None]:
@@ -142,10 +141,7 @@ def _paths_of(services: Services, model: str | None) -> Callable[[str], list[str
 
 
 def _path(served: Served, label: str) -> list[str] | None:
-    try:
-        return list(served.taxonomy.path_of(served.taxonomy.index(label)))
-    except LabelError:
-        return None
+    return list(served.taxonomy.path_of(served.taxonomy.index(label))) if label in served.taxonomy else None
 
 
 def _told(review: Review) -> ReviewOut:

@@ -26,7 +26,7 @@ async def get_part(
 ) -> TaxonomyPart:
     """A node, those above it, and some of its children."""
     taxonomy = served.taxonomy
-    here = None if node is None else taxonomy.index(node)
+    here = None if node is None else served.find(node)
     children = taxonomy.roots if here is None else taxonomy.children_of(here)
     above = [] if here is None else taxonomy.nodes_to(here)[:-1]
     return TaxonomyPart(
