@@ -60,17 +60,8 @@ def write_table(path: Path) -> None:
 @contextmanager
 def serving(folder: Path) -> Iterator[str]:
     """A server with the model, and its address."""
-    command = [
-        sys.executable,
-        "-m",
-        "ramify.cli.main",
-        "serve",
-        str(folder / "support"),
-        "--port",
-        "0",
-        "--log-level",
-        "warning",
-    ]
+    models = [str(folder / name) for name in SYSTEMS]
+    command = [sys.executable, "-m", "ramify.cli.main", "serve", *models, "--port", "0", "--log-level", "warning"]
     server = subprocess.Popen([*command, "--reviews", str(folder / "reviews.db")], stderr=subprocess.PIPE, text=True)
     try:
         assert server.stderr is not None
@@ -118,8 +109,9 @@ def draw_compare(page: Page, address: str, folder: Path, look: str) -> None:
     """Two models that do not agree."""
     page.goto(f"{address}/#compare")
     page.fill("#compare-text", "sound is fine but the screen stays black after the update")
-    page.wait_for_selector("#right-answer [data-node]")
-    keep(page, f"page-compare{look}")
+    page.click("#compare-go")
+    page.wait_for_function("document.querySelector('#parting').textContent.length > 0")
+    keep(page, f"page-compare{look}", full_page=True)
 
 
 def draw_review(page: Page, address: str, folder: Path, look: str) -> None:
