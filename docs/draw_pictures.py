@@ -20,8 +20,8 @@ from ramify.datasets import load_electronics
 
 IMAGES = Path(__file__).parent / "images"
 QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
-TEXT = "The TV has no picture any more, only sound."
-SYSTEMS = {"support": "hr-svm", "plain": "nb"}
+TEXT = "My parcel was due on Monday, and the tracking has not moved since."
+SYSTEMS = {"support": "shrinkage-nb", "machines": "hr-svm"}
 
 
 def main() -> None:
@@ -108,7 +108,7 @@ def draw_batch(page: Page, address: str, folder: Path, look: str) -> None:
 def draw_compare(page: Page, address: str, folder: Path, look: str) -> None:
     """Two models that do not agree."""
     page.goto(f"{address}/#compare")
-    page.fill("#compare-text", "sound is fine but the screen stays black after the update")
+    page.fill("#compare-text", "my parcel was due on monday and the box had the wrong cable")
     page.click("#compare-go")
     page.wait_for_function("document.querySelector('#parting').textContent.length > 0")
     keep(page, f"page-compare{look}", full_page=True)

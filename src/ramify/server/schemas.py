@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ramify.datasets.tables import LONE_SURROGATE
 
@@ -16,33 +16,41 @@ def _refuse_halves(text: str) -> str:
     return text
 
 
+def _as_whole(value: Any) -> Any:
+    """JSON has one kind of number: 5.0 is 5."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 MOST_TEXTS = 100_000  # of a list that is looked at; how many are allowed is the server's setting
 
 Text = Annotated[str, AfterValidator(_refuse_halves)]
 Words = Annotated[Text, Field(min_length=1, pattern=r"\S", description="A text with a word in it.")]
+Whole = Annotated[int, BeforeValidator(_as_whole)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Name = Annotated[Text, Field(min_length=1, max_length=64)]
 LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
-Person = Annotated[Text, Field(min_length=1, max_length=80)]
-Remark = Annotated[Text, Field(max_length=2_000)]
 
 
-class _In(BaseModel):
+class In(BaseModel):
+    """What comes: nothing but what is named, and of just that kind."""
+
     model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
 
 
-class _Out(BaseModel):
+class Out(BaseModel):
+    """What goes."""
+
     model_config = ConfigDict(protected_namespaces=())
 
 
-class ErrorBody(_Out):
+class ErrorBody(Out):
     """A word for programs, and a sentence for people."""
 
     code: str
     message: str
 
 
-class ErrorAnswer(_Out):
+class ErrorAnswer(Out):
     """Every refusal looks like this."""
 
     error: ErrorBody
@@ -51,7 +59,7 @@ class ErrorAnswer(_Out):
 # ---- the server and its models ----------------------------------------------------------------------------------------
 
 
-class LimitsOut(_Out):
+class LimitsOut(Out):
     """What one request may ask for."""
 
     texts: int
@@ -61,7 +69,7 @@ class LimitsOut(_Out):
     seconds: float
 
 
-class Session(_Out):
+class Session(Out):
     """Who asks, and what the server has."""
 
     name: str
@@ -74,7 +82,7 @@ class Session(_Out):
     limits: LimitsOut
 
 
-class Model(_Out):
+class Model(Out):
     """What there is to say about a model."""
 
     name: str
@@ -94,13 +102,13 @@ class Model(_Out):
     tested_on: int | None
 
 
-class Models(_Out):
+class Models(Out):
     """All models; the default comes first."""
 
     models: list[Model]
 
 
-class StoredReport(_Out):
+class StoredReport(Out):
     """How a model did when it was trained."""
 
     model: str
@@ -110,7 +118,7 @@ class StoredReport(_Out):
 # ---- answers ----------------------------------------------------------------------------------------------------------
 
 
-class ClassifyIn(_In):
+class ClassifyIn(In):
     """One text, or several."""
 
     model_config = ConfigDict(
@@ -127,7 +135,7 @@ class ClassifyIn(_In):
         None, min_length=1, max_length=MOST_TEXTS, description="Several texts to classify; not together with `text`."
     )
     model: Name | None = Field(None, description="The model's name; the default model when left out.")
-    top: int = Field(1, ge=1, le=100, description="How many labels in all: behind those of the rule, the next likely leaves.")
+    top: Whole = Field(1, ge=1, le=100, description="How many labels in all: behind those of the rule, the next likely leaves.")
     threshold: Probability | None = Field(
         None, description="Go up the path to the deepest node that is at least so likely; with none there is no label."
     )
@@ -141,7 +149,7 @@ class ClassifyIn(_In):
         return self
 
 
-class Label(_Out):
+class Label(Out):
     """A label, the titles from the top down to it, and how likely each of these nodes is."""
 
     label: str
@@ -150,7 +158,7 @@ class Label(_Out):
     probability: float
 
 
-class Result(_Out):
+class Result(Out):
     """The answer for one text; `problem` says why there is none."""
 
     labels: list[Label]
@@ -158,14 +166,14 @@ class Result(_Out):
     problem: str | None = None
 
 
-class ClassifyOut(_Out):
+class ClassifyOut(Out):
     """One result a text, in order."""
 
     model: str
     results: list[Result]
 
 
-class ExplainIn(_In):
+class ExplainIn(In):
     """A text whose answer is to be explained."""
 
     text: Words
@@ -176,7 +184,7 @@ class ExplainIn(_In):
     )
 
 
-class Word(_Out):
+class Word(Out):
     """A term of the text, by its place in `terms`, and what it adds."""
 
     word: int
@@ -184,7 +192,7 @@ class Word(_Out):
     weight: float
 
 
-class Explained(_Out):
+class Explained(Out):
     """The label that is explained, against the best other one; `words`, `rest` and `prior` add up to `margin`."""
 
     label: str
@@ -196,7 +204,7 @@ class Explained(_Out):
     rest: float
 
 
-class StepOut(_Out):
+class StepOut(Out):
     """One step on the path: `words`, `rest` and `prior` add up to `score`; `reason` is the decision rule's own.
 
     rest: what words add that are not listed, in texts with very many.
@@ -215,7 +223,7 @@ class StepOut(_Out):
     reason: str
 
 
-class NodeOut(_Out):
+class NodeOut(Out):
     """What happened at one node that matters."""
 
     node: int
@@ -234,7 +242,7 @@ class NodeOut(_Out):
     reason: str
 
 
-class Span(_Out):
+class Span(Out):
     """Where a term stands in the text, in characters (Unicode code points); `word` is its place in `terms`."""
 
     start: int
@@ -242,7 +250,7 @@ class Span(_Out):
     word: int
 
 
-class ExplainOut(_Out):
+class ExplainOut(Out):
     """Why a text got its labels."""
 
     model: str
@@ -257,7 +265,7 @@ class ExplainOut(_Out):
     terms: list[str]
 
 
-class BatchLabel(_Out):
+class BatchLabel(Out):
     """A label and its probability."""
 
     label: str
@@ -267,7 +275,7 @@ class BatchLabel(_Out):
 # ---- the taxonomy -----------------------------------------------------------------------------------------------------
 
 
-class Quality(_Out):
+class Quality(Out):
     """How well a node did in the report of the training."""
 
     support: int
@@ -277,7 +285,7 @@ class Quality(_Out):
     f1: float
 
 
-class TaxonomyNode(_Out):
+class TaxonomyNode(Out):
     """A node, how much lies below it, and how well it did."""
 
     name: str
@@ -291,7 +299,7 @@ class TaxonomyNode(_Out):
     quality: Quality | None
 
 
-class TaxonomyPart(_Out):
+class TaxonomyPart(Out):
     """A node, those above it, and some of its children."""
 
     model: str
@@ -301,7 +309,7 @@ class TaxonomyPart(_Out):
     total: int
 
 
-class Matches(_Out):
+class Matches(Out):
     """Nodes that a search found."""
 
     model: str
@@ -312,7 +320,7 @@ class Matches(_Out):
 # ---- evaluation -------------------------------------------------------------------------------------------------------
 
 
-class WrongAnswerOut(_Out):
+class WrongAnswerOut(Out):
     """A document with a wrong answer; `distance` counts steps in the tree."""
 
     line: int
@@ -322,7 +330,7 @@ class WrongAnswerOut(_Out):
     distance: float
 
 
-class EvaluateOut(_Out):
+class EvaluateOut(Out):
     """How a model did on a table; `left_out` rows could not be used."""
 
     model: str
@@ -332,112 +340,7 @@ class EvaluateOut(_Out):
     errors: list[WrongAnswerOut]
 
 
-# ---- reviews ----------------------------------------------------------------------------------------------------------
-
-
-class DocumentIn(_In):
-    """A document for the queue; `source` says where it comes from."""
-
-    text: Words
-    source: Remark | None = None
-
-
-class QueueIn(_In):
-    """Documents for the queue."""
-
-    documents: list[DocumentIn] = Field(min_length=1, fail_fast=True, max_length=MOST_TEXTS)
-    model: Name | None = None
-
-
-class QueueOut(_Out):
-    """The numbers of the documents, and how many were in the queue already."""
-
-    queued: list[int]
-    known: int
-
-
-class DecisionIn(_In):
-    """What a person says of a document."""
-
-    action: Literal["accept", "correct", "reject"]
-    labels: list[LabelName] | None = Field(None, max_length=100, description="The right labels; needed for `correct`.")
-    comment: Remark | None = None
-    reviewer: Person | None = Field(None, description="Who decides; only where the server has no keys.")
-
-
-class DecisionOut(_Out):
-    """What a person said of a document, and when."""
-
-    reviewer: str
-    action: Literal["accept", "correct", "reject"]
-    labels: list[str]
-    comment: str | None
-    at: str
-
-
-class ReviewOut(_Out):
-    """A document, what the model said of it, and what people said since."""
-
-    id: int
-    text: str
-    model: str
-    labels: list[Label]
-    others: list[Label]
-    confidence: float
-    queued_at: str
-    queued_by: str
-    source: str | None
-    decisions: list[DecisionOut]
-
-
-class ReviewPage(_Out):
-    """Some documents of the queue."""
-
-    documents: list[ReviewOut]
-    total: int
-    open: int
-
-
-class Agreement(_Out):
-    """At one depth: how many labels go so deep, and the share that the model's went along with."""
-
-    depth: int
-    documents: int
-    agreement: float
-
-
-class ReviewerOut(_Out):
-    """How one person decided."""
-
-    reviewer: str
-    decisions: int
-    accepted: int
-    corrected: int
-    rejected: int
-
-
-class Between(_Out):
-    """Pairs of people on the same document, and how many gave the same labels."""
-
-    pairs: int
-    same: int
-
-
-class ReviewSummary(_Out):
-    """How often people agree with the model, and with each other."""
-
-    open: int
-    reviewed: int
-    accepted: int
-    corrected: int
-    rejected: int
-    agreement: float | None
-    by_level: list[Agreement]
-    by_reviewer: list[ReviewerOut]
-    between_reviewers: Between
-
-
-class Health(_Out):
+class Health(Out):
     """The server is there."""
 
     status: Literal["ok"]

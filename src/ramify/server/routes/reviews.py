@@ -15,8 +15,8 @@ from ramify.server.door import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
 from ramify.server.models import Served
 from ramify.server.queueing import queue_documents
+from ramify.server.review_schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.reviews import Review, export_rows, summarize, training_rows
-from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.services import Services
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
