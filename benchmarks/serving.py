@@ -3,6 +3,7 @@
 Trains a model with 1,000 leaves on texts made from ``make_directory``, starts ``ramify serve`` in a process of its own, and
 from another process sends
 
+    sizes      so many texts together, without a server: what gathering them is worth
     single     short texts, one a request, over so many connections at once as fast as answers come
     half       the same at half of 1,500 requests a second, sent by the clock whether or not answers have come
     batch      tables of short texts as NDJSON and CSV, and of long texts, read while they are sent
@@ -36,6 +37,7 @@ from measuring import machine_facts
 
 import ramify
 from ramify.datasets import make_directory
+from ramify.pipeline import Answering
 
 PROMISED = 1_500  # requests a second
 SHORT = 12  # words of a short text
@@ -55,8 +57,9 @@ def main() -> None:
         for system in given.system:
             model = Path(folder) / system
             ramify.TextClassifier(system, taxonomy, n_jobs=-1).fit(long, labels).save(model)
+            given.model = model
             with serving(model, Path(folder)) as (port, server):
-                for part in (measure_singles, measure_half, measure_batches, measure_memory):
+                for part in (measure_sizes, measure_singles, measure_half, measure_batches, measure_memory):
                     if part.__name__.removeprefix("measure_") in given.part:
                         for row in part(port, server, short, long, given):
                             rows.append({"system": system, **row})
@@ -72,7 +75,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--leaves", type=int, default=1_000)
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--system", nargs="+", default=["svm", "hr-svm", "nb"])
-    parser.add_argument("--part", nargs="+", default=["singles", "half", "batches", "memory"])
+    parser.add_argument("--part", nargs="+", default=["sizes", "singles", "half", "batches", "memory"])
     parser.add_argument("--requests", type=int, default=200_000, help="of the look at memory")
     parser.add_argument("--out", type=Path)
     return parser.parse_args()
@@ -135,6 +138,18 @@ def apart(work: Callable[..., Load], *arguments: Any) -> Load:
     """Do something in another process, so that it does not wait for this one."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(work, arguments)
+
+
+def measure_sizes(port: int, server: Any, short: list[str], long: list[str], given: Any) -> Iterator[Figures]:
+    """Milliseconds for so many texts at once, in this process: the middle of many."""
+    answer = Answering(ramify.load(given.model).with_threads(1))
+    for size in (1, 8, 32, 256):
+        times = []
+        for start in range(0, 4_000, max(size, 20)):
+            began = time.perf_counter()
+            answer(short[start : start + size])
+            times.append(1000 * (time.perf_counter() - began))
+        yield {"part": "sizes", "texts": size, "ms": float(np.median(times)), "µs/text": 1000 * float(np.median(times)) / size}
 
 
 def measure_singles(port: int, server: Any, short: list[str], long: list[str], given: Any) -> Iterator[Figures]:

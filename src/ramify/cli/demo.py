@@ -69,6 +69,7 @@ def _say_what_next(model: Path, report: Path) -> None:
     answers.print(
         f"\nThe report is also a page: {report}. What to type next:\n"
         f'  ramify predict {model} --try "the screen of my phone is cracked"\n'
+        f"  ramify serve {model}\n"
         f"  ramify inspect {model}\n"
         "  ramify train your.csv --text TEXT_COLUMN --label LABEL_COLUMN --model your-model\n"
         "  ramify --help",

@@ -89,9 +89,9 @@ class Gatherer:
                 except Exception as error:
                     result.set_exception(error)
                 self._finish(jobs, result)
-            else:
-                done = asyncio.get_running_loop().run_in_executor(self._pool, timed)
-                done.add_done_callback(partial(self._finish, jobs))
+                return  # what else waits has its turn after other events
+            done = asyncio.get_running_loop().run_in_executor(self._pool, timed)
+            done.add_done_callback(partial(self._finish, jobs))
 
     def _take(self) -> tuple[Work, Pace, list[Job]]:
         """As many jobs of the key that came first as fit; whoever has gone away is left out."""

@@ -25,7 +25,7 @@ from ramify.taxonomy import Taxonomy
 
 DIGITS = 6  # of probabilities
 WARM_UP = 3  # answers before the first request
-WISHES = 64  # for which what answering needs is kept
+WISHES = 32  # for which what answering needs is kept
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +53,9 @@ class Served:
 
     def _warm_up(self) -> None:
         """Arrange what the first answer needs, and see how long one takes."""
-        answering = self.answering(Wish())
         for _ in range(WARM_UP):
             began = perf_counter()
-            self.answer(answering, ["ready"])
+            self.answer(Wish(), ["ready"])
             self.pace.seconds = perf_counter() - began
 
     @property
@@ -78,9 +77,9 @@ class Served:
                 self._answering.popitem(last=False)
         return made
 
-    def answer(self, answering: Answering, texts: list[str]) -> list[dict[str, Any]]:
+    def answer(self, wish: Wish, texts: list[str]) -> list[dict[str, Any]]:
         """Labels and further ones of each text, as the API gives them; a few texts at a time."""
-        size = batch_size(len(self.taxonomy))
+        answering, size = self.answering(wish), batch_size(len(self.taxonomy))
         made = []
         for start in range(0, len(texts), size):
             for labels, others, p in answering.with_probabilities(texts[start : start + size]):

@@ -150,6 +150,5 @@ class Services:
 
     async def classify(self, served: Served, wish: Wish, texts: list[str]) -> list[dict[str, Any]]:
         """Labels and further ones of each text."""
-        answering = served.answering(wish)
-        work = partial(served.answer, answering)
+        work = partial(served.answer, wish)
         return list(await self.gatherer.ask((served, wish), work, served.pace, texts, self.settings.limits.seconds))

@@ -72,7 +72,8 @@ async def batch(
         if not caller.may("review"):
             raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; queueing needs 'review'.")
     served.check_labels([*within, *without])
-    answering = served.answering(Wish(top, threshold, tuple(within), tuple(without)))
+    wish = Wish(top, threshold, tuple(within), tuple(without))
+    answering = await services.heavy.run(services.settings.limits.seconds, served.answering, wish)
     like = served.classifier.figures_.get("columns", {}).get("text")
     ask = Ask(comes, _goes(request, comes), text, id, echo, like, services.settings.limits.characters)
     services.uploads.enter("other tables are being worked on")  # the answer leaves
