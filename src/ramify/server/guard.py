@@ -51,7 +51,8 @@ class Guard:
             await self._app(scope, visit.receive, visit.send)
         except ApiError as error:
             visit.code = error.code
-            await send_refusal(visit.send, error)
+            if not visit.has_begun:
+                await send_refusal(visit.send, error)
         except Exception:
             log_failure(scope)
             if not visit.has_begun:

@@ -109,6 +109,8 @@ class _Duplex(Response):
         try:
             await self._send(send, outlet, scope["state"])
             await working
+        except TimeoutError:  # whoever reads nothing for so long has gone
+            scope["state"]["code"] = "unread"
         finally:
             scope["state"]["documents"] = self._documents
             inlet.end(GONE)
@@ -157,7 +159,7 @@ class _Duplex(Response):
                 headers = [(b"content-type", SENT[self._ask.goes].encode()), (b"cache-control", b"no-store")]
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
                 has_begun = True
-            async with asyncio.timeout(self._seconds):  # whoever reads nothing for so long has gone
+            async with asyncio.timeout(self._seconds):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         failure = outlet.failure
         state["code"] = None if failure is None else failure.code
