@@ -49,9 +49,10 @@ def test_a_key_is_printed_once_and_listed_without_it(tmp_path, capsys):
         (["keys", "add", "{folder}/k.json", "ann", "--role", "king"], "role 'king' is unknown"),
         (["keys", "list", "{folder}/none.json"], "cannot be read"),
         (["keys", "add", "{folder}/no/k.json", "ann"], "cannot write"),
-        (["reviews", "export", "{folder}/none.db"], "there is no file"),
+        (["reviews", "export", "{folder}/none.db"], "does not exist"),
         (["reviews", "export", "{folder}/none.db", "--out", "x.xlsx"], ".csv or .jsonl"),
-        (["reviews", "summary", "{folder}"], "there is no file"),
+        (["reviews", "summary", "{folder}"], "is a directory"),
+        (["reviews", "summary", "{table}"], "cannot be read"),
         (["train", "{table}", "--add", "{folder}/none.csv", "--model", "{folder}/m"], "cannot be read"),
     ],
 )
@@ -88,6 +89,44 @@ def test_what_people_decided_is_exported_and_learnt_from(tmp_path, table, review
     assert fitted.predict(["plum"]).tolist() == ["food/fruit"]
     assert fitted.figures_["documents"] == 20 - 5 + 3  # the corrected text takes the place of five rows that have it
     assert fitted.predict(["rye"]).tolist() == ["food/fruit"]
+
+
+def test_reviews_of_several_models_are_exported_one_model_at_a_time(reviews, capsys):
+    store = ReviewStore(reviews)
+    store.queue("other", [("x", [], [], 0.0, None)], by="ann")
+    store.close()
+    assert run(["reviews", "export", str(reviews)]) == 2
+    assert "m, other" in capsys.readouterr().err
+    assert run(["reviews", "export", str(reviews), "--model", "m"]) == 0
+    assert "blue plum" in capsys.readouterr().out
+
+
+def test_reviews_that_nobody_may_change_can_be_read(reviews, capsys):
+    reviews.chmod(0o400)
+    before = reviews.read_bytes()
+    assert run(["reviews", "export", str(reviews)]) == 0
+    assert run(["reviews", "summary", str(reviews)]) == 0
+    assert reviews.read_bytes() == before
+
+
+def test_nothing_to_add_is_no_trouble(tmp_path, table, capsys):
+    ReviewStore(tmp_path / "r.db").close()
+    out = tmp_path / "reviews.csv"
+    assert run(["reviews", "export", str(tmp_path / "r.db"), "--out", str(out)]) == 0
+    assert run(["train", str(table), "--add", str(out), "--model", str(tmp_path / "m"), "--holdout", "0"]) == 0
+    assert load(tmp_path / "m").figures_["documents"] == 20
+
+
+def test_another_system_in_the_place_of_a_model_is_told_and_so_are_new_labels(tmp_path, table, capsys):
+    assert run(["train", str(table), "--model", str(tmp_path / "m"), "--holdout", "0", "--system", "lr"]) == 0
+    assert "will replace" not in capsys.readouterr().err
+    (tmp_path / "more.csv").write_text("text,label\nblue sky,sky\n")
+    assert (
+        run(["train", str(table), "--add", str(tmp_path / "more.csv"), "--model", str(tmp_path / "m"), "--holdout", "0"]) == 0
+    )
+    told = capsys.readouterr().err
+    assert "--system lr keeps to it" in told
+    assert "1 label that" in told
 
 
 def test_added_documents_are_never_tested_on(tmp_path, table, reviews, capsys):

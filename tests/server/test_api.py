@@ -188,6 +188,30 @@ def test_a_row_that_is_too_long_is_a_problem_of_that_row_alone(small):
     assert "problem" not in json.loads(second)
 
 
+def test_labels_of_tables_have_their_paths_where_that_is_wanted(client):
+    plain = json.loads(client.post("/v1/batch", content='"late parcel"\n', headers=NDJSON).text)
+    wanted = json.loads(client.post("/v1/batch", content='"late parcel"\n', headers=NDJSON, params={"paths": True}).text)
+    assert "path" not in plain["labels"][0]
+    assert wanted["labels"][0]["path"] == wanted["labels"][0]["label"].split(" > ")
+
+
+def test_what_a_table_lacks_is_named(client):
+    assert (
+        json.loads(client.post("/v1/batch", content='{"text": "a"}\n{"body": "b"}\n', headers=NDJSON).text.splitlines()[1])[
+            "problem"
+        ]
+        == "there is no 'text'"
+    )
+    message = refused(client.post("/v1/batch", content="text\nparcel\n", headers=CSV, params={"id": "no--such"}), 422, "table")
+    assert "no--such" in message
+    refused(client.post("/v1/batch", content=gzip.compress(b"text\nparcel\n"), headers=CSV), 415, "packed")
+    found = client.post("/v1/batch", content='"parcel"\n', headers=NDJSON, params={"text": "body"}).text
+    assert "problem" not in json.loads(found)
+    odd = client.post("/v1/batch", content='{"text": "parcel", "id": NaN}\n"x", "id": 7\n', headers=NDJSON).text.splitlines()
+    assert json.loads(odd[0])["id"] is None
+    assert "problem" in json.loads(odd[1])
+
+
 # ---- models and taxonomy ----------------------------------------------------------------------------------------------
 
 
@@ -428,6 +452,24 @@ def test_queueing_below_0_queues_nothing(settings, tmp_path):
     with start(replace(settings, reviews=tmp_path / "r.db", review_below=1.0)) as client:
         client.post("/v1/batch", content='"please call me"\n', headers=NDJSON, params={"queue_below": 0})
         assert client.get("/v1/reviews").json()["total"] == 0
+
+
+def test_a_file_of_reviews_that_is_gone_is_told(settings, tmp_path):
+    with start(replace(settings, reviews=tmp_path / "r.db")) as client:
+        (tmp_path / "r.db").unlink()
+        assert "removed" in refused(client.post("/v1/reviews", json={"documents": [{"text": "a b"}]}), 503, "reviews")
+
+
+def test_a_request_can_keep_out_of_the_queue_and_what_queues_up_has_runners_up(settings, tmp_path):
+    with start(replace(settings, reviews=tmp_path / "r.db", review_below=1.0)) as client:
+        client.post("/v1/classify", json={"text": PARCEL, "queue": False})
+        client.post("/v1/classify", json={"text": PICTURE})
+        for _ in range(50):
+            documents = client.get("/v1/reviews").json()["documents"]
+            if documents:
+                break
+        assert [document["text"] for document in documents] == [PICTURE]
+        assert documents[0]["others"]
 
 
 def test_unsure_answers_queue_up_by_themselves_where_that_is_wanted(settings, tmp_path):

@@ -34,6 +34,8 @@ def test_models_are_named_by_their_directories_or_as_given():
     assert name_models(["a/b", "x=c/d"]) == {"b": Path("a/b"), "x": Path("c/d")}
     with pytest.raises(InputError, match="two models"):
         name_models(["a/m", "b/m"])
+    with pytest.raises(InputError, match="no directory"):
+        name_models(["a="])
     for bad in ("/", "../..", "a/ü b"):
         with pytest.raises(InputError, match="cannot be the name"):
             name_models([bad])

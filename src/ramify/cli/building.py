@@ -17,6 +17,7 @@ from ramify.features import TermSelector
 from ramify.features.relevance import MEASURES
 from ramify.features.selection import JOINS, SCOPES
 from ramify.features.stop_words import STOP_LISTS
+from ramify.persistence import model_about
 from ramify.pipeline.features import selector_for
 from ramify.systems import System
 from ramify.taxonomy import Taxonomy
@@ -86,13 +87,28 @@ def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) ->
         return labelled(read_corpus(file, **reading), keep_unlabelled)
 
 
+def tell_about_change(model: Path, system: str) -> None:
+    """Say so where a model of another system is about to be replaced."""
+    before = model_about(model).get("system")
+    if before is not None and before != system:
+        say(f"{model} holds a model of system {before!r}, which one of {system!r} will replace; --system {before} keeps to it.")
+
+
 def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None, strict: bool, encoding: str) -> Corpus | None:
     """The documents of further files as one corpus, columns and labels looked for as in the first file; None without any."""
     known = {label for labels in corpus.labels for label in labels} if taxonomy is None else taxonomy
-    reading: dict[str, Any] = {"like": corpus.found, "is_label": known.__contains__, "strict": strict, "encoding": encoding}
+    reading: dict[str, Any] = {
+        "like": corpus.found,
+        "may_be_empty": True,
+        "is_label": known.__contains__,
+        "strict": strict,
+        "encoding": encoding,
+    }
     added: Corpus | None = None
     for path in paths:
         some = read_labelled(path, reading, keep_unlabelled=False)
+        if not len(some):
+            continue
         if corpus.has_vectors or some.has_vectors:
             raise InputError(f"{path} cannot be added: only texts can, to texts; put vectors into one file.")
         added = some if added is None else added.joined(some)
@@ -100,6 +116,9 @@ def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None,
         replaced = len(corpus) - len(corpus.without_texts(set(added.documents)))
         if replaced:
             say(f"  {counted(replaced, 'document')} of {corpus.source} with the same text left out, since the added ones count")
+        new = {label: None for labels in added.labels for label in labels if label not in known}
+        if new:
+            say(f"  {counted(len(new), 'label')} that {corpus.source} does not have, such as {next(iter(new))!r}")
     return added
 
 

@@ -29,7 +29,7 @@ def add(
     """
     key = add_key(file, name, role)
     sys.stdout.write(f"{key}\n")
-    say(f"{name} may {role} with this key; it is not kept, only its hash in {file}.")
+    say(f"This is the key of {name}, with the role {role!r}. It is not kept, only its hash in {file}.")
 
 
 def remove(file: KeyFile, name: Annotated[str, typer.Argument(help="Whose key is taken away.")]) -> None:

@@ -38,7 +38,10 @@ def export(
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv or .jsonl.")
     if out is not None:
         refuse_unwritable(out)
-    rows = list(training_rows(_open(file).all("done", model)))
+    store = _open(file)
+    if model is None and len(models := store.models()) > 1:
+        raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")
+    rows = list(training_rows(store.all("done", model)))
     with opened(out) as written:
         for line in export_rows(rows, "jsonl" if suffix in (".jsonl", ".ndjson") else "csv"):
             written.write(line)
@@ -61,8 +64,9 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
 
 def _open(file: Path) -> ReviewStore:
     if not file.is_file():
-        raise InputError(f"there is no file {file}; give the one that 'ramify serve --reviews' writes.")
-    return ReviewStore(file)
+        found = "is a directory" if file.is_dir() else "does not exist"
+        raise InputError(f"{file} {found}; give the file that 'ramify serve --reviews' writes.")
+    return ReviewStore.reading(file)
 
 
 def _tell(made: Summary) -> None:

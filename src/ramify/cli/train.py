@@ -28,6 +28,7 @@ from ramify.cli.building import (
     read_labelled,
     read_stop_words,
     refuse_selector,
+    tell_about_change,
     warn_about_several_labels,
 )
 from ramify.cli.console import RichProgress, answers, counted, print_json, say
@@ -105,6 +106,7 @@ def train(
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
+    tell_about_change(model, system)
     if report is not None:
         refuse_output(report, model, data, test, taxonomy, *(add or ()))
     chosen = find_system(system)

@@ -28,6 +28,7 @@ def read_corpus(
     like: dict[str, Any] | None = None,
     strict: bool = False,
     encoding: str = "utf-8",
+    may_be_empty: bool = False,
 ) -> Corpus:
     """Read documents and labels from CSV, TSV, JSON Lines, Parquet or svmlight.
 
@@ -35,6 +36,7 @@ def read_corpus(
     label_separator: what stands between several labels of one cell; found from the cells when not given.
     is_label: whether a word is a known label, when there is a taxonomy already.
     like: what an earlier corpus of the kind had `found`; its columns are preferred where the table has them.
+    may_be_empty: take a table that has no rows.
     strict: refuse the file at the first bad row. Otherwise bad rows are left out and named, unless one in ten is bad.
     """
     path, encoding = Path(path), known_encoding(encoding)
@@ -47,6 +49,8 @@ def read_corpus(
         columns = find_columns(str(path), names, _readable_rows(sample), *_preferred(names, text, label, like))
         refuse_without_labels(str(path), names, columns, _readable_rows(sample))
         corpus = _collect(path, chain(sample, rows), columns, label_separator, is_label)
+        if not len(corpus) and not corpus.bad_rows and not may_be_empty:
+            raise DataError(f"{path} has no rows below its column names; give at least two documents.")
     _judge_bad_rows(corpus, strict)
     return corpus
 
@@ -103,8 +107,6 @@ def _collect(path: Path, rows: Rows, columns: Columns, separator: str | None, is
                 cells.append(_label_cell(row, columns))
                 lines.append(line)
             step.advance()
-    if not texts and not bad:
-        raise DataError(f"{path} has no rows below its column names; give at least two documents.")
     separator = separator or find_label_separator((cell for cell in cells if isinstance(cell, str)), is_label)
     labels = [split_cell(cell, separator, is_label) if isinstance(cell, str) else cell for cell in cells]
     found = {"text": columns.text, "label": list(columns.labels), "label_separator": separator}

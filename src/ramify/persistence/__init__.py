@@ -5,6 +5,7 @@ from ramify.persistence.directory import (
     FORMAT_VERSION,
     StoredModel,
     is_model,
+    model_about,
     refuse_foreign_target,
     write_model,
 )
@@ -15,6 +16,7 @@ __all__ = [
     "StoredModel",
     "atomic_writer",
     "is_model",
+    "model_about",
     "only_writer",
     "read_model",
     "refuse_foreign_target",

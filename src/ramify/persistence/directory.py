@@ -64,6 +64,15 @@ def is_model(path: str | Path) -> bool:
     return (Path(path) / MANIFEST).is_file()
 
 
+def model_about(path: str | Path) -> dict[str, Any]:
+    """What a model says about itself, unchecked and for people only; empty where there is none."""
+    try:
+        about = json.loads((Path(path) / MANIFEST).read_bytes())["about"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return {}
+    return about if isinstance(about, dict) else {}
+
+
 def refuse_foreign_target(path: str | Path) -> None:
     """Refuse to put a model where something else is; long work asks this before it starts."""
     path = Path(path)

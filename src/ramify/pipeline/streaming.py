@@ -54,7 +54,7 @@ def classify_rows(
 
 def answer_rows(answer: Answering, rows: Rows, text: str) -> list[Answer]:
     """An answer for each of a few rows."""
-    reasons = [row.reason if isinstance(row, BadRow) else why_not_text(row.get(text)) for _, row in rows]
+    reasons = [row.reason if isinstance(row, BadRow) else _why_not(row, text) for _, row in rows]
     texts = [row[text] for (_, row), why in zip(rows, reasons, strict=True) if why is None and isinstance(row, dict)]
     found = iter(answer(texts))
     made = []
@@ -63,6 +63,10 @@ def answer_rows(answer: Answering, rows: Rows, text: str) -> list[Answer]:
         cells = row.cells if isinstance(row, BadRow) else row
         made.append(Answer(line, cells, answer.named(labels), answer.named(others), reason))
     return made
+
+
+def _why_not(row: dict[str, Any], text: str) -> str | None:
+    return why_not_text(row[text]) if text in row else f"there is no {text!r}"
 
 
 def score_rows(

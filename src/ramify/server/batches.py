@@ -24,7 +24,9 @@ from ramify.errors import DataError
 from ramify.pipeline import Answer, Answering
 from ramify.pipeline.answer_tables import AnswerTable
 from ramify.pipeline.streaming import answer_rows, batch_size
+from ramify.server.errors import refuse_packed
 from ramify.server.streams import Inlet
+from ramify.taxonomy import Taxonomy
 
 CHARACTERS = 1 << 20  # of a batch
 TABLE = Path("the table")
@@ -39,7 +41,8 @@ class Ask:
     """How a table comes, and how answers go.
 
     comes, goes: "csv" or "ndjson". text, id: columns; the text is found when not named. echo: whether rows go back, too.
-    like: the text column that the model learnt from. characters: of the longest text. seen: is told every answered batch.
+    paths: whether labels come with the titles of their paths. like: the text column that the model learnt from.
+    characters: of the longest text. seen: is told every answered batch.
     """
 
     comes: str
@@ -47,6 +50,7 @@ class Ask:
     text: str | None = None
     id: str | None = None
     echo: bool = False
+    paths: bool = False
     like: str | None = None
     characters: int = 1 << 20
     seen: Callable[[list[Answer], str], None] = field(default=lambda answers, text: None)
@@ -54,9 +58,12 @@ class Ask:
 
 def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int, emit: Callable[[bytes], None]) -> None:
     """Give pieces of the answer to a table to `emit`, in the order of its rows."""
-    lines = enumerate(inlet.lines(), start=1)
+    lines = enumerate(_unpacked(inlet.lines()), start=1)
     columns, text, rows = _read_csv(lines, ask) if ask.comes == "csv" else _read_json(lines, ask)
-    write = _CsvOut(AnswerTable(columns, answering.wish.top)) if ask.goes == "csv" else _JsonOut(ask)
+    if ask.id is not None and ask.comes == "csv":
+        find_columns(str(TABLE), columns, [], ask.id)
+    taxonomy = answering.classifier.taxonomy_
+    write = _CsvOut(AnswerTable(columns, answering.wish.top)) if ask.goes == "csv" else _JsonOut(ask, taxonomy)
     emit(write.head())
 
     def work(batch: Rows) -> bytes:
@@ -67,7 +74,7 @@ def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int, e
     with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
         turns = _Turns(pool, threads, work, emit)
         inlet.on_wait = turns.drain
-        most = batch_size(len(answering.classifier.taxonomy_))
+        most = batch_size(len(taxonomy))
         try:
             for number, row in rows:
                 turns.add(number, row, text, most)
@@ -128,6 +135,15 @@ def _checked(row: Any, text: str, most: int) -> Any:
 # ---- reading ----------------------------------------------------------------------------------------------------------
 
 
+def _unpacked(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """The same lines, unless they are those of a packed file, which may unpack to any size."""
+    first = next(lines, None)
+    if first is not None:
+        refuse_packed(first[:4])
+        yield first
+    yield from lines
+
+
 def _read_csv(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Numbered]:
     columns, rows = csv_table(TABLE, _decoded(lines))
     return columns, *_find_text(columns, rows, ask)
@@ -177,8 +193,9 @@ def _find_text(columns: list[str], rows: Numbered, ask: Ask) -> tuple[str, Numbe
 class _JsonOut:
     """One JSON object a row."""
 
-    def __init__(self, ask: Ask) -> None:
+    def __init__(self, ask: Ask, taxonomy: Taxonomy) -> None:
         self._echo, self._id = ask.echo, ask.id or "id"
+        self._taxonomy = taxonomy if ask.paths else None
         self._labels: dict[str, str] = {}
 
     def head(self) -> bytes:
@@ -206,9 +223,13 @@ class _JsonOut:
         return "[" + ", ".join([f'{{"label": {self._quoted(label)}, "probability": {p:.6g}}}' for label, p in labels]) + "]"
 
     def _quoted(self, label: str) -> str:
-        """A label as JSON, written once."""
+        """A label as JSON, with its path where that is wanted; written once."""
         if label not in self._labels:
             self._labels[label] = _json(label)
+            if self._taxonomy is not None:
+                known = label in self._taxonomy
+                path = self._taxonomy.path_of(self._taxonomy.index(label)) if known else (label,)
+                self._labels[label] += f', "path": {_json(path)}'
         return self._labels[label]
 
 

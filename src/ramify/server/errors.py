@@ -28,6 +28,16 @@ def too_large(limit: int, what: str = "the body") -> ApiError:
     return ApiError(413, "too-large", f"{what} has more than {limit:,} bytes; send less at a time, or use /v1/batch.")
 
 
+PACKED = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": "zip"}  # which may unpack to any size
+
+
+def refuse_packed(start: bytes) -> None:
+    """Refuse a table by its first bytes, where it is packed."""
+    for magic, name in PACKED.items():
+        if start.startswith(magic):
+            raise ApiError(415, "packed", f"the table is packed ({name}); send plain CSV, TSV or NDJSON.")
+
+
 def busy(what: str = "too many documents are waiting") -> ApiError:
     """There is no room now."""
     return ApiError(503, "busy", f"the server is busy: {what}; try again in a moment.", retry_after=1)

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.errors import ModelError
+from ramify.features import Vectors
 from ramify.pipeline import Answering, TextClassifier, Wish, load
 from ramify.pipeline.answering import Found
 from ramify.pipeline.streaming import batch_size
-from ramify.pipeline.training import refuse_texts
 from ramify.server.errors import ApiError, unknown_model
 from ramify.server.gathering import Pace
 from ramify.taxonomy import Taxonomy
@@ -44,7 +45,8 @@ class Served:
     def load(cls, name: str, path: Path) -> Served:
         """Read a model directory, and make everything ready for the first request."""
         classifier = load(path)
-        refuse_texts(classifier, "every request")
+        if isinstance(classifier.vectorizer_, Vectors):
+            raise ModelError(f"{path} learnt from vectors, and a server takes texts; train a model on texts.")
         classifier.use_threads(1)  # requests run side by side; each takes one thread
         made = cls(name, path, classifier, datetime.now(UTC).isoformat(timespec="seconds"))
         made._warm_up()

@@ -7,9 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from ramify.errors import RamifyError
-from ramify.server.answers import confidence_of
+from ramify.pipeline import Wish
+from ramify.server.answers import answer_texts, confidence_of
 from ramify.server.logs import tell
 from ramify.server.services import Services
+
+SHOWN = 5  # labels that a reviewer sees
 
 
 async def queue_documents(
@@ -37,6 +40,8 @@ async def queue_unsure(services: Services, model: str, texts: list[str], results
     if not chosen:
         return
     try:
-        await queue_documents(services, model, chosen, by)
+        again = await answer_texts(services, services.shelf.find(model), Wish(top=SHOWN), [text for text, _, _ in chosen])
+        rows = [(text, result, None) for (text, _, _), result in zip(chosen, again, strict=True)]
+        await queue_documents(services, model, rows, by)
     except RamifyError as error:
         tell("not queued", logging.WARNING, documents=len(chosen), problem=str(error))

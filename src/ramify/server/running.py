@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import gc
 import logging
 import signal
+import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -25,6 +27,12 @@ TURN = 0.001  # seconds after which a thread lets others go on: answers are shor
 def run(services: Services, ready: Callable[[str], None]) -> None:
     """Serve until told to stop; `ready` is told the address once it can be used."""
     settings = services.settings
+    try:
+        listening = _listen(settings.host, settings.port)
+    except OSError as error:
+        services.close()
+        why = "another --port may be free" if error.errno == errno.EADDRINUSE else "give another --host or --port"
+        raise InputError(f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; {why}.") from None
     config = uvicorn.Config(
         make_app(services),
         host=settings.host,
@@ -41,12 +49,19 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
     gc.collect()
     gc.freeze()  # models stay; looking through them for garbage would make answers wait
     gc.set_threshold(*YOUNG)
-    server = _Server(config, services, ready)
+    _Server(config, services, ready).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
+    made = socket.socket(family, kind)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        server.run()
-    except SystemExit:  # it could not listen, and has logged why
-        services.close()
-        raise InputError(f"cannot listen on {settings.host}, port {settings.port}; another --port may be free.") from None
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise
+    return made
 
 
 class _Server(uvicorn.Server):
@@ -55,19 +70,23 @@ class _Server(uvicorn.Server):
         self._services, self._ready = services, ready
         self._under_way: set[asyncio.Task[None]] = set()
 
-    async def startup(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        await super().startup(sockets)  # type: ignore[arg-type]
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
         if not self.started:
             return
         loop = asyncio.get_running_loop()
         with suppress(NotImplementedError, AttributeError):  # there are systems without this signal
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
-        port = self.servers[0].sockets[0].getsockname()[1]
+        assert sockets
+        port = sockets[0].getsockname()[1]
         host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
         self._ready(f"http://{host}:{port}")
 
-    async def shutdown(self, sockets: list[object] | None = None) -> None:  # type: ignore[override]
-        await super().shutdown(sockets)  # type: ignore[arg-type]
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        under_way = len(self.server_state.tasks)
+        if under_way:
+            tell("stopping", under_way=under_way, seconds_at_most=LAST_WORDS)
+        await super().shutdown(sockets)
         self._captured_signals.clear()  # they were asked for, and are no reason to end with a fault
 
     def _begin_reload(self) -> None:

@@ -141,6 +141,7 @@ class ClassifyIn(In):
     )
     within: list[LabelName] = Field([], max_length=100, description="Only labels at or below these nodes.")
     without: list[LabelName] = Field([], max_length=100, description="No label at or below these nodes.")
+    queue: bool = Field(True, description="Whether an unsure answer may be queued for review, where the server does that.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:

@@ -134,8 +134,9 @@ class Services:
         key = given.strip() if kind.lower() == "bearer" else None
         caller = None if key is None else self.keys.find(key)
         if caller is None:
-            found = "no key came with the request" if key is None else "the key is not known"
-            raise ApiError(401, "no-key" if key is None else "wrong-key", f"{found}; send 'Authorization: Bearer KEY'.")
+            if key is None:
+                raise ApiError(401, "no-key", "a key is needed, and none came; send 'Authorization: Bearer KEY'.")
+            raise ApiError(401, "wrong-key", "the key is not known; ask whoever runs the server for one.")
         return caller
 
     async def on_reviews(self, work: Callable[..., Result], *args: Any, **options: Any) -> Result:

@@ -103,11 +103,12 @@ def name_models(given: Sequence[str]) -> dict[str, Path]:
         name, equals, directory = argument.partition("=")
         if not equals or not NAME.fullmatch(name):
             name, directory = Path(argument).absolute().name, argument
+        if not directory:
+            raise InputError(f"no directory stands behind {argument!r}; give NAME=DIRECTORY.")
         if not NAME.fullmatch(name):
-            raise InputError(
-                f"{name!r} cannot be the name of a model; give one as NAME={argument}, of letters, digits and '-'."
-            )
+            allowed = "letters, digits, '.', '_' and '-'"
+            raise InputError(f"{name!r} cannot be the name of a model; give NAME=DIRECTORY, with a name of {allowed}.")
         if name in named:
-            raise InputError(f"two models would be named {name!r}; give another name to one of them, as NAME={argument}.")
+            raise InputError(f"two models would be named {name!r}; give another name to one of them, as NAME=DIRECTORY.")
         named[name] = Path(directory)
     return named

@@ -145,19 +145,11 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), !item.isTaken && item.hasChildren && bestBelow(item)),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item)),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),
   ];
-}
-
-// While a runner-up is closed, the likeliest end of its branch stands beside it.
-function bestBelow(item) {
-  let [best] = item.items;
-  const way = best.items.length ? "› … ›" : "›";
-  while (best.items.length) [best] = best.items;
-  return el("span", { class: "best-below" }, el("span", { class: "gt", "aria-hidden": "true" }, way), el("bdi", {}, best.title));
 }
 
 function badges(item) {

@@ -67,7 +67,7 @@ function makeControls() {
   const go = el("button", { type: "button", class: "main", id: "batch-go", disabled: true }, "Classify");
   const chosen = el("strong", { class: "chosen" });
   const params = (model) => ({
-    model, text: column.value.trim(), echo: true,
+    model, text: column.value.trim(), echo: true, paths: true,
     top: top.valueAsNumber > 1 ? top.valueAsNumber : undefined,
     threshold: confidence.valueAsNumber > 0 ? confidence.valueAsNumber / 100 : undefined,
   });

@@ -70,7 +70,7 @@ export function makeClassify() {
     announce(answer.sentence());
   };
 
-  const showExplanation = (explanation, step = explanation.steps.length - 1) => {
+  const showExplanation = (explanation, step = lastChoice(explanation)) => {
     run.shown = explanation;
     why.show(explanation, run.text, step, explanation !== run.first);
     answer.mark(explanation.steps[step]);
@@ -150,6 +150,12 @@ export function makeClassify() {
 // Labels and reasons are two questions. A model that cannot give reasons still gives labels.
 async function findOut({ text, model }, signal) {
   const reasons = post("/v1/explain", { text, model }, signal).then((first) => ({ first }), (unexplained) => ({ unexplained }));
-  const labels = await post("/v1/classify", { text, model, top: RUNNERS_UP }, signal);
+  const labels = await post("/v1/classify", { text, model, top: RUNNERS_UP, queue: false }, signal);
   return { result: labels.results[0], ...(await reasons) };
+}
+
+// The deepest step at which there was something to choose; where there was none, the last.
+function lastChoice({ steps }) {
+  const place = steps.findLastIndex((step) => step.rival || step.words.length > 0);
+  return place < 0 ? steps.length - 1 : place;
 }

@@ -25,7 +25,6 @@ const KINDS = {
   tab: "text/tab-separated-values",
   jsonl: "application/x-ndjson",
   ndjson: "application/x-ndjson",
-  parquet: "application/vnd.apache.parquet",
 };
 
 /** The content type for a table by the end of its name, or null for what is no table we know. */

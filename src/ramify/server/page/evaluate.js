@@ -22,7 +22,7 @@ export function makeEvaluate() {
   const status = el("p", { id: "evaluate-status", role: "status", class: "hint" });
   const report = el("div", { id: "report", class: "stack" });
   const errors = el("div", { id: "errors" });
-  const file = el("input", { type: "file", id: "evaluate-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson,.parquet" });
+  const file = el("input", { type: "file", id: "evaluate-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson" });
   const text = el("input", { id: "evaluate-text", autocomplete: "off", placeholder: "found by itself", size: "14" });
   const label = el("input", { id: "evaluate-label", autocomplete: "off", placeholder: "found by itself", size: "14" });
   const go = el("button", { type: "button", class: "main", id: "evaluate-go", disabled: true }, "Evaluate");
@@ -35,7 +35,7 @@ export function makeEvaluate() {
     go.disabled = !table;
     chosen.textContent = table ? `Ready: ${table.name}` : "";
     replace(problem);
-    if (!table) showNote(problem, `${given.name} is not a table the page can send. Choose a .csv, .tsv, .jsonl or .parquet file.`, "problem");
+    if (!table) showNote(problem, `${given.name} is not a table the page can send. Choose a .csv, .tsv or .jsonl file.`, "problem");
   };
 
   const showStored = () => {

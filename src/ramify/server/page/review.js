@@ -28,6 +28,13 @@ export function makeReview() {
     label: "The right label", id: "review-label", many: () => modelInfo()?.several, model: () => current()?.model ?? state.model,
     onChange: (picked) => (buttons.correct.disabled = !picked.length || !current()),
   });
+  picker.input.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !picker.input.value && picker.labels().length) send("correct");
+    else if (event.key === "Escape" && !picker.input.value) picker.input.blur();
+    else return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+  }, { capture: true });
   const act = (action) => () => send(action);
   const buttons = {
     accept: button("Accept", act("accept"), { id: "review-accept", class: "main", "aria-keyshortcuts": "A" }),
@@ -117,7 +124,7 @@ export function makeReview() {
   });
   const decision = el("div", { class: "stack decide" }, picker.element, field("Comment (optional)", comment),
       el("div", { class: "actions" }, buttons.accept, buttons.correct, buttons.reject, el("span", { class: "gap" }), buttons.previous, buttons.next),
-      el("p", { class: "hint keys-line" }, ["A", " accept ", "C", " correct ", "R", " reject ", "J", " next ", "K", " previous"].map((part, i) => (i % 2 ? part : el("kbd", {}, part)))));
+      el("p", { class: "hint keys-line" }, ["A", " accept ", "C", " correct, then ", "Enter", " to send ", "R", " reject ", "J", " next ", "K", " previous"].map((part, i) => (i % 2 ? part : el("kbd", {}, part)))));
   const card = el("section", { class: "card", "aria-labelledby": "document-title" },
     el("div", { class: "split" }, el("h2", { id: "document-title" }, "Document"), place), boxes.document, boxes.problem,
     decision,

@@ -3,7 +3,6 @@
 import { post, saveFile } from "/page/api.js";
 import { bar, button, count, el, field, percent, replace, several } from "/page/dom.js";
 import { attempt, showNote } from "/page/notices.js";
-import { makePaths } from "/page/paths.js";
 import { mayReview, state } from "/page/state.js";
 import { csvOf } from "/page/table-file.js";
 
@@ -31,7 +30,7 @@ export function makeRows() {
     shown = filters.apply(all);
     if (fromStart) pager.reset();
     drawPage();
-    drawBranches(branches, all, run.paths, (branch) => filters.setLabel(branch));
+    drawBranches(branches, all, (branch) => filters.setLabel(branch));
     queueing.update();
   };
   const redrawSoon = () => (timer ??= setTimeout(redraw, REDRAW));
@@ -55,7 +54,7 @@ export function makeRows() {
   return {
     element,
     start(model, column) {
-      [all, shown, run] = [[], [], { model, column, paths: makePaths(model, redrawSoon) }];
+      [all, shown, run] = [[], [], { model, column }];
       element.hidden = false;
       title.textContent = `Rows, as ${model} sees them`;
       replace(note);
@@ -93,14 +92,19 @@ function makeFilters(onChange) {
   const apply = (rows) => {
     const [words, start, limit] = [text.value.toLowerCase(), label.value.toLowerCase(), below.value === "" ? Infinity : below.valueAsNumber / 100];
     const found = rows.filter((row) => row.confidence < limit && (!problems.checked || row.problem) && row.lower.includes(words)
-      && (!start || row.labels.some((one) => one.label.toLowerCase().startsWith(start))));
+      && (!start || row.labels.some((one) => isBelow(one, start))));
     if (order.value === "file") return found;
     const sign = order.value === "sure" ? -1 : 1;
     return found.sort((a, b) => sign * (a.confidence - b.confidence) || a.line - b.line);
   };
-  const element = el("div", { class: "options-row filters" }, field("Text has", text), field("Label begins with", label), field("Below, %", below),
+  const element = el("div", { class: "options-row filters" }, field("Text has", text), field("Label or path begins with", label), field("Below, %", below),
     field("Order", order), el("label", { class: "check" }, problems, "Problems only"));
   return { element, apply, setLabel: (start) => ((label.value = start), onChange()) };
+}
+
+// A label is meant by how it is written, or by the titles of its path: "tv" finds all of the branch TV.
+function isBelow({ label, path }, start) {
+  return label.toLowerCase().startsWith(start) || path.join(" > ").toLowerCase().startsWith(start);
 }
 
 function makePager(onTurn) {
@@ -121,7 +125,7 @@ function makePager(onTurn) {
       page = Math.min(page, last);
       const [start, end] = [page * PAGE, Math.min(found, (page + 1) * PAGE)];
       const outOf = found === total ? several(total, "row") : `${count(found)} found among ${several(total, "row")}`;
-      status.textContent = found ? `Rows ${count(start + 1)} to ${count(end)} of ${outOf}.` : `No row of ${count(total)} is like that.`;
+      status.textContent = found ? `Rows ${count(start + 1)} to ${count(end)} of ${outOf}.` : total ? `No row of ${count(total)} is like that.` : "";
       buttons.forEach((one, i) => (one.disabled = i < 2 ? page === 0 : page === last));
       return [start, end];
     },
@@ -148,10 +152,10 @@ function drawRow(row) {
     el("td", {}, row.text && button("Why?", why, { class: "link", "aria-label": `Why? Line ${row.line}` })));
 }
 
-function drawBranches(list, rows, paths, onPick) {
+function drawBranches(list, rows, onPick) {
   const sizes = new Map();
   for (const row of rows) {
-    const branch = row.labels.length ? paths.branchOf(row.labels[0].label) : row.problem ? "(problems)" : "(no label)";
+    const branch = row.labels.length ? row.labels[0].path[0] : row.problem ? "(problems)" : "(no label)";
     sizes.set(branch, (sizes.get(branch) ?? 0) + 1);
   }
   const sorted = [...sizes].sort((a, b) => b[1] - a[1]);
@@ -163,7 +167,7 @@ function drawBranches(list, rows, paths, onPick) {
 
 function makeQueueing({ rows, run, note }) {
   const below = el("input", { type: "number", id: "queue-below", min: "0", max: "100", value: "50" });
-  const unsure = () => rows().filter((row) => row.text && row.confidence < below.valueAsNumber / 100);
+  const unsure = () => rows().filter((row) => row.text && !row.problem && row.confidence < below.valueAsNumber / 100);
   const queue = () => attempt(note, async () => {
     let [queued, known] = [0, 0];
     const waiting = unsure();

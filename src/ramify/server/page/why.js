@@ -31,7 +31,9 @@ export function makeWhy({ onBack }) {
     replace(problem);
     replace(title, isOther && !isTaken(explanation) ? "Why not " : "Why ", el("bdi", {}, step === null ? last : about.title), "?");
     replace(steps, stepButtons(explanation, step, choose), isOther && button("Back to the answer", onBack, { class: "link", id: "why-back" }));
-    replace(said, step === null ? sayWhole(explanation.explained) : sayStep(about));
+    const isGuess = explanation.terms.length === 0;
+    replace(said, isGuess && el("p", { class: "guess" }, "The model knows no word of this text: the answer is what is likeliest without one."),
+      step === null ? sayWhole(explanation.explained) : sayStep(about));
     drawWords(explanation, text, about, { bars, marked });
   };
   return panel;

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from ramify.errors import InputError
 from ramify.server.errors import ApiError
@@ -93,6 +94,29 @@ class ReviewStore:
             self._prepare()
         except (sqlite3.Error, OSError, ApiError) as error:
             raise InputError(f"reviews cannot be kept in {path}: {error}; choose another file.") from None
+
+    @classmethod
+    def reading(cls, path: Path) -> ReviewStore:
+        """A store of a file that need not be writable, and is not changed."""
+        made = cls.__new__(cls)
+        made.path = path
+        place = f"file:{quote(str(path.absolute()))}?mode=ro"
+        try:
+            try:
+                made._base = sqlite3.connect(place, uri=True, timeout=WAIT, isolation_level=None)
+                made._check_kind()
+            except sqlite3.OperationalError:  # nothing may be written beside it, and nobody does
+                made._base = sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
+                made._check_kind()
+        except sqlite3.Error as error:
+            raise InputError(
+                f"the reviews in {path} cannot be read: {error}; give the file that 'ramify serve' writes."
+            ) from None
+        return made
+
+    def models(self) -> list[str]:
+        """The models whose answers were reviewed."""
+        return [row[0] for row in self._ask("SELECT DISTINCT model FROM documents ORDER BY model", ())]
 
     def close(self) -> None:
         """Let go of the file; what was written stays."""
@@ -171,7 +195,8 @@ class ReviewStore:
 
     # ---- inside -----------------------------------------------------------------------------------------------------
 
-    def _prepare(self) -> None:
+    def _check_kind(self) -> None:
+        """Refuse files of others, and of the future."""
         self._base.row_factory = sqlite3.Row
         kind, version = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         is_new = not self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
@@ -179,6 +204,9 @@ class ReviewStore:
             raise InputError(f"{self.path} is not a file of reviews; choose another one.")
         if version > VERSION:
             raise InputError(f"{self.path} was written by a newer Ramify; install that one.")
+
+    def _prepare(self) -> None:
+        self._check_kind()
         self._base.execute("PRAGMA journal_mode = WAL")
         self._base.execute("PRAGMA synchronous = FULL")
         self._base.execute("PRAGMA foreign_keys = ON")
@@ -192,6 +220,8 @@ class ReviewStore:
     @contextmanager
     def _changing(self) -> Iterator[sqlite3.Connection]:
         """One transaction: all of it, or nothing."""
+        if str(self.path) != ":memory:" and not Path(self.path).exists():
+            raise ApiError(503, "reviews", f"the file of reviews, {self.path}, has been removed; start the server again.")
         with self._telling():
             self._base.execute("BEGIN IMMEDIATE")
             try:

@@ -21,9 +21,8 @@ from ramify.server.errors import ApiError
 from ramify.server.guard import error_body, send_refusal
 from ramify.server.logs import tell
 from ramify.server.models import Served
-from ramify.server.queueing import queue_documents
+from ramify.server.queueing import SHOWN, queue_documents
 from ramify.server.routes.evaluate import content_kind, without_options
-from ramify.server.routes.reviews import SHOWN
 from ramify.server.schemas import LabelName, Probability
 from ramify.server.services import Services
 from ramify.server.streams import Inlet, Outlet
@@ -61,6 +60,7 @@ async def batch(
     text: Annotated[Column, Query(description="The column with the text; found when left out.")] = None,
     id: Annotated[Column, Query(description="A column that goes back with each answer; 'id' when left out.")] = None,
     echo: Annotated[bool, Query(description="Whether rows go back with their answers, in NDJSON.")] = False,
+    paths: Annotated[bool, Query(description="Whether labels come with the titles of their paths, in NDJSON.")] = False,
     queue_below: Annotated[
         Probability | None, Query(description="Queue documents for review whose answers are less sure than this.")
     ] = None,
@@ -75,7 +75,7 @@ async def batch(
     wish = Wish(top, threshold, tuple(within), tuple(without))
     answering = await services.heavy.run(services.settings.limits.seconds, served.answering, wish)
     like = served.classifier.figures_.get("columns", {}).get("text")
-    ask = Ask(comes, _goes(request, comes), text, id, echo, like, services.settings.limits.characters)
+    ask = Ask(comes, _goes(request, comes), text, id, echo, paths, like, services.settings.limits.characters)
     services.uploads.enter("other tables are being worked on")  # the answer leaves
     return _Duplex(services, served, answering, ask, queue_below, caller.name)
 
@@ -111,6 +111,11 @@ class _Duplex(Response):
             await working
         except TimeoutError:  # whoever reads nothing for so long has gone
             scope["state"]["code"] = "unread"
+        except asyncio.CancelledError:  # the server has waited long enough, and stops
+            scope["state"]["code"] = "stopped"
+            if self._ask.goes == "ndjson":
+                last = error_body("stopped", "the server stops; send the rest again.") + b"\n"
+                await send({"type": "http.response.body", "body": last})
         finally:
             scope["state"]["documents"] = self._documents
             inlet.end(GONE)
@@ -178,14 +183,15 @@ class _Duplex(Response):
         least = self._queue_below
         if least is None:
             return
-        unsure = [answer.row[text] for answer in answers if answer.problem is None and _sureness(answer) < least]
+        unsure = [(answer.row[text], answer.line) for answer in answers if answer.problem is None and _sureness(answer) < least]
         if unsure:
             asyncio.run_coroutine_threadsafe(self._queue(unsure), self._loop).result()
 
-    async def _queue(self, texts: list[str]) -> None:
+    async def _queue(self, unsure: list[tuple[str, int]]) -> None:
+        texts = [text for text, _ in unsure]
         try:
             results = await answer_texts(self._services, self._served, Wish(top=SHOWN), texts)
-            pairs = [(text, result, None) for text, result in zip(texts, results, strict=True)]
+            pairs = [(text, result, f"line {line}") for (text, line), result in zip(unsure, results, strict=True)]
             await queue_documents(self._services, self._served.name, pairs, self._caller)
         except RamifyError as error:
             if self._is_asked:

@@ -15,7 +15,7 @@ from ramify.errors import RamifyError
 from ramify.pipeline.mistakes import WrongAnswer
 from ramify.pipeline.training import evaluate_closely
 from ramify.server.door import AskedModel, Parts, refusals
-from ramify.server.errors import ApiError
+from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.models import Served
 from ramify.server.schemas import EvaluateOut
 
@@ -27,7 +27,6 @@ KINDS = {
     "application/x-ndjson": "jsonl",
     "application/jsonl": "jsonl",
 }
-PACKED = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": "zip"}  # which may unpack to any size
 PIECE = 1 << 20  # bytes that are written at a time
 SHOWN = 2_000  # characters of a document with a wrong answer
 
@@ -79,9 +78,7 @@ async def _keep(request: Request, path: Path, seconds: float) -> None:
                 held.clear()
         file.write(held)
     with open(path, "rb") as file:
-        start = file.read(4)
-    if packed := next((name for magic, name in PACKED.items() if start.startswith(magic)), None):
-        raise ApiError(415, "packed", f"the table is packed ({packed}); send plain CSV, TSV or NDJSON.")
+        refuse_packed(file.read(4))
 
 
 def content_kind(request: Request, kinds: dict[str, str]) -> str:

@@ -14,14 +14,13 @@ from ramify.server.answers import answer_texts, check_texts
 from ramify.server.door import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
 from ramify.server.models import Served
-from ramify.server.queueing import queue_documents
+from ramify.server.queueing import SHOWN, queue_documents
 from ramify.server.review_schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.reviews import Review, export_rows, summarize, training_rows
 from ramify.server.services import Services
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
 
-SHOWN = 5  # labels that a reviewer sees
 MOST = (1 << 63) - 1
 ModelName = Annotated[str | None, Query(max_length=64, description="Only documents of this model.")]
 Number = Annotated[int, Path(ge=1, le=MOST, description="The number of a document.")]
