@@ -22,6 +22,14 @@ def test_a_file_is_classified_filtered_sorted_and_saved(visit, table, tmp_path):
     page.check("#filter-problems")
     expect(page.locator("#batch-rows tbody tr")).to_have_count(1)
     page.uncheck("#filter-problems")
+    branch = page.locator("#branches li button").first
+    size = page.locator("#branches li").first.locator(".number").inner_text()
+    branch.click()
+    expect(page.locator("#page-status")).to_contain_text("found among 402 rows")
+    found = re.search(r"of (\d+) found", page.locator("#page-status").inner_text())
+    assert found is not None
+    assert int(size) <= int(found[1]) < 402  # rows with several labels count for each
+    page.fill("#filter-label", "")
     page.fill("#filter-text", "hyperlink")
     expect(page.locator("#batch-rows tbody tr")).to_have_count(1)
     with page.expect_download() as started:
@@ -86,7 +94,8 @@ def test_documents_are_accepted_corrected_and_rejected_by_key(visit):
     page.keyboard.type("invoice copy")
     expect(page.locator("[role=option]:visible").first).to_be_visible()
     page.keyboard.press("Enter")
-    page.click("#review-correct")
+    expect(page.locator("#review-correct")).to_be_enabled()
+    page.keyboard.press("Enter")  # the label is chosen; once more sends it
     expect(page.locator("#review-note")).to_contain_text("Corrected")
     page.select_option("#review-status", "done")
     expect(page.locator(".decisions")).to_contain_text("Ada")
