@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -190,4 +191,12 @@ class Shelf:
         old = self.find(name)
         made = Served.load(old.name, old.path)
         self._served[old.name] = made
+        set_aside()
         return made
+
+
+def set_aside() -> None:
+    """Let Python look for garbage now, and no more among what is left: models stay, and looking would make answers wait."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()

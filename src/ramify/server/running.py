@@ -17,6 +17,7 @@ import uvicorn
 from ramify.errors import InputError, RamifyError
 from ramify.server.app import make_app
 from ramify.server.logs import tell
+from ramify.server.models import set_aside
 from ramify.server.services import Services
 
 LAST_WORDS = 30  # seconds for requests under way when the server stops
@@ -46,8 +47,7 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         h11_max_incomplete_event_size=1 << 16,
     )
     sys.setswitchinterval(TURN)
-    gc.collect()
-    gc.freeze()  # models stay; looking through them for garbage would make answers wait
+    set_aside()
     gc.set_threshold(*YOUNG)
     _Server(config, services, ready).run(sockets=[listening])
 

@@ -100,6 +100,7 @@ class _Duplex(Response):
         self._caller, self._seconds = caller, services.settings.limits.upload_seconds
         self._loop = asyncio.get_running_loop()
         self._documents = 0
+        self._has_begun = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read, classify and send at the same time."""
@@ -113,9 +114,7 @@ class _Duplex(Response):
             scope["state"]["code"] = "unread"
         except asyncio.CancelledError:  # the server has waited long enough, and stops
             scope["state"]["code"] = "stopped"
-            if self._ask.goes == "ndjson":
-                last = error_body("stopped", "the server stops; send the rest again.") + b"\n"
-                await send({"type": "http.response.body", "body": last})
+            await self._break_off(send, ApiError(503, "stopped", "the server stops; send the rest again."))
         finally:
             scope["state"]["documents"] = self._documents
             inlet.end(GONE)
@@ -158,23 +157,26 @@ class _Duplex(Response):
 
     async def _send(self, send: Send, outlet: Outlet, state: dict[str, Any]) -> None:
         """Send what comes out; what goes wrong before anything was sent is a refusal, and later the last line."""
-        has_begun = False
         while (piece := await outlet.take()) is not None:
-            if not has_begun:
+            if not self._has_begun:
                 headers = [(b"content-type", SENT[self._ask.goes].encode()), (b"cache-control", b"no-store")]
                 await send({"type": "http.response.start", "status": 200, "headers": headers})
-                has_begun = True
+                self._has_begun = True
             async with asyncio.timeout(self._seconds):
                 await send({"type": "http.response.body", "body": piece, "more_body": True})
         failure = outlet.failure
         state["code"] = None if failure is None else failure.code
-        if not has_begun:
-            await send_refusal(send, failure or ApiError(422, "table", "there is no row in the table."))
-        elif failure is None:
+        if failure is None and self._has_begun:
             await send({"type": "http.response.body", "body": b""})
+        else:
+            await self._break_off(send, failure or ApiError(422, "table", "there is no row in the table."))
+
+    async def _break_off(self, send: Send, failure: ApiError) -> None:
+        """End with a refusal, or with a last line; CSV is left without its end, so that nobody takes it for complete."""
+        if not self._has_begun:
+            await send_refusal(send, failure)
         elif self._ask.goes == "ndjson":
             await send({"type": "http.response.body", "body": error_body(failure.code, str(failure)) + b"\n"})
-        # the answer to a table in CSV is left without its end, so that nobody takes it for complete
 
     def _note(self, answers: list[Answer], text: str) -> None:
         """In a thread, of every batch: count it, and queue what is not sure enough."""
