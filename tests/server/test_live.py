@@ -220,6 +220,18 @@ def test_what_is_under_way_is_answered_before_a_server_stops(models, tmp_path):
         assert running.process.wait(timeout=20) == 0
 
 
+def test_a_server_that_is_told_twice_stops_at_once_and_says_so_to_streams(models, tmp_path):
+    with serving(tmp_path, f"m={models['support']}") as running, Stream(running.url) as stream:
+        stream.send(b'{"text": "parcel"}\n')
+        stream.read_until(b"}]}\n")
+        for _ in range(2):
+            running.process.send_signal(signal.SIGINT)
+            time.sleep(0.4)
+        assert running.process.wait(timeout=10) == 0
+        assert b'"code": "stopped"' in stream.read_until(b"}}\n")
+    assert "Traceback" not in running.log.read_text()
+
+
 def test_a_server_that_queues_what_streams_in_stops_all_the_same(models, tmp_path):
     with serving(tmp_path, f"m={models['support']}") as running, Stream(running.url, "?queue_below=1") as stream:
         stream.send(b'{"text": "a parcel"}\n' * 2_000)

@@ -87,6 +87,8 @@ class _Server(uvicorn.Server):
         if under_way:
             tell("stopping", under_way=under_way, seconds_at_most=LAST_WORDS)
         await super().shutdown(sockets)
+        if self.force_exit:  # told twice: what ends in the middle need not complain
+            logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         self._captured_signals.clear()  # they were asked for, and are no reason to end with a fault
 
     def _begin_reload(self) -> None:
