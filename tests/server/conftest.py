@@ -64,7 +64,12 @@ def serving(folder: Path, *arguments: str, reviews: Path | None = None) -> Itera
     finally:
         if process.poll() is None:
             process.terminate()
-            process.wait(timeout=30)
+            try:
+                process.wait(timeout=45)  # longer than a server waits for what is under way
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise
 
 
 def _address(process: subprocess.Popen[str], log: Path) -> str:

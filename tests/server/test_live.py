@@ -132,6 +132,7 @@ def test_lines_are_answered_in_order(live):
     ("kind", "body", "status", "said"),
     [
         ("application/x-ndjson", b"", 422, "no line"),
+        ("application/x-ndjson", b"text,label\nparcel,x\n", 422, "no JSON"),
         ("text/csv", b"", 422, "empty"),
         ("text/csv", b"a,a\n1,2\n", 422, "two columns"),
         ("text/csv", b"\xff\xfea\x00", 422, "UTF-16"),

@@ -173,6 +173,10 @@ def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
     for number, line in lines:
         bare = line.removeprefix(BOM).strip() if number == 1 else line.strip()
         if bare:
+            if number == 1 and bare[:1] not in (b"{", b'"', b"["):
+                raise DataError(
+                    "the first line is no JSON; send one object a line, or a table as CSV with 'Content-Type: text/csv'."
+                )
             row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare)
             yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 

@@ -3,6 +3,7 @@
 import { get } from "/page/api.js";
 
 const NAME = "ramify-name";
+const MODEL = "ramify-model"; // of this tab, so that a reload keeps it
 const ROLES = ["read", "review", "admin"];
 const listeners = new Set();
 
@@ -12,13 +13,15 @@ export const state = { session: null, models: [], model: null, text: "" };
 export async function loadState() {
   state.session = await get("/v1/session");
   state.models = (await get("/v1/models")).models;
-  const standard = state.models.find((model) => model.is_default) ?? state.models[0];
+  const kept = sessionStorage.getItem(MODEL);
+  const standard = state.models.find((model) => model.name === kept) ?? state.models.find((model) => model.is_default) ?? state.models[0];
   state.model ??= standard?.name ?? null;
 }
 
 /** Choose another model; every view that is open hears of it. */
 export function chooseModel(name) {
   state.model = name;
+  sessionStorage.setItem(MODEL, name);
   for (const listener of listeners) listener(name);
 }
 
