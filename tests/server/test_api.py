@@ -334,6 +334,18 @@ def test_words_and_prior_add_up_at_every_step_and_stand_where_it_is_said(client,
     assert {node["node"] for node in made["nodes"]} >= {step["node"] for step in made["steps"]}
 
 
+def test_of_very_many_words_the_strongest_are_listed_and_the_rest_added_up(client, monkeypatch):
+    whole = client.post("/v1/explain", json={"text": PICTURE}).json()
+    monkeypatch.setattr("ramify.server.explanations.MOST_WORDS", 2)
+    monkeypatch.setattr("ramify.server.explanations.MOST_SPANS", 1)
+    short = client.post("/v1/explain", json={"text": PICTURE}).json()
+    assert len(short["spans"]) == 1
+    for before, after in zip(whole["steps"], short["steps"], strict=True):
+        assert after["words"] == before["words"][:2]
+        assert after["rest"] == pytest.approx(sum(word["weight"] for word in before["words"][2:]))
+        assert before["rest"] == 0
+
+
 def test_another_label_can_be_explained_and_the_truth_told(client):
     label = "Returns & warranty > Refunds > Refund not received"
     made = client.post("/v1/explain", json={"text": PICTURE, "label": label, "true": [label]}).json()

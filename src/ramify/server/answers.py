@@ -11,15 +11,8 @@ from ramify.server.services import Services
 from ramify.server.settings import Limits
 
 
-def confidence_of(labels: list[dict[str, Any]]) -> float:
-    """The probability of the least sure label; 0 where there is none."""
-    return min((label["probability"] for label in labels), default=0.0)
-
-
 def check_texts(texts: list[str], limits: Limits) -> None:
     """Refuse more, or longer texts than are allowed."""
-    if not texts:
-        raise ApiError(422, "no-texts", "there is no text; give one at least.")
     if len(texts) > limits.texts:
         raise ApiError(413, "too-many", f"there are {len(texts):,} texts; give up to {limits.texts:,}, or use /v1/batch.")
     longest = max(map(len, texts))

@@ -62,15 +62,13 @@ def _no_telemetry() -> dict[str, Any]:
 
 def _describe_keys(app: FastAPI, are_needed: bool) -> None:
     """Say in the description where a key is needed; the guard asks for it."""
-    described = app.openapi()
-    if are_needed:
-        about = "A key made with 'ramify keys add'."
-        described.setdefault("components", {})["securitySchemes"] = {
-            "key": {"type": "http", "scheme": "bearer", "description": about}
-        }
+    if not are_needed:
+        return
+    described, about = app.openapi(), "A key made with 'ramify keys add'."
+    described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": about}}
     for path, methods in described["paths"].items():
         for operation in methods.values():
-            if are_needed and path.startswith(CLOSED):
+            if path.startswith(CLOSED):
                 operation["security"] = [{"key": []}]
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ramify.errors import ModelError
 from ramify.features import Vectors
+from ramify.metrics.report import NODE_FIGURES
 from ramify.pipeline import Answering, TextClassifier, Wish, load
 from ramify.pipeline.answering import Found
 from ramify.pipeline.streaming import batch_size
@@ -102,13 +103,12 @@ class Served:
         ]
 
     def check_labels(self, labels: Iterable[str]) -> None:
-        """Refuse labels that the taxonomy does not have; without looking for similar ones, since requests should be quick."""
+        """Refuse labels that the taxonomy does not have."""
         for label in labels:
-            if label not in self.taxonomy:
-                self.find(label)
+            self.find(label)
 
     def find(self, label: str) -> int:
-        """The node of a label."""
+        """The node of a label; no similar ones are looked for, since requests should be quick."""
         if label in self.taxonomy:
             return self.taxonomy.index(label)
         why = "means several nodes" if self.taxonomy.bears(label) else f"is not in the taxonomy of {self.name!r}"
@@ -155,8 +155,7 @@ class Served:
     def quality(self) -> dict[str, dict[str, Any]]:
         """What the training's report says of each node, by name."""
         report = self.classifier.report_
-        kept = ("support", "predicted", "precision", "recall", "f1")
-        return {row["name"]: {key: row.get(key) for key in kept} for row in (report or {"nodes": []})["nodes"]}
+        return {row["name"]: {key: row[key] for key in NODE_FIGURES} for row in (report or {"nodes": []})["nodes"]}
 
     @cached_property
     def search_lines(self) -> list[str]:

@@ -79,7 +79,8 @@ class _Server(uvicorn.Server):
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
         assert sockets
         port = sockets[0].getsockname()[1]
-        host = f"[{self.config.host}]" if ":" in self.config.host else self.config.host
+        host = self.config.host.strip("[]")
+        host = f"[{host}]" if ":" in host else host
         self._ready(f"http://{host}:{port}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

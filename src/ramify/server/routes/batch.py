@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -14,31 +15,22 @@ from starlette.types import Receive, Scope, Send
 from ramify.errors import RamifyError
 from ramify.pipeline import Answer, Wish
 from ramify.pipeline.answering import MOST, Answering
-from ramify.server.answers import answer_texts
 from ramify.server.batches import Ask, classify_lines
 from ramify.server.door import AskedModel, Parts, Reader, refusals
 from ramify.server.errors import ApiError
 from ramify.server.guard import error_body, send_refusal
 from ramify.server.logs import tell
 from ramify.server.models import Served
-from ramify.server.queueing import SHOWN, queue_documents
-from ramify.server.routes.evaluate import content_kind, without_options
+from ramify.server.queueing import queue_texts
 from ramify.server.schemas import LabelName, Probability
 from ramify.server.services import Services
 from ramify.server.streams import Inlet, Outlet
+from ramify.server.uploads import BODY, Column, content_kind, without_options
 
 router = APIRouter(prefix="/v1/batch", tags=["answers"])
 
-KINDS = {
-    "text/csv": "csv",
-    "text/tab-separated-values": "csv",
-    "application/x-ndjson": "ndjson",
-    "application/jsonl": "ndjson",
-}
 SENT = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
-Column = Annotated[str | None, Query(min_length=1, max_length=200)]
 Labels = Annotated[list[LabelName], Query(max_length=100)]
-BODY = {"required": True, "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS}}
 ANSWER = {"content": {kind: {"schema": {"type": "string"}} for kind in SENT.values()}, "description": "Answers, row by row."}
 
 
@@ -66,7 +58,7 @@ async def batch(
     ] = None,
 ) -> Response:
     """Classify a table row by row; answers are sent while the table still comes."""
-    comes = content_kind(request, KINDS)
+    comes = "ndjson" if content_kind(request) == "jsonl" else "csv"
     if queue_below is not None:
         services.require_reviews()
         if not caller.may("review"):
@@ -185,20 +177,18 @@ class _Duplex(Response):
         least = self._queue_below
         if least is None:
             return
-        unsure = [(answer.row[text], answer.line) for answer in answers if answer.problem is None and _sureness(answer) < least]
+        answered = (answer for answer in answers if answer.problem is None)
+        unsure = [(answer.row[text], f"line {answer.line}") for answer in answered if _sureness(answer) < least]
         if unsure:
             asyncio.run_coroutine_threadsafe(self._queue(unsure), self._loop).result()
 
-    async def _queue(self, unsure: list[tuple[str, int]]) -> None:
-        texts = [text for text, _ in unsure]
+    async def _queue(self, unsure: Sequence[tuple[str, str]]) -> None:
         try:
-            results = await answer_texts(self._services, self._served, Wish(top=SHOWN), texts)
-            pairs = [(text, result, f"line {line}") for (text, line), result in zip(unsure, results, strict=True)]
-            await queue_documents(self._services, self._served.name, pairs, self._caller)
+            await queue_texts(self._services, self._served, unsure, self._caller)
         except RamifyError as error:
             if self._is_asked:
                 raise
-            tell("not queued", logging.WARNING, documents=len(texts), problem=str(error))
+            tell("not queued", logging.WARNING, documents=len(unsure), problem=str(error))
 
 
 GONE = ApiError(499, "gone", "the client has gone.")

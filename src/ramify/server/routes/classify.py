@@ -35,7 +35,7 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     results = await answer_texts(services, served, wish, texts)
     services.measures.documents(served.name, "/v1/classify", len(texts))
     if services.settings.review_below is not None and asked.queue:
-        task = asyncio.create_task(queue_unsure(services, served.name, texts, results, caller.name))
+        task = asyncio.create_task(queue_unsure(services, served, texts, results, caller.name))
         _under_way.add(task)  # kept until it is done, as the event loop does not
         task.add_done_callback(_under_way.discard)
     return Response(to_json({"model": served.name, "results": results}), media_type="application/json")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -18,20 +17,12 @@ from ramify.server.door import AskedModel, Parts, refusals
 from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.models import Served
 from ramify.server.schemas import EvaluateOut
+from ramify.server.uploads import BODY, Column, content_kind, without_options
 
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
 
-KINDS = {
-    "text/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "application/x-ndjson": "jsonl",
-    "application/jsonl": "jsonl",
-}
 PIECE = 1 << 20  # bytes that are written at a time
 SHOWN = 2_000  # characters of a document with a wrong answer
-
-Column = Annotated[str | None, Query(min_length=1, max_length=200)]
-BODY = {"required": True, "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS}}
 
 
 @router.post("", responses=refusals(404, 415), openapi_extra={"requestBody": BODY})
@@ -46,7 +37,7 @@ async def evaluate(
     examples: Annotated[int, Query(ge=0, le=200, description="Wrong answers to show.")] = 20,
 ) -> EvaluateOut:
     """Compare a model's answers with the labels of a table; columns are found when not named."""
-    kind = content_kind(request, KINDS)
+    kind = content_kind(request)
     services.uploads.enter("other tables are being worked on")
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -79,19 +70,6 @@ async def _keep(request: Request, path: Path, seconds: float) -> None:
         file.write(held)
     with open(path, "rb") as file:
         refuse_packed(file.read(4))
-
-
-def content_kind(request: Request, kinds: dict[str, str]) -> str:
-    """What the body is, by its Content-Type."""
-    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if given not in kinds:
-        raise ApiError(415, "content-type", f"the content type is {given[:80]!r}; send {', '.join(kinds)}.")
-    return kinds[given]
-
-
-def without_options(message: str) -> str:
-    """A message of the core without the dashes of the command line's options."""
-    return re.sub(r"(?<![\w-])--(?=[a-z])", "", message)
 
 
 def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: str, examples: int) -> dict[str, Any]:

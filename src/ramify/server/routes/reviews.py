@@ -9,12 +9,11 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 
-from ramify.pipeline import Wish
-from ramify.server.answers import answer_texts, check_texts
+from ramify.server.answers import check_texts
 from ramify.server.door import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
 from ramify.server.models import Served
-from ramify.server.queueing import SHOWN, queue_documents
+from ramify.server.queueing import queue_texts
 from ramify.server.review_schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.reviews import Review, export_rows, summarize, training_rows
 from ramify.server.services import Services
@@ -32,13 +31,9 @@ async def queue(services: Parts, caller: Reviewer, asked: QueueIn) -> QueueOut:
     """Put documents into the queue; a text that is there already is not added again."""
     services.require_reviews()
     served = services.shelf.find(asked.model)
-    texts = [document.text for document in asked.documents]
-    check_texts(texts, services.settings.limits)
-    results = await answer_texts(services, served, Wish(top=SHOWN), texts)
-    if problem := next((result["problem"] for result in results if result["problem"]), None):
-        raise ApiError(422, "no-text", f"{problem}; give documents with words in them.")
-    rows = [(document.text, result, document.source) for document, result in zip(asked.documents, results, strict=True)]
-    queued, known = await queue_documents(services, served.name, rows, caller.name)
+    check_texts([document.text for document in asked.documents], services.settings.limits)
+    documents = [(document.text, document.source) for document in asked.documents]
+    queued, known = await queue_texts(services, served, documents, caller.name)
     return QueueOut(queued=queued, known=known)
 
 
