@@ -98,6 +98,47 @@ def test_in_a_dag_a_threshold_finds_any_way_up():
     assert [taxonomy.names[node] for node, _ in labels] == ["d"]
 
 
+def slow_shares(taxonomy, p, is_open):
+    """P(child | parent, and in no closed subtree), child by child."""
+    shared = p.copy()
+    for node in range(len(taxonomy)):
+        above = taxonomy.parents_of(node).tolist()
+        siblings = (taxonomy.children_of(above[0]) if above else taxonomy.roots).tolist()
+        if all(is_open[one] for one in siblings):
+            continue
+        stays = 1 - sum(p[one] for one in siblings)
+        left = sum(p[one] for one in siblings if is_open[one]) + (stays if stays > 1e-5 else 0)
+        shared[node] = 0 if not is_open[node] else p[node] / left if left else 0
+    return shared
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_what_closed_children_had_is_shared_out_among_the_others_and_staying(seed):
+    from ramify.decisions import Descend
+    from ramify.pipeline.subtrees import Subtrees
+
+    taxonomy = TextClassifier("nb").fit(TEXTS, LABELS).taxonomy_
+    rng = np.random.default_rng(seed)
+    p = np.zeros(len(taxonomy))
+    for children in [taxonomy.roots, *(taxonomy.children_of(node) for node in range(len(taxonomy)))]:
+        shares = rng.dirichlet(np.full(len(children) + 1, rng.choice([0.1, 1.0])))
+        p[children] = shares[:-1]
+    closed = rng.choice(len(taxonomy), size=2, replace=False)
+    subtrees = Subtrees.of(taxonomy, (), [taxonomy.names[node] for node in closed.tolist()])
+    found = subtrees.close(p[None, :], Descend())[0]
+    np.testing.assert_allclose(found, slow_shares(taxonomy, p, subtrees.is_open), atol=1e-9)
+
+
+def test_where_the_likeliest_child_is_closed_one_goes_on_to_another_and_does_not_stop():
+    from ramify import Taxonomy
+    from ramify.decisions import Descend
+    from ramify.pipeline.subtrees import Subtrees
+
+    tree = Taxonomy.from_paths(["a/x", "a/y"])
+    subtrees, p = Subtrees.of(tree, (), ("a/x",)), [[1.0, 0.9, 0.06]]
+    assert tree.decode(Descend().decide(subtrees.close(p, Descend()), tree)) == [["a/y"]]
+
+
 def slow_stop(taxonomy, p, node, threshold):
     """The deepest node on the way to a node that is likely enough."""
     likely = [here for here in taxonomy.nodes_to(node) if p[here] >= threshold]
@@ -131,10 +172,16 @@ def test_of_several_labels_on_one_path_a_threshold_leaves_the_deepest():
 def test_top_gives_so_many_labels_in_all_each_once_and_likeliest_first(fitted):
     for top in (1, 2, 5):
         for labels, others in Answering(fitted, Wish(top=top))(ASKED):
-            assert len(labels) + len(others) == max(top, len(labels)) or not labels
+            assert len(others) == max(0, top - max(1, len(labels)))
             found = [node for node, _ in labels + others]
             assert len(set(found)) == len(found)
             assert [p for _, p in others] == sorted((p for _, p in others), reverse=True)
+
+
+def test_where_there_is_no_label_the_first_place_stays_empty():
+    fitted = TextClassifier("nb").fit(TEXTS, LABELS)
+    for labels, others in Answering(fitted, Wish(top=3, threshold=1.0))(ASKED):
+        assert (len(labels), len(others)) == (0, 2)
 
 
 def test_answers_do_not_depend_on_threads_or_on_the_other_rows(fitted):

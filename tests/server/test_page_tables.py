@@ -45,6 +45,28 @@ def test_a_file_is_classified_filtered_sorted_and_saved(visit, table, tmp_path):
     assert numbers == sorted(numbers, reverse=True)
 
 
+def test_a_branch_shows_its_rows_however_labels_are_written(visit, table):
+    page = visit("batch")
+    rows = [
+        {
+            "line": 2,
+            "row": {"text": "nurse"},
+            "labels": [{"label": "2221", "path": ["Professionals", "Nurses"], "probability": 0.9}],
+        },
+        {
+            "line": 3,
+            "row": {"text": "driver"},
+            "labels": [{"label": "8331", "path": ["Operators", "Drivers"], "probability": 0.8}],
+        },
+    ]
+    body = "".join(f"{json.dumps(row)}\n" for row in rows)
+    page.route("**/v1/batch*", lambda route: route.fulfill(body=body, content_type="application/x-ndjson"))
+    start_batch(page, table)
+    page.get_by_role("button", name="Professionals").click()
+    expect(page.locator("#page-status")).to_contain_text("of 1 found among 2 rows")
+    expect(page.locator("#batch-rows tbody")).to_contain_text("2221")
+
+
 def test_a_batch_can_be_stopped_and_keeps_what_has_come(visit, tmp_path):
     path = tmp_path / "many.jsonl"
     path.write_text("".join(f"{json.dumps(f'request {i}: {PARCEL}')}\n" for i in range(60_000)))

@@ -140,6 +140,23 @@ def test_more_than_is_kept_is_refused(monkeypatch):
     asyncio.run(main())
 
 
+def test_what_waits_in_the_file_goes_out_before_what_comes_later(monkeypatch):
+    monkeypatch.setattr(streams, "HELD", 5)
+
+    async def main():
+        outlet = Outlet()
+        outlet.put(b"aaaaaa")
+        outlet.put(b"bb")  # no more room: to the file
+        assert await outlet.take() == b"aaaaaa"
+        outlet.put(b"cc")  # room again, but not before bb
+        outlet.end()
+        rest = [await outlet.take(), await outlet.take()]
+        assert b"".join(piece for piece in rest if piece) == b"bbcc"
+        outlet.close()
+
+    asyncio.run(main())
+
+
 def test_an_end_says_why():
     async def main():
         outlet = Outlet()

@@ -111,7 +111,7 @@ class Services:
             uploads=Places(settings.limits.uploads),
             heavy=Turns(settings.threads, HEAVY_WAITING, "heavy"),
             desk=Turns(1, 10_000, "reviews"),
-            tables=Turns(settings.limits.uploads, 0, "tables"),
+            tables=Turns(settings.limits.uploads, HEAVY_WAITING, "tables"),
             measures=measures,
             keys=keys,
             reviews=None if settings.reviews is None else ReviewStore(settings.reviews),
