@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from typing import Any
 
 from ramify.errors import InputError
 from ramify.execution.contract import Executor
 from ramify.execution.serial import SerialExecutor
+from ramify.execution.surroundings import current_executor
 from ramify.execution.threads import ThreadExecutor
 
 
 def choose_executor(n_jobs: int | None) -> Executor:
-    """Serial for None or 1, threads for more, all cores for -1, as scikit-learn counts them."""
+    """Serial for None or 1, threads for more, all cores for -1, as scikit-learn counts them.
+
+    Where :func:`~ramify.execution.running_on` has said so, crews and spread work run on what was said there.
+    """
     workers = count_workers(n_jobs)
-    return SerialExecutor() if workers == 1 else ThreadExecutor(workers)
+    here = SerialExecutor() if workers == 1 else ThreadExecutor(workers)
+    elsewhere = current_executor()
+    return here if elsewhere is None else HereAndThere(here, elsewhere)
+
+
+@dataclass(frozen=True, slots=True)
+class HereAndThere:
+    """An executor that maps in this process, and sends crews and spread work elsewhere."""
+
+    here: Executor
+    there: Executor
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """Those elsewhere."""
+        return self.there.teams
+
+    @property
+    def map(self) -> Any:
+        """Functions that share memory run here."""
+        return self.here.map
+
+    @property
+    def place(self) -> Any:
+        """Things are placed elsewhere."""
+        return self.there.place
+
+    @property
+    def spread(self) -> Any:
+        """Work that stands alone runs elsewhere."""
+        return self.there.spread
+
+    @property
+    def gather(self) -> Any:
+        """Crews work elsewhere."""
+        return self.there.gather
 
 
 def count_workers(n_jobs: int | None) -> int:

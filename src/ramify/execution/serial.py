@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ramify.execution.contract import Block, Result
+from ramify.execution.here import Here
 
 
-class SerialExecutor:
+class SerialExecutor(Here):
     """Runs every block where it is asked for."""
+
+    workers = 1
 
     def map(
         self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None

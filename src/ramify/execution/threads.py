@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from ramify.execution.contract import Block, Result
+from ramify.execution.here import Here
 
 
-class ThreadExecutor:
+class ThreadExecutor(Here):
     """Runs blocks on `workers` threads."""
 
     def __init__(self, workers: int) -> None:

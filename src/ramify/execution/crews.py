@@ -1,0 +1,84 @@
+"""Crews, wherever their members are: each answer is written down, so that work can be taken up again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ramify.execution.checkpoints import Journal, read_state, write_state
+from ramify.execution.contract import Member
+
+
+class JournalledCrew(ABC):
+    """What all crews share: answers that an earlier run got are given again without any work."""
+
+    def __init__(self, journal: Journal, n_members: int) -> None:
+        self.journal, self.n_members = journal, n_members
+
+    def __enter__(self) -> JournalledCrew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.dismiss()
+
+    @abstractmethod
+    def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        """What every member gives."""
+
+    @abstractmethod
+    def _save(self, paths: list[Path]) -> None:
+        """Have every member write its state to a path of its own."""
+
+    @abstractmethod
+    def dismiss(self) -> None:
+        """Let the members go."""
+
+    def ask(self, what: str, *arguments: Any) -> list[Any]:
+        """What every member's method gives, in their order: numbers, and lists of numbers, that are written down."""
+        if self.journal.is_recalling:
+            return list(self.journal.recall())
+        answer = self._call(what, arguments)
+        self.journal.note(answer)
+        return answer
+
+    def exchange(self, give: str, combine: Callable[[list[Any]], Any], take: str) -> None:
+        """Every member gives something; what is combined of that, all of them take."""
+        if self.journal.is_recalling:
+            self.journal.recall()
+            return
+        self._call(take, (combine(self._call(give, ())),))
+        self.journal.note(None)
+
+    def fetch(self, what: str, *arguments: Any) -> Iterator[Any]:
+        """What members' methods give at the end, in their order: large things, that are not written down."""
+        return iter(self._call(what, arguments))
+
+    def keep(self) -> None:
+        """Say that work can be taken up again from here: if it is time, a checkpoint is written."""
+        if self.journal.is_due():
+            self.journal.write(self._save, self.n_members)
+
+
+class CrewHere(JournalledCrew):
+    """Members in this process, one after the other or side by side."""
+
+    def __init__(self, members: Sequence[Member], journal: Journal, run: Callable[..., Iterator[Any]]) -> None:
+        super().__init__(journal, len(members))
+        self.members, self._run = members, run
+        for member, path in zip(members, journal.states, strict=False):
+            member.restore(read_state(path))
+
+    def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        if len(self.members) == 1:
+            return [getattr(self.members[0], what)(*arguments)]
+        return list(self._run(lambda member: getattr(member, what)(*arguments), self.members))
+
+    def _save(self, paths: list[Path]) -> None:
+        for member, path in zip(self.members, paths, strict=True):
+            write_state(path, member.state())
+
+    def dismiss(self) -> None:
+        """Let the members go."""
+        self.members = []

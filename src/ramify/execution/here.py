@@ -1,0 +1,54 @@
+"""What executors of this process share: nothing has to be sent anywhere."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from ramify.execution.checkpoints import Journal
+from ramify.execution.contract import Block, Keeper, Member, Needs, Result
+from ramify.execution.crews import CrewHere
+from ramify.execution.surroundings import current_checkpoints
+
+
+class Here(ABC):
+    """An executor in this process."""
+
+    workers: int
+
+    @abstractmethod
+    def map(
+        self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
+    ) -> Iterator[Result]:
+        """The function's results, in the order of the blocks."""
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """One member, with all threads."""
+        return (self.workers,)
+
+    def place(self, common: Any) -> Any:
+        """A thing is where it is."""
+        return common
+
+    def spread(
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Sequence[Block], keeper: Keeper | None = None
+    ) -> Iterator[Result]:
+        """The job's results, in the order of the blocks."""
+
+        def run(some: Sequence[Block]) -> Iterator[Result]:
+            return self.map(lambda block: job(placed, block), some)
+
+        checkpoints = current_checkpoints()
+        if keeper is None or checkpoints is None:
+            return run(blocks)
+        return checkpoints.results((job.__qualname__, placed, len(blocks)), blocks, run, keeper)
+
+    def gather(
+        self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None
+    ) -> CrewHere:
+        """Members in this process."""
+        checkpoints = current_checkpoints()
+        journal = Journal() if checkpoints is None else checkpoints.journal(placed, list(shares))
+        return CrewHere([make(placed, share, 0) for share in shares], journal, self.map)

@@ -1,0 +1,51 @@
+"""Where work runs and is kept, for all that happens in a block: said once, by whoever starts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ramify.execution.checkpoints import Checkpoints
+    from ramify.execution.contract import Executor
+
+_executor: ContextVar[Executor | None] = ContextVar("ramify_executor", default=None)
+_checkpoints: ContextVar[Checkpoints | None] = ContextVar("ramify_checkpoints", default=None)
+
+
+@contextmanager
+def running_on(executor: Executor | None) -> Iterator[None]:
+    """Let crews and spread work of this block run on an executor, such as a cluster; None for threads, as always.
+
+    >>> from ramify.execution import ThreadExecutor, choose_executor
+    >>> with running_on(ThreadExecutor(3)):
+    ...     choose_executor(1).teams
+    (3,)
+    """
+    token = _executor.set(executor)
+    try:
+        yield
+    finally:
+        _executor.reset(token)
+
+
+@contextmanager
+def kept_in(checkpoints: Checkpoints | None) -> Iterator[None]:
+    """Let the work of this block be kept, so that it can be taken up again."""
+    token = _checkpoints.set(checkpoints)
+    try:
+        yield
+    finally:
+        _checkpoints.reset(token)
+
+
+def current_executor() -> Executor | None:
+    """What :func:`running_on` said."""
+    return _executor.get()
+
+
+def current_checkpoints() -> Checkpoints | None:
+    """What :func:`kept_in` said."""
+    return _checkpoints.get()

@@ -1,0 +1,41 @@
+"""An executor for tests whose blocks and members could be on another machine: everything goes through bytes, arrays read-only."""
+
+import pickle
+from collections import deque
+
+from ramify.execution import SerialExecutor
+from ramify.execution.crews import CrewHere
+
+
+def sent(value):
+    """A value as another process gets it: a copy whose arrays cannot be written to."""
+    buffers = []
+    data = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
+
+
+class CrewApart(CrewHere):
+    def _call(self, what, arguments):
+        return [sent(getattr(member, what)(*sent(arguments))) for member in self.members]
+
+
+class ApartExecutor(SerialExecutor):
+    """Members and blocks that share nothing; `teams` threads for each member."""
+
+    def __init__(self, *teams):
+        self._teams, self.spreads = teams or (1,), deque()
+
+    @property
+    def teams(self):
+        return self._teams
+
+    def spread(self, job, placed, blocks, keeper=None):
+        self.spreads.append(job.__qualname__)
+        far_job, far_placed = sent(job), sent(placed)
+        return (
+            sent(result) for result in super(ApartExecutor, self).spread(far_job, far_placed, [sent(b) for b in blocks], keeper)
+        )
+
+    def gather(self, make, placed, shares, needs=None):
+        made = super().gather(sent(make), sent(placed), [sent(share) for share in shares], needs)
+        return CrewApart(made.members, made.journal, made._run)
