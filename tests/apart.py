@@ -33,7 +33,7 @@ class ApartExecutor(SerialExecutor):
         self.spreads.append(job.__qualname__)
         far_job, far_placed = sent(job), sent(placed)
         return (
-            sent(result) for result in super(ApartExecutor, self).spread(far_job, far_placed, [sent(b) for b in blocks], keeper)
+            sent(result) for result in super().spread(far_job, far_placed, [sent(b) for b in blocks], keeper)
         )
 
     def gather(self, make, placed, shares, needs=None):
