@@ -7,7 +7,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.learners.linear import feature_problem, feature_space
 from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
-from ramify.learners.linear.solver import Costs
+from ramify.learners.linear.problem import Costs
 from ramify.learners.linear.unit_blocks import ConjugateGradients, eliminate, order_units
 
 ANCHOR = 1e-4

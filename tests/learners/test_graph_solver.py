@@ -10,8 +10,8 @@ from ramify.execution import SerialExecutor, ThreadExecutor
 from ramify.learners.linear import graph as graph_solver
 from ramify.learners.linear.forest import stand_alone, tie_along_paths
 from ramify.learners.linear.graph import GraphTask, solve_graph
+from ramify.learners.linear.problem import Costs, Settings
 from ramify.learners.linear.rows import arrange_rows
-from ramify.learners.linear.solver import Costs, Settings
 from ramify.learners.linear.structure import ANCHOR, matrix_of, tie_dag, tie_graph
 from ramify.taxonomy import LabelGraph, Taxonomy
 

@@ -24,6 +24,7 @@ from ramify.learners.contract import _k_best
 from ramify.learners.linear import choosing, solver, weights
 from ramify.learners.linear.choosing import FOLDS, GRID, choose_cost, split_folds
 from ramify.learners.linear.near import count_nearest, learn_signatures
+from ramify.learners.linear.problem import Settings
 from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.training import Setup, weigh_classes
 from ramify.learners.linear.weights import Weights
@@ -252,7 +253,7 @@ def try_costs(quality, n=30):
         given[wrong] = np.roll(given[wrong], 1, axis=1)
         return csr_array(given), (learnt.tolist(), setup.C)
 
-    best, found = choose_cost(own, Setup(1.0, "hinge", None, solver.Settings(), True, None), attempt)
+    best, found = choose_cost(own, Setup(1.0, "hinge", None, Settings(), True, None), attempt)
     assert list(found) == sorted(tried)
     return best, tried
 
@@ -481,9 +482,9 @@ def test_as_many_near_classes_are_scored_as_hold_the_own_ones():
     classes, features = np.arange(60) % 30, np.eye(30, dtype=np.float32)
     own = csr_array((np.ones(60, dtype=bool), classes, np.arange(61)), shape=(60, 30))
     told = arrange_rows(csr_array(features[classes]), bias=False)
-    assert count_nearest(told, learn_signatures(told, csc_array(own)), own, choose_executor(1)) == 5
+    assert count_nearest(told, learn_signatures(told, csc_array(own), choose_executor(1)), own, choose_executor(1)) == 5
     same = arrange_rows(csr_array(np.tile(features.sum(axis=0), (60, 1))), bias=False)  # and no signature at all
-    assert count_nearest(same, learn_signatures(told, csc_array(own)), own, choose_executor(1)) == 20
+    assert count_nearest(same, learn_signatures(told, csc_array(own), choose_executor(1)), own, choose_executor(1)) == 20
 
 
 # ---- keeping --------------------------------------------------------------------------------------------------------------

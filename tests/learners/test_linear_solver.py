@@ -7,10 +7,10 @@ from scipy.sparse import csc_array, csr_array, random_array
 
 from ramify import Taxonomy
 from ramify.execution import choose_executor
-from ramify.learners.linear import solver, training
+from ramify.learners.linear import member, solver
 from ramify.learners.linear.forest import stand_alone, tie_along_paths
+from ramify.learners.linear.problem import Costs, Problem, Settings
 from ramify.learners.linear.rows import arrange_rows
-from ramify.learners.linear.solver import Costs, Settings, Task
 
 LOSSES = ["hinge", "squared_hinge", "logistic"]
 
@@ -33,10 +33,14 @@ def random_problem(seed, n_docs=30, n_features=12, n_nodes=9, roots=1, several=F
     return X, own, taxonomy, rng
 
 
-def make_task(X, own, forest, costs, loss, tolerance=1e-5, threads=1, seed=0, max_iter=3000, bias=True):
+def make_problem(X, own, forest, costs, loss, tolerance=1e-5, seed=0, max_iter=3000, bias=True):
     rows = arrange_rows(X, bias)
     settings = Settings(loss, tolerance, max_iter, seed)
-    return Task(rows, csc_array(own[:, forest.class_nodes]), forest, costs, settings, choose_executor(threads), threads)
+    return Problem(rows, csc_array(own[:, forest.class_nodes]), forest, costs, settings)
+
+
+def solve(problem, start=None, threads=1, executor=None):
+    return solver.solve(problem, executor or choose_executor(threads), start, to_go_on=True)
 
 
 def unit_costs(forest, n_docs, C=1.0):
@@ -44,26 +48,26 @@ def unit_costs(forest, n_docs, C=1.0):
     return Costs(each, each.copy(), np.ones(n_docs, dtype=np.float32))
 
 
-def oracle_problem(task):
+def oracle_problem(problem):
     """The same problem for the slow twin: M, dense documents, signs, costs and class units."""
-    forest, rows = task.forest, task.rows
+    forest, rows = problem.forest, problem.rows
     M = oracle.hierarchy_regularizer(len(forest), [(u, int(p)) for u, p in enumerate(forest.parent) if p >= 0])
     X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(rows), rows.n_features)).toarray().astype(float)
-    is_own = task.own.toarray()
+    is_own = problem.own.toarray()
     signs = np.where(is_own, 1.0, -1.0)
-    costs = np.where(is_own, task.costs.positive, task.costs.negative) * task.costs.documents[:, None]
+    costs = np.where(is_own, problem.costs.positive, problem.costs.negative) * problem.costs.documents[:, None]
     return M, X, signs, costs.astype(float), np.flatnonzero(forest.class_of >= 0)
 
 
-def objective_of(task, solution):
+def objective_of(problem, solution):
     """The objective of the weights that are kept, by the twin."""
-    M, X, signs, costs, units = oracle_problem(task)
-    weights = training._weights_of(task, solution)
-    W = np.zeros((len(task.forest), task.rows.n_features))
+    M, X, signs, costs, units = oracle_problem(problem)
+    weights = solution.weights
+    W = np.zeros((len(problem.forest), problem.rows.n_features))
     for unit in range(len(W)):
         w, b = weights.of_unit(unit)
-        W[unit, task.rows.place], W[unit, 0] = w, b
-    return oracle.objective(W, M, X, signs, costs, units, task.settings.loss)
+        W[unit, problem.rows.place], W[unit, 0] = w, b
+    return oracle.objective(W, M, X, signs, costs, units, problem.settings.loss)
 
 
 @pytest.fixture(params=["all pairs", "near pairs first"])
@@ -73,7 +77,7 @@ def pairs_at_first(request, monkeypatch):
         monkeypatch.setattr(solver, "SMALL", 0)
         monkeypatch.setattr(solver, "NEAR", 1)
         monkeypatch.setattr(solver, "NEAR_IN_TREE", 1)
-        monkeypatch.setattr(solver, "STRAYS", 3)
+        monkeypatch.setattr(member, "STRAYS", 3)
 
 
 @pytest.mark.usefixtures("pairs_at_first")
@@ -85,13 +89,13 @@ def test_the_objective_is_that_of_an_independent_solver(loss, tie, seed):
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
     C = float(rng.choice([0.01, 0.3, 1, 5]))
     costs = unit_costs(forest, X.shape[0], C)
-    task = make_task(X, own, forest, costs, loss)
-    solution = solver.solve(task)
-    _, best, _ = oracle.solve(*oracle_problem(task), loss)
+    problem = make_problem(X, own, forest, costs, loss)
+    solution = solve(problem)
+    _, best, _ = oracle.solve(*oracle_problem(problem), loss)
     found = solution.certificate
     assert found.gap <= 1e-5
     assert found.dual <= best * (1 + 1e-6)
-    objective = objective_of(task, solution)
+    objective = objective_of(problem, solution)
     assert objective == pytest.approx(found.primal, rel=1e-4)
     assert best * (1 - 1e-6) <= objective <= best * (1 + 1e-4)
 
@@ -104,18 +108,18 @@ def test_weights_of_classes_and_documents_count(loss, tie):
     n = len(forest.class_nodes)
     documents = rng.choice([0, 0.5, 1, 3], size=X.shape[0]).astype(np.float32)
     costs = Costs(rng.uniform(0.1, 3, n).astype(np.float32), rng.uniform(0.1, 3, n).astype(np.float32), documents)
-    task = make_task(X, own, forest, costs, loss)
-    solution = solver.solve(task)
-    _, best, _ = oracle.solve(*oracle_problem(task), loss)
-    assert objective_of(task, solution) == pytest.approx(best, rel=1e-4)
+    problem = make_problem(X, own, forest, costs, loss)
+    solution = solve(problem)
+    _, best, _ = oracle.solve(*oracle_problem(problem), loss)
+    assert objective_of(problem, solution) == pytest.approx(best, rel=1e-4)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_every_inner_delta_is_the_sum_of_those_below_it(loss):
     X, own, taxonomy, _ = random_problem(5)
     forest = tie_along_paths(taxonomy, np.unique(own.indices).astype(np.int64))
-    task = make_task(X, own, forest, unit_costs(forest, X.shape[0]), loss, tolerance=1e-6)
-    weights = training._weights_of(task, solver.solve(task))
+    problem = make_problem(X, own, forest, unit_costs(forest, X.shape[0]), loss, tolerance=1e-6)
+    weights = solve(problem).weights
     deltas = np.column_stack([weights.deltas.toarray(), weights.bias])
     for unit in np.flatnonzero(forest.class_of < 0):
         below = deltas[forest.parent == unit].sum(axis=0)
@@ -127,8 +131,8 @@ def test_every_inner_delta_is_the_sum_of_those_below_it(loss):
 def test_a_start_from_another_cost_leads_to_the_same_objective(tie, loss):
     X, own, taxonomy, _ = random_problem(3)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
-    tasks = [make_task(X, own, forest, unit_costs(forest, X.shape[0], C), loss) for C in (0.1, 2.0)]
-    cold, warm = solver.solve(tasks[1]), solver.solve(tasks[1], solver.solve(tasks[0]))
+    problems = [make_problem(X, own, forest, unit_costs(forest, X.shape[0], C), loss) for C in (0.1, 2.0)]
+    cold, warm = solve(problems[1]), solve(problems[1], solve(problems[0]))
     assert warm.certificate.gap <= 1e-5
     assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-4)
 
@@ -138,17 +142,18 @@ def test_threads_agree_within_the_gap_and_a_seed_repeats_bit_for_bit(tie):
     X, own, taxonomy, _ = random_problem(8, n_docs=60, n_nodes=20, roots=3)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
     costs = unit_costs(forest, X.shape[0])
-    found = {t: solver.solve(make_task(X, own, forest, costs, "hinge", threads=t)) for t in (1, 2, 4)}
-    again = solver.solve(make_task(X, own, forest, costs, "hinge", threads=2))
+    found = {t: solve(make_problem(X, own, forest, costs, "hinge"), threads=t) for t in (1, 2, 4)}
+    again = solve(make_problem(X, own, forest, costs, "hinge"), threads=2)
     for t in (1, 2, 4):
         assert found[t].certificate.primal == pytest.approx(found[1].certificate.primal, rel=2e-5)
-        task = make_task(X, own, forest, costs, "hinge", threads=t)
-        assert objective_of(task, found[t]) == pytest.approx(found[t].certificate.primal, rel=1e-5)
-    np.testing.assert_array_equal(again.leaves.alphas, found[2].leaves.alphas)
+        problem = make_problem(X, own, forest, costs, "hinge")
+        assert objective_of(problem, found[t]) == pytest.approx(found[t].certificate.primal, rel=1e-5)
+    np.testing.assert_array_equal(again.weights.deltas.data, found[2].weights.deltas.data)
+    np.testing.assert_array_equal(again.pairs.alphas, found[2].pairs.alphas)
 
 
 def test_training_that_must_stop_early_says_how_far_it_is():
     X, own, taxonomy, _ = random_problem(2)
     forest = stand_alone(taxonomy, np.unique(own.indices).astype(np.int64))
-    task = make_task(X, own, forest, unit_costs(forest, X.shape[0], 100.0), "hinge", tolerance=1e-9, max_iter=1)
-    assert solver.solve(task).certificate.gap > 1e-9
+    problem = make_problem(X, own, forest, unit_costs(forest, X.shape[0], 100.0), "hinge", tolerance=1e-9, max_iter=1)
+    assert solve(problem).certificate.gap > 1e-9

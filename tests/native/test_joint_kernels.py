@@ -11,8 +11,8 @@ from scipy.sparse import csr_array
 from ramify.learners.joint.ascent import Ascent, Euclid, measure
 from ramify.learners.joint.problem import Answers, Problem
 from ramify.learners.joint.smoothing import descend
+from ramify.learners.linear.problem import Settings
 from ramify.learners.linear.rows import arrange_rows
-from ramify.learners.linear.solver import Settings
 
 
 def draw_problem(seed, n_units=6):

@@ -53,6 +53,10 @@ class RichProgress:
         finally:
             self.bars.remove_task(task)
 
+    def note(self, line: str) -> None:
+        """A line that stays."""
+        say(line)
+
 
 class _Step:
     def __init__(self, bars: Bars, task: Any, title: str) -> None:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from ramify.cli.console import counted, say
 from ramify.datasets import Corpus
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
+from ramify.execution import Checkpoints, kept_in, open_cluster, running_on
 from ramify.persistence import refuse_unwritable
 from ramify.pipeline import make_rule
 
@@ -35,10 +36,38 @@ KeepUnlabelled = Annotated[
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 Threads = Annotated[int, typer.Option("--threads", help="Threads to use; -1 for all cores.")]
 
+Cluster = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        help="Work on a Ray cluster: its address, 'auto' for the one here, 'local' to start one; needs ramify[ray].",
+    ),
+]
+CheckpointDirectory = Annotated[
+    Path | None,
+    typer.Option("--checkpoints", help="Keep what is done so far in this directory, which all machines reach."),
+]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoints of a run that was interrupted.")]
+
 RuleName = Annotated[
     str | None, typer.Option("--rule", help="Decide by this rule instead: best, top-down, isotonic, minimize-h-loss, …")
 ]
 RuleParams = Annotated[list[str] | None, typer.Option("--rule-param", help="A setting of the rule, e.g. penalty=5.")]
+
+
+@contextmanager
+def working_on(cluster: str | None, directory: Path | None = None, resume: bool = False) -> Iterator[None]:
+    """Let work of this block run on a cluster, and be kept; checkpoints of work that is done are removed."""
+    if resume and directory is None:
+        raise InputError("--resume goes on from checkpoints; say where they are with --checkpoints.")
+    checkpoints = None if directory is None else Checkpoints(directory, resume)
+    with ExitStack() as stack:
+        executor = None if cluster is None else stack.enter_context(open_cluster(cluster))
+        stack.enter_context(running_on(executor))
+        stack.enter_context(kept_in(checkpoints))
+        yield
+    if checkpoints is not None:
+        checkpoints.forget()
 
 
 def chosen_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:

@@ -11,6 +11,7 @@ import typer
 from ramify.cli.console import RichProgress, answers, print_json
 from ramify.cli.options import (
     AsJson,
+    Cluster,
     Encoding,
     ModelDirectory,
     RuleName,
@@ -21,6 +22,7 @@ from ramify.cli.options import (
     chosen_rule,
     readable,
     refuse_output,
+    working_on,
 )
 from ramify.cli.tables import choose_writer, write_answers
 from ramify.datasets import stream_rows
@@ -51,6 +53,7 @@ def predict(
     strict: Strict = False,
     encoding: Encoding = "utf-8",
     threads: Threads = -1,
+    cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
     """Add predicted labels and their probabilities to a table; every row keeps its place.
@@ -78,7 +81,7 @@ def predict(
     if sentence is not None:
         _try(classifier, sentence, wish, as_json)
     elif data is not None:
-        with RichProgress() as progress, reporting_to(progress), readable(data) as file:
+        with RichProgress() as progress, reporting_to(progress), working_on(cluster), readable(data) as file:
             columns, rows = _answers(classifier, file, text, wish, encoding)
             write_answers(rows, columns, data, out, writer, top, strict)
 

@@ -34,10 +34,13 @@ from ramify.cli.building import (
 from ramify.cli.console import RichProgress, answers, counted, print_json, say
 from ramify.cli.options import (
     AsJson,
+    CheckpointDirectory,
+    Cluster,
     Encoding,
     KeepUnlabelled,
     LabelColumn,
     LabelSeparator,
+    Resume,
     RuleName,
     RuleParams,
     Strict,
@@ -46,6 +49,7 @@ from ramify.cli.options import (
     chosen_rule,
     read_params,
     refuse_output,
+    working_on,
 )
 from ramify.execution import count_workers, reporting_to
 from ramify.metrics.page import render_page
@@ -92,6 +96,9 @@ def train(
     keep_unlabelled: KeepUnlabelled = False,
     encoding: Encoding = "utf-8",
     threads: Threads = -1,
+    cluster: Cluster = None,
+    checkpoints: CheckpointDirectory = None,
+    resume: Resume = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a classifier on a table of documents, report how good it is, and save it.
@@ -103,6 +110,8 @@ def train(
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
       ramify train tickets.csv --add reviews.csv --model out
+      ramify train titles.parquet --system hr-svm --cluster auto --model out
+      ramify train titles.parquet --system hr-svm --cluster auto --model out --resume
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
@@ -128,7 +137,8 @@ def train(
     )
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
-    with RichProgress() as progress, reporting_to(progress):
+    kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
+    with RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume):
         corpus = read_labelled(data, reading, keep_unlabelled)
         tested = None if test is None else read_labelled(test, reading, keep_unlabelled)
         more = read_added(add or [], corpus, known, strict, encoding)

@@ -2,8 +2,9 @@
 
 from ramify.execution.checkpoints import Checkpoints
 from ramify.execution.choosing import choose_executor, count_workers
+from ramify.execution.clusters import open_cluster
 from ramify.execution.contract import Arrays, Crew, Executor, Keeper, Member, Needs, row_blocks
-from ramify.execution.progress import Progress, Stage, as_one_stage, reporting_to, stage
+from ramify.execution.progress import Progress, Stage, as_one_stage, note, reporting_to, stage, tell
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.surroundings import kept_in, running_on
 from ramify.execution.threads import ThreadExecutor
@@ -24,8 +25,11 @@ __all__ = [
     "choose_executor",
     "count_workers",
     "kept_in",
+    "note",
+    "open_cluster",
     "reporting_to",
     "row_blocks",
     "running_on",
     "stage",
+    "tell",
 ]

@@ -7,6 +7,7 @@ A front end listens with ``with reporting_to(progress):``. Work that is made of 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -49,6 +50,29 @@ def stage(title: str, total: float | None = None) -> AbstractContextManager[Stag
     return nullcontext(_Silent()) if listener is None else listener.stage(title, total)
 
 
+@runtime_checkable
+class NotingProgress(Progress, Protocol):
+    """Someone who listens, and takes down lines that should stay."""
+
+    def note(self, line: str) -> None:
+        """Something that happened and that a person should know."""
+
+
+def note(line: str) -> None:
+    """Tell of something that happened: to whoever listens, or else to the log."""
+    listener = _listener.get()
+    if isinstance(listener, NotingProgress):
+        listener.note(line)
+    else:
+        logging.getLogger("ramify").warning(line)
+
+
+def tell(step: Stage, what: str) -> None:
+    """Say what is being done now, where there is someone who shows it."""
+    if isinstance(step, TellingStage):
+        step.tell(what)
+
+
 @contextmanager
 def reporting_to(progress: Progress) -> Iterator[None]:
     """Let `progress` hear of all work in this block."""
@@ -62,8 +86,8 @@ def reporting_to(progress: Progress) -> Iterator[None]:
 class Whole:
     """One piece of work in the place of all that happens inside it; what happens there is told in words."""
 
-    def __init__(self, step: Stage) -> None:
-        self._step, self._at = step, ""
+    def __init__(self, step: Stage, above: Progress | None = None) -> None:
+        self._step, self._above, self._at = step, above, ""
 
     def advance(self, amount: float = 1) -> None:
         """Say that some more of it is done."""
@@ -83,15 +107,19 @@ class Whole:
         finally:
             self._show(self._at)
 
+    def note(self, line: str) -> None:
+        """Pass on what a person should know."""
+        if isinstance(self._above, NotingProgress):
+            self._above.note(line)
+
     def _show(self, what: str) -> None:
-        if isinstance(self._step, TellingStage):
-            self._step.tell(what)
+        tell(self._step, what)
 
 
 @contextmanager
 def as_one_stage(title: str, total: float | None = None) -> Iterator[Whole]:
     """A piece of work, told to whoever listens, which alone shows how far everything in this block is."""
     with stage(title, total) as step:
-        whole = Whole(step)
+        whole = Whole(step, _listener.get())
         with reporting_to(whole):
             yield whole

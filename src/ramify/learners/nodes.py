@@ -27,7 +27,7 @@ from ramify.errors import InputError, ModelError, suggest
 from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.evidence import Contributions, Evidence, answer_of, no_question
 from ramify.learners.linear.learner import Gap
-from ramify.learners.linear.solver import Certificate
+from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
 from ramify.learners.node_bases import Base, LinearBase, NaiveBayesBase, Questions

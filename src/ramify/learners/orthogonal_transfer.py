@@ -31,7 +31,7 @@ from ramify.learners.joint.branches import Branches, branch_answers
 from ramify.learners.joint.orthogonal import Couplings, Orthogonal
 from ramify.learners.joint.problem import Floats, Problem, pose, refuse_too_large, weights_of
 from ramify.learners.joint.solving import settle
-from ramify.learners.linear.solver import Certificate
+from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, Trained, check_setup, is_number, weigh_classes
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy, expand_to_ancestors

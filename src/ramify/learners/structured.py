@@ -29,7 +29,7 @@ from ramify.learners.joint.problem import pose, refuse_too_large, weights_of
 from ramify.learners.joint.solving import settle
 from ramify.learners.linear.forest import Forest, tie_along_paths
 from ramify.learners.linear.learner import TiedLearner
-from ramify.learners.linear.solver import Costs
+from ramify.learners.linear.problem import Costs
 from ramify.learners.linear.training import Setup, Trained
 from ramify.learners.paths import soften, spread_upward
 from ramify.learners.targets import Targets, require_one_label

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ramify.execution import stage
 from ramify.learners.joint.problem import Floats, Problem
-from ramify.learners.linear.solver import Certificate, Settings
+from ramify.learners.linear.problem import Certificate, Settings
 from ramify.native import ascend_answers_in_place, measure_answers_in_place
 
 FEWEST, MOST = 3, 10  # passes over the documents that still move between two looks at all of them: one more in every round

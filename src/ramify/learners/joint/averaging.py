@@ -17,7 +17,7 @@ from ramify.execution import stage
 from ramify.learners.joint.ascent import measure
 from ramify.learners.joint.orthogonal import Couplings
 from ramify.learners.joint.problem import Floats, Problem
-from ramify.learners.linear.solver import Certificate, Settings
+from ramify.learners.linear.problem import Certificate, Settings
 
 LOOKS = 25  # rounds between two looks at the bound
 

@@ -19,8 +19,8 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.learners.joint.twins import unite
+from ramify.learners.linear.problem import Costs
 from ramify.learners.linear.rows import Rows, arrange_rows, take_rows
-from ramify.learners.linear.solver import Costs
 from ramify.learners.linear.weights import Weights
 
 Floats = NDArray[np.float64]

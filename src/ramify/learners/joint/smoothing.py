@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 from ramify.execution import stage
 from ramify.learners.joint.ascent import Ascent
 from ramify.learners.joint.problem import Floats, Problem
-from ramify.learners.linear.solver import Certificate, Settings
+from ramify.learners.linear.problem import Certificate, Settings
 
 MOST_WEIGHTS = 1024
 MOST_WORK = 1 << 28  # documents × weights², of one step

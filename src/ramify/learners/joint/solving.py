@@ -7,7 +7,7 @@ from dataclasses import replace
 from ramify.learners.joint.ascent import Ascent, ascend
 from ramify.learners.joint.problem import Floats
 from ramify.learners.joint.smoothing import descend, suits_smoothing
-from ramify.learners.linear.solver import Certificate, Settings
+from ramify.learners.linear.problem import Certificate, Settings
 
 PATIENCE = 20  # rounds of ascent after which second-order steps are tried
 

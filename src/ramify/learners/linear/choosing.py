@@ -42,7 +42,7 @@ def choose_cost(own: csr_array, setup: Setup, attempt: Try) -> tuple[float, dict
     def judge(C: float) -> None:
         counts = np.zeros((own.shape[1], 3))
         for k, (learnt, held_out) in enumerate(folds):
-            given, states[k] = attempt(learnt, held_out, replace(setup, C=C, settings=rough), states[k])
+            given, states[k] = attempt(learnt, held_out, replace(setup, C=C, settings=rough, to_go_on=True), states[k])
             counts += _count(given, own[held_out])
             step.advance()
         quality[C] = _mean_f1(counts)

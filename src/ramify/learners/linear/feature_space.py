@@ -27,7 +27,7 @@ from ramify.execution import Executor, SerialExecutor
 from ramify.learners.linear.feature_interior import follow_path
 from ramify.learners.linear.feature_newton import SMOOTH, descend
 from ramify.learners.linear.feature_problem import Best, Problem
-from ramify.learners.linear.solver import Costs
+from ramify.learners.linear.problem import Costs
 from ramify.learners.linear.unit_blocks import Floats, order_units
 
 FEW, DENSE = 256, 0.25  # features, and the share of them that a document has

@@ -39,6 +39,16 @@ class Forest:
         """Whether no class has a unit above it."""
         return len(self.above) == 0
 
+    def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
+        """Neighbouring classes and the units above them, in the same order; and which of the units these are."""
+        above = self.above[self.above_offsets[first] : self.above_offsets[last]]
+        units = np.union1d(np.flatnonzero((self.class_of >= first) & (self.class_of < last)), above).astype(np.int32)
+        has_parent = self.parent[units] >= 0
+        parent = np.where(has_parent, np.searchsorted(units, self.parent[units]), -1).astype(np.int32)
+        class_of = np.where(self.class_of[units] >= 0, self.class_of[units] - first, -1).astype(np.int32)
+        offsets = self.above_offsets[first : last + 1] - self.above_offsets[first]
+        return Forest(parent, self.node[units], class_of, offsets, np.searchsorted(units, above).astype(np.int32)), units
+
 
 def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
     """A tree's units: nodes with a labelled node at or below them; a labelled inner node gets a class of its own below it."""

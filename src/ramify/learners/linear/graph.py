@@ -34,8 +34,8 @@ from ramify.errors import InputError
 from ramify.execution import Executor, row_blocks, stage
 from ramify.learners.linear.anderson import Mixer
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up
+from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Settings
 from ramify.learners.linear.rows import Rows
-from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings
 from ramify.learners.linear.structure import Structure
 from ramify.native import gather_classes, solve_classes_in_place
 

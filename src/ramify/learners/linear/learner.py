@@ -15,8 +15,8 @@ from ramify.learners.linear.choosing import choose_cost, give_classes
 from ramify.learners.linear.forest import Forest
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.near import Signatures
+from ramify.learners.linear.problem import Certificate, Costs
 from ramify.learners.linear.routing import score_near
-from ramify.learners.linear.solver import Certificate, Costs
 from ramify.learners.linear.structure import Structure
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.paths import spread_upward
@@ -145,7 +145,9 @@ class TiedLearner(LinearLearner):
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
 
-        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None) -> Trained:
+        def train_on(
+            X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None, to_go_on: bool = False
+        ) -> Trained:
             costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, weight)
             return self._train(X, own, ties, costs, setup, start)
 

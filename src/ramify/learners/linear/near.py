@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import ModelError
 from ramify.execution import Executor, row_blocks
@@ -23,6 +23,7 @@ SIGNATURE = 100
 NEAREST = (5, 10, 20)  # near classes that the fast mode may score
 RECALL = 0.99  # of the labels of documents it learnt from, which should be among them
 ASKED = 2000  # documents that tell
+CLASSES_A_BLOCK, DOCUMENTS_A_BLOCK = 512, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,19 +62,28 @@ class Signatures:
         return cls(offsets, classes, weights, n_classes)
 
 
-def learn_signatures(rows: Rows, own: csc_array, size: int = SIGNATURE) -> Signatures:
-    """Learn from documents and their classes (documents × classes)."""
-    X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(rows), rows.n_features))
-    counts = np.maximum(np.diff(own.indptr), 1).astype(np.float32)
-    means = csr_array(csr_array(own.T).astype(np.float32) @ X)
+def learn_signatures(rows: Rows, own: csc_array, executor: Executor, placed: Any = None, size: int = SIGNATURE) -> Signatures:
+    """Learn from documents and their classes (documents × classes). placed: the rows, where they are placed already."""
+    overall = np.bincount(rows.features, rows.values, minlength=rows.n_features) / max(1, len(rows))
+    known = executor.place((rows if placed is None else placed, own, overall.astype(np.float32), size))
+    blocks = row_blocks(own.shape[1], 1, CLASSES_A_BLOCK)
+    kept = csr_array(vstack(list(executor.spread(_sign_classes, known, blocks)), format="csr"))
+    index = csc_array(kept)
+    return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
+
+
+def _sign_classes(known: tuple[Rows, csc_array, NDArray[np.float32], int], classes: slice) -> csr_array:
+    """Of each of some classes the features by which its mean exceeds the mean of all documents most."""
+    rows, own, overall, size = known
+    mine = own[:, classes]
+    counts = np.maximum(np.diff(mine.indptr), 1).astype(np.float32)
+    means = csr_array(csr_array(mine.T).astype(np.float32) @ rows.matrix())
     means.data /= np.repeat(counts, np.diff(means.indptr))
-    overall = np.asarray(X.sum(axis=0), dtype=np.float32).ravel() / max(1, len(rows))
     means.data -= overall[means.indices]
     kept = largest_of_rows(means, size)
     norms = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1))).ravel()
     kept.data /= np.repeat(np.maximum(norms, 1e-30), np.diff(kept.indptr))
-    index = csc_array(kept)
-    return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
+    return kept
 
 
 def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
@@ -100,18 +110,30 @@ def count_nearest(rows: Rows, index: Signatures, own: csr_array, executor: Execu
     return count
 
 
-def find_near(rows: Rows, index: Signatures, own: csr_array, n_nearest: int, executor: Executor) -> csr_array:
-    """For every document the classes it is near to, its own left out (documents × classes)."""
+def find_near(
+    rows: Rows, index: Signatures, own: csr_array, n_nearest: int, executor: Executor, placed: Any = None
+) -> csr_array:
+    """For every document the classes it is near to, its own left out (documents × classes).
+
+    placed: the rows, where they are placed already.
+    """
     n_nearest = min(n_nearest, index.n_classes)
-    nearest = np.empty((len(rows), n_nearest), dtype=np.int32)
-    mine, start = (own.indptr.astype(np.int64), own.indices.astype(np.int32)), np.zeros(index.n_classes, dtype=np.float32)
-
-    def look(block: slice) -> None:
-        nearest_classes(*rows.arrays, block.start, block.stop, *index.arrays, start, *mine, nearest)
-
-    for _ in executor.map(look, row_blocks(len(rows), 1, 2048)):
-        pass
+    mine = own.indptr.astype(np.int64), own.indices.astype(np.int32)
+    known = executor.place((rows if placed is None else placed, index, mine, n_nearest))
+    nearest = np.concatenate([
+        np.empty((0, n_nearest), dtype=np.int32),
+        *executor.spread(_look_up, known, row_blocks(len(rows), 1, DOCUMENTS_A_BLOCK)),
+    ])  # fmt: skip
     there = nearest >= 0
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     classes = nearest[there]
     return csr_array((np.ones(len(classes), dtype=bool), classes, ends), shape=(len(rows), index.n_classes))
+
+
+def _look_up(known: tuple[Rows, Signatures, tuple[Any, Any], int], block: slice) -> NDArray[np.int32]:
+    """The classes near some documents, -1 where there are fewer."""
+    rows, index, (offsets, classes), n_nearest = known
+    nearest = np.empty((len(rows), n_nearest), dtype=np.int32)
+    start = np.zeros(index.n_classes, dtype=np.float32)
+    nearest_classes(*rows.arrays, block.start, block.stop, *index.arrays, start, offsets, classes, nearest)
+    return nearest[block].copy()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +36,25 @@ class Pairs:
     def arrays(self) -> tuple[Any, ...]:
         """The arguments of every kernel that works on pairs."""
         return self.offsets, self.documents, self.n_positive, self.cost_positive, self.cost_negative, self.alphas
+
+    def part(self, first: int, last: int) -> Pairs:
+        """The pairs of some neighbouring classes."""
+        if (first, last) == (0, len(self)):
+            return self
+        here, some = slice(self.offsets[first], self.offsets[last]), slice(first, last)
+        costs = self.cost_positive[some], self.cost_negative[some]
+        offsets = self.offsets[first : last + 1] - self.offsets[first]
+        return Pairs(offsets, self.documents[here], self.n_positive[some], *costs, self.alphas[here])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Pairs]) -> Pairs:
+        """The pairs of all classes, from those of stretches of them."""
+        if len(parts) == 1:
+            return parts[0]
+        before = np.cumsum([0, *(part.offsets[-1] for part in parts)])
+        offsets = [np.zeros(1, dtype=np.int64), *(part.offsets[1:] + start for part, start in zip(parts, before, strict=False))]
+        names = ("documents", "n_positive", "cost_positive", "cost_negative", "alphas")
+        return cls(np.concatenate(offsets), *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
 def pair_up(own: csc_array, others: csc_array, cost_positive: Floats, cost_negative: Floats) -> Pairs:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
 
@@ -15,30 +15,31 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.execution import choose_executor, count_workers
-from ramify.learners.linear.deltas import Deltas
 from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.forest import Forest, single_units
 from ramify.learners.linear.graph import GraphTask, solve_graph
 from ramify.learners.linear.near import Signatures, count_nearest
 from ramify.learners.linear.pairs import Pairs
+from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings
 from ramify.learners.linear.routing import score_near
 from ramify.learners.linear.rows import arrange_rows
-from ramify.learners.linear.solver import LOSSES, Certificate, Costs, Settings, Solution, Task, solve, solve_given
+from ramify.learners.linear.solver import solve, solve_given
 from ramify.learners.linear.structure import Structure, matrix_of
 from ramify.learners.linear.weights import Weights
-from ramify.native import arrange_vectors, gather_classes
 from ramify.taxonomy import Taxonomy
 
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
 MOST_STEPS = 200
 SMALL = 1 << 16  # documents × classes up to which they do
-FAINT = 0.005  # of a class's largest weight: below it the fast mode drops a weight
 LEAST_COST, MOST_COST = 1e-12, 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """The parameters that all linear learners share, checked."""
+    """The parameters that all linear learners share, checked.
+
+    to_go_on: whether another result, with other costs, is going to start from this one.
+    """
 
     C: float
     loss: str
@@ -46,6 +47,7 @@ class Setup:
     settings: Settings
     bias: bool
     n_jobs: int | None
+    to_go_on: bool = False
 
 
 def check_setup(learner: Any, loss: str) -> Setup:
@@ -157,14 +159,13 @@ def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, 
     order = _by_class(own)
     rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
-    executor, n_walks = choose_executor(setup.n_jobs), count_workers(setup.n_jobs)
-    task = Task(rows, csc_array(own[order]), ties, costs, setup.settings, executor, n_walks)
-    solution = solve(task, start)
-    weights = _weights_of(task, solution)
+    problem, executor = Problem(rows, csc_array(own[order]), ties, costs, setup.settings), choose_executor(setup.n_jobs)
+    solution = solve(problem, executor, start, setup.to_go_on)
+    trained = Trained(solution.weights, solution.certificate, solution if setup.to_go_on else None)
     if solution.near is None or not setup.settings.fast:
-        return Trained(weights, solution.certificate, solution)
-    n_nearest = count_nearest(rows, solution.near, csr_array(task.own), executor)
-    return Trained(weights, solution.certificate, solution, solution.near.as_they_came(rows.place), n_nearest)
+        return trained
+    n_nearest = count_nearest(rows, solution.near, csr_array(problem.own), executor)
+    return replace(trained, near=solution.near.as_they_came(rows.place), n_nearest=n_nearest)
 
 
 def suits(X: csr_array, own: csr_array, setup: Setup) -> bool:
@@ -216,9 +217,9 @@ def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Train
     """Solve classes that stand alone, each on pairs of its own choice."""
     rows, executor = arrange_rows(X, setup.bias), choose_executor(setup.n_jobs)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
-    task = Task(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings, executor, count_workers(setup.n_jobs))
-    solution = solve_given(task, pairs)
-    return Trained(_weights_of(task, solution), solution.certificate)
+    problem = Problem(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings)
+    solution = solve_given(problem, executor, pairs)
+    return Trained(solution.weights, solution.certificate)
 
 
 def train_apart(
@@ -245,51 +246,6 @@ def _by_class(own: csr_array) -> NDArray[np.int64]:
     labelled = np.diff(own.indptr) > 0
     first[labelled] = own.indices[own.indptr[:-1][labelled]]
     return np.argsort(first, kind="stable")
-
-
-def _weights_of(task: Task, solution: Solution) -> Weights:
-    """Inner units as the dual has them, classes as their last step left them, in the features as they came."""
-    rows, forest = task.rows, task.forest
-    units, inner = (np.flatnonzero(which).astype(np.int32) for which in (forest.class_of >= 0, forest.class_of < 0))
-    bias, bias_of_classes = np.zeros(len(forest)), np.zeros(len(units))
-    least = FAINT if task.settings.fast else 0.0
-
-    def gather(some: NDArray[np.int32]) -> Any:
-        leaves = *solution.leaves.arrays, solution.stretch
-        first, last = int(some[0]), int(some[-1]) + 1
-        _, *found = gather_classes(*rows.arrays, *leaves, rows.place, least, first, last, bias_of_classes)
-        return units[first:last], *found
-
-    def arrange(some: NDArray[np.int32]) -> Any:
-        return arrange_vectors(*solution.deltas.arrays, some, rows.n_features, rows.place, bias)
-
-    parts = task.over(inner, arrange)
-    solution.deltas = Deltas.zero(len(forest))  # the weights of classes need the room
-    deltas = _stack(task, parts + task.over(task.classes, gather))
-    bias[units] = bias_of_classes
-    return Weights(deltas, bias if rows.has_bias else np.zeros(len(forest)), forest.parent, units.astype(np.int64))
-
-
-def _stack(task: Task, parts: list[Any]) -> csr_array:
-    """Sparse rows in the order of their units; each part is given up once it is copied."""
-    lengths = np.zeros(len(task.forest), dtype=np.int64)
-    for units, ends, *_ in parts:
-        lengths[units] = np.diff(ends, prepend=0)
-    offsets = np.concatenate([[0], np.cumsum(lengths)])
-    narrow = np.int32 if offsets[-1] < 2**31 else np.int64  # scipy copies features that are not as wide as offsets
-    features, values = np.empty(offsets[-1], dtype=narrow), np.empty(offsets[-1], dtype=np.float32)
-
-    def copy(k: int) -> None:
-        units, ends, part_features, part_values, *_ = parts[k]
-        parts[k], here = None, 0
-        for run in np.split(np.arange(len(units)), np.flatnonzero(np.diff(units) != 1) + 1):
-            there, taken = offsets[units[run[0]]], slice(here, int(ends[run[-1]]))
-            placed, here = slice(there, there + taken.stop - taken.start), taken.stop
-            features[placed], values[placed] = part_features[taken], part_values[taken]
-
-    for _ in task.executor.map(copy, range(len(parts))):
-        pass
-    return csr_array((values, features, offsets.astype(narrow)), shape=(len(lengths), len(task.rows.place)))
 
 
 def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:

@@ -1,0 +1,384 @@
+"""Blocks and crews on a Ray cluster; the only file that names Ray.
+
+What many need is put into the object store once, and is there once on each machine, shared by all its processes and read-only.
+A crew has one member for each machine, with a thread for each of its processors; members are Ray's actors. All calls since the
+last checkpoint are remembered here with what was sent along. When a worker or a machine is lost, the member is made anew
+somewhere else, gets its last state and does the calls since then again; what comes out is what would have come out without the
+loss. Only its own share is done again. A member that ran out of memory is made anew more frugal.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ray
+from ray import exceptions as trouble
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from ramify.errors import InputError
+from ramify.execution.checkpoints import Journal, read_state, write_state
+from ramify.execution.contract import Block, Keeper, Member, Needs, Result
+from ramify.execution.crews import JournalledCrew
+from ramify.execution.machines import Machine, Traffic, refuse_what_cannot_fit
+from ramify.execution.progress import note
+from ramify.execution.serial import SerialExecutor
+from ramify.execution.sizes import size_of
+from ramify.execution.surroundings import current_checkpoints
+
+LARGE = 100_000  # bytes from which arguments go through the object store
+MOST_LOSSES = 5  # of one member in one call
+MOST_FRUGAL = 2
+AHEAD = 2  # blocks under way for every processor
+LOST = (
+    trouble.RayActorError,
+    trouble.WorkerCrashedError,
+    trouble.NodeDiedError,
+    trouble.ObjectLostError,
+    trouble.OutOfMemoryError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A thing in the object store. Sent elsewhere, alone or as part of something, it arrives as the thing itself."""
+
+    value: Any
+    reference: Any = field(compare=False)
+
+    def __reduce__(self) -> Any:
+        return ray.get, (self.reference,)
+
+
+class RayExecutor:
+    """Runs spread work and crews on a Ray cluster; functions that share memory run here.
+
+    address: of a running cluster, ``"auto"`` for the one that this machine is part of, or ``"local"`` to start one on this
+    machine alone. Use it as a context; at its end it lets go of what it began.
+    """
+
+    def __init__(self, address: str = "auto") -> None:
+        self.traffic = Traffic()
+        self._began = not ray.is_initialized()
+        if self._began:
+            _connect(address)
+        self.machines = _machines()
+        if not self.machines:
+            self.close()
+            raise InputError("the Ray cluster has no machine with a processor to spare; add one, or train without --cluster.")
+
+    def __enter__(self) -> RayExecutor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the cluster, if this executor joined it."""
+        if self._began and ray.is_initialized():
+            ray.shutdown()
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """One member for each machine, with a thread for each of its processors."""
+        return tuple(machine.processors for machine in self.machines)
+
+    def map(
+        self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
+    ) -> Iterator[Result]:
+        """Functions that share memory run in this process."""
+        return SerialExecutor().map(function, blocks, stop)
+
+    def place(self, common: Any) -> Placed:
+        """Put a thing into the object store; each machine gets it when it first needs it, once."""
+        size = size_of(common)
+        self.traffic.placed += size * len(self.machines)
+        return Placed(common, ray.put(common))
+
+    # ---- blocks -----------------------------------------------------------------------------------------------------
+
+    def spread(
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Iterable[Block], keeper: Keeper | None = None
+    ) -> Iterator[Result]:
+        """The job's results, in the order of the blocks; a block whose worker is lost is done again elsewhere."""
+        placed = placed if isinstance(placed, Placed) else self.place(placed)
+
+        def run(some: Iterable[Block]) -> Iterator[Result]:
+            return self._run(job, placed, some)
+
+        checkpoints = current_checkpoints()
+        if keeper is None or checkpoints is None:
+            return run(blocks)
+        listed = list(blocks)
+        return checkpoints.results((job.__qualname__, placed.value, len(listed)), listed, run, keeper)
+
+    def _run(self, job: Callable[[Any, Block], Result], placed: Placed, blocks: Iterable[Block]) -> Iterator[Result]:
+        task = ray.remote(_do).options(num_cpus=1, max_retries=MOST_LOSSES)
+        waiting: deque[tuple[Any, Block]] = deque()
+        most = AHEAD * sum(self.teams)
+        try:
+            for block in blocks:
+                self.traffic.sent += size_of(block)
+                waiting.append((task.remote(job, placed.reference, block), block))
+                if len(waiting) >= most:
+                    yield self._take(task, job, placed, *waiting.popleft())
+            while waiting:
+                yield self._take(task, job, placed, *waiting.popleft())
+        finally:
+            for reference, _ in waiting:
+                ray.cancel(reference, force=True)
+
+    def _take(self, task: Any, job: Any, placed: Placed, reference: Any, block: Any) -> Any:
+        """A result; a block that ran out of memory is tried once more, with a whole machine for itself."""
+        try:
+            result = ray.get(reference)
+        except MemoryError:
+            note("A block of work ran out of memory; it is tried again with a machine for itself.")
+            alone = task.options(num_cpus=max(self.teams))
+            result = _plainly(lambda: ray.get(alone.remote(job, placed.reference, block)))
+        except trouble.RayTaskError as error:
+            raise _cause_of(error) from None
+        except LOST as error:
+            raise InputError(f"a block of work was lost {MOST_LOSSES} times ({_first_line(error)}); see Ray's logs.") from None
+        self.traffic.given += size_of(result)
+        return deepcopy(result)  # the store goes when the cluster is left
+
+    # ---- crews ------------------------------------------------------------------------------------------------------
+
+    def gather(
+        self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None
+    ) -> RayCrew:
+        """One member for each share, on a machine each."""
+        placed = placed if isinstance(placed, Placed) else self.place(placed)
+        if needs is not None:
+            refuse_what_cannot_fit(needs, self.machines)
+        checkpoints = current_checkpoints()
+        journal = Journal() if checkpoints is None else checkpoints.journal(placed.value, list(shares))
+        return RayCrew(self, make, placed, shares, journal)
+
+    def store_use(self) -> list[int]:
+        """Bytes that are in the object store of every machine now; Ray tells after some seconds."""
+        free = ray._private.state.available_resources_per_node()
+        return [machine.store - int(free[machine.name].get("object_store_memory", 0)) for machine in self.machines]
+
+
+class RayCrew(JournalledCrew):
+    """Members in processes of a cluster."""
+
+    def __init__(self, executor: RayExecutor, make: Any, placed: Placed, shares: Sequence[Any], journal: Journal) -> None:
+        super().__init__(journal, len(shares))
+        self.traffic = executor.traffic
+        machines = executor.machines
+        self.posts = [
+            Post(make, placed, ray.put(share), machines[k % len(machines)], _state(journal, k))
+            for k, share in enumerate(shares)
+        ]
+        self.traffic.sent += sum(size_of(share) for share in shares)
+        for post in self.posts:
+            post.start([])
+
+    def told(self) -> str:
+        """What went over the wire, in words."""
+        return self.traffic.told()
+
+    def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
+        size = size_of(arguments)
+        packed = ray.put(arguments) if size > LARGE else arguments
+        self.traffic.calls += 1
+        self.traffic.sent += size * len(self.posts)
+        for post in self.posts:
+            post.ask(what, packed)
+        results = [self._await(k) for k in range(len(self.posts))]
+        self.traffic.given += sum(size_of(result) for result in results)
+        return results
+
+    def _await(self, k: int) -> Any:
+        """What a member gives; one that is lost is made anew, as often as that makes sense."""
+        post, losses = self.posts[k], 0
+        while True:
+            try:
+                return ray.get(post.answer)
+            except MemoryError as error:
+                self._grow_frugal(post, k, error)
+            except trouble.RayTaskError as error:
+                raise _cause_of(error) from None
+            except LOST as error:
+                losses += 1
+                if losses > MOST_LOSSES:
+                    raise InputError(
+                        f"worker {k + 1} was lost {losses} times in the same step ({_first_line(error)}); see Ray's logs."
+                    ) from None
+                if _is_about_memory(error):
+                    self._grow_frugal(post, k, error)
+                else:
+                    self.traffic.lost += 1
+                    note(f"Worker {k + 1} at {post.machine.address} was lost; its share is taken up elsewhere.")
+                    self._move(post)
+
+    def _grow_frugal(self, post: Post, k: int, error: Exception) -> None:
+        self.traffic.lost += 1
+        if post.frugality >= MOST_FRUGAL:
+            raise InputError(
+                f"worker {k + 1} at {post.machine.address} ran out of memory ({_first_line(error)}); "
+                "use more or larger machines, fewer features, or mode=fast."
+            ) from None
+        post.frugality += 1
+        note(f"Worker {k + 1} at {post.machine.address} ran out of memory; it goes on with one thread and smaller pieces.")
+        self._move(post)
+
+    def _move(self, post: Post) -> None:
+        """Start a member again where the fewest members are."""
+        post.stop()
+        machines = _machines()
+        if not machines:
+            raise InputError("all machines of the cluster are gone; start them, and take up the work with --resume.")
+        count = {machine.name: 0 for machine in machines}
+        for other in self.posts:
+            if other is not post and other.machine.name in count:
+                count[other.machine.name] += 1
+        post.machine = min(machines, key=lambda machine: (count[machine.name], -machine.memory))
+        post.start(post.calls)
+
+    def _save(self, paths: list[Path]) -> None:
+        for post, path in zip(self.posts, paths, strict=True):
+            post.ask("", (str(path),))
+        for k, path in enumerate(paths):
+            self._await(k)
+            self.posts[k].forget(path)
+
+    def dismiss(self) -> None:
+        """End the members' processes."""
+        for post in self.posts:
+            post.stop()
+        self.posts = []
+
+    def fetch(self, what: str, *arguments: Any) -> Iterator[Any]:
+        """What members give at the end, out of the store: that goes when the cluster is left."""
+        for k, result in enumerate(self._call(what, arguments)):
+            self.posts[k].answer = None
+            yield deepcopy(result) if self.n_members == 1 else result
+
+
+@dataclass(slots=True)
+class Post:
+    """A member's place: what it is made of, where it is, its last state, and all calls since."""
+
+    make: Any
+    placed: Placed
+    share: Any
+    machine: Machine
+    state: str | None
+    frugality: int = 0
+    calls: list[tuple[str, Any]] = field(default_factory=list)
+    actor: Any = None
+    answer: Any = None
+
+    def start(self, calls: list[tuple[str, Any]]) -> None:
+        """Make the member, give it its last state, and have it do calls again; the answer is that of the last."""
+        where = NodeAffinitySchedulingStrategy(self.machine.name, soft=True)
+        self.actor = ray.remote(Worker).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
+        self.answer = self.actor.take_on.remote(self.make, self.placed.reference, self.share, self.frugality, self.state, calls)
+
+    def ask(self, what: str, arguments: Any) -> None:
+        """Send a call."""
+        self.calls.append((what, arguments))
+        self.answer = self.actor.work.remote(what, arguments)
+
+    def forget(self, state: Path) -> None:
+        """Calls are remembered from this state on."""
+        self.state, self.calls = str(state), []
+
+    def stop(self) -> None:
+        """End the member's process."""
+        if self.actor is not None:
+            ray.kill(self.actor)
+
+
+class Worker:
+    """A process with a member."""
+
+    def __init__(self) -> None:
+        self.member: Any = None
+
+    def take_on(self, make: Any, common: Any, share: Any, frugality: int, state: str | None, calls: list[Any]) -> Any:
+        """Make the member, as it was; gives what the last of the calls gives."""
+        self.member = make(common, share, frugality)
+        if state is not None:
+            self.member.restore(read_state(Path(state)))
+        answer = None
+        for what, arguments in calls:
+            answer = self.work(what, ray.get(arguments) if isinstance(arguments, ray.ObjectRef) else arguments)
+        return answer
+
+    def process(self) -> int:
+        """The number of the process."""
+        return os.getpid()
+
+    def work(self, what: str, arguments: tuple[Any, ...]) -> Any:
+        """Do what the member is asked; without a name, write its state."""
+        if what:
+            return getattr(self.member, what)(*arguments)
+        return write_state(Path(arguments[0]), self.member.state())
+
+
+def _do(job: Any, common: Any, block: Any) -> Any:
+    return job(common, block)
+
+
+def _state(journal: Journal, k: int) -> str | None:
+    return str(journal.states[k]) if journal.states else None
+
+
+def _connect(address: str) -> None:
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    try:
+        if address == "local":
+            ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+        else:
+            ray.init(address=address, **quiet)
+    except (ConnectionError, ValueError, RuntimeError, OSError, trouble.RayError) as error:
+        where = "there is no Ray cluster on this machine" if address == "auto" else f"no Ray cluster answers at {address!r}"
+        raise InputError(
+            f"{where} ({_first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
+        ) from None
+
+
+def _machines() -> list[Machine]:
+    """Machines that are there and have a processor, the one with the driver first, in a fixed order."""
+    found = []
+    for node in ray.nodes():
+        offered = node["Resources"]
+        if node["Alive"] and offered.get("CPU", 0) >= 1:
+            sizes = int(offered.get("memory", 0)), int(offered.get("object_store_memory", 0))
+            found.append(Machine(node["NodeID"], node["NodeManagerAddress"], int(offered["CPU"]), *sizes))
+    here = ray.get_runtime_context().get_node_id()
+    return sorted(found, key=lambda machine: (machine.name != here, machine.address, machine.name))
+
+
+def _plainly(work: Callable[[], Any]) -> Any:
+    try:
+        return work()
+    except trouble.RayTaskError as error:
+        raise _cause_of(error) from None
+
+
+def _cause_of(error: trouble.RayTaskError) -> BaseException:
+    """The error itself, as it was raised in a worker."""
+    cause = error.cause
+    return cause if isinstance(cause, BaseException) else RuntimeError(str(error))
+
+
+def _is_about_memory(error: Exception) -> bool:
+    return isinstance(error, trouble.OutOfMemoryError) or "out of memory" in str(error).lower() or "OOM" in str(error)
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:160] if lines else type(error).__name__

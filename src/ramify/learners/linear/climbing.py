@@ -1,0 +1,259 @@
+"""The owner of a stretch of a tree's classes: it climbs the joint dual in rounds, and settles its classes in between.
+
+δ of units that other members pass, too, is the same in all of them. A round changes it by what all of them give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.execution import Arrays
+from ramify.learners.linear.collecting import collect_weights
+from ramify.learners.linear.deltas import Deltas, add_changes, join
+from ramify.learners.linear.forest import Walks, share_out
+from ramify.learners.linear.member import FlatMember, Known
+from ramify.learners.linear.pairs import widen
+from ramify.learners.linear.problem import Problem
+from ramify.learners.linear.shares import Share, Vectors, pack
+from ramify.learners.linear.siblings import Siblings, gather_siblings
+from ramify.learners.linear.weights import Weights
+from ramify.native import ascend_tree_in_place, gather_tree, hold_classes, regather_tree_in_place
+
+EVERY, SETTLING = 2, 3  # every which round over a tree settles siblings first, with how many passes over their documents
+MOST_HELD = 1 << 27  # entries of the vectors of a tree's classes that are held between rounds
+WAKING = 5  # rounds over a tree after which idle pairs are visited again
+
+
+@dataclass(slots=True)
+class Climb:
+    """Where the ascent of a tree's dual stands."""
+
+    walks: Walks
+    held: list[Any]
+    awake: NDArray[np.uint8]
+    slack: NDArray[np.float32]
+
+
+class TreeMember(FlatMember):
+    """The owner of classes that are tied along the paths of a tree.
+
+    pairs: those on which it climbs. leaves: the same, as settling the classes left them. rounds: how many there were.
+    """
+
+    def __init__(self, problem: Problem, share: Share, frugality: int = 0) -> None:
+        super().__init__(problem, share, frugality)
+        self.leaves, self.wider, self.rounds = self.pairs, self.pairs, 0
+        self.is_far = np.isin(self.units, share.shared)  # units that others pass, too
+        self.is_theirs = self.is_far & ~np.isin(self.units, share.answers_for)
+
+    @cached_property
+    def siblings(self) -> Siblings:
+        """Documents of sibling classes, and their products with each other."""
+        return gather_siblings(self.problem.rows, self.problem.own, self.problem.forest, self.executor)
+
+    # ---- climbing ---------------------------------------------------------------------------------------------------
+
+    def count_walks(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
+        """Units that others pass, too, and how many of its own walks pass each."""
+        self.walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+        return self.units[self.is_far], self.walks.share[self.is_far]
+
+    def begin(self, walks: tuple[NDArray[np.int64], NDArray[np.float32]]) -> None:
+        """Start to climb, with so many walks over shared units in all."""
+        units, counts = walks
+        self.walks.share[self.is_far] = counts[np.searchsorted(units, self.units[self.is_far])]
+        self._begin(self.walks)
+
+    def _begin(self, walks: Walks) -> None:
+        awake = np.ones(len(self.pairs.documents), dtype=np.uint8)
+        slack = np.full(len(self.pairs), np.inf, dtype=np.float32)
+        self.deltas = self._gather(walks)
+        self.climb = Climb(walks, self._hold(walks), awake, slack)
+
+    def give_deltas(self) -> Vectors:
+        """What its own classes add to δ of the shared units; these are zero then, until they are taken back."""
+        return self._take_far([])
+
+    def ascend(self) -> Vectors:
+        """One round over all classes; gives the changes of shared units."""
+        problem, forest, walks, climb = self.problem, self.problem.forest, self.climb.walks, self.climb
+        if self.rounds % WAKING == 0:
+            climb.awake[:] = 1
+        seed = problem.settings.seed + 1_000_003 * self.rounds
+        passes = SETTLING if self.rounds % EVERY == 0 else 0
+
+        def work(mine: tuple[Any, Any]) -> Any:
+            visited, held = mine
+            return ascend_tree_in_place(
+                *problem.rows.arrays, problem.loss, forest.parent, forest.class_of, walks.share, visited,
+                *self.deltas.arrays, *self.pairs.arrays, *held, problem.costs.documents, *self.siblings.arrays,
+                climb.awake, climb.slack, passes, 1, seed,
+            )  # fmt: skip
+
+        parts = list(self.executor.map(work, zip(walks.visited, climb.held, strict=True)))
+        self.rounds += 1
+        return self._sort_out(parts)
+
+    def regather(self) -> Vectors:
+        """δ anew, made of the dual variables: sums of changes in 32 bits drift, and what is certified must not."""
+        problem, forest, walks = self.problem, self.problem.forest, self.climb.walks
+        self.deltas.values[:] = 0
+
+        def work(visited: NDArray[np.uint8]) -> Any:
+            tree = forest.parent, forest.class_of, walks.share, visited
+            return regather_tree_in_place(*problem.rows.arrays, *tree, *self.deltas.arrays, *self.pairs.arrays)
+
+        return self._sort_out(list(self.executor.map(work, walks.visited)))
+
+    def take_changes(self, changes: Vectors) -> None:
+        """Add to shared units what all members changed."""
+        units, ends, features, values = changes
+        places = np.minimum(np.searchsorted(self.units, units), len(self.units) - 1)
+        mine = np.flatnonzero(self.units[places] == units)
+        for k in mine.tolist():
+            here = slice(int(ends[k - 1]) if k else 0, int(ends[k]))
+            self.deltas.values[self.deltas.start[places[k]] + features[here]] += values[here]
+
+    def judge(self, sample: list[int], tolerance: float) -> list[float]:
+        """Of a sample of all classes, as far as these are its own: their part of the dual, and what they cost when settled."""
+        mine, known = self._own_of(sample), Known.nothing(self.problem.n_classes)
+        dual = self._duals(mine)
+        leaves = replace(self.pairs, alphas=self.pairs.alphas.copy())
+        self._settle(leaves, known, mine, 0.5 * tolerance)
+        return [dual, float(known.certificates[mine, 0].sum()), self._inner()]
+
+    # ---- settling ---------------------------------------------------------------------------------------------------
+
+    def begin_settling(self) -> None:
+        """Go on with copies of the dual variables, so that the climb can go on from its own."""
+        self.leaves, self.wider = replace(self.pairs, alphas=self.pairs.alphas.copy()), self.pairs
+        self.chosen = self.problem.classes
+
+    def settle(self, tolerance: float) -> int:
+        """Solve the chosen classes with the weights above them held fixed."""
+        return self._settle(self.leaves, self.known, self.chosen, tolerance)
+
+    def look(self, margin: float, closely: bool) -> list[float]:
+        """Take in pairs of the chosen classes that turn out to cost something; gives what they and all classes cost.
+
+        From then on only classes for which something was found are solved.
+        """
+        documents, strays = self._screen(self.leaves, self.chosen, margin, closely)
+        self.leaves, self.wider = widen(self.leaves, documents, strays), widen(self.wider, documents, strays)
+        self.chosen = np.unique(strays)
+        return [float(self.known.strays.sum()), float(self.known.certificates[:, 0].sum())]
+
+    def estimate(self, sample: list[int]) -> float:
+        """What unknown pairs of a sample of all classes cost at most, as far as these are its own."""
+        mine = self._own_of(sample)
+        self._screen(self.leaves, mine, 0.0, closely=False)
+        cost = float(self.known.strays[mine].sum())
+        self.known.strays[:] = 0
+        return cost
+
+    def certify(self) -> list[float]:
+        """What its classes cost, their part of the dual, the size of the inner units, and how many pairs were taken in."""
+        taken_in = len(self.wider.documents) - len(self.pairs.documents)
+        return [self.known.primal, self._duals(self.problem.classes), self._inner(), taken_in]
+
+    def grow(self) -> None:
+        """Go on with the pairs that were taken in."""
+        del self.climb  # the next one needs the room
+        self.pairs = self.leaves = self.wider
+
+    def weights(self) -> Weights:
+        """Weights of all units; what they are made of is given up."""
+        deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
+        self.__dict__.pop("climb", None)
+        return collect_weights(self.problem, self.leaves, self.known.stretch, deltas, self._over, self.executor)
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> Arrays:
+        """All that has changed since the member was made; what settling found is not needed to go on climbing."""
+        climb = self.climb
+        held = {f"held_{k}": vectors[3] for k, vectors in enumerate(climb.held)}
+        numbers = {"rounds": np.array([self.rounds]), "share": climb.walks.share}
+        return super().state() | numbers | held | {
+            "deltas": self.deltas.values, "awake": climb.awake, "slack": climb.slack,
+        }  # fmt: skip
+
+    def restore(self, state: Arrays) -> None:
+        """Become as the member was whose state this is."""
+        super().restore(state)
+        self.leaves = self.wider = self.pairs
+        self.rounds = int(state["rounds"][0])
+        self.walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+        self.walks.share[:] = state["share"]
+        self._begin(self.walks)
+        self.deltas.values[:] = state["deltas"]
+        self.climb.awake[:], self.climb.slack[:] = state["awake"], state["slack"]
+        for k, vectors in enumerate(self.climb.held):
+            if len(vectors[3]) == len(state[f"held_{k}"]):
+                vectors[3][:] = state[f"held_{k}"]
+
+    # ---- how --------------------------------------------------------------------------------------------------------
+
+    def _gather(self, walks: Walks) -> Deltas:
+        """δ of the inner units, made of the dual variables."""
+        problem, forest = self.problem, self.problem.forest
+
+        def work(visited: NDArray[np.uint8]) -> Any:
+            tree = forest.parent, forest.class_of, walks.share, visited
+            return gather_tree(*problem.rows.arrays, *tree, *self.pairs.arrays)
+
+        return join(list(self.executor.map(work, walks.visited)), len(forest))
+
+    def _hold(self, walks: Walks) -> list[Any]:
+        """u of the classes of every walk over the features of their documents, unless that were too much."""
+        rows, pairs = self.problem.rows, self.pairs
+        touched = np.diff(pairs.offsets) * (len(rows.values) / max(1, len(rows)))
+        is_too_much = self.frugality > 0 or np.minimum(touched, rows.n_features).sum() > MOST_HELD
+
+        def hold(some: tuple[int, int]) -> Any:
+            if is_too_much:
+                return some[0], np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
+            return some[0], *hold_classes(*rows.arrays, *pairs.arrays, *some)
+
+        return list(self.executor.map(hold, walks.classes(self.problem.forest)))
+
+    def _sort_out(self, parts: list[Vectors]) -> Vectors:
+        """Add changes of units that are its own; gives those of shared units."""
+        if not self.is_far.any():
+            add_changes(self.deltas, parts)
+            return pack({})
+        return self._take_far(parts)
+
+    def _take_far(self, parts: list[Vectors]) -> Vectors:
+        """Changes of shared units, added up; without changes, their δ itself, which is zero then."""
+        width, far = self.problem.rows.n_features, np.flatnonzero(self.is_far).tolist()
+        found = {unit: np.zeros(width, dtype=np.float32) for unit in far}
+        if not parts:
+            for unit, total in found.items():
+                here = slice(self.deltas.start[unit], self.deltas.end[unit])
+                total[self.deltas.features[here]] = self.deltas.values[here]
+                self.deltas.values[here] = 0
+        for units, ends, features, values, *_ in parts:
+            for unit, start, end in zip(units.tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
+                changed = features[start:end]
+                if unit in found:
+                    found[unit][changed] += values[start:end]
+                else:
+                    self.deltas.values[self.deltas.start[unit] + changed] += values[start:end]
+        return pack({int(self.units[unit]): total for unit, total in found.items()})
+
+    def _inner(self) -> float:
+        """½ Σ ‖δ‖² over the units that it answers for."""
+        theirs = (self.deltas.values[self.deltas.start[u] : self.deltas.end[u]] for u in np.flatnonzero(self.is_theirs))
+        return self.deltas.half_squares() - 0.5 * sum(float(np.square(values, dtype=np.float64).sum()) for values in theirs)
+
+    def _duals(self, classes: NDArray[np.int32]) -> float:
+        """What classes add to the dual, beside the inner units: Σ U h(α/U) − u·w + ½‖u‖²."""
+        known = Known.nothing(self.problem.n_classes)
+        self._settle(self.pairs, known, classes, 1.0, most=0)
+        return float(known.certificates[classes, 1].sum())

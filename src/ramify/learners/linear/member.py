@@ -1,0 +1,172 @@
+"""The owner of a stretch of classes: solves them with the weights above them held fixed, and looks for pairs that matter.
+
+What a member is asked it does for its own classes, with all documents; what it gives back are sums over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ramify.execution import Arrays, choose_executor
+from ramify.learners.linear.collecting import collect_weights
+from ramify.learners.linear.deltas import Deltas
+from ramify.learners.linear.pairs import Pairs, widen
+from ramify.learners.linear.problem import Problem
+from ramify.learners.linear.shares import Share
+from ramify.learners.linear.weights import Weights
+from ramify.native import screen_classes, solve_classes_in_place
+
+STRAYS = 2048  # of a class that one screening adds at most
+BLOCK, PARTS = 32, 8  # classes that are screened together, and parts of the classes for every thread
+
+Classes = NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is certain of every class: objective, bound, stretch and passes; and what its unknown pairs cost at most."""
+
+    certificates: NDArray[np.float64]
+    stretch: NDArray[np.float64]
+    strays: NDArray[np.float64]
+
+    @classmethod
+    def nothing(cls, n_classes: int) -> Known:
+        """Before anything was solved."""
+        return cls(np.zeros((n_classes, 4)), np.ones(n_classes), np.zeros(n_classes))
+
+    @property
+    def primal(self) -> float:
+        """What all classes cost, unknown pairs included."""
+        return float(self.certificates[:, 0].sum() + self.strays.sum())
+
+    @property
+    def dual(self) -> float:
+        """The bounds of classes that stand alone, added up."""
+        return float(self.certificates[:, 1].sum())
+
+
+class FlatMember:
+    """The owner of classes that stand alone.
+
+    pairs: those that are worked on. chosen: classes that are still to be solved.
+    """
+
+    def __init__(self, problem: Problem, share: Share, frugality: int = 0) -> None:
+        self.problem, self.units = problem.part(share.first, share.last)
+        self.share, self.frugality = share, frugality
+        self.n_threads = 1 if frugality else share.n_walks
+        self.executor = choose_executor(self.n_threads)
+        self.pairs = replace(share.pairs, alphas=share.pairs.alphas.copy())
+        self.known = Known.nothing(self.problem.n_classes)
+        self.deltas = Deltas.zero(len(self.problem.forest))
+        self.chosen = self.problem.classes
+        self._found: tuple[Classes, Classes] | None = None
+
+    # ---- what it is asked -------------------------------------------------------------------------------------------
+
+    def settle(self, tolerance: float) -> int:
+        """Solve the chosen classes; gives the most passes that one of them took."""
+        return self._settle(self.pairs, self.known, self.chosen, tolerance)
+
+    def screen(self, margin: float, closely: bool) -> list[float]:
+        """Look for pairs of the chosen classes that are not worked on, and may have a score above −1 − margin.
+
+        Gives how many there are, what all classes cost and their bound.
+        """
+        self._found = self._screen(self.pairs, self.chosen, margin, closely)
+        return [len(self._found[1]), self.known.primal, self.known.dual]
+
+    def widen(self, only_these: bool) -> None:
+        """Take in what was found; from now on solve all classes, or only those for which something was found."""
+        assert self._found is not None
+        documents, strays = self._found
+        self.pairs, self._found = widen(self.pairs, documents, strays), None
+        self.chosen = np.unique(strays) if only_these else self.problem.classes
+
+    def estimate(self, sample: list[int]) -> float:
+        """What unknown pairs of a sample of all classes cost at most, as far as these are its own."""
+        mine = self._own_of(sample)
+        self._screen(self.pairs, mine, 0.0, closely=False)
+        cost = float(self.known.strays[mine].sum())
+        self.known.strays[:] = 0
+        return cost
+
+    def figures(self) -> list[float]:
+        """What all classes cost, and their bound."""
+        return [self.known.primal, self.known.dual]
+
+    def weights(self) -> Weights:
+        """Weights of all units, of those above classes included; what they are made of is given up."""
+        deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
+        return collect_weights(self.problem, self.pairs, self.known.stretch, deltas, self._over, self.executor)
+
+    def dual_variables(self) -> Pairs:
+        """The pairs and their dual variables, from which other costs can start."""
+        return self.pairs
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> Arrays:
+        """All that has changed since the member was made."""
+        pairs, known = self.pairs, self.known
+        return {
+            "offsets": pairs.offsets, "documents": pairs.documents, "alphas": pairs.alphas, "chosen": self.chosen,
+            "certificates": known.certificates, "stretch": known.stretch, "strays": known.strays,
+        }  # fmt: skip
+
+    def restore(self, state: Arrays) -> None:
+        """Become as the member was whose state this is."""
+        names = ("offsets", "documents", "alphas")
+        self.pairs = replace(self.pairs, **{name: state[name] for name in names})
+        self.known = Known(state["certificates"], state["stretch"], state["strays"])
+        self.chosen = state["chosen"]
+
+    # ---- how --------------------------------------------------------------------------------------------------------
+
+    def _over(self, classes: Classes, work: Callable[[Classes], Any]) -> list[Any]:
+        """Results of `work` on some classes after the other, in a few large parts for every thread."""
+        part = BLOCK * max(1, len(classes) // (PARTS * self.n_threads * BLOCK))
+        return list(self.executor.map(lambda start: work(classes[start : start + part]), range(0, len(classes), part)))
+
+    def _own_of(self, sample: list[int]) -> Classes:
+        found = np.asarray(sample, dtype=np.int32) - np.int32(self.share.first)
+        return found[(found >= 0) & (found < self.problem.n_classes)]
+
+    @property
+    def _above(self) -> tuple[Any, ...]:
+        return self.problem.forest.above_offsets, self.problem.forest.above, *self.deltas.arrays
+
+    def _settle(self, pairs: Pairs, known: Known, classes: Classes, tolerance: float, most: int = 2**31) -> int:
+        """Solve classes with the weights above them held fixed, and note what is certain of each; gives the most passes."""
+        problem, above, most = self.problem, self._above, min(most, self.problem.settings.max_iter)
+
+        def work(some: Classes) -> None:
+            solve_classes_in_place(
+                *problem.rows.arrays, problem.loss, *pairs.arrays, problem.costs.documents, *above,
+                some, tolerance, most, problem.settings.seed, known.certificates,
+            )  # fmt: skip
+
+        self._over(classes, work)
+        known.stretch[classes] = known.certificates[classes, 2]
+        return int(known.certificates[classes, 3].max(initial=0))
+
+    def _screen(self, pairs: Pairs, classes: Classes, margin: float, closely: bool) -> tuple[Classes, Classes]:
+        """Unknown pairs of some classes whose score may lie above −1 − margin; notes what they cost at most."""
+        problem, known, above = self.problem, self.known, self._above
+        known.strays[classes] = 0
+
+        def look(some: Classes) -> Any:
+            return screen_classes(
+                *problem.rows.arrays, *pairs.arrays, *above, known.stretch, some, -1 - margin, closely, STRAYS,
+                problem.loss, problem.costs.documents, known.strays,
+            )  # fmt: skip
+
+        parts = self._over(classes, look)
+        nothing = np.zeros(0, dtype=np.int32)
+        return np.concatenate([nothing, *(rows for rows, _ in parts)]), np.concatenate([nothing, *(c for _, c in parts)])
