@@ -7,6 +7,7 @@ done, bit by bit.
 
 Every crew and every spread gets a directory of its own, numbered in the order of the run:
 
+    teams.json            how many threads each member of a crew has
     0000/journal.json     what it is of, answers of all calls up to the checkpoint, and the files of its members
     0000/000012-0.safetensors    the state of member 0 after 12 calls
     0001/block-3.safetensors     the result of block 3
@@ -29,7 +30,8 @@ from ramify.execution.digests import digest_of
 from ramify.persistence import write_text_atomically
 from ramify.persistence.arrays import map_arrays, write_arrays
 
-JOURNAL = "journal.json"
+JOURNAL, TEAMS = "journal.json", "teams.json"
+MOST_THREADS = 4096
 SHARE = 20  # how many times longer than writing a checkpoint is worked before the next
 FORMAT = "ramify-checkpoint-1"
 
@@ -57,8 +59,22 @@ class Checkpoints:
         except OSError as error:
             raise InputError(f"cannot keep checkpoints in {self.directory}: {error.strerror}; choose another place.") from None
 
+    def agreed_teams(self, teams: tuple[int, ...]) -> tuple[int, ...]:
+        """The teams with which the run began: it goes on with as many members, whatever machines there are now."""
+        path = self.directory / TEAMS
+        if not path.exists():
+            write_text_atomically(path, json.dumps(teams))
+        try:
+            agreed = tuple(int(threads) for threads in json.loads(path.read_bytes()))
+        except (OSError, ValueError, TypeError, RecursionError):
+            agreed = ()
+        if not agreed or not all(1 <= threads <= MOST_THREADS for threads in agreed):
+            raise ModelError(f"{path} is not a file that this Ramify writes; train without --resume to begin anew.")
+        return agreed
+
     def forget(self) -> None:
         """Remove what the run left; only files that checkpoints consist of."""
+        (self.directory / TEAMS).unlink(missing_ok=True)
         for place in self._places():
             shutil.rmtree(place, ignore_errors=True)
         with suppress(OSError):
@@ -191,7 +207,7 @@ def _read_journal(directory: Path, subject: str) -> dict[str, Any] | None:
         raise ModelError(f"{path} is not a checkpoint that this Ramify writes; train without --resume to begin anew.")
     if not same:
         raise InputError(
-            f"the checkpoint in {directory.parent} is of other documents, labels, settings or machines; "
+            f"the checkpoint in {directory.parent} is of other documents, labels or settings; "
             "give those that it was begun with, or train without --resume to begin anew."
         )
     return dict(found)

@@ -9,7 +9,7 @@ from typing import Any
 from ramify.errors import InputError
 from ramify.execution.contract import Executor
 from ramify.execution.serial import SerialExecutor
-from ramify.execution.surroundings import current_executor
+from ramify.execution.surroundings import current_checkpoints, current_executor
 from ramify.execution.threads import ThreadExecutor
 
 
@@ -20,21 +20,22 @@ def choose_executor(n_jobs: int | None) -> Executor:
     """
     workers = count_workers(n_jobs)
     here = SerialExecutor() if workers == 1 else ThreadExecutor(workers)
-    elsewhere = current_executor()
-    return here if elsewhere is None else HereAndThere(here, elsewhere)
+    there, checkpoints = current_executor() or here, current_checkpoints()
+    if there is here and checkpoints is None:
+        return here
+    return HereAndThere(here, there, there.teams if checkpoints is None else checkpoints.agreed_teams(there.teams))
 
 
 @dataclass(frozen=True, slots=True)
 class HereAndThere:
-    """An executor that maps in this process, and sends crews and spread work elsewhere."""
+    """An executor that maps in this process, and sends crews and spread work elsewhere, perhaps.
+
+    teams: those elsewhere, or those with which work began that is taken up again.
+    """
 
     here: Executor
     there: Executor
-
-    @property
-    def teams(self) -> tuple[int, ...]:
-        """Those elsewhere."""
-        return self.there.teams
+    teams: tuple[int, ...]
 
     @property
     def map(self) -> Any:

@@ -15,6 +15,7 @@ class Machine:
 
     name: str
     address: str
+    port: int
     processors: int
     memory: int
     store: int

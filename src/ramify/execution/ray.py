@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
@@ -32,6 +34,8 @@ from ramify.execution.serial import SerialExecutor
 from ramify.execution.sizes import size_of
 from ramify.execution.surroundings import current_checkpoints
 
+ALONE = "127.0.0.2"  # an address that nobody else reaches; Ray takes 127.0.0.1 for one that others do
+PATIENCE = 5.0  # seconds to wait for an address
 LARGE = 100_000  # bytes from which arguments go through the object store
 MOST_LOSSES = 5  # of one member in one call
 MOST_FRUGAL = 2
@@ -119,13 +123,14 @@ class RayExecutor:
         return checkpoints.results((job.__qualname__, placed.value, len(listed)), listed, run, keeper)
 
     def _run(self, job: Callable[[Any, Block], Result], placed: Placed, blocks: Iterable[Block]) -> Iterator[Result]:
-        task = ray.remote(_do).options(num_cpus=1, max_retries=MOST_LOSSES)
+        task = ray.remote(_do)
+        each = task.options(num_cpus=1, max_retries=MOST_LOSSES)
         waiting: deque[tuple[Any, Block]] = deque()
         most = AHEAD * sum(self.teams)
         try:
             for block in blocks:
                 self.traffic.sent += size_of(block)
-                waiting.append((task.remote(job, placed.reference, block), block))
+                waiting.append((each.remote(job, placed.reference, block), block))
                 if len(waiting) >= most:
                     yield self._take(task, job, placed, *waiting.popleft())
             while waiting:
@@ -161,11 +166,6 @@ class RayExecutor:
         checkpoints = current_checkpoints()
         journal = Journal() if checkpoints is None else checkpoints.journal(placed.value, list(shares))
         return RayCrew(self, make, placed, shares, journal)
-
-    def store_use(self) -> list[int]:
-        """Bytes that are in the object store of every machine now; Ray tells after some seconds."""
-        free = ray._private.state.available_resources_per_node()
-        return [machine.store - int(free[machine.name].get("object_store_memory", 0)) for machine in self.machines]
 
 
 class RayCrew(JournalledCrew):
@@ -218,7 +218,7 @@ class RayCrew(JournalledCrew):
                     self._grow_frugal(post, k, error)
                 else:
                     self.traffic.lost += 1
-                    note(f"Worker {k + 1} at {post.machine.address} was lost; its share is taken up elsewhere.")
+                    note(f"Worker {k + 1} at {post.machine.address} was lost; its share is taken up again.")
                     self._move(post)
 
     def _grow_frugal(self, post: Post, k: int, error: Exception) -> None:
@@ -235,7 +235,7 @@ class RayCrew(JournalledCrew):
     def _move(self, post: Post) -> None:
         """Start a member again where the fewest members are."""
         post.stop()
-        machines = _machines()
+        machines = [machine for machine in _machines() if _answers(machine.address, machine.port)]
         if not machines:
             raise InputError("all machines of the cluster are gone; start them, and take up the work with --resume.")
         count = {machine.name: 0 for machine in machines}
@@ -281,7 +281,7 @@ class Post:
 
     def start(self, calls: list[tuple[str, Any]]) -> None:
         """Make the member, give it its last state, and have it do calls again; the answer is that of the last."""
-        where = NodeAffinitySchedulingStrategy(self.machine.name, soft=True)
+        where = NodeAffinitySchedulingStrategy(self.machine.name, soft=False)
         self.actor = ray.remote(Worker).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
         self.answer = self.actor.take_on.remote(self.make, self.placed.reference, self.share, self.frugality, self.state, calls)
 
@@ -336,18 +336,39 @@ def _state(journal: Journal, k: int) -> str | None:
 
 
 def _connect(address: str) -> None:
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
     try:
         if address == "local":
-            ray.init(include_dashboard=False, _node_ip_address="127.0.0.1", **quiet)
+            ray.init(include_dashboard=False, _node_ip_address=ALONE if sys.platform == "linux" else None, **quiet)
         else:
+            _knock(address)
             ray.init(address=address, **quiet)
+    except InputError:
+        raise
     except (ConnectionError, ValueError, RuntimeError, OSError, trouble.RayError) as error:
         where = "there is no Ray cluster on this machine" if address == "auto" else f"no Ray cluster answers at {address!r}"
         raise InputError(
             f"{where} ({_first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
         ) from None
+
+
+def _knock(address: str) -> None:
+    """See at once whether somebody is there; Ray itself would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if address != "auto":
+        if not colon or not port.isdigit() or "/" in host:
+            raise InputError(f"--cluster is {address!r}; give host:port, such as 10.0.0.5:6379, or 'auto', or 'local'.")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+
+
+def _answers(host: str, port: int) -> bool:
+    """Whether somebody is there; it takes Ray a while to notice that a machine is gone."""
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+    except OSError:
+        return False
+    return True
 
 
 def _machines() -> list[Machine]:
@@ -357,7 +378,8 @@ def _machines() -> list[Machine]:
         offered = node["Resources"]
         if node["Alive"] and offered.get("CPU", 0) >= 1:
             sizes = int(offered.get("memory", 0)), int(offered.get("object_store_memory", 0))
-            found.append(Machine(node["NodeID"], node["NodeManagerAddress"], int(offered["CPU"]), *sizes))
+            where = node["NodeID"], node["NodeManagerAddress"], int(node["NodeManagerPort"])
+            found.append(Machine(*where, int(offered["CPU"]), *sizes))
     here = ray.get_runtime_context().get_node_id()
     return sorted(found, key=lambda machine: (machine.name != here, machine.address, machine.name))
 
@@ -376,7 +398,7 @@ def _cause_of(error: trouble.RayTaskError) -> BaseException:
 
 
 def _is_about_memory(error: Exception) -> bool:
-    return isinstance(error, trouble.OutOfMemoryError) or "out of memory" in str(error).lower() or "OOM" in str(error)
+    return isinstance(error, trouble.OutOfMemoryError) or "NODE_OUT_OF_MEMORY" in str(error)
 
 
 def _first_line(error: Exception) -> str:
