@@ -65,6 +65,9 @@ class Crew(Protocol):
     def keep(self) -> None:
         """Say that work can be taken up again from here: if it is time, a checkpoint is written."""
 
+    def told(self) -> str:
+        """What a person should know of the members, such as how much was sent; nothing where they are here."""
+
 
 class Executor(Protocol):
     """Runs blocks of work somewhere.

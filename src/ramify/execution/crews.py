@@ -55,6 +55,10 @@ class JournalledCrew(ABC):
         """What members' methods give at the end, in their order: large things, that are not written down."""
         return iter(self._call(what, arguments))
 
+    def told(self) -> str:
+        """Nothing is sent anywhere."""
+        return ""
+
     def keep(self) -> None:
         """Say that work can be taken up again from here: if it is time, a checkpoint is written."""
         if self.journal.is_due():

@@ -42,6 +42,7 @@ MOST_FRUGAL = 2
 AHEAD = 2  # blocks under way for every processor
 LOST = (
     trouble.RayActorError,
+    trouble.ActorUnschedulableError,
     trouble.WorkerCrashedError,
     trouble.NodeDiedError,
     trouble.ObjectLostError,

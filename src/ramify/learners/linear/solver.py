@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from ramify.execution import Crew, Executor, stage
+from ramify.execution import Crew, Executor, Stage, stage, tell
 from ramify.learners.linear.climbing import WAKING, TreeMember
 from ramify.learners.linear.collecting import join_weights
 from ramify.learners.linear.member import FlatMember
@@ -143,6 +143,7 @@ class FlatSolver:
                 n_strays, primal, dual = _sums(found)
                 certificate = Certificate(primal, dual, self.rounds)
                 step.advance()
+                self.tell(step, f"look {looks}, gap {certificate.gap:.1e}, {n_strays:,.0f} more pairs")
                 is_last = looks >= MOST_LOOKS or (tolerance < settings.tolerance and n_strays == 0)
                 if certificate.gap <= settings.tolerance or is_last:
                     return certificate
@@ -150,6 +151,10 @@ class FlatSolver:
                 self.crew.ask("widen", tolerance < settings.tolerance)
                 self.crew.keep()
                 tolerance = 0.9 * settings.tolerance
+
+    def tell(self, step: Stage, where: str) -> None:
+        """Say how far the work is, and what went over the wire."""
+        tell(step, "; ".join(filter(None, (where, self.crew.told()))))
 
     def estimate_strays(self) -> float:
         """What all unknown pairs cost at most, judged by those of a sample of the classes."""
@@ -173,7 +178,7 @@ class TreeSolver(FlatSolver):
         with stage("solving", None) as step:
             while True:
                 aim = AIM if self.complete or tolerance > settings.tolerance else AIM_UNSEEN
-                self._climb(tolerance, aim, settings.max_iter if self.complete else MOST_ROUNDS)
+                self._climb(step, tolerance, aim, settings.max_iter if self.complete else MOST_ROUNDS)
                 if tolerance <= settings.tolerance:
                     self.crew.exchange("regather", add_up, "take_changes")
                 self._settle_leaves(tolerance)
@@ -193,16 +198,18 @@ class TreeSolver(FlatSolver):
         if any(len(share.shared) for share in self.shares):
             self.crew.exchange("give_deltas", add_up, "take_changes")
 
-    def _climb(self, tolerance: float, aim: float, most: int) -> None:
+    def _climb(self, step: Stage, tolerance: float, aim: float, most: int) -> None:
         """Rounds over all classes until the gap, judged by a sample of the classes, is within a share of the tolerance."""
         last = min(self.rounds + most, self.problem.settings.max_iter)
-        judged, before, pace = min(self.rounds + WAKING, last), None, PACE
+        judged, before, pace, gap = min(self.rounds + WAKING, last), None, PACE, ""
         while True:
             self.crew.exchange("ascend", add_up, "take_changes")
             self.rounds += 1
             self.crew.keep()
+            self.tell(step, f"round {self.rounds}{gap}")
             if self.rounds >= judged:
                 excess = self._sampled_gap(tolerance) / (aim * tolerance)
+                gap = f", gap about {excess * aim * tolerance:.1e}"
                 if excess <= 1 or self.rounds >= last:
                     break
                 if before is not None:
