@@ -50,8 +50,8 @@ def stage(title: str, total: float | None = None) -> AbstractContextManager[Stag
 
 
 @contextmanager
-def reporting_to(progress: Progress) -> Iterator[None]:
-    """Let `progress` hear of all work in this block."""
+def reporting_to(progress: Progress | None) -> Iterator[None]:
+    """Let `progress` hear of all work in this block; None for nobody."""
     token = _listener.set(progress)
     try:
         yield

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from ramify.datasets import Corpus
 from ramify.errors import RamifyError
-from ramify.execution import kept_in, running_on
+from ramify.execution import kept_in, reporting_to, running_on
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.memory import watching_memory
 from ramify.pipeline.training import fitting, train
@@ -92,7 +92,7 @@ def try_out(arena: Arena, trial: Trial) -> Answered:
 
 def try_out_elsewhere(arena: Arena, trial: Trial) -> Answered:
     """The same on a machine of its own, with all its threads, warmed up first."""
-    with running_on(None), kept_in(None):
+    with running_on(None), kept_in(None), reporting_to(None):
         warm_up(arena)
         return try_out(arena, Trial(trial.name, _with_threads(trial.classifier, trial.threads), trial.number))
 
