@@ -73,7 +73,7 @@ def compare(
     learnt from the others. Classifiers that are fitted already are tested on the corpus as they are; clone them to start anew.
     Intervals come from `n_resamples` resamples of the documents; without a number, from 1,000, or more where there are so many
     pairs that fewer could not tell. p-values are corrected over all pairs. What cannot take the data is left out.
-    Within :func:`~ramify.execution.running_on`, systems and folds run there side by side.
+    Within ``ramify.execution.running_on(executor)``, systems and folds run there side by side.
 
     >>> from ramify.datasets import load_electronics
     >>> shop = load_electronics()
