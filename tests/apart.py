@@ -29,10 +29,13 @@ class ApartExecutor(SerialExecutor):
     def teams(self):
         return self._teams
 
-    def spread(self, job, placed, blocks, keeper=None):
+    def spread(self, job, placed, blocks, keeper=None, **options):
         self.spreads.append(job.__qualname__)
-        far_job, far_placed = sent(job), sent(placed)
-        return (sent(result) for result in super().spread(far_job, far_placed, [sent(b) for b in blocks], keeper))
+        return super().spread(job, sent(placed), blocks, keeper, **options)
+
+    def _run(self, job, placed, blocks, stop, threads):
+        far_job = sent(job)
+        return (sent(far_job(placed, sent(block))) for block in blocks)
 
     def gather(self, make, placed, shares, needs=None):
         made = super().gather(sent(make), sent(placed), [sent(share) for share in shares], needs)

@@ -338,7 +338,7 @@ def test_libraries_are_warm_before_anything_is_measured(corpus, monkeypatch):
             learnt.append(X.shape[0])
             super()._learn(X, targets, weights)
 
-    monkeypatch.setattr("ramify.pipeline.comparing.WARMING", 20)
+    monkeypatch.setattr("ramify.pipeline.trials.WARMING", 20)
     systems = {name: TextClassifier("nb", learner=Telling()) for name in ("one", "other")}
     compare(systems, corpus, test=corpus, n_resamples=5)
     assert learnt == [20, len(corpus), len(corpus)]

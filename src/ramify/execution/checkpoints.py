@@ -16,15 +16,15 @@ Every crew and every spread gets a directory of its own, numbered in the order o
 from __future__ import annotations
 
 import json
-import shutil
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from ramify.errors import InputError, ModelError
+from ramify.errors import InputError, ModelError, RamifyError
 from ramify.execution.contract import Arrays, Block, Keeper, Result
 from ramify.execution.digests import digest_of
 from ramify.persistence import write_text_atomically
@@ -33,7 +33,13 @@ from ramify.persistence.arrays import map_arrays, write_arrays
 JOURNAL, TEAMS = "journal.json", "teams.json"
 MOST_THREADS = 4096
 SHARE = 20  # how many times longer than writing a checkpoint is worked before the next
-FORMAT = "ramify-checkpoint-1"
+FAMILY = "ramify-checkpoint-"
+FORMAT = f"{FAMILY}1"
+PLACE = re.compile(r"\d{4,}")
+STATE = re.compile(r"\d{6,}-\d+\.safetensors")  # of a member
+FILE = re.compile(r"(\d{6,}-|block-)\d+\.(safetensors|partial)|journal\.json|\.journal\.json\.[0-9a-f]{32}\.partial")
+
+Made = TypeVar("Made")
 
 
 @dataclass(slots=True)
@@ -51,13 +57,10 @@ class Checkpoints:
     def __post_init__(self) -> None:
         self.directory = Path(self.directory)
         if not self.resume:
-            self.forget()
+            self._clear()
         elif not self.directory.is_dir():
             raise InputError(f"there is no checkpoint in {self.directory}; train without --resume to begin.")
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"cannot keep checkpoints in {self.directory}: {error.strerror}; choose another place.") from None
+        _make_directory(self.directory)
 
     def agreed_teams(self, teams: tuple[int, ...]) -> tuple[int, ...]:
         """The teams with which the run began: it goes on with as many members, whatever machines there are now."""
@@ -73,45 +76,79 @@ class Checkpoints:
         return agreed
 
     def forget(self) -> None:
-        """Remove what the run left; only files that checkpoints consist of."""
-        (self.directory / TEAMS).unlink(missing_ok=True)
-        for place in self._places():
-            shutil.rmtree(place, ignore_errors=True)
+        """Remove what the run left, and the directory if nothing else is in it."""
+        self._clear()
         with suppress(OSError):
             self.directory.rmdir()
+
+    def _clear(self) -> None:
+        """Remove what a run left: of directories that have its journal, the files that checkpoints consist of."""
+        (self.directory / TEAMS).unlink(missing_ok=True)
+        for place in self._places():
+            with suppress(OSError):
+                # the journal goes last: by it the directory is known
+                for path in sorted(place.iterdir(), key=lambda path: path.name == JOURNAL):
+                    if FILE.fullmatch(path.name):
+                        path.unlink()
+                place.rmdir()
 
     def _places(self) -> list[Path]:
         if not self.directory.is_dir():
             return []
-        return [entry for entry in self.directory.iterdir() if entry.is_dir() and entry.name.isdigit()]
+        named = [entry for entry in self.directory.iterdir() if PLACE.fullmatch(entry.name) and not entry.is_symlink()]
+        return [entry for entry in named if _format_of(_load_journal(entry)).startswith(FAMILY)]
 
-    def _next(self) -> Path:
-        place = self.directory / f"{self._count:04d}"
-        place.mkdir(exist_ok=True)
+    def _next(self, *subject: Any) -> tuple[Path, dict[str, Any]]:
+        """The next directory of the run, and what its journal says, which is begun where there is none."""
+        place, digest = self.directory / f"{self._count:04d}", digest_of(*subject)
         self._count += 1
-        return place
+        _make_directory(place)
+        if not (place / JOURNAL).exists():
+            if not all(FILE.fullmatch(path.name) for path in place.iterdir()):
+                raise InputError(f"{place} holds files that no checkpoint consists of; choose another place.")
+            _write_journal(place, {"subject": digest})
+        return place, _read_journal(place, digest)
 
     def journal(self, *subject: Any) -> Journal:
         """The journal of the next crew of the run. subject: what it works on."""
-        return Journal.open(self._next(), digest_of(*subject), self.share)
+        return Journal.open(*self._next(*subject), self.share)
 
     def results(
-        self, subject: Any, blocks: Sequence[Block], run: Callable[[list[Block]], Iterator[Result]], keeper: Keeper
+        self,
+        job: Callable[[Any, Block], Result],
+        subject: Any,
+        blocks: Sequence[Block],
+        run: Callable[[Callable[[Any, Any], Result], list[Any]], Iterator[Result]],
+        keeper: Keeper,
     ) -> Iterator[Result]:
-        """Results of all blocks in order: those that an earlier run came to, and the others, which are kept."""
-        place, digest = self._next(), digest_of(*subject)
-        marked = _read_journal(place, digest)
-        if marked is None:
-            _write_journal(place, {"subject": digest})
+        """Results of all blocks in order: those that an earlier run came to, and the others, which are kept.
+
+        subject: what was placed. run: runs a job, which writes its result to a file as soon as it is found, on some blocks.
+        """
+        place, _ = self._next(job.__qualname__, subject, list(blocks))
         paths = [place / f"block-{k}.safetensors" for k in range(len(blocks))]
-        fresh = run([block for block, path in zip(blocks, paths, strict=True) if not path.exists()])
-        for path in paths:
-            if path.exists():
-                yield keeper.from_arrays(read_state(path))
-            else:
-                result = next(fresh)
-                write_state(path, keeper.to_arrays(result))
-                yield result
+        known = [path.exists() for path in paths]
+        todo = [(path, block) for path, block, is_known in zip(paths, blocks, known, strict=True) if not is_known]
+        fresh = run(Keeping(job, keeper), todo)
+        return (
+            restore_from(path, keeper.from_arrays) if is_known else next(fresh)
+            for path, is_known in zip(paths, known, strict=True)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """A job that also writes what it finds to a file, at once, wherever it runs; its blocks come with paths."""
+
+    job: Callable[[Any, Any], Any]
+    keeper: Keeper
+
+    def __call__(self, placed: Any, block: tuple[Path, Any]) -> Any:
+        """What the job finds."""
+        path, given = block
+        result = self.job(placed, given)
+        write_state(path, self.keeper.to_arrays(result))
+        return result
 
 
 @dataclass(slots=True)
@@ -127,13 +164,13 @@ class Journal:
     _due: float = 0.0
 
     @classmethod
-    def open(cls, directory: Path, subject: str, share: float) -> Journal:
-        """Read what an earlier run left; refuses what is of something else."""
-        found = _read_journal(directory, subject)
-        if found is None or "answers" not in found:
-            return cls(directory, subject, share)
-        states = [directory / name for name in checked_names(found["states"])]
-        return cls(directory, subject, share, known=found["answers"], states=states)
+    def open(cls, directory: Path, found: dict[str, Any], share: float) -> Journal:
+        """What an earlier run left; refuses what it cannot have left."""
+        answers, names = found.get("answers", []), found.get("states", [])
+        if not isinstance(answers, list) or not isinstance(names, list):
+            raise _damaged(directory / JOURNAL)
+        states = [directory / name for name in checked_names(names)]
+        return cls(directory, found["subject"], share, known=answers, states=states)
 
     @property
     def is_recalling(self) -> bool:
@@ -188,24 +225,46 @@ def read_state(path: Path) -> Arrays:
         raise ModelError(f"cannot read the checkpoint {path}: {error.strerror}; train without --resume.") from None
 
 
+def restore_from(path: Path, make: Callable[[Arrays], Made]) -> Made:
+    """What is made of the arrays of a file; refuses those of which it cannot be made."""
+    state = read_state(path)
+    try:
+        return make(state)
+    except RamifyError:
+        raise
+    except (LookupError, ValueError, TypeError, AttributeError) as error:
+        raise ModelError(f"the checkpoint {path} lacks what belongs there ({error}); train without --resume.") from None
+
+
+def _make_directory(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot keep checkpoints in {path}: {error.strerror}; choose another place.") from None
+
+
 def _write_journal(directory: Path, found: dict[str, Any]) -> None:
     write_text_atomically(directory / JOURNAL, json.dumps({"format": FORMAT, **found}))
 
 
-def _read_journal(directory: Path, subject: str) -> dict[str, Any] | None:
-    """What a directory says that it is of; None where it says nothing, refused where it is of something else."""
-    path = directory / JOURNAL
-    if not path.exists():
-        return None
+def _load_journal(directory: Path) -> Any:
+    """What stands in a journal; None where nothing can be read."""
     try:
-        found = json.loads(path.read_bytes())
-        fits = found["format"] == FORMAT
-        same = found["subject"] == subject
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        fits = same = False
-    if not fits:
-        raise ModelError(f"{path} is not a checkpoint that this Ramify writes; train without --resume to begin anew.")
-    if not same:
+        return json.loads((directory / JOURNAL).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _format_of(found: Any) -> str:
+    return str(found.get("format", "")) if isinstance(found, dict) else ""
+
+
+def _read_journal(directory: Path, subject: str) -> dict[str, Any]:
+    """What a journal says; refused where it is of something else."""
+    found = _load_journal(directory)
+    if _format_of(found) != FORMAT:
+        raise _damaged(directory / JOURNAL)
+    if found.get("subject") != subject:
         raise InputError(
             f"the checkpoint in {directory.parent} is of other documents, labels or settings; "
             "give those that it was begun with, or train without --resume to begin anew."
@@ -213,9 +272,12 @@ def _read_journal(directory: Path, subject: str) -> dict[str, Any] | None:
     return dict(found)
 
 
-def checked_names(names: Iterable[str]) -> list[str]:
-    """Refuse names that lead elsewhere."""
-    listed = list(names)
-    if any("/" in name or name.startswith(".") for name in listed):
-        raise ModelError("the checkpoint names files outside its directory; do not trust it.")
-    return listed
+def _damaged(path: Path) -> ModelError:
+    return ModelError(f"{path} is not a journal that this Ramify writes; remove it to begin anew, or choose another place.")
+
+
+def checked_names(names: list[Any]) -> list[str]:
+    """Refuse names of anything but members' states."""
+    if not all(isinstance(name, str) and STATE.fullmatch(name) for name in names):
+        raise ModelError("the checkpoint names files that it does not consist of; do not trust it.")
+    return names

@@ -35,7 +35,10 @@ class Member(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Keeper:
-    """How the result of a block is written to a checkpoint, as named arrays, and made of them again."""
+    """How the result of a block is written to a checkpoint, as named arrays, and made of them again.
+
+    Functions of a module: results are written where they are found.
+    """
 
     to_arrays: Callable[[Any], Arrays]
     from_arrays: Callable[[Arrays], Any]
@@ -90,11 +93,19 @@ class Executor(Protocol):
         """Put a thing that many blocks or members need where all of them find it, once on each machine."""
 
     def spread(
-        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Sequence[Block], keeper: Keeper | None = None
+        self,
+        job: Callable[[Any, Block], Result],
+        placed: Any,
+        blocks: Sequence[Block],
+        keeper: Keeper | None = None,
+        *,
+        stop: Callable[[], None] | None = None,
+        threads: int = 1,
     ) -> Iterator[Result]:
         """The job's results for what was placed and each block, in order. job: a function of a module, which writes to neither.
 
-        keeper: how results are kept in checkpoints, where there are any.
+        keeper: how results are kept in checkpoints, where there are any. stop: as of :meth:`map`, for blocks that run in this
+        process. threads: how many a block uses.
         """
 
     def gather(

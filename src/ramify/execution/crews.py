@@ -7,7 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ramify.execution.checkpoints import Journal, read_state, write_state
+import numpy as np
+
+from ramify.errors import ModelError
+from ramify.execution.checkpoints import Journal, restore_from, write_state
 from ramify.execution.contract import Member
 
 
@@ -16,6 +19,8 @@ class JournalledCrew(ABC):
 
     def __init__(self, journal: Journal, n_members: int) -> None:
         self.journal, self.n_members = journal, n_members
+        if len(journal.states) != n_members and (journal.states or journal.known):
+            raise _strange(f"states of {len(journal.states)} members, not of {n_members}")
 
     def __enter__(self) -> JournalledCrew:
         return self
@@ -38,15 +43,22 @@ class JournalledCrew(ABC):
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """What every member's method gives, in their order: numbers, and lists of numbers, that are written down."""
         if self.journal.is_recalling:
-            return list(self.journal.recall())
-        answer = self._call(what, arguments)
+            return self._recalled()
+        answer = [_plain(each) for each in self._call(what, arguments)]
         self.journal.note(answer)
+        return answer
+
+    def _recalled(self) -> list[Any]:
+        answer = self.journal.recall()
+        if not isinstance(answer, list) or len(answer) != self.n_members:
+            raise _strange("an answer that does not come from its members")
         return answer
 
     def exchange(self, give: str, combine: Callable[[list[Any]], Any], take: str) -> None:
         """Every member gives something; what is combined of that, all of them take."""
         if self.journal.is_recalling:
-            self.journal.recall()
+            if self.journal.recall() is not None:
+                raise _strange("an answer where there was none")
             return
         self._call(take, (combine(self._call(give, ())),))
         self.journal.note(None)
@@ -71,8 +83,8 @@ class CrewHere(JournalledCrew):
     def __init__(self, members: Sequence[Member], journal: Journal, run: Callable[..., Iterator[Any]]) -> None:
         super().__init__(journal, len(members))
         self.members, self._run = members, run
-        for member, path in zip(members, journal.states, strict=False):
-            member.restore(read_state(path))
+        for member, path in zip(members, journal.states, strict=False):  # no states: nothing was done before
+            restore_from(path, member.restore)
 
     def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
         if len(self.members) == 1:
@@ -86,3 +98,18 @@ class CrewHere(JournalledCrew):
     def dismiss(self) -> None:
         """Let the members go."""
         self.members = []
+
+
+def _plain(answer: Any) -> Any:
+    """An answer as it also comes out of a journal, so that it does not matter whether it was written down.
+
+    >>> _plain((np.float32(0.5), [np.int64(3), True], None))
+    [0.5, [3, True], None]
+    """
+    if isinstance(answer, (np.generic, np.ndarray)):
+        return answer.tolist()
+    return [_plain(each) for each in answer] if isinstance(answer, (list, tuple)) else answer
+
+
+def _strange(what: str) -> ModelError:
+    return ModelError(f"the checkpoint holds {what}; train without --resume to begin anew.")

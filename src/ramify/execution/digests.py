@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+
+PLAIN = (bool, int, float, complex, str, bytes, np.generic, range, slice)
 
 
 def digest_of(*values: Any) -> str:
@@ -48,5 +51,22 @@ def _pieces(value: Any) -> Iterator[Any]:
         yield f"list {len(value)} ".encode()
         for each in value:
             yield from _pieces(each)
-    else:
+    elif isinstance(value, (set, frozenset)):
+        yield f"set {len(value)} ".encode()
+        yield from sorted(digest_of(each).encode() for each in value)
+    elif isinstance(value, (FunctionType, BuiltinFunctionType, type)):
+        yield f"{value.__module__}.{value.__qualname__} ".encode()
+    elif value is None or isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r} ".encode()
+    else:
+        yield from _pieces(_parts(value))
+
+
+def _parts(value: Any) -> list[Any]:
+    """What an object would be sent as: how it is made, of what, and what it is filled with. Its repr may hide all of that."""
+    if isinstance(value, np.ndarray):
+        return ["array of objects", value.shape, value.tolist()]
+    found = value.__reduce_ex__(4)
+    if isinstance(found, str):
+        return [type(value), found]
+    return [type(value), *found[1:3], *(list(items) for items in found[3:5] if items is not None)]

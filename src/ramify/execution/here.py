@@ -33,17 +33,37 @@ class Here(ABC):
         return common
 
     def spread(
-        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Sequence[Block], keeper: Keeper | None = None
+        self,
+        job: Callable[[Any, Block], Result],
+        placed: Any,
+        blocks: Sequence[Block],
+        keeper: Keeper | None = None,
+        *,
+        stop: Callable[[], None] | None = None,
+        threads: int = 1,
     ) -> Iterator[Result]:
         """The job's results, in the order of the blocks."""
 
-        def run(some: Sequence[Block]) -> Iterator[Result]:
-            return self.map(lambda block: job(placed, block), some)
+        def run(job: Callable[[Any, Block], Result], some: Sequence[Block]) -> Iterator[Result]:
+            return self._run(job, placed, some, stop, threads)
 
         checkpoints = current_checkpoints()
         if keeper is None or checkpoints is None:
-            return run(blocks)
-        return checkpoints.results((job.__qualname__, placed, len(blocks)), blocks, run, keeper)
+            return run(job, blocks)
+        return checkpoints.results(job, placed, blocks, run, keeper)
+
+    def _run(
+        self,
+        job: Callable[[Any, Block], Result],
+        placed: Any,
+        blocks: Sequence[Block],
+        stop: Callable[[], None] | None,
+        threads: int,
+    ) -> Iterator[Result]:
+        """Blocks side by side; one after the other where each has threads of its own."""
+        if threads > 1:
+            return (job(placed, block) for block in blocks)
+        return self.map(lambda block: job(placed, block), blocks, stop)
 
     def gather(
         self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None

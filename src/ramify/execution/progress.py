@@ -74,8 +74,8 @@ def tell(step: Stage, what: str) -> None:
 
 
 @contextmanager
-def reporting_to(progress: Progress) -> Iterator[None]:
-    """Let `progress` hear of all work in this block."""
+def reporting_to(progress: Progress | None) -> Iterator[None]:
+    """Let `progress` hear of all work in this block; None for nobody."""
     token = _listener.set(progress)
     try:
         yield

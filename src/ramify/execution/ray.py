@@ -25,7 +25,7 @@ from ray import exceptions as trouble
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ramify.errors import InputError
-from ramify.execution.checkpoints import Journal, read_state, write_state
+from ramify.execution.checkpoints import Journal, restore_from, write_state
 from ramify.execution.contract import Block, Keeper, Member, Needs, Result
 from ramify.execution.crews import JournalledCrew
 from ramify.execution.machines import Machine, Traffic, refuse_what_cannot_fit
@@ -109,25 +109,33 @@ class RayExecutor:
     # ---- blocks -----------------------------------------------------------------------------------------------------
 
     def spread(
-        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Iterable[Block], keeper: Keeper | None = None
+        self,
+        job: Callable[[Any, Block], Result],
+        placed: Any,
+        blocks: Iterable[Block],
+        keeper: Keeper | None = None,
+        *,
+        stop: Callable[[], None] | None = None,
+        threads: int = 1,
     ) -> Iterator[Result]:
         """The job's results, in the order of the blocks; a block whose worker is lost is done again elsewhere."""
-        placed = placed if isinstance(placed, Placed) else self.place(placed)
+        common = placed if isinstance(placed, Placed) else self.place(placed)
 
-        def run(some: Iterable[Block]) -> Iterator[Result]:
-            return self._run(job, placed, some)
+        def run(job: Callable[[Any, Block], Result], some: Iterable[Block]) -> Iterator[Result]:
+            return self._run(job, common, some, threads)
 
         checkpoints = current_checkpoints()
         if keeper is None or checkpoints is None:
-            return run(blocks)
-        listed = list(blocks)
-        return checkpoints.results((job.__qualname__, placed.value, len(listed)), listed, run, keeper)
+            return run(job, blocks)
+        return checkpoints.results(job, common.value, list(blocks), run, keeper)
 
-    def _run(self, job: Callable[[Any, Block], Result], placed: Placed, blocks: Iterable[Block]) -> Iterator[Result]:
+    def _run(
+        self, job: Callable[[Any, Block], Result], placed: Placed, blocks: Iterable[Block], threads: int
+    ) -> Iterator[Result]:
         task = ray.remote(_do)
-        each = task.options(num_cpus=1, max_retries=MOST_LOSSES)
+        each = task.options(num_cpus=threads, max_retries=MOST_LOSSES)
         waiting: deque[tuple[Any, Block]] = deque()
-        most = AHEAD * sum(self.teams)
+        most = AHEAD * max(1, sum(self.teams) // threads)
         try:
             for block in blocks:
                 self.traffic.sent += size_of(block)
@@ -311,7 +319,7 @@ class Worker:
         """Make the member, as it was; gives what the last of the calls gives."""
         self.member = make(common, share, frugality)
         if state is not None:
-            self.member.restore(read_state(Path(state)))
+            restore_from(Path(state), self.member.restore)
         answer = None
         for what, arguments in calls:
             answer = self.work(what, ray.get(arguments) if isinstance(arguments, ray.ObjectRef) else arguments)

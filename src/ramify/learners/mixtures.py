@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
-from ramify.execution import choose_executor, stage
+from ramify.errors import ModelError
+from ramify.execution import Arrays, Keeper, choose_executor, stage
 from ramify.learners.linear.forest import tie_along_paths
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.native import fit_mixtures_in_place
@@ -92,6 +93,12 @@ class Units:
         numbers = np.arange(len(self))
         return self.path_offsets[:-1] + numbers, self.path_offsets[1:] + numbers
 
+    def weights_of(self, some: NDArray[np.int32]) -> Ints:
+        """Where the weights of some units stand, unit by unit."""
+        starts, lasts = (ends[some] for ends in self.weight_ends)
+        lengths = lasts - starts + 1
+        return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+
     @property
     def n_weights(self) -> int:
         """How many weights there are in all."""
@@ -130,6 +137,19 @@ class Judged:
         return Judged(self.X[documents], self.weight[documents], csr_array(self.members[documents]), leave_one_out)
 
 
+@dataclass(frozen=True, slots=True)
+class Mixing:
+    """What the weights of all units are learnt from. arrays, limits: as the kernel takes them, before and after the units."""
+
+    units: Units
+    arrays: tuple[NDArray[Any], ...]
+    limits: tuple[Any, ...]
+    expected: Floats
+
+
+Found = tuple[Floats, NDArray[np.int32]]  # the weights of some units, unit by unit, and the steps that each took
+
+
 def fit_weights(
     units: Units,
     counts: tuple[Any, ...],
@@ -145,15 +165,27 @@ def fit_weights(
     """
     X, members = judged.X, judged.members
     members.sort_indices()
-    by_unit = csc_array(members)
     row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
     size = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
-    plain = PLAIN_WORDS if climb.newton else np.inf
+    blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), size)
+    executor, taken = choose_executor(climb.n_jobs), list[int]()
+    with stage("weighing ancestors", int(wanted.sum())) as step:
+        placed = executor.place(_mixing(units, counts, judged, climb, expected))
+        for block, found in zip(blocks, executor.spread(climb_units, placed, blocks, KEEPER), strict=True):
+            _refuse_other(found, units, block)
+            weights[units.weights_of(block)] = found[0]
+            taken += found[1].tolist()
+            step.advance(len(block))
+    return taken
+
+
+def _mixing(units: Units, counts: tuple[Any, ...], judged: Judged, climb: Climb, expected: Floats) -> Mixing:
+    members, by_unit = judged.members, csc_array(judged.members)
     arrays = (
         *counts,
         units.path_offsets,
         units.paths,
-        *kernel_arrays(X),
+        *kernel_arrays(judged.X),
         np.ascontiguousarray(judged.weight),
         members.indptr.astype(np.int64),
         members.indices.astype(np.int32),
@@ -161,19 +193,34 @@ def fit_weights(
         by_unit.indptr.astype(np.int64),
         by_unit.indices.astype(np.int32),
     )
+    limits = (judged.leave_one_out, climb.tolerance, climb.most_steps, PLAIN_WORDS if climb.newton else np.inf)
+    return Mixing(units, arrays, limits, expected)
 
-    def fit(block: NDArray[np.int32]) -> list[int]:
-        steps = np.zeros(len(block), dtype=np.int32)
-        limits = (judged.leave_one_out, climb.tolerance, climb.most_steps, plain)
-        fit_mixtures_in_place(*arrays, block, *limits, expected, weights, steps)
-        return [int(n) for n in steps]
 
-    taken: list[int] = []
-    with stage("weighing ancestors", int(wanted.sum())) as step:
-        for steps in choose_executor(climb.n_jobs).map(fit, _blocks(np.flatnonzero(wanted).astype(np.int32), size)):
-            taken += steps
-            step.advance(len(steps))
-    return taken
+def climb_units(mixing: Mixing, block: NDArray[np.int32]) -> Found:
+    """The weights of some units, and the steps that each took."""
+    weights = np.zeros(mixing.units.n_weights)  # of which only the places of these units are ever touched
+    steps = np.zeros(len(block), dtype=np.int32)
+    fit_mixtures_in_place(*mixing.arrays, block, *mixing.limits, mixing.expected, weights, steps)
+    return weights[mixing.units.weights_of(block)], steps
+
+
+def _to_arrays(found: Found) -> Arrays:
+    return {"weights": found[0], "steps": found[1]}
+
+
+def _from_arrays(arrays: Arrays) -> Found:
+    return arrays["weights"], arrays["steps"]
+
+
+KEEPER = Keeper(_to_arrays, _from_arrays)
+
+
+def _refuse_other(found: Found, units: Units, block: NDArray[np.int32]) -> None:
+    """Refuse weights that are not of these units, as a damaged checkpoint may hold."""
+    shapes = (len(units.weights_of(block)),), (len(block),)
+    if tuple(part.shape for part in found) != shapes or [part.dtype for part in found] != [np.float64, np.int32]:
+        raise ModelError("the checkpoint holds mixture weights of other classes; train without --resume to begin anew.")
 
 
 def _blocks(units: NDArray[np.int32], size: NDArray[Any]) -> list[NDArray[np.int32]]:

@@ -29,7 +29,7 @@ DTYPES = {
 def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
     """Write arrays and flush them to the disk."""
     try:
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path)
+        save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
     except SafetensorError as error:
         raise OSError(0, str(error)[:120]) from error
     path.chmod(path.parent.stat().st_mode & 0o666)  # the library makes it private; follow the directory instead

@@ -2,23 +2,24 @@
 
 Systems are trained and tested on the same folds, or trained on one corpus and tested on another, or, where they are trained
 already, only tested. Every document is tested once, so all answers can be pooled for the tests. A system that cannot take the
-data is left out with its reason; what the others did stays.
+data is left out with its reason; what the others did stays. Here they take turns, since they are timed; on a cluster, they run
+side by side, each with the threads of one machine.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
-from sklearn.base import clone
 
 from ramify.datasets import Corpus
-from ramify.errors import DataError, InputError, RamifyError
-from ramify.execution import as_one_stage
+from ramify.errors import DataError, InputError
+from ramify.execution import Executor, as_one_stage, current_executor
 from ramify.execution.progress import Whole
 from ramify.metrics import Measured, correct_p_values, measure_answers
 from ramify.metrics.all_pairs import compare_all_answers
@@ -29,15 +30,13 @@ from ramify.metrics.sums import modified_classes
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, in_words
 from ramify.pipeline.folds import split_into_folds
-from ramify.pipeline.memory import watching_memory
-from ramify.pipeline.training import check_labels, fitting, train
+from ramify.pipeline.training import check_labels
+from ramify.pipeline.trials import Answered, Arena, Round, Rounds, Trial, try_out, try_out_elsewhere, warm_up
 from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
-Round = tuple[Corpus | None, Corpus]  # documents to learn from, none for a trained model, and documents to test on
-WARMING = 200  # documents that are learnt from and answered before anything is measured
+Tried = Generator[Answered | None, None, None]  # what came of trials, one after the other
 TESTING = 2  # steps of the progress bar that the tests of all pairs are worth
-NO_MEMORY = "there is not enough memory for it; use fewer documents or terms."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +47,14 @@ class _Answers:
     training: list[float] = field(default_factory=list)
     answering: list[float] = field(default_factory=list)
     memory: list[float | None] = field(default_factory=list)
+
+    def take_in(self, answered: Answered) -> None:
+        """Add the answers to one more test set."""
+        self.answers.append(answered.answers)
+        self.answering.append(answered.answering)
+        self.memory.append(answered.memory)
+        if answered.training is not None:
+            self.training.append(answered.training)
 
 
 def compare(
@@ -66,6 +73,7 @@ def compare(
     learnt from the others. Classifiers that are fitted already are tested on the corpus as they are; clone them to start anew.
     Intervals come from `n_resamples` resamples of the documents; without a number, from 1,000, or more where there are so many
     pairs that fewer could not tell. p-values are corrected over all pairs. What cannot take the data is left out.
+    Within ``ramify.execution.running_on(executor)``, systems and folds run there side by side.
 
     >>> from ramify.datasets import load_electronics
     >>> shop = load_electronics()
@@ -80,11 +88,14 @@ def compare(
     if n_resamples is not None:
         check_resamples(n_resamples)
     taxonomy = _common_taxonomy(classifiers, corpus)
-    rounds = _rounds(classifiers, corpus, test, taxonomy, folds, seed)
+    dealt = _rounds(classifiers, corpus, test, taxonomy, folds, seed)
+    rounds = list(dealt)
     Y_true = [taxonomy.encode(tested.labels) for _, tested in rounds]
     n_steps = len(classifiers) * (len(rounds) + 1) + TESTING
+    elsewhere = current_executor()
     with as_one_stage("comparing", n_steps) as whole:
-        given, skipped = _answer_all(classifiers, rounds, taxonomy, whole)
+        arena = Arena(rounds if elsewhere is None else dealt, taxonomy, next(iter(classifiers.values())))
+        given, skipped = _answer_all(classifiers, arena, elsewhere, whole)
         settings: dict[str, Any] = {"n_resamples": n_resamples or enough_resamples(len(given), correction), "seed": seed}
         systems = _measure_all(given, Y_true, taxonomy, settings, whole)
         whole.tell("testing pairs")
@@ -100,7 +111,7 @@ def compare(
         correction=correction,
         **settings,
         skipped=skipped,
-        notes=_notes({name: classifiers[name] for name in given}, rounds),
+        notes=[*_notes({name: classifiers[name] for name in given}, rounds), *_notes_on_times(elsewhere)],
     )
 
 
@@ -141,7 +152,7 @@ def _is_fitted(classifier: TextClassifier) -> bool:
 
 def _rounds(
     classifiers: Mapping[str, TextClassifier], corpus: Corpus, test: Corpus | None, taxonomy: Taxonomy, folds: int, seed: int
-) -> list[Round]:
+) -> Rounds:
     """What is learnt from and tested on, one round a test set."""
     are_fitted = _is_fitted(next(iter(classifiers.values())))
     if are_fitted and test is not None:
@@ -150,54 +161,57 @@ def _rounds(
         check_labels(documents, taxonomy)
         if len(documents) == 0:
             raise DataError(f"{documents.source} has no labelled documents to compare on.")
-    if are_fitted:
-        return [(None, corpus)]
-    if test is not None:
-        return [(corpus, test)]
-    parts = split_into_folds(corpus, taxonomy, folds, seed)
-    everything = np.arange(len(corpus))
-    return [(corpus.take(np.setdiff1d(everything, part)), corpus.take(part)) for part in parts]
+    if are_fitted or test is not None:
+        return Rounds(corpus, test)
+    return Rounds(corpus, parts=tuple(split_into_folds(corpus, taxonomy, folds, seed)))
 
 
 def _answer_all(
-    classifiers: Mapping[str, TextClassifier], rounds: Sequence[Round], taxonomy: Taxonomy, whole: Whole
+    classifiers: Mapping[str, TextClassifier], arena: Arena, elsewhere: Executor | None, whole: Whole
 ) -> tuple[dict[str, _Answers], list[Skipped]]:
     """The answers of all systems; all take the first round before any takes the next, so mistakes show early."""
-    _warm_up(next(iter(classifiers.values())), *rounds[0], taxonomy)
-    found = {name: _Answers() for name in classifiers}
-    skipped: dict[str, Skipped] = {}
-    for k, (learn, tested) in enumerate(rounds):
-        for name in list(found):
-            whole.tell(f"{name}, fold {k + 1} of {len(rounds)}" if len(rounds) > 1 else name)
-            reason = _try_answer(found[name], classifiers[name], learn, tested, taxonomy)
-            whole.advance()
-            if reason is not None:
-                del found[name]
-                skipped[name] = Skipped(name, reason)
-                whole.advance(len(rounds) - k)  # what it will not do: the other rounds, and being measured
-        _refuse_too_few(found, skipped.values())
+    found, skipped = {name: _Answers() for name in classifiers}, dict[str, Skipped]()
+    n_rounds = len(arena.rounds)
+    trials = [Trial(name, classifier, k) for k in range(n_rounds) for name, classifier in classifiers.items()]
+    tell = partial(_tell, found, n_rounds, whole)
+    tried = _in_turn(arena, trials, tell) if elsewhere is None else _side_by_side(arena, trials, tell, elsewhere)
+    with closing(tried):
+        for k in range(n_rounds):
+            for name, answered in zip(classifiers, tried, strict=False):  # as many as there are systems
+                if answered is None:
+                    continue
+                if answered.reason is None:
+                    found[name].take_in(answered)
+                    whole.advance()
+                else:
+                    del found[name]
+                    skipped[name] = Skipped(name, answered.reason)
+                    whole.advance(1 + n_rounds - k)  # also what it will not do: the other rounds, and being measured
+            _refuse_too_few(found, skipped.values())
     return found, list(skipped.values())
 
 
-def _warm_up(classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy) -> None:
-    """Let libraries load what they load when first used, or the first system would pay for all in time and memory."""
-    few = None if learn is None else learn.take(range(min(WARMING, len(learn))))
-    _try_answer(_Answers(), classifier, few, tested.take(range(min(WARMING, len(tested)))), taxonomy)
+def _tell(found: Mapping[str, _Answers], n_rounds: int, whole: Whole, trial: Trial) -> bool:
+    """Say which trial is at hand, if its system is not left out; gives whether it is not."""
+    if trial.name in found:
+        whole.tell(f"{trial.name}, fold {trial.number + 1} of {n_rounds}" if n_rounds > 1 else trial.name)
+    return trial.name in found
 
 
-def _try_answer(
-    found: _Answers, classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy
-) -> str | None:
-    """Let a system answer, and measure the memory that it needs; or say why it cannot."""
-    try:
-        with watching_memory() as height:
-            _answer(found, classifier, learn, tested, taxonomy)
-    except RamifyError as error:
-        return str(error)
-    except MemoryError:
-        return NO_MEMORY
-    found.memory.append(height.megabytes)
-    return None
+def _in_turn(arena: Arena, trials: Sequence[Trial], tell: Callable[[Trial], bool]) -> Tried:
+    """Trials one after the other, so that none slows another down; None for those of systems that are left out."""
+    warm_up(arena)
+    for trial in trials:
+        yield try_out(arena, trial) if tell(trial) else None
+
+
+def _side_by_side(arena: Arena, trials: Sequence[Trial], tell: Callable[[Trial], bool], executor: Executor) -> Tried:
+    """Trials that run elsewhere, each with the threads of one machine, told as they are done."""
+    threads = min(executor.teams)
+    blocks = [replace(trial, threads=threads) for trial in trials]
+    answers = executor.spread(try_out_elsewhere, executor.place(arena), blocks, threads=threads)
+    for trial, answered in zip(trials, answers, strict=True):
+        yield answered if tell(trial) else None
 
 
 def _refuse_too_few(left: Mapping[str, _Answers], skipped: Iterable[Skipped]) -> None:
@@ -209,22 +223,6 @@ def _refuse_too_few(left: Mapping[str, _Answers], skipped: Iterable[Skipped]) ->
         reasons = "; ".join(f"{in_words(names)}: {reason}" for reason, names in by_reason.items())
         able = f"only {next(iter(left))!r}" if left else "none of the systems"
         raise InputError(f"{able} can take these documents, and a comparison needs two; {reasons}.")
-
-
-def _answer(found: _Answers, classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy) -> None:
-    """Train, unless nothing is to be learnt from, and answer; both are timed."""
-    started = time.perf_counter()
-    fitted = classifier if learn is None else _learnt(classifier, learn, taxonomy)
-    learnt = time.perf_counter()
-    found.answers.append(fitted.predict_matrix(fitting(fitted, tested).documents))
-    found.answering.append(time.perf_counter() - learnt)
-    if learn is not None:
-        found.training.append(learnt - started)
-
-
-def _learnt(classifier: TextClassifier, learn: Corpus, taxonomy: Taxonomy) -> TextClassifier:
-    # the taxonomy of all documents, also of those that are not learnt from
-    return train(clone(classifier).set_params(taxonomy=taxonomy), learn, share=0).classifier
 
 
 def _measure_all(
@@ -263,6 +261,20 @@ def _test_pairs(
     return [
         Pair(a, b, found, {test: float(p[k]) for test, p in corrected.items()})
         for k, ((a, b), found) in enumerate(tests.items())
+    ]
+
+
+def _notes_on_times(elsewhere: Executor | None) -> list[str]:
+    """What times are worth that were not taken here, in turn."""
+    if elsewhere is None:
+        return []
+    least, n_machines = min(elsewhere.teams), len(elsewhere.teams)
+    threads = "1 thread" if least == 1 else f"{least:,} threads"
+    if n_machines == 1:
+        return [f"systems were trained and timed elsewhere, with {threads} each"]
+    return [
+        f"systems ran side by side on a cluster, with {threads} each; "
+        "they may have slowed each other down, so times tell less than where systems take turns"
     ]
 
 

@@ -30,7 +30,7 @@ class AdaBoostMH(CompetingClasses, BoostedLearner):
     Only whether a document has a term counts: values other than 0 are all the same. A weight of 2 counts as two copies of a
     document; weights far below 1 are as good as no documents, and teach little.
 
-    n_rounds: how many stumps the committee gets.
+    n_rounds: how many stumps the committee gets. It is one, and never cut: a cluster trains it no sooner than a machine.
     variant: ``"R"``, real-valued votes; ``"RA"``, which abstains where the term is absent; or ``"D"``, votes of plus or minus
     one strength.
     early_stopping: hold out `validation_fraction` of the documents, stop when micro F1 on them (where equal, the loss) has not

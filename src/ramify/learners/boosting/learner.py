@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from threading import Event
 from typing import Any, Self
 
 import numpy as np
@@ -14,12 +13,13 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.execution import choose_executor, stage
+from ramify.execution import choose_executor
 from ramify.learners.boosting.cascade import Cascade, make_cascade
 from ramify.learners.boosting.committee import Committee, Floats, Ints
-from ramify.learners.boosting.problems import Documents, Problem
+from ramify.learners.boosting.problems import Documents, TermChoice
 from ramify.learners.boosting.rounds import VARIANTS
-from ramify.learners.boosting.stopping import Settings, boost_well
+from ramify.learners.boosting.spreading import boost_all
+from ramify.learners.boosting.stopping import Settings
 from ramify.learners.boosting.storing import committee_arrays, read_committees, read_nodes, read_parameters
 from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.counting import is_count
@@ -64,9 +64,9 @@ class BoostedLearner(Learner):
     def _members(self, targets: Targets) -> csr_array:
         """Documents × nodes: which of them are documents of a node, and of a class."""
 
-    def _chosen(self, problem: Problem) -> Problem:
-        """The problem with the terms that count."""
-        return problem
+    def _choice(self) -> TermChoice | None:
+        """Which terms each committee looks at; None for all."""
+        return None
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -123,25 +123,9 @@ class BoostedLearner(Learner):
         return columns, self._narrow
 
     def _boost(self, documents: Documents, settings: Settings, before: list[Committee]) -> list[Committee]:
-        """Add rounds to committees, those with the most work first; they come back in their order."""
-        work = [documents.work(committee.node, len(committee.classes)) for committee in before]
-        order = sorted(range(len(before)), key=lambda number: -work[number])
-        stopped = Event()
-        with stage("boosting", settings.n_rounds * len(before)) as step:
-
-            def after(made: int) -> bool:
-                step.advance(made)
-                return not stopped.is_set()
-
-            def extend(number: int) -> Committee:
-                so_far = before[number]
-                if not len(documents.at(so_far.node)):
-                    return so_far
-                return so_far.extended(boost_well(self._chosen(documents.problem(so_far)), settings, after))
-
-            executor = choose_executor(self.n_jobs if len(before) > 1 else None)
-            made = dict(zip(order, executor.map(extend, order, stopped.set), strict=True))
-        return [made[number] for number in range(len(before))]
+        """Add rounds to committees, which come back in their order."""
+        executor = choose_executor(self.n_jobs if len(before) > 1 else None)
+        return boost_all(executor, documents, settings, self._choice(), before)
 
     def _counted(self, targets: Targets, weight: Floats) -> Targets:
         """Labels of the documents that weigh something."""
@@ -290,7 +274,7 @@ class BoostedLearner(Learner):
         made._settings()
         made.n_features_in_, made.several_labels_ = values["n_features"], values["several_labels"]
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
-        committees = read_committees(arrays, made.n_features_in_, taxonomy)
+        committees = read_committees(arrays, made.n_features_in_, len(taxonomy))
         made.class_nodes_ = read_nodes(arrays, committees)
         made._check_places(committees, arrays["merged"], arrays["merged_with"])
         made._set_committees(committees, arrays["merged"], arrays["merged_with"])

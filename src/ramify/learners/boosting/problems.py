@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError
+from ramify.features import TermSelector
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.native import compact_in_place, take_items, take_rows, turn_rows
 
@@ -99,6 +100,28 @@ class Problem:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class TermChoice:
+    """How many terms each committee looks at, and how they are found; see :class:`~ramify.features.TermSelector`."""
+
+    n_terms: int
+    measure: str
+    join: str
+
+    def apply(self, problem: Problem) -> Problem:
+        """A problem without the terms that are not looked at."""
+        terms = problem.terms
+        if not len(terms.items):
+            return problem
+        selector = TermSelector(self.n_terms, measure=self.measure, join=self.join)
+        selector.fit(terms.to_matrix(problem.n_terms), problem.labels.to_matrix(len(problem.classes)))
+        is_kept = np.zeros(problem.n_terms, dtype=bool)
+        is_kept[selector.columns_] = True
+        kept = is_kept[terms.items]
+        ends = np.concatenate([[0], np.cumsum(kept)])[terms.offsets]
+        return replace(problem, terms=Rows(ends, terms.items[kept]))
+
+
 class Documents:
     """All documents and what they are labelled with, documents × nodes; gives the problem of any node."""
 
@@ -106,7 +129,8 @@ class Documents:
         if weights.max(initial=0) > MOST_WEIGHT:
             raise InputError(f"a document weighs {weights.max():g}; give weights of about 1, and no more than {MOST_WEIGHT:g}.")
         self.terms, self.labels, self.weights = Rows.of(X), Rows.of(Y), weights
-        self.n_terms, self._of_node = X.shape[1], self.labels.turned(Y.shape[1])
+        self.n_terms, self.n_nodes = X.shape[1], Y.shape[1]
+        self._of_node = self.labels.turned(self.n_nodes)
         self._lengths = np.diff(X.indptr) + 1
 
     def at(self, node: int) -> NDArray[np.int32]:

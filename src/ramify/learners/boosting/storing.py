@@ -50,7 +50,7 @@ def read_parameters(values: dict[str, Any], known: dict[str, Any]) -> dict[str, 
     return parameters
 
 
-def read_committees(arrays: Arrays, n_features: int, taxonomy: Taxonomy) -> list[Committee]:
+def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Committee]:
     """Committees from their arrays; refuses what boosting does not write."""
     if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in _KINDS.items()):
         raise ModelError("the committees are of another type than boosting writes; train the model again.")
@@ -61,8 +61,8 @@ def read_committees(arrays: Arrays, n_features: int, taxonomy: Taxonomy) -> list
     if sizes != [int(widths @ rounds)] * 2 or any(len(arrays[name]) != rounds.sum() for name in ("z", "normalizers")):
         raise ModelError("the rounds of boosting have shapes that do not fit together; train the model again.")
     _check_range(arrays["pivots"], 0, n_features, "a pivot")
-    _check_range(arrays["classes"], 0, len(taxonomy), "a class")
-    _check_range(nodes, -1, len(taxonomy), "a committee")
+    _check_range(arrays["classes"], 0, n_nodes, "a class")
+    _check_range(nodes, -1, n_nodes, "a committee")
     if np.any(np.diff(nodes) <= 0) or np.any(widths < 1) or len(np.unique(arrays["classes"])) < len(arrays["classes"]):
         raise ModelError("the committees of boosting do not answer for distinct nodes; train the model again.")
     if not all(np.isfinite(arrays[name]).all() for name in ("absent", "present", "z", "normalizers")):

@@ -24,7 +24,7 @@ from ramify.features import TermSelector
 from ramify.learners.boosting.cascade import YES
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.learner import BoostedLearner
-from ramify.learners.boosting.problems import ABOVE_ROOTS, Problem, Rows
+from ramify.learners.boosting.problems import ABOVE_ROOTS, TermChoice
 from ramify.learners.boosting.stopping import Settings
 from ramify.learners.boosting.storing import check_merged
 from ramify.learners.contract import Scores
@@ -38,8 +38,9 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 class TreeBoostMH(BoostedLearner):
     """Boosted stumps at every inner node (system ``treeboost-mh``); other parameters as of :class:`AdaBoostMH`.
 
-    n_rounds: how many stumps every committee gets. n_terms: how many terms each inner node looks at, those that tell most about
-    its children; None for all. measure, join: how these are found; see :class:`~ramify.features.TermSelector`.
+    n_rounds: how many stumps every committee gets. Committees are made side by side; one is never cut.
+    n_terms: how many terms each inner node looks at, those that tell most about its children; None for all. measure, join: how
+    these are found; see :class:`~ramify.features.TermSelector`.
 
     Scores are sums of votes on whether a document that is at the parent goes on to the node, above 0 for yes. Fitted attributes
     are those of :class:`BoostedLearner`.
@@ -104,18 +105,8 @@ class TreeBoostMH(BoostedLearner):
     def _members(self, targets: Targets) -> csr_array:
         return expand_to_ancestors(targets.own, targets.taxonomy)
 
-    def _chosen(self, problem: Problem) -> Problem:
-        """The documents of a node without the terms that it does not look at."""
-        terms = problem.terms
-        if self.n_terms is None or not len(terms.items):
-            return problem
-        selector = TermSelector(self.n_terms, measure=self.measure, join=self.join)
-        selector.fit(terms.to_matrix(problem.n_terms), problem.labels.to_matrix(len(problem.classes)))
-        is_kept = np.zeros(problem.n_terms, dtype=bool)
-        is_kept[selector.columns_] = True
-        kept = is_kept[terms.items]
-        ends = np.concatenate([[0], np.cumsum(kept)])[terms.offsets]
-        return replace(problem, terms=Rows(ends, terms.items[kept]))
+    def _choice(self) -> TermChoice | None:
+        return None if self.n_terms is None else TermChoice(int(self.n_terms), self.measure, self.join)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
