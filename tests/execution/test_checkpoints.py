@@ -10,7 +10,7 @@ import pytest
 from apart import ApartExecutor
 
 from ramify.errors import InputError, ModelError, RamifyError
-from ramify.execution import Checkpoints, Keeper, SerialExecutor, ThreadExecutor, kept_in
+from ramify.execution import Checkpoints, Keeper, SerialExecutor, ThreadExecutor, choose_executor, kept_in
 from ramify.execution.checkpoints import Keeping, read_state, write_state
 
 EXECUTORS = {"serial": SerialExecutor(), "threads": ThreadExecutor(2), "apart": ApartExecutor()}
@@ -187,7 +187,7 @@ def test_threads_are_told_when_nobody_wants_more_results():
 )
 def test_checkpoints_of_other_work_are_refused_and_stay(executor, change, tmp_path):
     spread(executor, tmp_path)
-    with pytest.raises(InputError, match="is of other documents, labels, settings or machines; give those") as error:
+    with pytest.raises(InputError, match="is of other documents, labels or settings; give those") as error:
         spread(executor, tmp_path, resume=True, **change)
     assert str(tmp_path) in one_sentence(error)
     RAN.clear()
@@ -219,7 +219,7 @@ def test_damaged_journals_are_refused_in_one_sentence(content, tmp_path):
     spread(SerialExecutor(), tmp_path)
     journal = tmp_path / "0000" / "journal.json"
     journal.write_bytes(content)
-    with pytest.raises(ModelError, match=r"journal\.json is not a journal that this Ramify writes; remove it") as error:
+    with pytest.raises(ModelError, match=r"journal\.json is not a file that this Ramify writes; remove it") as error:
         spread(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
@@ -367,3 +367,21 @@ def test_checkpoints_of_an_earlier_format_are_given_up_without_complaint(tmp_pat
 
 def test_a_directory_may_be_given_as_text(tmp_path):
     assert Checkpoints(str(tmp_path / "a" / "b")).directory == Path(tmp_path / "a" / "b")
+
+
+def test_a_run_goes_on_with_as_many_members_as_it_began_with(tmp_path):
+    begun = Checkpoints(tmp_path / "kept")
+    assert begun.agreed_teams((2, 1)) == (2, 1)
+    assert Checkpoints(tmp_path / "kept", resume=True).agreed_teams((8,)) == (2, 1)
+    with kept_in(Checkpoints(tmp_path / "kept", resume=True)):
+        assert choose_executor(1).teams == (2, 1)
+    begun.forget()
+    assert not (tmp_path / "kept").exists()
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"format": "ramify-checkpoint-1", "teams": [0]}', '{"teams": [1]}'])
+def test_teams_that_no_run_wrote_are_refused_and_stay(tmp_path, content):
+    (tmp_path / "teams.json").write_text(content)
+    with pytest.raises(ModelError, match=r"teams.json is not a file that this Ramify writes"):
+        Checkpoints(tmp_path, resume=True).agreed_teams((1,))
+    assert (tmp_path / "teams.json").read_text() == content

@@ -211,7 +211,7 @@ def test_names_that_lead_elsewhere_are_refused(name, tmp_path):
     "changes", [{"answers": 3}, {"answers": {"0": 1}}, {"states": "000006-0.safetensors"}, {"states": None}]
 )
 def test_journals_of_another_form_are_refused(changes, tmp_path):
-    assert "is not a journal that this Ramify writes" in damaged_by(tmp_path, **changes)
+    assert "is not a file that this Ramify writes" in damaged_by(tmp_path, **changes)
 
 
 @pytest.mark.parametrize("answers", [[None] * 6, [[1.0, 2.0, 3.0]] * 6, [[1.0, 2.0]] * 6, ["ab"] * 6, [7] * 6])

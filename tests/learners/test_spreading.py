@@ -263,14 +263,14 @@ def test_checkpoints_of_other_documents_are_refused(name, way, tmp_path):
     more = X.toarray()
     more[0, 0] = 0 if more[0, 0] else 1
     for problem in ((csr_array(more), Y, weight), (X, csr_array(Y[::-1]), weight)):
-        with pytest.raises(InputError, match="is of other documents, labels, settings or machines"):
+        with pytest.raises(InputError, match="is of other documents, labels or settings"):
             learn_kept(name, way, tmp_path, problem, resume=True)
 
 
 @pytest.mark.parametrize(("name", "changes"), [(name, changes) for name, listed in CHANGES.items() for changes in listed])
 def test_checkpoints_of_other_settings_are_refused(name, changes, tmp_path):
     learn_kept(name, "one thread", tmp_path)
-    with pytest.raises(InputError, match="is of other documents, labels, settings or machines"):
+    with pytest.raises(InputError, match="is of other documents, labels or settings"):
         learn_kept(name, "one thread", tmp_path, resume=True, **changes)
 
 

@@ -66,14 +66,12 @@ class Checkpoints:
         """The teams with which the run began: it goes on with as many members, whatever machines there are now."""
         path = self.directory / TEAMS
         if not path.exists():
-            write_text_atomically(path, json.dumps(teams))
-        try:
-            agreed = tuple(int(threads) for threads in json.loads(path.read_bytes()))
-        except (OSError, ValueError, TypeError, RecursionError):
-            agreed = ()
-        if not agreed or not all(1 <= threads <= MOST_THREADS for threads in agreed):
-            raise ModelError(f"{path} is not a file that this Ramify writes; train without --resume to begin anew.")
-        return agreed
+            write_text_atomically(path, json.dumps({"format": FORMAT, "teams": teams}))
+        found = _load(path)
+        agreed = found.get("teams") if _format_of(found) == FORMAT else None
+        if not isinstance(agreed, list) or not agreed or not all(type(n) is int and 1 <= n <= MOST_THREADS for n in agreed):
+            raise _damaged(path)
+        return tuple(agreed)
 
     def forget(self) -> None:
         """Remove what the run left, and the directory if nothing else is in it."""
@@ -83,7 +81,8 @@ class Checkpoints:
 
     def _clear(self) -> None:
         """Remove what a run left: of directories that have its journal, the files that checkpoints consist of."""
-        (self.directory / TEAMS).unlink(missing_ok=True)
+        if _format_of(_load(self.directory / TEAMS)).startswith(FAMILY):
+            (self.directory / TEAMS).unlink()
         for place in self._places():
             with suppress(OSError):
                 # the journal goes last: by it the directory is known
@@ -96,7 +95,7 @@ class Checkpoints:
         if not self.directory.is_dir():
             return []
         named = [entry for entry in self.directory.iterdir() if PLACE.fullmatch(entry.name) and not entry.is_symlink()]
-        return [entry for entry in named if _format_of(_load_journal(entry)).startswith(FAMILY)]
+        return [entry for entry in named if _format_of(_load(entry / JOURNAL)).startswith(FAMILY)]
 
     def _next(self, *subject: Any) -> tuple[Path, dict[str, Any]]:
         """The next directory of the run, and what its journal says, which is begun where there is none."""
@@ -247,10 +246,10 @@ def _write_journal(directory: Path, found: dict[str, Any]) -> None:
     write_text_atomically(directory / JOURNAL, json.dumps({"format": FORMAT, **found}))
 
 
-def _load_journal(directory: Path) -> Any:
-    """What stands in a journal; None where nothing can be read."""
+def _load(path: Path) -> Any:
+    """What stands in a file of ours; None where nothing can be read."""
     try:
-        return json.loads((directory / JOURNAL).read_bytes())
+        return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return None
 
@@ -261,7 +260,7 @@ def _format_of(found: Any) -> str:
 
 def _read_journal(directory: Path, subject: str) -> dict[str, Any]:
     """What a journal says; refused where it is of something else."""
-    found = _load_journal(directory)
+    found = _load(directory / JOURNAL)
     if _format_of(found) != FORMAT:
         raise _damaged(directory / JOURNAL)
     if found.get("subject") != subject:
@@ -273,7 +272,7 @@ def _read_journal(directory: Path, subject: str) -> dict[str, Any]:
 
 
 def _damaged(path: Path) -> ModelError:
-    return ModelError(f"{path} is not a journal that this Ramify writes; remove it to begin anew, or choose another place.")
+    return ModelError(f"{path} is not a file that this Ramify writes; remove it to begin anew, or choose another place.")
 
 
 def checked_names(names: list[Any]) -> list[str]:

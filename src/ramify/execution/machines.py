@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ramify.errors import InputError
 from ramify.execution.contract import Needs
+
+PATIENCE = 5.0  # seconds to wait for an address
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,3 +62,21 @@ def refuse_what_cannot_fit(needs: Needs, machines: Sequence[Machine]) -> None:
 
 def _giga(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
+
+
+def knock(address: str) -> None:
+    """See at once whether somebody is there; Ray itself would try for minutes."""
+    host, colon, port = address.rpartition(":")
+    if address != "auto":
+        if not colon or not port.isdigit() or "/" in host:
+            raise InputError(f"--cluster is {address!r}; give host:port, such as 10.0.0.5:6379, or 'auto', or 'local'.")
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+
+
+def answers(host: str, port: int) -> bool:
+    """Whether somebody is there; it takes Ray a while to notice that a machine is gone."""
+    try:
+        socket.create_connection((host, port), timeout=PATIENCE).close()
+    except OSError:
+        return False
+    return True

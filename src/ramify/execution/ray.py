@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import os
-import socket
 import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -28,14 +27,13 @@ from ramify.errors import InputError
 from ramify.execution.checkpoints import Journal, restore_from, write_state
 from ramify.execution.contract import Block, Keeper, Member, Needs, Result
 from ramify.execution.crews import JournalledCrew
-from ramify.execution.machines import Machine, Traffic, refuse_what_cannot_fit
+from ramify.execution.machines import Machine, Traffic, answers, knock, refuse_what_cannot_fit
 from ramify.execution.progress import note
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.sizes import size_of
 from ramify.execution.surroundings import current_checkpoints
 
 ALONE = "127.0.0.2"  # an address that nobody else reaches; Ray takes 127.0.0.1 for one that others do
-PATIENCE = 5.0  # seconds to wait for an address
 LARGE = 100_000  # bytes from which arguments go through the object store
 MOST_LOSSES = 5  # of one member in one call
 MOST_FRUGAL = 2
@@ -244,7 +242,7 @@ class RayCrew(JournalledCrew):
     def _move(self, post: Post) -> None:
         """Start a member again where the fewest members are."""
         post.stop()
-        machines = [machine for machine in _machines() if _answers(machine.address, machine.port)]
+        machines = [machine for machine in _machines() if answers(machine.address, machine.port)]
         if not machines:
             raise InputError("all machines of the cluster are gone; start them, and take up the work with --resume.")
         count = {machine.name: 0 for machine in machines}
@@ -351,7 +349,7 @@ def _connect(address: str) -> None:
         if address == "local":
             ray.init(include_dashboard=False, _node_ip_address=ALONE if sys.platform == "linux" else None, **quiet)
         else:
-            _knock(address)
+            knock(address)
             ray.init(address=address, **quiet)
     except InputError:
         raise
@@ -360,24 +358,6 @@ def _connect(address: str) -> None:
         raise InputError(
             f"{where} ({_first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
         ) from None
-
-
-def _knock(address: str) -> None:
-    """See at once whether somebody is there; Ray itself would try for minutes."""
-    host, colon, port = address.rpartition(":")
-    if address != "auto":
-        if not colon or not port.isdigit() or "/" in host:
-            raise InputError(f"--cluster is {address!r}; give host:port, such as 10.0.0.5:6379, or 'auto', or 'local'.")
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
-
-
-def _answers(host: str, port: int) -> bool:
-    """Whether somebody is there; it takes Ray a while to notice that a machine is gone."""
-    try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
-    except OSError:
-        return False
-    return True
 
 
 def _machines() -> list[Machine]:
