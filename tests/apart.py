@@ -32,9 +32,7 @@ class ApartExecutor(SerialExecutor):
     def spread(self, job, placed, blocks, keeper=None):
         self.spreads.append(job.__qualname__)
         far_job, far_placed = sent(job), sent(placed)
-        return (
-            sent(result) for result in super().spread(far_job, far_placed, [sent(b) for b in blocks], keeper)
-        )
+        return (sent(result) for result in super().spread(far_job, far_placed, map(sent, blocks), keeper))
 
     def gather(self, make, placed, shares, needs=None):
         made = super().gather(sent(make), sent(placed), [sent(share) for share in shares], needs)

@@ -113,7 +113,7 @@ def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None,
             raise InputError(f"{path} cannot be added: only texts can, to texts; put vectors into one file.")
         added = some if added is None else added.joined(some)
     if added is not None:
-        replaced = len(corpus) - len(corpus.without_texts(set(added.documents)))
+        replaced = len(corpus) - len(corpus.without_texts_of(added))
         if replaced:
             say(f"  {counted(replaced, 'document')} of {corpus.source} with the same text left out, since the added ones count")
         new = {label: None for labels in added.labels for label in labels if label not in known}

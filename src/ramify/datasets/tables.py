@@ -77,6 +77,16 @@ def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str
     return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
 
 
+def stream_part(path: Path, kind: str, encoding: str) -> Rows:
+    """The rows of a table whose columns are known already."""
+    return _json_objects(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[1]
+
+
+def read_names(path: Path, kind: str, encoding: str) -> list[str]:
+    """The names of the columns; of JSON Lines the keys of all objects, and none where no row can be read."""
+    return _json_names(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[0]
+
+
 def _refuse_binary(path: Path, start: bytes, encoding: str) -> None:
     wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or encoding != UTF_8
     if start.startswith(b"PK\x03\x04"):
@@ -185,15 +195,23 @@ def _find_delimiter(header: str) -> str:
 
 
 def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
-    rows = _json_list if _starts_a_list(path) else _json_rows
-    columns: dict[str, None] = {}
-    for _, row in rows(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
-        if isinstance(row, dict):
-            columns.update(dict.fromkeys(row))
+    columns = _json_names(path, encoding)
     if not columns:
         example = '{"text": "…", "label": "…"}'
         raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
-    return list(columns), rows(path, encoding)
+    return columns, _json_objects(path, encoding)
+
+
+def _json_names(path: Path, encoding: str) -> list[str]:
+    columns: dict[str, None] = {}
+    for _, row in _json_objects(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
+        if isinstance(row, dict):
+            columns.update(dict.fromkeys(row))
+    return list(columns)
+
+
+def _json_objects(path: Path, encoding: str) -> Rows:
+    return _json_list(path, encoding) if _starts_a_list(path) else _json_rows(path, encoding)
 
 
 def _starts_a_list(path: Path) -> bool:

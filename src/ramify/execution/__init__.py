@@ -5,7 +5,7 @@ from ramify.execution.choosing import choose_executor, count_workers
 from ramify.execution.contract import Arrays, Crew, Executor, Keeper, Member, Needs, row_blocks
 from ramify.execution.progress import Progress, Stage, as_one_stage, reporting_to, stage
 from ramify.execution.serial import SerialExecutor
-from ramify.execution.surroundings import kept_in, running_on
+from ramify.execution.surroundings import is_elsewhere, kept_in, running_on
 from ramify.execution.threads import ThreadExecutor
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "as_one_stage",
     "choose_executor",
     "count_workers",
+    "is_elsewhere",
     "kept_in",
     "reporting_to",
     "row_blocks",

@@ -87,10 +87,11 @@ class Executor(Protocol):
         """Put a thing that many blocks or members need where all of them find it, once on each machine."""
 
     def spread(
-        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Sequence[Block], keeper: Keeper | None = None
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Iterable[Block], keeper: Keeper | None = None
     ) -> Iterator[Result]:
         """The job's results for what was placed and each block, in order. job: a function of a module, which writes to neither.
 
+        blocks: of an iterator only a few are taken before results are asked for, as many as can be under way.
         keeper: how results are kept in checkpoints, where there are any.
         """
 

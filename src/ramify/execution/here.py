@@ -33,17 +33,18 @@ class Here(ABC):
         return common
 
     def spread(
-        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Sequence[Block], keeper: Keeper | None = None
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Iterable[Block], keeper: Keeper | None = None
     ) -> Iterator[Result]:
-        """The job's results, in the order of the blocks."""
+        """The job's results, in the order of the blocks, which are taken as room becomes free."""
 
-        def run(some: Sequence[Block]) -> Iterator[Result]:
+        def run(some: Iterable[Block]) -> Iterator[Result]:
             return self.map(lambda block: job(placed, block), some)
 
         checkpoints = current_checkpoints()
         if keeper is None or checkpoints is None:
             return run(blocks)
-        return checkpoints.results((job.__qualname__, placed, len(blocks)), blocks, run, keeper)
+        listed = list(blocks)
+        return checkpoints.results((job.__qualname__, placed, len(listed)), listed, run, keeper)
 
     def gather(
         self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None
