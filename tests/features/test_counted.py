@@ -1,5 +1,7 @@
 """Texts in shards: however they are cut, wherever they are counted, the matrix, the terms and the weights are those of one list."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from apart import ApartExecutor
@@ -36,7 +38,7 @@ def in_shards(vectorizer, lists, folder=None):
 
 def cut_at(texts, places):
     edges = [0, *sorted(min(place, len(texts)) for place in places), len(texts)]
-    return [texts[a:b] for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    return [texts[a:b] for a, b in pairwise(edges)]
 
 
 @pytest.mark.parametrize("settings", SETTINGS, ids=str)

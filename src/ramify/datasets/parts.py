@@ -34,12 +34,17 @@ class Parts:
 
     def rows_of(self, path: Path) -> Rows:
         """The rows of one of the files, with their lines in it."""
-        return iter(()) if _is_empty(path) else stream_part(path, self.kind, self.encoding)
+        return rows_of(path, self.kind, self.encoding)
 
     def rows(self) -> Rows:
         """The rows of all files."""
         for path in self.paths:
             yield from self.rows_of(path)
+
+
+def rows_of(path: Path, kind: str, encoding: str) -> Rows:
+    """The rows of one of several files, with their lines in it; an empty file has none."""
+    return iter(()) if _is_empty(path) else stream_part(path, kind, encoding)
 
 
 def is_several(path: str | Path) -> bool:

@@ -114,7 +114,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def fit_count(self, texts: Iterable[str]) -> csr_array:
         """Learn the terms and count them in the same texts, without weights."""
         self.check_settings()
-        if isinstance(texts, CountedTexts) and texts.counting == Counting(self._rules(), self.hashing):
+        if isinstance(texts, CountedTexts) and texts.counting == self.counting:
             return self._fit_counted(texts)
         if self.hashing is not None:
             blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
@@ -297,6 +297,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 yield result
                 while done:
                     step.advance(done.pop())
+
+    @property
+    def counting(self) -> Counting:
+        """How texts are counted, for those who count them elsewhere."""
+        return Counting(self._rules(), None if self.hashing is None else int(self.hashing))
 
     def _rules(self) -> WordRules:
         settings = (self.ngram_range, self.lowercase, self.stop_words, self.stemmer)

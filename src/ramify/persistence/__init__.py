@@ -1,6 +1,6 @@
 """Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
 
-from ramify.persistence.atomic import atomic_writer, only_writer, refuse_unwritable, write_text_atomically
+from ramify.persistence.atomic import atomic_writer, only_writer, refuse_unwritable, scratch_beside, write_text_atomically
 from ramify.persistence.directory import (
     FORMAT_VERSION,
     StoredModel,
@@ -21,6 +21,7 @@ __all__ = [
     "read_model",
     "refuse_foreign_target",
     "refuse_unwritable",
+    "scratch_beside",
     "write_model",
     "write_text_atomically",
 ]

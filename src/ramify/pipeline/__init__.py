@@ -8,6 +8,7 @@ from ramify.pipeline.explaining import Explanation, NodeView, Step, look
 from ramify.pipeline.loading import load
 from ramify.pipeline.recommending import Recommendation, recommend
 from ramify.pipeline.rules import make_rule
+from ramify.pipeline.sharded import read_sharded
 from ramify.pipeline.streaming import Answer, classify_rows, classify_vectors, score_rows
 from ramify.pipeline.training import Trained, evaluate, train
 
@@ -29,6 +30,7 @@ __all__ = [
     "load",
     "look",
     "make_rule",
+    "read_sharded",
     "recommend",
     "score_rows",
     "train",
