@@ -6,6 +6,7 @@ from ramify.persistence.directory import (
     StoredModel,
     is_model,
     model_about,
+    model_fingerprint,
     refuse_foreign_target,
     write_model,
 )
@@ -17,6 +18,7 @@ __all__ = [
     "atomic_writer",
     "is_model",
     "model_about",
+    "model_fingerprint",
     "only_writer",
     "read_model",
     "refuse_foreign_target",

@@ -1,5 +1,6 @@
 """What most users touch: a classifier from texts to label paths, its training from a corpus and its model directory."""
 
+from ramify.pipeline.answer_files import FilesAnswered, classify_files
 from ramify.pipeline.answering import Answering, Wish
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparing import compare
@@ -17,12 +18,14 @@ __all__ = [
     "Answering",
     "Comparison",
     "Explanation",
+    "FilesAnswered",
     "NodeView",
     "Recommendation",
     "Step",
     "TextClassifier",
     "Trained",
     "Wish",
+    "classify_files",
     "classify_rows",
     "classify_vectors",
     "compare",
