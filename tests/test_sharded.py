@@ -3,17 +3,20 @@
 import json
 
 import numpy as np
+import polars
 import pytest
 from apart import ApartExecutor
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ramify.cli.main import run
 from ramify.datasets import read_corpus
 from ramify.errors import DataError, LabelError
 from ramify.execution import running_on
 from ramify.features import TermSelector, Vectorizer
-from ramify.pipeline import TextClassifier, evaluate, load, read_sharded, train
+from ramify.pipeline import TextClassifier, evaluate, load, read_sharded, sharded, train
 from ramify.pipeline.features import fit_features
+from ramify.pipeline.sharded import needs_shards
 
 WORDS = [
     "parcel",
@@ -191,6 +194,35 @@ def test_any_split_into_files_gives_the_same_matrix_and_labels(tmp_path_factory,
     assert X.indptr.tolist() == expected.indptr.tolist()
     assert X.indices.tolist() == expected.indices.tolist()
     assert X.data.tolist() == expected.data.tolist()
+
+
+@pytest.mark.parametrize("executor", [None, ApartExecutor()])
+def test_rows_of_a_parquet_file_are_shards(rows, whole, tmp_path, monkeypatch, executor):
+    monkeypatch.setattr(sharded, "ROWS", 64)
+    frame = polars.DataFrame({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    (tmp_path / "parts").mkdir()
+    frame.write_parquet(tmp_path / "whole.parquet", row_group_size=50)
+    frame[:64].write_parquet(tmp_path / "parts" / "0.parquet")
+    frame[64:].write_parquet(tmp_path / "parts" / "1.parquet")
+    train(TextClassifier("nb"), read_corpus(whole).labelled()).classifier.save(tmp_path / "once")
+    for source, n_shards in (("whole.parquet", 7), ("parts", 7)):
+        with running_on(executor):
+            corpus = read_sharded(tmp_path / source, Vectorizer(), scratch=tmp_path)
+            assert len(corpus.documents.shards) == n_shards
+            train(TextClassifier("nb"), corpus.labelled()).classifier.save(tmp_path / "again")
+        same_files(tmp_path / "once", tmp_path / "again")
+    assert corpus.place_of(64 + 70) == f"{tmp_path}/parts/1.parquet, line 71"
+
+
+def test_one_large_parquet_file_is_read_in_shards(rows, tmp_path, monkeypatch):
+    frame = polars.DataFrame({"text": [text for text, _ in rows], "label": [label for _, label in rows]})
+    frame.write_parquet(tmp_path / "whole.parquet")
+    assert not needs_shards(tmp_path / "whole.parquet")
+    assert not needs_shards(tmp_path / "none.parquet")
+    monkeypatch.setattr(sharded, "LARGE", 1000)
+    assert needs_shards(tmp_path / "whole.parquet")
+    code = run(["train", str(tmp_path / "whole.parquet"), "--model", str(tmp_path / "model"), "--holdout", "0"])
+    assert (code, load(tmp_path / "model").figures_["documents"]) == (0, len([label for _, label in rows if label]))
 
 
 def test_places_name_file_and_line(rows, tmp_path):

@@ -11,15 +11,15 @@ from sklearn.base import clone
 
 from ramify.cli.console import counted, say
 from ramify.cli.options import labelled, readable
-from ramify.datasets import Corpus, is_several, read_corpus
+from ramify.datasets import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.features import TermSelector
 from ramify.features.relevance import MEASURES
 from ramify.features.selection import JOINS, SCOPES
 from ramify.features.stop_words import STOP_LISTS
 from ramify.persistence import model_about
-from ramify.pipeline import read_sharded
 from ramify.pipeline.features import selector_for
+from ramify.pipeline.sharded import needs_shards, read_sharded
 from ramify.systems import System
 from ramify.taxonomy import Taxonomy
 
@@ -85,9 +85,9 @@ def refuse_selector(selector: TermSelector | None, learner: Any) -> None:
 def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool, sharding: dict[str, Any] | None = None) -> Corpus:
     """The labelled documents of a file, of standard input, or of several files.
 
-    sharding: who is to read the words of several files, and where counts are put, so that texts are not held.
+    sharding: who is to read the words of many documents, and where counts are put, so that texts are not held.
     """
-    if sharding is not None and is_several(path):
+    if sharding is not None and needs_shards(path):
         return labelled(read_sharded(path, **sharding, **reading), keep_unlabelled)
     with readable(path) as file:
         return labelled(read_corpus(file, **reading), keep_unlabelled)

@@ -27,14 +27,15 @@ from ramify.cli.options import (
     readable,
     refuse_output,
 )
-from ramify.datasets import is_several, read_corpus
+from ramify.datasets import read_corpus
 from ramify.execution import reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.report import check_hierarchy
 from ramify.metrics.terminal import render_report
 from ramify.persistence import write_text_atomically
 from ramify.pipeline import evaluate as evaluate_on
-from ramify.pipeline import load, read_sharded
+from ramify.pipeline import load
+from ramify.pipeline.sharded import needs_shards, read_sharded
 
 
 def evaluate(
@@ -77,7 +78,7 @@ def evaluate(
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         separators: dict[str, Any] = {"label_separator": label_separator, "is_label": classifier.taxonomy_.__contains__}
         reading: dict[str, Any] = {**columns, **separators, "strict": strict, "encoding": encoding}
-        if is_several(file):
+        if needs_shards(file):
             scratch = also.enter_context(TemporaryDirectory())
             corpus = read_sharded(file, classifier.vectorizer_, scratch=scratch, n_jobs=threads, **reading)
         else:

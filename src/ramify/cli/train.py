@@ -49,13 +49,13 @@ from ramify.cli.options import (
     read_params,
     refuse_output,
 )
-from ramify.datasets import is_several
 from ramify.execution import count_workers, reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
 from ramify.persistence import refuse_foreign_target, scratch_beside, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
+from ramify.pipeline.sharded import needs_shards
 from ramify.systems import find_system
 from ramify.taxonomy import read_taxonomy
 
@@ -133,8 +133,8 @@ def train(
     )
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
-    several = is_several(data) or (test is not None and is_several(test))
-    beside = scratch_beside(model) if several else nullcontext()
+    in_shards = needs_shards(data) or (test is not None and needs_shards(test))
+    beside = scratch_beside(model) if in_shards else nullcontext()
     with RichProgress() as progress, reporting_to(progress), beside as scratch:
         sharding = {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
         corpus = read_labelled(data, reading, keep_unlabelled, sharding)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ramify.datasets.columns import list_names
-from ramify.datasets.tables import Rows, find_kind, open_binary, read_names, stream_part
+from ramify.datasets.tables import Rows, count_rows, find_kind, open_binary, read_names, stream_part
 from ramify.errors import DataError
 from ramify.execution import choose_executor, is_elsewhere, stage
 from ramify.persistence import is_model
@@ -23,14 +23,26 @@ UNSEEN = (".", "_")  # how names begin that other programs put beside data, such
 class Parts:
     """Files with the same columns.
 
-    source: what the user calls them. names: the columns of all; objects of JSON Lines may lack some.
+    source: what the user calls them. n_rows: of each file, where it can be told without reading it, as of Parquet.
+    names: the columns of all; objects of JSON Lines may lack some.
     """
 
     source: str
     paths: tuple[Path, ...]
+    n_rows: tuple[int | None, ...]
     kind: str
     names: tuple[str, ...]
     encoding: str
+
+    def blocks(self, size: int) -> list[tuple[Path, range | None]]:
+        """Files and the rows in them, so many at a time where rows can be read from any place; None for all rows."""
+        blocks: list[tuple[Path, range | None]] = []
+        for path, n_rows in zip(self.paths, self.n_rows, strict=True):
+            if n_rows is None or n_rows <= size:
+                blocks.append((path, None))
+            else:
+                blocks += [(path, range(start, min(start + size, n_rows))) for start in range(0, n_rows, size)]
+        return blocks
 
     def rows_of(self, path: Path) -> Rows:
         """The rows of one of the files, with their lines in it."""
@@ -42,9 +54,9 @@ class Parts:
             yield from self.rows_of(path)
 
 
-def rows_of(path: Path, kind: str, encoding: str) -> Rows:
-    """The rows of one of several files, with their lines in it; an empty file has none."""
-    return iter(()) if _is_empty(path) else stream_part(path, kind, encoding)
+def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
+    """The rows of one of several files, or some of them, with their lines in it; an empty file has none."""
+    return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
 
 
 def is_several(path: str | Path) -> bool:
@@ -75,14 +87,14 @@ def find_parts(source: str | Path) -> list[Path]:
 
 
 def open_parts(source: str | Path, encoding: str) -> Parts:
-    """Look at every file, and refuse those that are not of one table."""
-    paths = find_parts(source)
+    """Look at every file of a directory or pattern, or at one file; refuses those that are not of one table."""
+    paths = find_parts(source) if is_several(source) else [Path(source).absolute() if is_elsewhere() else Path(source)]
     looks = []
     with stage("looking at files", len(paths)) as step:
         for look in choose_executor(None).spread(_look, encoding, paths):
             looks.append(look)
             step.advance()
-    told = [(path, kind, names) for path, (kind, names) in zip(paths, looks, strict=True) if kind is not None]
+    told = [(path, kind, names) for path, (kind, names, _) in zip(paths, looks, strict=True) if kind is not None]
     if not told:
         raise DataError(f"{source}: all {len(paths):,} files are empty; give tables whose first row names their columns.")
     first, kind, names = told[0]
@@ -96,17 +108,17 @@ def open_parts(source: str | Path, encoding: str) -> Parts:
     if not together:
         example = '{"text": "…", "label": "…"}'
         raise DataError(f"{source} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
-    return Parts(str(source), tuple(paths), kind, tuple(together), encoding)
+    return Parts(str(source), tuple(paths), tuple(n_rows for _, _, n_rows in looks), kind, tuple(together), encoding)
 
 
-def _look(encoding: str, path: Path) -> tuple[str | None, Sequence[str]]:
-    """What kind of table a file is, and its columns; None for an empty one."""
+def _look(encoding: str, path: Path) -> tuple[str | None, Sequence[str], int | None]:
+    """What kind of table a file is, None for an empty one; its columns, and its rows where it tells them."""
     if _is_empty(path):
-        return None, ()
+        return None, (), None
     kind = find_kind(path, encoding)
     if kind == "svmlight":
         raise DataError(f"{path} holds vectors (svmlight), which are read from one file only; put them into one.")
-    return kind, read_names(path, kind, encoding)
+    return kind, read_names(path, kind, encoding), count_rows(path) if kind == "parquet" else None
 
 
 def _is_empty(path: Path) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.datasets import BadRow, Corpus, open_parts
+from ramify.datasets import BadRow, Corpus, is_several, open_parts
 from ramify.datasets.columns import Columns
 from ramify.datasets.corpus import KEY_BYTES, Places, key_of
 from ramify.datasets.documents import SAMPLE, Notes, judge, learning_columns, read_labels
@@ -28,13 +28,16 @@ from ramify.features import Vectorizer
 from ramify.features.counted import CountedTexts, Counting, Shard
 
 MARK = np.dtype(f"V{KEY_BYTES}")
+ROWS = 100_000  # of a Parquet file that are one shard
+LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
 
 
 @dataclass(frozen=True, slots=True)
 class FileTexts:
-    """The texts of one file, as they are learnt from."""
+    """The texts of one file, or of some of its rows, as they are learnt from."""
 
     path: Path
+    rows: range | None
     kind: str
     encoding: str
     columns: Columns
@@ -45,7 +48,7 @@ class FileTexts:
 
     def noted(self, notes: Notes) -> Iterator[str]:
         """Read the file, and note what else its rows say."""
-        return notes.texts(self.path, rows_of(self.path, self.kind, self.encoding))
+        return notes.texts(self.path, rows_of(self.path, self.kind, self.encoding, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,12 @@ class FileNotes:
     lines: NDArray[np.int64]
     marks: NDArray[np.void]
     bad: list[BadRow]
+
+
+def needs_shards(path: str | Path) -> bool:
+    """Whether documents are better read in shards: those of several files, or of one large Parquet file."""
+    path = Path(path)
+    return is_several(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
 
 
 def read_sharded(
@@ -75,6 +84,8 @@ def read_sharded(
 ) -> Corpus:
     """A corpus of the files of a directory or pattern, for a vectorizer to learn from or to read; texts are not held.
 
+    Every file is a shard; large Parquet files are several, also where there is but one file.
+
     scratch: a directory for counted rows until they are needed, best on storage that all machines see. Whoever does not see
     it, or without any, files are read again whenever their rows are needed. The others are those of
     :func:`~ramify.datasets.read_corpus`, which gives the same documents and labels.
@@ -83,13 +94,12 @@ def read_sharded(
     columns = learning_columns(parts.source, list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
     counting = vectorizer.counting if isinstance(vectorizer, Vectorizer) else Vectorizer().counting
     folder = None if scratch is None else Path(tempfile.mkdtemp(dir=Path(scratch).absolute()))
-    files = [None if folder is None else folder / f"{number}.counts" for number in range(len(parts.paths))]
-    sources = [FileTexts(part, parts.kind, parts.encoding, columns) for part in parts.paths]
-    shards = [Shard(source, file) for source, file in zip(sources, files, strict=True)]
+    sources = [FileTexts(part, rows, parts.kind, parts.encoding, columns) for part, rows in parts.blocks(ROWS)]
+    shards = [Shard(source, folder and folder / f"{number}.counts") for number, source in enumerate(sources)]
     found = _read_all(parts.source, counting, shards, n_jobs)
     labels, about = _labels_of(found, columns, label_separator, is_label)
     texts = CountedTexts.of(counting, shards, [notes.marks for notes in found])
-    places = Places.of([str(part) for part in parts.paths], [notes.lines for notes in found])
+    places = Places.of([str(source.path) for source in sources], [notes.lines for notes in found])
     corpus = Corpus(parts.source, texts, labels, (), [bad for notes in found for bad in notes.bad], about, places)
     judge(corpus, strict)
     return corpus
