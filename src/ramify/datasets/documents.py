@@ -34,7 +34,7 @@ def read_corpus(
 ) -> Corpus:
     """Read documents and labels from CSV, TSV, JSON Lines, Parquet or svmlight.
 
-    path: a file; or a directory or a pattern such as "parts/*.csv", for all of its files in the order of their names.
+    path: a file; or a directory or a pattern such as ``parts/*.csv``, for all of its files in the order of their names.
     text, label: column names, found from the table when not given; `label` may list level columns: "level1,level2".
     label_separator: what stands between several labels of one cell; found from the cells when not given.
     is_label: whether a word is a known label, when there is a taxonomy already.

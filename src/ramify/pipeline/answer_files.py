@@ -101,7 +101,7 @@ def classify_files(
 ) -> FilesAnswered:
     """Classify the files of a directory or pattern into a directory, each into a file of the same name.
 
-    Answers are CSV, TSV for TSV, JSON Lines for JSON or with `as_json`; :func:`name_answers` says how files are called.
+    Answers are CSV, TSV for TSV, JSON Lines for JSON or with `as_json`; names end accordingly, and without ``.gz``.
     resume: leave the files as they are that an earlier run of the same model and options wrote.
     """
     model, out = Path(model), Path(out)
