@@ -19,6 +19,7 @@ from ramify.features.selection import JOINS, SCOPES
 from ramify.features.stop_words import STOP_LISTS
 from ramify.persistence import model_about
 from ramify.pipeline.features import selector_for
+from ramify.pipeline.sharded import needs_shards, read_sharded
 from ramify.systems import System
 from ramify.taxonomy import Taxonomy
 
@@ -81,8 +82,13 @@ def refuse_selector(selector: TermSelector | None, learner: Any) -> None:
     selector_for(selector, learner)
 
 
-def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool) -> Corpus:
-    """The labelled documents of a file, or of standard input."""
+def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool, sharding: dict[str, Any] | None = None) -> Corpus:
+    """The labelled documents of a file, of standard input, or of several files.
+
+    sharding: who is to read the words of many documents, and where counts are put, so that texts are not held.
+    """
+    if sharding is not None and needs_shards(path):
+        return labelled(read_sharded(path, **sharding, **reading), keep_unlabelled)
     with readable(path) as file:
         return labelled(read_corpus(file, **reading), keep_unlabelled)
 
@@ -113,7 +119,7 @@ def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None,
             raise InputError(f"{path} cannot be added: only texts can, to texts; put vectors into one file.")
         added = some if added is None else added.joined(some)
     if added is not None:
-        replaced = len(corpus) - len(corpus.without_texts(set(added.documents)))
+        replaced = len(corpus) - len(corpus.without_texts_of(added))
         if replaced:
             say(f"  {counted(replaced, 'document')} of {corpus.source} with the same text left out, since the added ones count")
         new = {label: None for labels in added.labels for label in labels if label not in known}

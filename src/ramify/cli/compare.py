@@ -33,6 +33,7 @@ from ramify.cli.compared import render_comparison
 from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     AsJson,
+    Cluster,
     Encoding,
     KeepUnlabelled,
     LabelColumn,
@@ -42,6 +43,7 @@ from ramify.cli.options import (
     Threads,
     read_params,
     refuse_output,
+    working_on,
 )
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
@@ -98,6 +100,7 @@ def compare(
     keep_unlabelled: KeepUnlabelled = False,
     encoding: Encoding = "utf-8",
     threads: Threads = -1,
+    cluster: Cluster = None,
     as_json: AsJson = False,
 ) -> None:
     """Compare systems on the same documents: measures, time, memory, tests of every pair, and which one to take.
@@ -111,6 +114,7 @@ def compare(
       ramify compare tickets.csv --system nb --system hr-svm
       ramify compare tickets.csv --system nb --system nb:alpha=0.1 --system shrinkage-nb --folds 10
       ramify compare train.jsonl --test test.jsonl --taxonomy taxonomy.tsv --system svm --system hr-svm:C=10
+      ramify compare tickets.csv --cluster auto
       ramify compare test.csv --model one --model other
     """
     if report is not None:
@@ -131,7 +135,7 @@ def compare(
     else:
         classifiers = _new_systems(system or [ALL], features, shared)
     reading["is_label"] = None if known is None else known.__contains__
-    with RichProgress() as progress, reporting_to(progress):
+    with RichProgress() as progress, reporting_to(progress), working_on(cluster):
         corpus = read_labelled(data, reading, keep_unlabelled)
         tested = None if test is None else read_labelled(test, reading, keep_unlabelled)
         settings: dict[str, Any] = {"folds": folds, "seed": seed, "n_resamples": resamples, "correction": correction}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +35,7 @@ from ramify.metrics.terminal import render_report
 from ramify.persistence import write_text_atomically
 from ramify.pipeline import evaluate as evaluate_on
 from ramify.pipeline import load
+from ramify.pipeline.sharded import needs_shards, read_sharded
 
 
 def evaluate(
@@ -67,14 +70,19 @@ def evaluate(
         refuse_output(report, model, data)
     check_hierarchy(hierarchy)
     decision = chosen_rule(rule, rule_param)
-    with RichProgress() as progress, reporting_to(progress), readable(data) as file:
+    with RichProgress() as progress, reporting_to(progress), readable(data) as file, ExitStack() as also:
         classifier = load(model)
         if decision is not None:
             classifier = classifier.redecided(decision)
         classifier.use_threads(threads)
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         separators: dict[str, Any] = {"label_separator": label_separator, "is_label": classifier.taxonomy_.__contains__}
-        corpus = read_corpus(file, **columns, **separators, strict=strict, encoding=encoding)
+        reading: dict[str, Any] = {**columns, **separators, "strict": strict, "encoding": encoding}
+        if needs_shards(file):
+            scratch = also.enter_context(TemporaryDirectory())
+            corpus = read_sharded(file, classifier.vectorizer_, scratch=scratch, n_jobs=threads, **reading)
+        else:
+            corpus = read_corpus(file, **reading)
         result = evaluate_on(classifier, labelled(corpus, keep_unlabelled), hierarchy)
     if report is not None:
         write_text_atomically(report, render_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))

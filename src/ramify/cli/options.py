@@ -21,6 +21,7 @@ from ramify.execution import Checkpoints, kept_in, open_cluster, running_on
 from ramify.persistence import refuse_unwritable
 from ramify.pipeline import make_rule
 
+SEVERAL_FILES = "a directory or a quoted pattern of files; - for stdin."
 ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]
 TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text; found when not given.")]
 LabelColumn = Annotated[
@@ -132,7 +133,8 @@ def labelled(corpus: Corpus, keep: bool) -> Corpus:
 
 def tell_about(corpus: Corpus, shown: int = 5) -> None:
     """Say what was found in a file, and name the rows that were left out."""
-    say(f"{corpus.source}: {counted(len(corpus), 'document')}{_columns(corpus)}")
+    files = "" if corpus.places is None else f" in {counted(len(set(corpus.places.files)), 'file')}"
+    say(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{_columns(corpus)}")
     if corpus.bad_rows:
         say(f"  {counted(len(corpus.bad_rows), 'row')} left out:")
         for bad in corpus.bad_rows[:shown]:

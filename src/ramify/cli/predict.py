@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import RichProgress, answers, print_json
+from ramify.cli.console import RichProgress, answers, counted, print_json, say
 from ramify.cli.options import (
+    SEVERAL_FILES,
     AsJson,
     Cluster,
     Encoding,
@@ -24,24 +25,27 @@ from ramify.cli.options import (
     refuse_output,
     working_on,
 )
-from ramify.cli.tables import choose_writer, write_answers
-from ramify.datasets import stream_rows
+from ramify.cli.tables import TABLES, choose_writer, tell_problems, write_answers
+from ramify.datasets import is_several, stream_rows
 from ramify.datasets.svmlight import read_vectors
 from ramify.datasets.tables import find_kind, known_encoding
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
-from ramify.pipeline import Answer, TextClassifier, Wish, classify_rows, classify_vectors, load
+from ramify.pipeline import Answer, TextClassifier, Wish, classify_files, classify_rows, classify_vectors, load
 from ramify.pipeline.training import fitting, refuse_texts
 
 
 def predict(
     model: ModelDirectory,
     data: Annotated[
-        Path | None, typer.Argument(help="Documents: CSV, TSV, JSON Lines, Parquet, svmlight; - for stdin.")
+        Path | None, typer.Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, svmlight; {SEVERAL_FILES}")
     ] = None,
     sentence: Annotated[str | None, typer.Option("--try", help="Classify one text given here, and say why.")] = None,
     text: TextColumn = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl; for several files a directory.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an earlier run on several files.")] = False,
     top: Annotated[int, typer.Option(min=1, help="Also give the next most likely leaves, so many labels in all.")] = 1,
     threshold: Annotated[
         float | None, typer.Option(min=0, max=1, help="Go up the path to the deepest node that is at least so likely.")
@@ -67,23 +71,48 @@ def predict(
       ramify predict out new.csv --out classified.jsonl --top 3
       ramify predict out --try "my parcel has not arrived"
       ramify predict out new.csv --threshold 0.7 --without "Returns & warranty"
+      ramify predict out parts/ --out answers/
+      ramify predict out 'parts/*.parquet' --out answers/ --cluster auto
+      ramify predict out 'parts/*.parquet' --out answers/ --cluster auto --resume
     """
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
+    wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()))
+    count_workers(threads)
+    if data is not None and is_several(data):
+        asked = {"rule": chosen_rule(rule, rule_param), "wish": wish, "text": text, "encoding": encoding}
+        with working_on(cluster):
+            _predict_files(model, data, out, as_json=as_json, strict=strict, resume=resume, n_jobs=threads, **asked)
+        return
+    if resume:
+        raise InputError("--resume goes on with several files; give a directory or a quoted pattern of them, and --out.")
     writer = choose_writer(out, as_json)
     if out is not None:
         refuse_output(out, model, data)
     decision = chosen_rule(rule, rule_param)
     classifier = load(model) if decision is None else load(model).redecided(decision)
-    count_workers(threads)
     classifier.use_threads(threads)
-    wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()))
     if sentence is not None:
         _try(classifier, sentence, wish, as_json)
     elif data is not None:
         with RichProgress() as progress, reporting_to(progress), working_on(cluster), readable(data) as file:
             columns, rows = _answers(classifier, file, text, wish, encoding)
             write_answers(rows, columns, data, out, writer, top, strict)
+
+
+def _predict_files(model: Path, data: Path, out: Path | None, **asked: Any) -> None:
+    """Answers to several files, each in a file of its own."""
+    if out is None or (out.suffix.lower() in TABLES and not out.is_dir()):
+        raise InputError(
+            f"answers to several files go into a directory; name one with --out, such as --out {data.name}-answers."
+        )
+    with RichProgress() as progress, reporting_to(progress):
+        done = classify_files(model, data, out, **asked)
+    tell_problems(done.tally)
+    if done.kept:
+        say(f"{counted(done.kept, 'file')} of an earlier run left as they were.")
+    what = f"{counted(done.tally.documents, 'document')} with {counted(done.tally.labels, 'label')}"
+    say(f"{what} in {counted(done.written, 'file')} written to {out}")
 
 
 def _try(classifier: TextClassifier, sentence: str, wish: Wish, as_json: bool) -> None:

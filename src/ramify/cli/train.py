@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -33,6 +34,7 @@ from ramify.cli.building import (
 )
 from ramify.cli.console import RichProgress, answers, counted, print_json, say
 from ramify.cli.options import (
+    SEVERAL_FILES,
     AsJson,
     CheckpointDirectory,
     Cluster,
@@ -54,15 +56,16 @@ from ramify.cli.options import (
 from ramify.execution import count_workers, reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
-from ramify.persistence import refuse_foreign_target, write_text_atomically
+from ramify.persistence import refuse_foreign_target, scratch_beside, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
+from ramify.pipeline.sharded import needs_shards
 from ramify.systems import find_system
 from ramify.taxonomy import read_taxonomy
 
 
 def train(
-    data: Annotated[Path, typer.Argument(help="Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; - for stdin.")],
+    data: Annotated[Path, typer.Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; {SEVERAL_FILES}")],
     model: Annotated[Path, typer.Option("--model", "-m", help="Directory to write the model to.")],
     text: TextColumn = None,
     label: LabelColumn = None,
@@ -110,6 +113,8 @@ def train(
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
       ramify train tickets.csv --add reviews.csv --model out
+      ramify train parts/ --model out
+      ramify train 'parts/2024-*.parquet' --test 'parts/2025-*.parquet' --model out
       ramify train titles.parquet --system hr-svm --cluster auto --model out
       ramify train titles.parquet --system hr-svm --cluster auto --model out --resume
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
@@ -138,9 +143,12 @@ def train(
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
-    with RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume):
-        corpus = read_labelled(data, reading, keep_unlabelled)
-        tested = None if test is None else read_labelled(test, reading, keep_unlabelled)
+    in_shards = needs_shards(data) or (test is not None and needs_shards(test))
+    beside = scratch_beside(model) if in_shards else nullcontext()
+    with RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch:
+        sharding = {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
+        corpus = read_labelled(data, reading, keep_unlabelled, sharding)
+        tested = None if test is None else read_labelled(test, reading, keep_unlabelled, sharding)
         more = read_added(add or [], corpus, known, strict, encoding)
         warn_about_several_labels(chosen, corpus, rule is not None)
         trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit, more=more)

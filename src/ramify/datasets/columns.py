@@ -66,7 +66,7 @@ def find_columns(
         _refuse_missing(source, names, column, "--label")
     text = text or _guess_text(names, sample, labels or ())
     if text is None:
-        raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {_list(names)}.")
+        raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {list_names(names)}.")
     return Columns(text, tuple(labels) if labels else _guess_labels(names, sample, text))
 
 
@@ -78,7 +78,7 @@ def split_names(label: str, names: Sequence[str]) -> list[str]:
 def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, sample: Sequence[dict[str, Any]]) -> None:
     """Refuse a table that cannot be learnt from: no labels, the text as label, or a document in place of column names."""
     if not columns.labels:
-        raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {_list(names)}.")
+        raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
     if columns.text in columns.labels:
         raise DataError(f"{source}: column {columns.text!r} is to be both text and label; name two different columns.")
     first = columns.labels[0]
@@ -93,12 +93,13 @@ def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, s
 def _refuse_missing(source: str, names: Sequence[str], wanted: str, option: str) -> None:
     if wanted not in names:
         raise DataError(
-            f"{source} has no column {wanted!r}; its columns are {_list(names)}. "
+            f"{source} has no column {wanted!r}; its columns are {list_names(names)}. "
             f"Name one of them with {option}.{suggest(wanted, names)}"
         )
 
 
-def _list(names: Sequence[str]) -> str:
+def list_names(names: Sequence[str]) -> str:
+    """Columns in a message."""
     shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 

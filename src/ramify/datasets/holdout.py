@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,13 @@ from ramify.errors import InputError
 
 
 def hold_out(
-    labels: Sequence[Sequence[str]], share: float = 0.2, seed: int = 0, texts: Sequence[str] | None = None
+    labels: Sequence[Sequence[str]], share: float = 0.2, seed: int = 0, texts: Sequence[Hashable] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Positions to learn from and positions to test on, each sorted; every class gives its share.
 
     Documents are grouped by their label set. Each group is shuffled and gives `share` of itself, rounded by chance, but never
     its last document, so no label set is only tested and never seen. A document with the same text as one to learn from is
-    not tested on.
+    not tested on. texts: the documents, or what stands for each.
 
     >>> train, test = hold_out([["a"]] * 8 + [["b"]] * 2, share=0.5, seed=1)
     >>> len(train), len(test)

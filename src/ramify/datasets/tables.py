@@ -77,6 +77,18 @@ def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str
     return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
 
 
+def stream_part(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
+    """The rows of a table whose columns are known already. rows: which ones, of Parquet; None for all."""
+    if rows is not None:
+        return _stream_parquet(path, rows)[1]
+    return _json_objects(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[1]
+
+
+def read_names(path: Path, kind: str, encoding: str) -> list[str]:
+    """The names of the columns; of JSON Lines the keys of all objects, and none where no row can be read."""
+    return _json_names(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[0]
+
+
 def _refuse_binary(path: Path, start: bytes, encoding: str) -> None:
     wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or encoding != UTF_8
     if start.startswith(b"PK\x03\x04"):
@@ -185,15 +197,23 @@ def _find_delimiter(header: str) -> str:
 
 
 def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
-    rows = _json_list if _starts_a_list(path) else _json_rows
-    columns: dict[str, None] = {}
-    for _, row in rows(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
-        if isinstance(row, dict):
-            columns.update(dict.fromkeys(row))
+    columns = _json_names(path, encoding)
     if not columns:
         example = '{"text": "…", "label": "…"}'
         raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
-    return list(columns), rows(path, encoding)
+    return columns, _json_objects(path, encoding)
+
+
+def _json_names(path: Path, encoding: str) -> list[str]:
+    columns: dict[str, None] = {}
+    for _, row in _json_objects(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
+        if isinstance(row, dict):
+            columns.update(dict.fromkeys(row))
+    return list(columns)
+
+
+def _json_objects(path: Path, encoding: str) -> Rows:
+    return _json_list(path, encoding) if _starts_a_list(path) else _json_rows(path, encoding)
 
 
 def _starts_a_list(path: Path) -> bool:
@@ -264,28 +284,39 @@ def _texts_in(value: Any) -> Iterator[str]:
 # ---- Parquet ----------------------------------------------------------------------------------------------------------
 
 
-def _stream_parquet(path: Path) -> tuple[list[str], Rows]:
+def count_rows(path: Path) -> int:
+    """The rows of a Parquet file, which its end tells."""
     import polars
 
-    @contextmanager
-    def guarded() -> Iterator[None]:
-        try:
-            yield
-        except (OSError, polars.exceptions.PolarsError) as error:
-            first = str(error).split("\n", 1)[0][:120]
-            raise DataError(f"{path} cannot be read as Parquet: {first}.") from None
+    with _parquet_errors(path):
+        return int(polars.scan_parquet(path).select(polars.len()).collect().item())
+
+
+def _stream_parquet(path: Path, wanted: range | None = None) -> tuple[list[str], Rows]:
+    import polars
 
     def rows() -> Rows:
-        start = 0
-        while True:
-            with guarded():
-                batch = table.slice(start, PARQUET_BATCH).collect()
+        start, stop = (0, None) if wanted is None else (wanted.start, wanted.stop)
+        while stop is None or start < stop:
+            with _parquet_errors(path):
+                batch = table.slice(start, PARQUET_BATCH if stop is None else min(PARQUET_BATCH, stop - start)).collect()
             if not batch.height:
                 return
             yield from enumerate(batch.iter_rows(named=True), start=start + 1)
             start += batch.height
 
-    with guarded():
+    with _parquet_errors(path):
         table = polars.scan_parquet(path)
         columns = table.collect_schema().names()
     return columns, rows()
+
+
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    import polars
+
+    try:
+        yield
+    except (OSError, polars.exceptions.PolarsError) as error:
+        first = str(error).split("\n", 1)[0][:120]
+        raise DataError(f"{path} cannot be read as Parquet: {first}.") from None

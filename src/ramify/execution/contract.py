@@ -96,7 +96,7 @@ class Executor(Protocol):
         self,
         job: Callable[[Any, Block], Result],
         placed: Any,
-        blocks: Sequence[Block],
+        blocks: Iterable[Block],
         keeper: Keeper | None = None,
         *,
         stop: Callable[[], None] | None = None,
@@ -104,6 +104,7 @@ class Executor(Protocol):
     ) -> Iterator[Result]:
         """The job's results for what was placed and each block, in order. job: a function of a module, which writes to neither.
 
+        blocks: of an iterator only a few are taken before results are asked for, as many as can be under way.
         keeper: how results are kept in checkpoints, where there are any. stop: as of :meth:`map`, for blocks that run in this
         process. threads: how many a block uses.
         """

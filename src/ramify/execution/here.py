@@ -36,27 +36,27 @@ class Here(ABC):
         self,
         job: Callable[[Any, Block], Result],
         placed: Any,
-        blocks: Sequence[Block],
+        blocks: Iterable[Block],
         keeper: Keeper | None = None,
         *,
         stop: Callable[[], None] | None = None,
         threads: int = 1,
     ) -> Iterator[Result]:
-        """The job's results, in the order of the blocks."""
+        """The job's results, in the order of the blocks, which are taken as room becomes free."""
 
-        def run(job: Callable[[Any, Block], Result], some: Sequence[Block]) -> Iterator[Result]:
+        def run(job: Callable[[Any, Block], Result], some: Iterable[Block]) -> Iterator[Result]:
             return self._run(job, placed, some, stop, threads)
 
         checkpoints = current_checkpoints()
         if keeper is None or checkpoints is None:
             return run(job, blocks)
-        return checkpoints.results(job, placed, blocks, run, keeper)
+        return checkpoints.results(job, placed, list(blocks), run, keeper)
 
     def _run(
         self,
         job: Callable[[Any, Block], Result],
         placed: Any,
-        blocks: Sequence[Block],
+        blocks: Iterable[Block],
         stop: Callable[[], None] | None,
         threads: int,
     ) -> Iterator[Result]:

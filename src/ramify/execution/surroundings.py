@@ -46,6 +46,11 @@ def current_executor() -> Executor | None:
     return _executor.get()
 
 
+def is_elsewhere() -> bool:
+    """Whether spread work of this block may run on other machines, where paths must say all."""
+    return _executor.get() is not None
+
+
 def current_checkpoints() -> Checkpoints | None:
     """What :func:`kept_in` said."""
     return _checkpoints.get()

@@ -71,11 +71,48 @@ def merge(
     return TermList(terms, offsets), *sums, positions[len(found) :]
 
 
-def stacked(blocks: list[Rows], n_columns: int) -> csr_array:
-    """Rows of several blocks as one matrix."""
+def merge_all(parts: Iterable[tuple[Any, ...]]) -> tuple[TermList, Any, Any]:
+    """Terms of any number of blocks as one sorted list with added counts; few blocks are held at a time."""
+    found, documents, occurrences = TermList.of([]), np.zeros(0), np.zeros(0)
+    waiting: list[tuple[Any, ...]] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(len(some[1]) for some in waiting) > len(found):  # so that every term is sorted a few times only
+            found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
+            waiting = []
+    return merge(found, documents, occurrences, waiting)[:3]
+
+
+def noting_sizes(parts: Iterable[tuple[Any, ...]], sizes: list[int]) -> Iterator[tuple[Any, ...]]:
+    """The same blocks, while the number of texts in each is noted."""
+    for part in parts:
+        sizes.append(len(part[4][0]) - 1)
+        yield part
+
+
+def with_positions(parts: list[tuple[Any, ...]], positions: NDArray[np.int32]) -> Iterator[tuple[Rows, NDArray[np.int32]]]:
+    """The rows of every block, with where its terms stand in the merged list."""
+    starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
+    for part, start, end in zip(parts, starts[:-1], starts[1:], strict=True):
+        yield part[4], positions[start:end]
+
+
+def joined(blocks: list[Rows]) -> Rows:
+    """Rows of several blocks, one after the other."""
     starts = np.cumsum([0, *(int(offsets[-1]) for offsets, _, _ in blocks)])
     offsets = np.concatenate([[0], *(block[0][1:] + start for block, start in zip(blocks, starts[:-1], strict=True))])
     columns = np.concatenate([block[1] for block in blocks] or [np.zeros(0, dtype=np.int32)])
     values = np.concatenate([block[2] for block in blocks] or [np.zeros(0, dtype=np.float32)])
+    return offsets.astype(np.int64, copy=False), columns, values
+
+
+def stacked(blocks: list[Rows], n_columns: int) -> csr_array:
+    """Rows of several blocks as one matrix."""
+    return as_matrix(joined(blocks), n_columns)
+
+
+def as_matrix(rows: Rows, n_columns: int) -> csr_array:
+    """Rows as a matrix."""
+    offsets, columns, values = rows
     kind = np.int32 if offsets[-1] < 1 << 31 else np.int64
     return csr_array((values, columns, offsets.astype(kind)), shape=(len(offsets) - 1, n_columns))

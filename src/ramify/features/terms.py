@@ -67,5 +67,7 @@ class TermList:
 
     def take(self, numbers: Ints) -> TermList:
         """Some of the terms."""
-        names = self.names
-        return TermList.of([names[number] for number in numbers.tolist()])
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        sources = np.repeat(self.offsets[numbers] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return TermList(np.concatenate([self.bytes[sources], np.zeros(PADDING, dtype=np.uint8)]), offsets)

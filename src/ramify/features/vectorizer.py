@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError, ModelError
 from ramify.execution import SerialExecutor, choose_executor, count_workers, stage
 from ramify.features.analysis import WordRules, make_rules
-from ramify.features.blocks import Rows, cut, merge, stacked
+from ramify.features.blocks import Rows, cut, merge, merge_all, noting_sizes, stacked, with_positions
+from ramify.features.counted import CountedTexts, Counting
 from ramify.features.limits import are_none, find_limits, keep_within
 from ramify.features.locating import locate_terms
 from ramify.features.terms import TermList
@@ -100,17 +101,10 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if self.hashing is not None:
             self._learn_columns(self._hashed_blocks(texts, None, int(self.hashing)))
             return self
-        found, n_texts = TermList.of([]), 0
-        documents, occurrences = np.zeros(0), np.zeros(0)
-        waiting: list[tuple[Any, ...]] = []
-        for block in self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)):
-            n_texts += len(block[4][0]) - 1
-            waiting.append(block)
-            if sum(len(part[1]) for part in waiting) > len(found):  # so that every term is sorted a few times only
-                found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
-                waiting = []
-        found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
-        self._learn_terms(found, documents, occurrences, n_texts)
+        parts = self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False))
+        sizes: list[int] = []
+        found, documents, occurrences = merge_all(noting_sizes(parts, sizes))
+        self._learn_terms(found, documents, occurrences, sum(sizes))
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
@@ -120,6 +114,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def fit_count(self, texts: Iterable[str]) -> csr_array:
         """Learn the terms and count them in the same texts, without weights."""
         self.check_settings()
+        if isinstance(texts, CountedTexts) and texts.counting == self.counting:
+            return self._fit_counted(texts)
         if self.hashing is not None:
             blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
             self._learn_columns(iter(blocks))
@@ -129,10 +125,20 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         kept = self._learn_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
         numbers = np.full(len(found), -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept))
-        starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
-        work = [(part[4], numbers[positions[a:b]]) for part, a, b in zip(parts, starts[:-1], starts[1:], strict=True)]
+        work = [(rows, numbers[here]) for rows, here in with_positions(parts, positions)]
         renumbered = choose_executor(self.n_jobs).map(lambda task: renumber_rows(*task[0], task[1], len(kept)), work)
         return stacked(list(renumbered), len(kept))
+
+    def _fit_counted(self, texts: CountedTexts) -> csr_array:
+        """The same, for texts that were counted where they are."""
+        executor = choose_executor(self.n_jobs)
+        if self.hashing is not None:
+            X = texts.matrix(executor, None, int(self.hashing))
+            self._learn_columns(iter([(X.indptr, X.indices, X.data)]))
+            return X
+        found, documents, occurrences = texts.terms(executor)
+        kept = self._learn_terms(found, documents, occurrences, len(texts))
+        return texts.matrix(executor, self._terms, len(kept), n_entries=int(documents[kept].sum()))
 
     def check_settings(self) -> None:
         """Refuse settings that make no sense, before any text is read."""
@@ -203,8 +209,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def transform(self, texts: Iterable[str]) -> csr_array:
         """The matrix of some texts over the learnt terms; other terms are passed over."""
         check_is_fitted(self)
+        if isinstance(texts, CountedTexts) and texts.counting == Counting(self._rules(), self._learnt[0]):
+            wanted = self._new_numbers() if self._terms is None else self._terms
+            return self.weigh(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
         if self._terms is None:
-            blocks = self._hashed_blocks(texts, self.kept_columns_, int(self._learnt[0] or 0))
+            blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._learnt[0] or 0))
             return self.weigh(stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # made here, before several threads ask for it
         blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
@@ -256,12 +265,15 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         hashes = {term: abs(murmurhash3_32(term)) % int(self._learnt[0] or 1) for term in terms}
         return {term: place[column] for term, column in hashes.items() if column in place}
 
-    def _hashed_blocks(self, texts: Iterable[str], kept: Ints | None, n_columns: int) -> Iterator[Rows]:
-        numbers = None
-        if kept is not None:
-            numbers = np.full(n_columns, -1, dtype=np.int32)
-            numbers[kept] = np.arange(len(kept))
+    def _new_numbers(self) -> NDArray[np.int32] | None:
+        """The new numbers of hashed columns, -1 for those that are left out; None where all are kept."""
+        if self.kept_columns_ is None:
+            return None
+        numbers = np.full(int(self._learnt[0] or 0), -1, dtype=np.int32)
+        numbers[self.kept_columns_] = np.arange(len(self.kept_columns_))
+        return numbers
 
+    def _hashed_blocks(self, texts: Iterable[str], numbers: NDArray[np.int32] | None, n_columns: int) -> Iterator[Rows]:
         def count(some: list[str]) -> Rows:
             rows: Rows = count_hashed_terms(some, *self._rules_for(some), n_columns)
             return rows if numbers is None else renumber_rows(*rows, numbers, n_columns)
@@ -285,6 +297,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                 yield result
                 while done:
                     step.advance(done.pop())
+
+    @property
+    def counting(self) -> Counting:
+        """How texts are counted, for those who count them elsewhere."""
+        return Counting(self._rules(), None if self.hashing is None else int(self.hashing))
 
     def _rules(self) -> WordRules:
         settings = (self.ngram_range, self.lowercase, self.stop_words, self.stemmer)

@@ -1,11 +1,12 @@
 """Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
 
-from ramify.persistence.atomic import atomic_writer, only_writer, refuse_unwritable, write_text_atomically
+from ramify.persistence.atomic import atomic_writer, only_writer, refuse_unwritable, scratch_beside, write_text_atomically
 from ramify.persistence.directory import (
     FORMAT_VERSION,
     StoredModel,
     is_model,
     model_about,
+    model_fingerprint,
     refuse_foreign_target,
     write_model,
 )
@@ -17,10 +18,12 @@ __all__ = [
     "atomic_writer",
     "is_model",
     "model_about",
+    "model_fingerprint",
     "only_writer",
     "read_model",
     "refuse_foreign_target",
     "refuse_unwritable",
+    "scratch_beside",
     "write_model",
     "write_text_atomically",
 ]

@@ -16,7 +16,7 @@ import stat
 import sys
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
@@ -122,6 +122,20 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
     finally:
         remove(beside)
         os.close(handle)
+
+
+@contextmanager
+def scratch_beside(path: str | Path) -> Iterator[Path]:
+    """A directory beside a path, gone when the block ends; what killed processes left of such is cleared away."""
+    path = Path(path).absolute()
+    with ExitStack() as held:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            clear_leftovers(path)
+            beside = held.enter_context(claimed(path, Path.mkdir))
+        except OSError as error:
+            raise InputError(f"cannot write beside {path}: {error.strerror}; choose another place.") from error
+        yield beside
 
 
 @contextmanager

@@ -73,6 +73,14 @@ def model_about(path: str | Path) -> dict[str, Any]:
     return about if isinstance(about, dict) else {}
 
 
+def model_fingerprint(path: str | Path) -> str:
+    """What tells a model from any other: the hash of the manifest, which has those of all files."""
+    try:
+        return str(_fingerprint(Path(path) / MANIFEST)["sha256"])
+    except OSError as error:
+        raise ModelError(f"cannot read the model at {path}: {error.strerror}.") from None
+
+
 def refuse_foreign_target(path: str | Path) -> None:
     """Refuse to put a model where something else is; long work asks this before it starts."""
     path = Path(path)

@@ -1,5 +1,6 @@
 """What most users touch: a classifier from texts to label paths, its training from a corpus and its model directory."""
 
+from ramify.pipeline.answer_files import FilesAnswered, classify_files
 from ramify.pipeline.answering import Answering, Wish
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparing import compare
@@ -8,6 +9,7 @@ from ramify.pipeline.explaining import Explanation, NodeView, Step, look
 from ramify.pipeline.loading import load
 from ramify.pipeline.recommending import Recommendation, recommend
 from ramify.pipeline.rules import make_rule
+from ramify.pipeline.sharded import read_sharded
 from ramify.pipeline.streaming import Answer, classify_rows, classify_vectors, score_rows
 from ramify.pipeline.training import Trained, evaluate, train
 
@@ -16,12 +18,14 @@ __all__ = [
     "Answering",
     "Comparison",
     "Explanation",
+    "FilesAnswered",
     "NodeView",
     "Recommendation",
     "Step",
     "TextClassifier",
     "Trained",
     "Wish",
+    "classify_files",
     "classify_rows",
     "classify_vectors",
     "compare",
@@ -29,6 +33,7 @@ __all__ = [
     "load",
     "look",
     "make_rule",
+    "read_sharded",
     "recommend",
     "score_rows",
     "train",

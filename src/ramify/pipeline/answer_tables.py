@@ -1,15 +1,21 @@
-"""Answers as rows of a table: the cells that came, and behind them what was predicted."""
+"""Answers as rows of a table, CSV, TSV or JSON Lines: the cells that came, and behind them what was predicted."""
 
 from __future__ import annotations
 
+import csv
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import IO, Any
 
+from ramify.errors import DataError
+from ramify.execution import Stage
 from ramify.pipeline.streaming import Answer
 
 SEVERAL = " | "
+TOLD_AFTER = 500  # rows, after which progress is told
+Writer = Callable[[IO[str], Sequence[str], int], Callable[[Answer], None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,39 @@ class AnswerTable:
         return [*came, labels, chances, *others, *missing, answer.problem or ""]
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """What was written: rows, labels in them, rows that could not be classified, and the first of these with the reason."""
+
+    documents: int = 0
+    labels: int = 0
+    problems: int = 0
+    first: str = ""
+
+    def plus(self, other: Tally) -> Tally:
+        """Both together."""
+        counts = (self.documents + other.documents, self.labels + other.labels, self.problems + other.problems)
+        return Tally(*counts, self.first or other.first)
+
+
+def write_all(answers: Iterable[Answer], write: Callable[[Answer], None], source: str, strict: bool, step: Stage) -> Tally:
+    """Write answers and count them. strict: refuse the first row that could not be classified."""
+    documents = labels = problems = 0
+    first = ""
+    for answer in answers:
+        if answer.problem:
+            first = first or f"{source}, line {answer.line}: {answer.problem}"
+            problems += 1
+            if strict:
+                raise DataError(f"{first}; put it right, or drop --strict.")
+        documents += 1
+        labels += len(answer.labels)
+        write(answer)
+        if documents % TOLD_AFTER == 0:
+            step.advance(TOLD_AFTER)
+    return Tally(documents, labels, problems, first)
+
+
 def free_names(names: Iterable[str], taken: Sequence[str]) -> list[str]:
     """Names for our columns that the input does not use already.
 
@@ -58,3 +97,39 @@ def _free(name: str, taken: Sequence[str]) -> str:
 
 def _cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
+
+
+def _json_lines(file: IO[str], columns: Sequence[str], top: int) -> Callable[[Answer], None]:
+    predicted, also, line, problem = free_names(("predicted", "also", "line", "problem"), columns)
+
+    def write(answer: Answer) -> None:
+        row: dict[str, Any] = {**answer.row, predicted: _objects(answer.labels)}
+        if answer.others:
+            row[also] = _objects(answer.others)
+        if answer.problem:
+            row |= {line: answer.line, problem: answer.problem}
+        file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+
+    return write
+
+
+def _table(file: IO[str], columns: Sequence[str], top: int, delimiter: str) -> Callable[[Answer], None]:
+    table, shown = csv.writer(file, delimiter=delimiter, lineterminator="\n"), AnswerTable(columns, top)
+    table.writerow(shown.head)
+
+    def write(answer: Answer) -> None:
+        table.writerow(shown.cells(answer))
+
+    return write
+
+
+def _objects(labels: list[tuple[str, float]]) -> list[dict[str, Any]]:
+    return [{"label": label, "probability": p} for label, p in labels]
+
+
+# by the ending of a file; each takes the file, the columns of the input, and how many labels were asked for
+WRITERS: dict[str, Writer] = {
+    ".csv": partial(_table, delimiter=","),
+    ".tsv": partial(_table, delimiter="\t"),
+    ".jsonl": _json_lines,
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,13 +13,14 @@ from numpy.typing import NDArray
 from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
 from ramify.errors import DataError
-from ramify.execution import choose_executor, row_blocks
+from ramify.execution import choose_executor, is_elsewhere, row_blocks
 from ramify.pipeline.answering import Answering, Wish
 from ramify.pipeline.classifier import TextClassifier
 
 BATCH = 500
 BATCH_BYTES = 1 << 23  # of scores, few enough to stay near the processor
 BATCH_CHARACTERS = 1 << 22
+FAR_BATCHES = 16  # so many batches go to a worker of a cluster at once
 
 Rows = list[tuple[int, dict[str, Any] | BadRow]]
 Labels = list[tuple[str, float]]
@@ -44,25 +46,64 @@ def classify_rows(
 ) -> Iterator[Answer]:
     """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label.
 
-    A few hundred rows are held at a time, on as many threads as the classifier has.
+    A few hundred rows are held at a time for each thread that the classifier has, or some more for each worker of a cluster;
+    only texts are sent there.
     """
-    answer = Answering(classifier.with_threads(1), wish)
-    batches = _batches(rows, text, batch_size(len(classifier.taxonomy_)))
-    for answers in choose_executor(classifier.n_jobs).map(lambda batch: answer_rows(answer, batch, text), batches):
-        yield from answers
+    return answer_stream(Answering(classifier.with_threads(1), wish), rows, text, classifier.n_jobs)
+
+
+def answer_stream(
+    answer: Answering, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, n_jobs: int | None
+) -> Iterator[Answer]:
+    """The same, by somebody who answers with one thread and may be asked from several."""
+    executor = choose_executor(n_jobs)
+    size = batch_size(len(answer.classifier.taxonomy_)) * (FAR_BATCHES if is_elsewhere() else 1)
+    waiting: deque[tuple[Rows, list[str | None]]] = deque()
+
+    def sent() -> Iterator[list[str]]:
+        for batch in _batches(rows, text, size):
+            reasons = _reasons(batch, text)
+            waiting.append((batch, reasons))
+            yield _texts(batch, reasons, text)
+
+    for found in executor.spread(answer_texts, executor.place(answer), sent()):
+        yield from _put_together(*waiting.popleft(), found)
+
+
+def answer_texts(answer: Answering, texts: list[str]) -> list[tuple[Labels, Labels]]:
+    """The labels of each text, and the further ones; where memory does not suffice for all at once, for halves in turn."""
+    size, answers = batch_size(len(answer.classifier.taxonomy_)), []
+    try:
+        for start in range(0, len(texts), size):
+            answers += [(answer.named(labels), answer.named(others)) for labels, others in answer(texts[start : start + size])]
+    except MemoryError:
+        if len(texts) < 2:
+            raise
+        half = len(texts) // 2
+        return answer_texts(answer, texts[:half]) + answer_texts(answer, texts[half:])
+    return answers
 
 
 def answer_rows(answer: Answering, rows: Rows, text: str) -> list[Answer]:
     """An answer for each of a few rows."""
-    reasons = [row.reason if isinstance(row, BadRow) else _why_not(row, text) for _, row in rows]
-    texts = [row[text] for (_, row), why in zip(rows, reasons, strict=True) if why is None and isinstance(row, dict)]
-    found = iter(answer(texts))
-    made = []
+    reasons = _reasons(rows, text)
+    found = answer(_texts(rows, reasons, text))
+    return list(_put_together(rows, reasons, [(answer.named(labels), answer.named(others)) for labels, others in found]))
+
+
+def _reasons(rows: Rows, text: str) -> list[str | None]:
+    return [row.reason if isinstance(row, BadRow) else _why_not(row, text) for _, row in rows]
+
+
+def _texts(rows: Rows, reasons: list[str | None], text: str) -> list[str]:
+    return [row[text] for (_, row), why in zip(rows, reasons, strict=True) if why is None and isinstance(row, dict)]
+
+
+def _put_together(rows: Rows, reasons: list[str | None], found: Iterable[tuple[Labels, Labels]]) -> Iterator[Answer]:
+    answers = iter(found)
     for (line, row), reason in zip(rows, reasons, strict=True):
-        labels, others = next(found) if reason is None else ([], [])
-        cells = row.cells if isinstance(row, BadRow) else row
-        made.append(Answer(line, cells, answer.named(labels), answer.named(others), reason))
-    return made
+        labels, others = next(answers) if reason is None else ([], [])
+        yield Answer(line, row.cells if isinstance(row, BadRow) else row, labels, others, reason)
 
 
 def _why_not(row: dict[str, Any], text: str) -> str | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sklearn.base import clone
 
-from ramify.datasets import Corpus, hold_out
+from ramify.datasets import Corpus, comparable_keys, hold_out
 from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.execution import stage
 from ramify.features import Vectors
@@ -142,7 +142,7 @@ def _corrected(corpus: Corpus, more: Corpus) -> Corpus:
     """A corpus without the documents that others take the place of."""
     if corpus.has_vectors or more.has_vectors:
         raise InputError("documents can be added to texts only, and one of the files holds vectors; put them into one file.")
-    return corpus.without_texts(set(more.documents))
+    return corpus.without_texts_of(more)
 
 
 def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:
@@ -157,8 +157,8 @@ def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifie
 
 
 def _split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
-    texts = None if corpus.has_vectors else corpus.documents
-    learnt, kept = hold_out(corpus.labels, share, seed, texts)
+    keys = None if corpus.has_vectors else corpus.keys
+    learnt, kept = hold_out(corpus.labels, share, seed, keys)
     return corpus.take(learnt), corpus.take(kept)
 
 
@@ -174,5 +174,6 @@ def _fit(classifier: TextClassifier, corpus: Corpus, from_labels: bool) -> TextC
 def _count_seen(learn: Corpus, tested: Corpus) -> int:
     if learn.has_vectors or tested.has_vectors:
         return 0
-    seen = set(learn.documents)
-    return sum(text in seen for text in tested.documents)
+    learnt, asked = comparable_keys(learn, tested)
+    seen = set(learnt)
+    return sum(key in seen for key in asked)
