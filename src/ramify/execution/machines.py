@@ -64,13 +64,22 @@ def _giga(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
 
 
+def parted(address: str) -> tuple[str, int]:
+    """Host and port of an address.
+
+    >>> parted("10.0.0.5:6379")
+    ('10.0.0.5', 6379)
+    """
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit() or "/" in host:
+        raise InputError(f"--cluster is {address!r}; give host:port, such as 10.0.0.5:6379, or 'auto', or 'local'.")
+    return host.strip("[]"), int(port)
+
+
 def knock(address: str) -> None:
     """See at once whether somebody is there; Ray itself would try for minutes."""
-    host, colon, port = address.rpartition(":")
     if address != "auto":
-        if not colon or not port.isdigit() or "/" in host:
-            raise InputError(f"--cluster is {address!r}; give host:port, such as 10.0.0.5:6379, or 'auto', or 'local'.")
-        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+        socket.create_connection(parted(address), timeout=PATIENCE).close()
 
 
 def answers(host: str, port: int) -> bool:

@@ -27,7 +27,7 @@ from ramify.errors import InputError
 from ramify.execution.checkpoints import Journal, restore_from, write_state
 from ramify.execution.contract import Block, Keeper, Member, Needs, Result
 from ramify.execution.crews import JournalledCrew
-from ramify.execution.machines import Machine, Traffic, answers, knock, refuse_what_cannot_fit
+from ramify.execution.machines import Machine, Traffic, answers, knock, parted, refuse_what_cannot_fit
 from ramify.execution.progress import note
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.sizes import size_of
@@ -183,7 +183,7 @@ class RayCrew(JournalledCrew):
         self.traffic = executor.traffic
         machines = executor.machines
         self.posts = [
-            Post(make, placed, ray.put(share), machines[k % len(machines)], _state(journal, k))
+            Post(make, placed, ray.put(share), machines[k % len(machines)], str(journal.states[k]) if journal.states else None)
             for k, share in enumerate(shares)
         ]
         self.traffic.sent += sum(size_of(share) for share in shares)
@@ -338,10 +338,6 @@ def _do(job: Any, common: Any, block: Any) -> Any:
     return job(common, block)
 
 
-def _state(journal: Journal, k: int) -> str | None:
-    return str(journal.states[k]) if journal.states else None
-
-
 def _connect(address: str) -> None:
     os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_IGNORE_UNHANDLED_ERRORS": "1"}
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -354,10 +350,18 @@ def _connect(address: str) -> None:
     except InputError:
         raise
     except (ConnectionError, ValueError, RuntimeError, OSError, trouble.RayError) as error:
-        where = "there is no Ray cluster on this machine" if address == "auto" else f"no Ray cluster answers at {address!r}"
-        raise InputError(
-            f"{where} ({_first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
-        ) from None
+        raise InputError(_why_not(address, error)) from None
+
+
+def _why_not(address: str, error: Exception) -> str:
+    """Why a cluster could not be joined, and what to do about it."""
+    if address not in ("auto", "local") and answers(*parted(address)):
+        return (
+            f"somebody listens at {address!r}, but Ray cannot join ({_first_line(error)}); if the cluster asks for a token, "
+            "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and see that its version of Ray is the one here."
+        )
+    where = "there is no Ray cluster on this machine" if address == "auto" else f"no Ray cluster answers at {address!r}"
+    return f"{where} ({_first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
 
 
 def _machines() -> list[Machine]:
