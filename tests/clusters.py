@@ -7,7 +7,9 @@ import warnings
 from contextlib import contextmanager
 
 STORE = 150_000_000
-TOKEN = secrets.token_hex(32)  # of the clusters of these tests: Ray listens on all addresses of a machine
+
+# Ray listens on all addresses of a machine, so clusters of tests ask for a token; Ray looks at this when it is imported
+os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
 
 
 def new_node(number):
@@ -19,7 +21,6 @@ def new_node(number):
 @contextmanager
 def small_cluster(n_nodes=2):
     """A running cluster whose nodes have one processor each, and this process as its driver."""
-    os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import ray

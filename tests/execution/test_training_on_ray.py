@@ -1,15 +1,33 @@
 """Training on a real cluster of several nodes: the same models as on threads, whatever is lost on the way."""
 
+import json
 import os
+import re
 import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from clusters import new_node, small_cluster
 
+from ramify import TextClassifier
 from ramify.datasets import make_directory
-from ramify.execution import Checkpoints, kept_in, open_cluster, running_on
-from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
+from ramify.execution import Checkpoints, kept_in, open_cluster, reporting_to, running_on
+from ramify.learners import (
+    AdaBoostMH,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    RecursiveLogistic,
+    RecursiveSVM,
+    TopDownSVM,
+    TreeBoostMH,
+)
+from ramify.pipeline.answer_files import classify_files
+from ramify.pipeline.comparing import compare
+from ramify.taxonomy import most_specific
 
 pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -62,6 +80,14 @@ def test_the_objective_on_a_cluster_is_that_on_threads_within_the_gap(executor, 
     same = np.asarray((here.predict(X) != there.predict(X)).sum(axis=1)).ravel() == 0
     assert same.mean() > 0.995
     assert executor.traffic.lost == 0
+
+
+def wait_until(condition):
+    for _ in range(1200):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise TimeoutError("it did not come to that")
 
 
 def lose_in_call(monkeypatch, number, machine, lose):
@@ -139,3 +165,95 @@ def test_a_run_that_is_taken_up_again_comes_to_the_same_model(executor, director
         fit(name, directory)
         assert again < executor.traffic.calls - calls - again
     assert_same_model(found, undisturbed)
+
+
+def test_a_person_is_told_what_work_is_going_to_need_and_how_far_it_is(executor, directory):
+    lines, told = [], []
+
+    class Listener:
+        @contextmanager
+        def stage(self, title, total):
+            yield self
+
+        def advance(self, amount=1):
+            pass
+
+        def tell(self, what):
+            told.append(what)
+
+        def note(self, line):
+            lines.append(line)
+
+    with reporting_to(Listener()), running_on(executor):
+        fit("hr-svm", directory)
+    assert re.fullmatch(r"2 members: about 0\.3 GB of memory each and 0\.0 GB on every machine .*; about 1 minute\.", lines[0])
+    assert re.fullmatch(r"round 1; \d+ MB moved", told[0])
+    assert re.fullmatch(r"round \d+, gap about \d\.\de-\d\d; \d+ MB moved", told[-1])
+
+
+# ---- other systems, through texts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("system", ["h-svm", "b-svm", "treeboost-mh", "adaboost-mh", "shrinkage-nb", "nb"])
+def test_other_systems_come_to_the_same_answers(executor, shop, system):
+    texts, labels = shop.train.documents[:400], shop.train.labels[:400]
+    learner = {"treeboost-mh": TreeBoostMH(n_rounds=30), "adaboost-mh": AdaBoostMH(n_rounds=30)}.get(system)
+    here = TextClassifier(system, shop.taxonomy, learner=learner, n_jobs=2).fit(texts, labels)
+    with running_on(executor):
+        there = TextClassifier(system, shop.taxonomy, learner=learner).fit(texts, labels)
+    if "svm" in system:
+        a, b = (np.asarray(fitted.predict_proba(shop.test.documents)) for fitted in (here, there))
+        np.testing.assert_allclose(a, b, atol=0.02)
+    else:
+        _, mine = here.learner_.state()
+        _, theirs = there.learner_.state()
+        for name, array in mine.items():
+            np.testing.assert_array_equal(array, theirs[name])
+
+
+def test_systems_are_compared_and_files_classified_on_a_cluster_as_here(executor, shop, tmp_path):
+    systems = {name: TextClassifier(name, shop.taxonomy) for name in ("nb", "svm")}
+    some = shop.train.take(range(300))
+    here = compare(systems, some, folds=2, n_resamples=50)
+    TextClassifier("nb", shop.taxonomy).fit(some.documents, some.labels).save(tmp_path / "model")
+    (tmp_path / "parts").mkdir()
+    for k in range(3):
+        lines = [json.dumps({"text": text}) for text in shop.test.documents[20 * k : 20 * k + 20]]
+        (tmp_path / "parts" / f"{k}.jsonl").write_text("\n".join(lines))
+    classify_files(tmp_path / "model", tmp_path / "parts", tmp_path / "here")
+    with running_on(executor):
+        there = compare(systems, some, folds=2, n_resamples=50)
+        classify_files(tmp_path / "model", tmp_path / "parts", tmp_path / "there")
+    for mine, theirs in zip(here.systems, there.systems, strict=True):
+        assert mine.measures == theirs.measures
+    for k in range(3):
+        assert (tmp_path / "here" / f"{k}.jsonl").read_bytes() == (tmp_path / "there" / f"{k}.jsonl").read_bytes()
+
+
+# ---- the command line ---------------------------------------------------------------------------------------------------
+
+
+def test_a_driver_that_is_killed_and_taken_up_again_writes_the_same_model(cluster, tmp_path):
+    data = tmp_path / "data.csv"
+    _write_table(make_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
+    command = ["ramify", "train", str(data), "--system", "hr-svm", "--cluster", cluster.address, "--holdout", "0"]
+    program = [sys.executable, "-m", "ramify.cli.main", *command[1:]]
+    subprocess.run([*program, "-m", str(tmp_path / "whole")], check=True, capture_output=True)
+    with subprocess.Popen([*program, "-m", str(tmp_path / "model")], stderr=subprocess.DEVNULL) as driver:
+        wait_until(lambda: any((tmp_path / "model.checkpoints").glob("*/0000[1-9]*.safetensors")) or driver.poll() is not None)
+        assert driver.poll() is None, "it was done before it could be killed"
+        driver.kill()
+    assert not (tmp_path / "model").exists()
+    subprocess.run([*program, "-m", str(tmp_path / "model"), "--resume"], check=True, capture_output=True)
+    for name in ("weights.safetensors", "features.json", "taxonomy.json"):
+        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    assert not (tmp_path / "model.checkpoints").exists()
+
+
+def _write_table(made, path):
+    """Rows as texts of words w0, w1, …, with the path of each leaf as its label."""
+    own = most_specific(made.Y, made.taxonomy).indices
+    names = ["/".join(made.taxonomy.names[node] for node in made.taxonomy.nodes_to(int(leaf))) for leaf in own]
+    rows = np.split(made.X.indices, made.X.indptr[1:-1])
+    lines = [f"{' '.join(f'w{word}' for word in row)},{name}" for row, name in zip(rows, names, strict=True)]
+    path.write_text("\n".join(["text,label", *lines]))

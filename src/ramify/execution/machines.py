@@ -18,7 +18,6 @@ class Machine:
 
     name: str
     address: str
-    port: int
     processors: int
     memory: int
     store: int
@@ -60,6 +59,20 @@ def refuse_what_cannot_fit(needs: Needs, machines: Sequence[Machine]) -> None:
             )
 
 
+def in_words(needs: Needs) -> str:
+    """What work is going to need.
+
+    >>> in_words(Needs(2 * 10**9, (10**9, 3 * 10**9), 200.0))
+    '2 members: about 3.0 GB of memory each and 2.0 GB on every machine for what they share; about 3 minutes.'
+    """
+    minutes = max(1, round(needs.seconds / 60))
+    time = (
+        f"about {minutes:,} minute{'s' if minutes > 1 else ''}" if needs.seconds < 5400 else f"about {minutes / 60:.0f} hours"
+    )
+    size = f"about {_giga(max(needs.each))} of memory each and {_giga(needs.shared)} on every machine for what they share"
+    return f"{len(needs.each)} member{'s' if len(needs.each) > 1 else ''}: {size}; {time}."
+
+
 def _giga(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
 
@@ -89,3 +102,9 @@ def answers(host: str, port: int) -> bool:
     except OSError:
         return False
     return True
+
+
+def first_line(error: Exception) -> str:
+    """The beginning of a message that may have many lines."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0][:160] if lines else type(error).__name__

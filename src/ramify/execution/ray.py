@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +25,25 @@ from ray import exceptions as trouble
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ramify.errors import InputError
-from ramify.execution.checkpoints import Journal, restore_from, write_state
+from ramify.execution.checkpoints import Journal
 from ramify.execution.contract import Block, Keeper, Member, Needs, Result
 from ramify.execution.crews import JournalledCrew
-from ramify.execution.machines import Machine, Traffic, answers, knock, parted, refuse_what_cannot_fit
+from ramify.execution.machines import (
+    PATIENCE,
+    Machine,
+    Traffic,
+    answers,
+    first_line,
+    in_words,
+    knock,
+    parted,
+    refuse_what_cannot_fit,
+)
 from ramify.execution.progress import note
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.sizes import size_of
 from ramify.execution.surroundings import current_checkpoints
+from ramify.execution.worker import Worker
 
 ALONE = "127.0.0.2"  # an address that nobody else reaches; Ray takes 127.0.0.1 for one that others do
 LARGE = 100_000  # bytes from which arguments go through the object store
@@ -67,7 +79,7 @@ class RayExecutor:
     """
 
     def __init__(self, address: str = "auto") -> None:
-        self.traffic = Traffic()
+        self.traffic, self.staff = Traffic(), Staff()
         self._began = not ray.is_initialized()
         if self._began:
             _connect(address)
@@ -83,7 +95,10 @@ class RayExecutor:
         self.close()
 
     def close(self) -> None:
-        """Leave the cluster, if this executor joined it."""
+        """Let all processes go, and leave the cluster, if this executor joined it."""
+        for actor in chain.from_iterable(self.staff.waiting.values()):
+            ray.kill(actor)
+        self.staff = Staff()
         if self._began and ray.is_initialized():
             ray.shutdown()
 
@@ -157,7 +172,7 @@ class RayExecutor:
         except trouble.RayTaskError as error:
             raise _cause_of(error) from None
         except LOST as error:
-            raise InputError(f"a block of work was lost {MOST_LOSSES} times ({_first_line(error)}); see Ray's logs.") from None
+            raise InputError(f"a block of work was lost {MOST_LOSSES} times ({first_line(error)}); see Ray's logs.") from None
         self.traffic.given += size_of(result)
         return deepcopy(result)  # the store goes when the cluster is left
 
@@ -170,6 +185,7 @@ class RayExecutor:
         placed = placed if isinstance(placed, Placed) else self.place(placed)
         if needs is not None:
             refuse_what_cannot_fit(needs, self.machines)
+            note(in_words(needs))
         checkpoints = current_checkpoints()
         journal = Journal() if checkpoints is None else checkpoints.journal(placed.value, list(shares))
         return RayCrew(self, make, placed, shares, journal)
@@ -182,8 +198,9 @@ class RayCrew(JournalledCrew):
         super().__init__(journal, len(shares))
         self.traffic = executor.traffic
         machines = executor.machines
+        states = [str(path) for path in journal.states] or [None] * len(shares)
         self.posts = [
-            Post(make, placed, ray.put(share), machines[k % len(machines)], str(journal.states[k]) if journal.states else None)
+            Post(executor.staff, make, placed, ray.put(share), machines[k % len(machines)], states[k])
             for k, share in enumerate(shares)
         ]
         self.traffic.sent += sum(size_of(share) for share in shares)
@@ -219,7 +236,7 @@ class RayCrew(JournalledCrew):
                 losses += 1
                 if losses > MOST_LOSSES:
                     raise InputError(
-                        f"worker {k + 1} was lost {losses} times in the same step ({_first_line(error)}); see Ray's logs."
+                        f"worker {k + 1} was lost {losses} times in the same step ({first_line(error)}); see Ray's logs."
                     ) from None
                 if _is_about_memory(error):
                     self._grow_frugal(post, k, error)
@@ -232,7 +249,7 @@ class RayCrew(JournalledCrew):
         self.traffic.lost += 1
         if post.frugality >= MOST_FRUGAL:
             raise InputError(
-                f"worker {k + 1} at {post.machine.address} ran out of memory ({_first_line(error)}); "
+                f"worker {k + 1} at {post.machine.address} ran out of memory ({first_line(error)}); "
                 "use more or larger machines, fewer features, or mode=fast."
             ) from None
         post.frugality += 1
@@ -241,8 +258,8 @@ class RayCrew(JournalledCrew):
 
     def _move(self, post: Post) -> None:
         """Start a member again where the fewest members are."""
-        post.stop()
-        machines = [machine for machine in _machines() if answers(machine.address, machine.port)]
+        ray.kill(post.actor)
+        machines = _machines()
         if not machines:
             raise InputError("all machines of the cluster are gone; start them, and take up the work with --resume.")
         count = {machine.name: 0 for machine in machines}
@@ -260,9 +277,9 @@ class RayCrew(JournalledCrew):
             self.posts[k].forget(path)
 
     def dismiss(self) -> None:
-        """End the members' processes."""
+        """Let the members go."""
         for post in self.posts:
-            post.stop()
+            post.leave()
         self.posts = []
 
     def fetch(self, what: str, *arguments: Any) -> Iterator[Any]:
@@ -272,10 +289,34 @@ class RayCrew(JournalledCrew):
             yield deepcopy(result) if self.n_members == 1 else result
 
 
+class Staff:
+    """Processes that have a member or wait for one: starting them takes seconds, and many crews may follow each other."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[str, list[Any]] = {}
+
+    def hire(self, machine: Machine) -> Any:
+        """A process on a machine, one that waits if there is one."""
+        waiting = self.waiting.get(machine.name)
+        if waiting:
+            return waiting.pop()
+        where = NodeAffinitySchedulingStrategy(machine.name, soft=False)
+        return ray.remote(Worker).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
+
+    def release(self, machine: Machine, actor: Any) -> None:
+        """Have a process give up its member, and wait; one that is in the middle of something is ended."""
+        try:
+            ray.get(actor.let_go.remote(), timeout=PATIENCE)
+            self.waiting.setdefault(machine.name, []).append(actor)
+        except (*LOST, trouble.GetTimeoutError):
+            ray.kill(actor)
+
+
 @dataclass(slots=True)
 class Post:
     """A member's place: what it is made of, where it is, its last state, and all calls since."""
 
+    staff: Staff
     make: Any
     placed: Placed
     share: Any
@@ -288,9 +329,10 @@ class Post:
 
     def start(self, calls: list[tuple[str, Any]]) -> None:
         """Make the member, give it its last state, and have it do calls again; the answer is that of the last."""
-        where = NodeAffinitySchedulingStrategy(self.machine.name, soft=False)
-        self.actor = ray.remote(Worker).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
-        self.answer = self.actor.take_on.remote(self.make, self.placed.reference, self.share, self.frugality, self.state, calls)
+        self.actor = self.staff.hire(self.machine)
+        made_of = self.make, self.placed.reference, self.share, self.frugality, self.state
+        names, arguments = [what for what, _ in calls], [given for _, given in calls]
+        self.answer = self.actor.take_on.remote(*made_of, names, *arguments)
 
     def ask(self, what: str, arguments: Any) -> None:
         """Send a call."""
@@ -301,37 +343,9 @@ class Post:
         """Calls are remembered from this state on."""
         self.state, self.calls = str(state), []
 
-    def stop(self) -> None:
-        """End the member's process."""
-        if self.actor is not None:
-            ray.kill(self.actor)
-
-
-class Worker:
-    """A process with a member."""
-
-    def __init__(self) -> None:
-        self.member: Any = None
-
-    def take_on(self, make: Any, common: Any, share: Any, frugality: int, state: str | None, calls: list[Any]) -> Any:
-        """Make the member, as it was; gives what the last of the calls gives."""
-        self.member = make(common, share, frugality)
-        if state is not None:
-            restore_from(Path(state), self.member.restore)
-        answer = None
-        for what, arguments in calls:
-            answer = self.work(what, ray.get(arguments) if isinstance(arguments, ray.ObjectRef) else arguments)
-        return answer
-
-    def process(self) -> int:
-        """The number of the process."""
-        return os.getpid()
-
-    def work(self, what: str, arguments: tuple[Any, ...]) -> Any:
-        """Do what the member is asked; without a name, write its state."""
-        if what:
-            return getattr(self.member, what)(*arguments)
-        return write_state(Path(arguments[0]), self.member.state())
+    def leave(self) -> None:
+        """Let the member go; its process waits for another."""
+        self.staff.release(self.machine, self.actor)
 
 
 def _do(job: Any, common: Any, block: Any) -> Any:
@@ -357,22 +371,22 @@ def _why_not(address: str, error: Exception) -> str:
     """Why a cluster could not be joined, and what to do about it."""
     if address not in ("auto", "local") and answers(*parted(address)):
         return (
-            f"somebody listens at {address!r}, but Ray cannot join ({_first_line(error)}); if the cluster asks for a token, "
-            "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and see that its version of Ray is the one here."
+            f"somebody listens at {address!r}, but Ray cannot join ({first_line(error)}); if the cluster asks for a token, "
+            "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and see that it runs the same version of Ray."
         )
     where = "there is no Ray cluster on this machine" if address == "auto" else f"no Ray cluster answers at {address!r}"
-    return f"{where} ({_first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
+    return f"{where} ({first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
 
 
 def _machines() -> list[Machine]:
-    """Machines that are there and have a processor, the one with the driver first, in a fixed order."""
+    """Machines that answer and have a processor, the one with the driver first, in a fixed order."""
     found = []
     for node in ray.nodes():
         offered = node["Resources"]
-        if node["Alive"] and offered.get("CPU", 0) >= 1:
+        there = node["Alive"] and offered.get("CPU", 0) >= 1
+        if there and answers(node["NodeManagerAddress"], int(node["NodeManagerPort"])):
             sizes = int(offered.get("memory", 0)), int(offered.get("object_store_memory", 0))
-            where = node["NodeID"], node["NodeManagerAddress"], int(node["NodeManagerPort"])
-            found.append(Machine(*where, int(offered["CPU"]), *sizes))
+            found.append(Machine(node["NodeID"], node["NodeManagerAddress"], int(offered["CPU"]), *sizes))
     here = ray.get_runtime_context().get_node_id()
     return sorted(found, key=lambda machine: (machine.name != here, machine.address, machine.name))
 
@@ -392,8 +406,3 @@ def _cause_of(error: trouble.RayTaskError) -> BaseException:
 
 def _is_about_memory(error: Exception) -> bool:
     return isinstance(error, trouble.OutOfMemoryError) or "NODE_OUT_OF_MEMORY" in str(error)
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:160] if lines else type(error).__name__

@@ -28,6 +28,7 @@ from scipy.sparse import csc_array, csr_array
 from ramify.execution import Crew, Executor, Stage, stage, tell
 from ramify.learners.linear.climbing import WAKING, TreeMember
 from ramify.learners.linear.collecting import join_weights
+from ramify.learners.linear.estimating import estimate_needs
 from ramify.learners.linear.member import FlatMember
 from ramify.learners.linear.near import Signatures, find_near, learn_signatures
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up
@@ -106,9 +107,10 @@ def _solve(problem: Problem, executor: Executor, placed: Any, pairs: Pairs, comp
     """Gather a crew, let it work, and take what it has found."""
     make, solver = (FlatMember, FlatSolver) if problem.forest.is_flat else (TreeMember, TreeSolver)
     shares = share_out_classes(problem, pairs, executor.teams, complete)
+    needs = estimate_needs(problem, shares)
     del pairs  # the members have them now
     units = [problem.forest.part(share.first, share.last)[1] for share in shares] if len(shares) > 1 else []
-    with executor.gather(make, executor.place(replace(problem, rows=placed)), shares) as crew:
+    with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
         certificate = solver(problem, crew, shares, complete).run()
         kept = Pairs.joined(list(crew.fetch("dual_variables"))) if to_go_on else None
         weights = join_weights(list(crew.fetch("weights")), units, problem.forest)

@@ -1,0 +1,72 @@
+"""What a crew is going to need, before it starts: bytes and seconds, from the sizes of the problem alone.
+
+Bytes are counted: what every member holds at its height, if pairs grow by half while it works. Seconds are work times a rate;
+the rates are those of one core of the machine on which ``benchmarks/cluster.py`` fitted them, and so is the number of rounds.
+A processor that is twice as fast needs half the time, and data that are harder to part may need several times as many rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ramify.execution import Needs
+from ramify.execution.sizes import size_of
+from ramify.learners.linear.climbing import MOST_HELD
+from ramify.learners.linear.problem import Problem
+from ramify.learners.linear.shares import Share
+
+PROGRAM = 250_000_000  # bytes of an interpreter with all libraries
+A_PAIR = 40  # bytes: document, dual variable, their copies, and whether it is awake
+GROWTH = 1.5  # of the pairs while they are worked on
+ENTRY = 8  # bytes of a feature and its value
+FAST_KEEPS = 0.35  # of the weights of a class
+STEP = 1.1e-8  # seconds for a feature of a document of a pair, in one pass over a class
+TREE_STEP = 2.0e-8  # the same in one round over a tree, with all that comes with it
+LOOK = 3.0e-10  # seconds for a feature of a document and a class, when all pairs are screened
+PASSES, ROUNDS, LOOKS = 15, 30, 3
+
+
+def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
+    """Bytes that all share, bytes of every member, and seconds in all."""
+    return Needs(
+        size_of(problem), tuple(_bytes_of(problem, share) for share in shares),
+        max(_seconds_of(problem, share) / share.n_walks for share in shares),
+    )  # fmt: skip
+
+
+def _entries(problem: Problem, share: Share) -> np.ndarray:
+    """By class, how many features its pairs touch at most."""
+    each = len(problem.rows.values) / max(1, len(problem.rows))
+    return np.minimum(GROWTH * np.diff(share.pairs.offsets) * each, problem.rows.n_features)
+
+
+def _bytes_of(problem: Problem, share: Share) -> int:
+    entries, n_features, forest = _entries(problem, share), problem.rows.n_features, problem.forest
+    pairs = A_PAIR * GROWTH * float(share.pairs.offsets[-1])
+    weights = ENTRY * entries.sum() * (FAST_KEEPS if problem.settings.fast else 1)
+    depth = int(np.diff(forest.above_offsets[share.first : share.last + 1]).max(initial=0))
+    vectors = 4.0 * share.n_walks * n_features * (2 * depth + 3)
+    tied = 0.0
+    if depth:
+        held = entries.sum() if entries.sum() <= MOST_HELD else 0
+        tied = ENTRY * (held + _inner_entries(problem, share, entries))
+    return int(PROGRAM + pairs + weights + vectors + tied)
+
+
+def _inner_entries(problem: Problem, share: Share, entries: np.ndarray) -> float:
+    """Features that documents below the inner units have, units added up."""
+    forest = problem.forest
+    first, last = forest.above_offsets[share.first], forest.above_offsets[share.last]
+    depths = np.diff(forest.above_offsets[share.first : share.last + 1])
+    below = np.bincount(forest.above[first:last], np.repeat(entries, depths), minlength=len(forest))
+    return float(np.minimum(below, problem.rows.n_features).sum())
+
+
+def _seconds_of(problem: Problem, share: Share) -> float:
+    each = len(problem.rows.values) / max(1, len(problem.rows))
+    work = float(share.pairs.offsets[-1]) * each
+    steps = work * PASSES * STEP if problem.forest.is_flat else work * ROUNDS * TREE_STEP
+    looks = 0 if share.complete or problem.settings.fast else LOOKS
+    return steps + looks * LOOK * (share.last - share.first) * len(problem.rows.values)
