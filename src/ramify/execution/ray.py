@@ -164,13 +164,10 @@ class RayExecutor:
     def _take(self, task: Any, job: Any, placed: Placed, reference: Any, block: Any) -> Any:
         """A result; a block that ran out of memory is tried once more, with a whole machine for itself."""
         try:
-            result = ray.get(reference)
+            result = _get(reference)
         except MemoryError:
             note("A block of work ran out of memory; it is tried again with a machine for itself.")
-            alone = task.options(num_cpus=max(self.teams))
-            result = _plainly(lambda: ray.get(alone.remote(job, placed.reference, block)))
-        except trouble.RayTaskError as error:
-            raise _cause_of(error) from None
+            result = _get(task.options(num_cpus=max(self.teams)).remote(job, placed.reference, block))
         except LOST as error:
             raise InputError(f"a block of work was lost {MOST_LOSSES} times ({first_line(error)}); see Ray's logs.") from None
         self.traffic.given += size_of(result)
@@ -198,7 +195,7 @@ class RayCrew(JournalledCrew):
         super().__init__(journal, len(shares))
         self.traffic = executor.traffic
         machines = executor.machines
-        states = [str(path) for path in journal.states] or [None] * len(shares)
+        states: list[Any] = [str(path) for path in journal.states] or [None] * len(shares)
         self.posts = [
             Post(executor.staff, make, placed, ray.put(share), machines[k % len(machines)], states[k])
             for k, share in enumerate(shares)
@@ -227,11 +224,9 @@ class RayCrew(JournalledCrew):
         post, losses = self.posts[k], 0
         while True:
             try:
-                return ray.get(post.answer)
+                return _get(post.answer)
             except MemoryError as error:
                 self._grow_frugal(post, k, error)
-            except trouble.RayTaskError as error:
-                raise _cause_of(error) from None
             except LOST as error:
                 losses += 1
                 if losses > MOST_LOSSES:
@@ -391,17 +386,13 @@ def _machines() -> list[Machine]:
     return sorted(found, key=lambda machine: (machine.name != here, machine.address, machine.name))
 
 
-def _plainly(work: Callable[[], Any]) -> Any:
+def _get(reference: Any) -> Any:
+    """A result, or the error that was raised in its place, as it is."""
     try:
-        return work()
+        return ray.get(reference)
     except trouble.RayTaskError as error:
-        raise _cause_of(error) from None
-
-
-def _cause_of(error: trouble.RayTaskError) -> BaseException:
-    """The error itself, as it was raised in a worker."""
-    cause = error.cause
-    return cause if isinstance(cause, BaseException) else RuntimeError(str(error))
+        cause = error.cause
+        raise cause if isinstance(cause, Exception) else RuntimeError(str(error)) from None
 
 
 def _is_about_memory(error: Exception) -> bool:
