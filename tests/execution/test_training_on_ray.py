@@ -12,6 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 from clusters import new_node, small_cluster
+from directories import write_directory
 
 from ramify import TextClassifier
 from ramify.datasets import make_directory
@@ -27,7 +28,6 @@ from ramify.learners import (
 )
 from ramify.pipeline.answer_files import classify_files
 from ramify.pipeline.comparing import compare
-from ramify.taxonomy import most_specific
 
 pytest.importorskip("ray", reason="Ray is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -235,7 +235,7 @@ def test_systems_are_compared_and_files_classified_on_a_cluster_as_here(executor
 
 def test_a_driver_that_is_killed_and_taken_up_again_writes_the_same_model(cluster, tmp_path):
     data = tmp_path / "data.csv"
-    _write_table(make_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
+    write_directory(make_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
     command = ["ramify", "train", str(data), "--system", "hr-svm", "--cluster", cluster.address, "--holdout", "0"]
     program = [sys.executable, "-m", "ramify.cli.main", *command[1:]]
     subprocess.run([*program, "-m", str(tmp_path / "whole")], check=True, capture_output=True)
@@ -248,12 +248,3 @@ def test_a_driver_that_is_killed_and_taken_up_again_writes_the_same_model(cluste
     for name in ("weights.safetensors", "features.json", "taxonomy.json"):
         assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     assert not (tmp_path / "model.checkpoints").exists()
-
-
-def _write_table(made, path):
-    """Rows as texts of words w0, w1, …, with the path of each leaf as its label."""
-    own = most_specific(made.Y, made.taxonomy).indices
-    names = ["/".join(made.taxonomy.names[node] for node in made.taxonomy.nodes_to(int(leaf))) for leaf in own]
-    rows = np.split(made.X.indices, made.X.indptr[1:-1])
-    lines = [f"{' '.join(f'w{word}' for word in row)},{name}" for row, name in zip(rows, names, strict=True)]
-    path.write_text("\n".join(["text,label", *lines]))

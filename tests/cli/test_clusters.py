@@ -1,0 +1,75 @@
+"""--cluster, --checkpoints and --resume on the command line, and what mistakes with them get."""
+
+import sys
+
+import pytest
+from cli.test_commands import ramify
+from directories import write_directory
+
+from ramify.datasets import make_directory
+from ramify.execution import Checkpoints
+from ramify.execution.crews import CrewHere
+
+
+@pytest.fixture
+def data(tmp_path):
+    return write_directory(make_directory(n_leaves=40, n_docs=500, n_words=30, seed=0), tmp_path / "data.csv")
+
+
+def train(capsys, data, model, *more):
+    return ramify(capsys, "train", data, "--model", model, "--system", "hr-svm", "--holdout", 0, *more)
+
+
+@pytest.mark.parametrize("command", ["train", "predict", "compare"])
+def test_without_ray_a_sentence_names_the_extra(command, data, tmp_path, capsys, monkeypatch):
+    assert train(capsys, data, tmp_path / "model")[0] == 0
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "ramify.execution.ray", raising=False)
+    arguments = {"train": [data, "--model", tmp_path / "other"], "predict": [tmp_path / "model", data], "compare": [data]}
+    code, _, err = ramify(capsys, command, *arguments[command], "--cluster", "auto")
+    assert code == 2
+    assert err.strip().splitlines()[-1] == "ramify: work on a cluster needs Ray; install it with: pip install 'ramify[ray]'"
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.parametrize("address", ["somewhere", "host:port", "ray://10.0.0.5:10001", ""])
+def test_an_address_that_is_none_is_refused(address, data, tmp_path, capsys):
+    pytest.importorskip("ray", reason="Ray is not installed")
+    code, _, err = train(capsys, data, tmp_path / "model", "--cluster", address)
+    assert code == 2
+    assert f"--cluster is {address!r}; give host:port" in err
+
+
+def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, monkeypatch):
+    assert train(capsys, data, tmp_path / "whole", "--param", "tol=1e-5")[0] == 0
+    kept = tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        keep, rounds = CrewHere.keep, []
+
+        def keep_and_stop(crew):
+            keep(crew)
+            rounds.append(crew)
+            if len(rounds) == 4:
+                raise KeyboardInterrupt
+
+        patch.setattr(CrewHere, "keep", keep_and_stop)
+        assert train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5")[0] != 0
+    assert (kept / "0000" / "journal.json").exists()
+    assert not (tmp_path / "model").exists()
+    code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--resume", "--param", "tol=1e-5")
+    assert code == 0, err
+    assert not kept.exists()
+    for name in ("weights.safetensors", "features.json"):
+        assert (tmp_path / "model" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_resuming_what_was_never_begun_or_was_of_something_else_is_refused(data, tmp_path, capsys):
+    code, _, err = train(capsys, data, tmp_path / "model", "--resume")
+    assert code == 2
+    assert f"there is no checkpoint in {tmp_path / 'model.checkpoints'}; train without --resume to begin." in err
+    kept = Checkpoints(tmp_path / "kept")
+    kept.journal("other work")
+    code, _, err = train(capsys, data, tmp_path / "model", "--resume", "--checkpoints", kept.directory)
+    assert code == 2
+    assert "is of other documents, labels or settings; give those that it was begun with" in err
+    assert not (tmp_path / "model").exists()
