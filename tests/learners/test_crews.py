@@ -1,0 +1,275 @@
+"""The linear solver with a crew of several members: the same objective as with one, and nothing lost on the way."""
+
+import numpy as np
+import pytest
+from apart import ApartExecutor
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from learners.test_linear_solver import LOSSES, make_problem, objective_of, oracle_problem, random_problem, solve, unit_costs
+from oracles import recursive_regularization as oracle
+from strategies import build, trees
+
+from ramify.errors import InputError
+from ramify.execution import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on
+from ramify.execution.machines import Machine, in_words, refuse_what_cannot_fit
+from ramify.learners.linear import climbing, member, solver
+from ramify.learners.linear.climbing import TreeMember
+from ramify.learners.linear.estimating import estimate_needs
+from ramify.learners.linear.forest import stand_alone, tie_along_paths
+from ramify.learners.linear.member import FlatMember
+from ramify.learners.linear.pairs import Pairs, all_others, pair_up
+from ramify.learners.linear.shares import add_up, pack, share_out_classes
+
+TIES = [stand_alone, tie_along_paths]
+TEAMS = [(1, 1), (2, 1, 1), (1,) * 7]
+
+
+def some_problem(seed, tie, loss="hinge", tolerance=1e-4, **sizes):
+    X, own, taxonomy, _ = random_problem(seed, **({"n_docs": 60, "n_nodes": 20, "roots": 1 + seed % 3} | sizes))
+    forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
+    return make_problem(X, own, forest, unit_costs(forest, X.shape[0]), loss, tolerance)
+
+
+def all_pairs(problem):
+    return pair_up(problem.own, all_others(problem.own), problem.costs.positive, problem.costs.negative)
+
+
+@pytest.fixture(params=["all pairs", "near pairs first"])
+def pairs_at_first(request, monkeypatch):
+    if request.param == "near pairs first":
+        monkeypatch.setattr(solver, "SMALL", 0)
+        for name in ("NEAR", "NEAR_IN_TREE"):
+            monkeypatch.setattr(solver, name, 1)
+        monkeypatch.setattr(member, "STRAYS", 3)
+
+
+@pytest.mark.usefixtures("pairs_at_first")
+@pytest.mark.parametrize("teams", TEAMS, ids=str)
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("seed", range(2))
+def test_members_that_share_nothing_come_to_the_objective_of_an_independent_solver(seed, tie, loss, teams):
+    problem = some_problem(seed, tie, loss, several=seed % 2 == 1)
+    found = solve(problem, executor=ApartExecutor(*teams))
+    _, best, _ = oracle.solve(*oracle_problem(problem), loss)
+    assert found.certificate.gap <= 1e-4
+    assert found.certificate.dual <= best * (1 + 1e-6)
+    objective = objective_of(problem, found)
+    assert objective == pytest.approx(found.certificate.primal, rel=2e-4)
+    assert best * (1 - 1e-6) <= objective <= best * (1 + 3e-4)
+
+
+@pytest.mark.parametrize("tie", TIES)
+def test_the_same_members_come_to_the_same_bits(tie):
+    problem = some_problem(4, tie, n_docs=80, n_nodes=30)
+    first, again = (solve(problem, executor=ApartExecutor(1, 2, 1)) for _ in range(2))
+    np.testing.assert_array_equal(first.weights.deltas.data, again.weights.deltas.data)
+    assert first.certificate == again.certificate
+
+
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_start_from_another_cost_works_across_members(tie, loss):
+    X, own, taxonomy, _ = random_problem(3, n_docs=60, n_nodes=20)
+    forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
+    problems = [make_problem(X, own, forest, unit_costs(forest, X.shape[0], C), loss, 1e-4) for C in (0.1, 2.0)]
+    executor = ApartExecutor(1, 1, 1)
+    warm = solve(problems[1], solve(problems[0], executor=executor), executor=executor)
+    assert warm.certificate.primal == pytest.approx(solve(problems[1]).certificate.primal, rel=3e-4)
+
+
+def test_a_member_that_must_be_frugal_comes_to_the_same_objective(monkeypatch):
+    problem = some_problem(2, tie_along_paths)
+
+    class Frugal(SerialExecutor):
+        teams = (2, 1)
+
+        def gather(self, make, placed, shares, needs=None):
+            return super().gather(lambda common, share, _: make(common, share, 1), placed, shares, needs)
+
+    found = solve(problem, executor=Frugal())
+    assert found.certificate.primal == pytest.approx(solve(problem).certificate.primal, rel=3e-4)
+
+
+class StoppedError(Exception):
+    pass
+
+
+class Stopping(ApartExecutor):
+    """Stops at a call."""
+
+    def __init__(self, *teams, at):
+        super().__init__(*teams)
+        self.left = at
+
+    def gather(self, *arguments):
+        crew, call = super().gather(*arguments), None
+        call = crew._call
+
+        def count(what, given):
+            self.left -= 1
+            if self.left == 0:
+                raise StoppedError
+            return call(what, given)
+
+        crew._call = count
+        return crew
+
+
+@pytest.mark.usefixtures("pairs_at_first")
+@pytest.mark.parametrize("tie", TIES)
+@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 21, 34])
+def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_bits(tie, at, tmp_path):
+    problem = some_problem(5, tie, n_docs=80, n_nodes=30)
+    whole = solve(problem, executor=ApartExecutor(1, 2))
+    with kept_in(Checkpoints(tmp_path / "kept", share=0)):
+        try:
+            assert solve(problem, executor=Stopping(1, 2, at=at)).certificate == whole.certificate
+            return  # it was done before
+        except StoppedError:
+            pass
+    with kept_in(Checkpoints(tmp_path / "kept", resume=True, share=0)):
+        found = solve(problem, executor=ApartExecutor(1, 2))
+    assert found.certificate == whole.certificate
+    for part in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found.weights.deltas, part), getattr(whole.weights.deltas, part))
+    np.testing.assert_array_equal(found.weights.bias, whole.weights.bias)
+
+
+@pytest.mark.parametrize("make", [FlatMember, TreeMember])
+def test_a_state_makes_a_member_that_does_the_same(make):
+    problem = some_problem(6, stand_alone if make is FlatMember else tie_along_paths)
+    share = share_out_classes(problem, all_pairs(problem), (1,), complete=True)[0]
+    one, other = make(problem, share), make(problem, share)
+    if make is TreeMember:
+        one.begin(one.count_walks())
+        for _ in range(3):
+            one.take_changes(one.ascend())
+    else:
+        one.settle(0.1)
+    other.restore({name: array.copy() for name, array in one.state().items()})
+    for each in (one, other):
+        if make is TreeMember:
+            each.take_changes(each.ascend())
+        else:
+            each.settle(0.01)
+    for name, array in one.state().items():
+        np.testing.assert_array_equal(array, other.state()[name], err_msg=name)
+
+
+# ---- shares ---------------------------------------------------------------------------------------------------------------
+
+
+@given(trees(max_nodes=14), st.lists(st.integers(1, 3), min_size=1, max_size=6), st.randoms(use_true_random=False))
+@settings(max_examples=60)
+def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents, teams, random):
+    taxonomy = build(parents)
+    labelled = np.unique([random.randrange(len(taxonomy)) for _ in range(len(taxonomy))]).astype(np.int64)
+    forest = tie_along_paths(taxonomy, labelled)
+    rng = np.random.default_rng(random.randrange(1000))
+    n_docs = 12
+    from scipy.sparse import csr_array
+
+    chosen = rng.integers(len(labelled), size=n_docs)
+    own = csr_array((np.ones(n_docs, bool), labelled[chosen], np.arange(n_docs + 1)), shape=(n_docs, len(taxonomy)))
+    problem = make_problem(
+        csr_array(rng.random((n_docs, 4), dtype=np.float32)), own, forest, unit_costs(forest, n_docs), "hinge"
+    )
+    pairs = all_pairs(problem)
+    shares = share_out_classes(problem, pairs, teams, complete=True)
+    assert [share.first for share in shares] == [0, *(share.last for share in shares[:-1])]
+    assert shares[-1].last == problem.n_classes
+    assert all(share.last > share.first for share in shares)
+    assert len(shares) == min(len(teams), problem.n_classes)
+    passed = [set(forest.part(share.first, share.last)[1].tolist()) for share in shares]
+    shared = {unit for units in passed for unit in units if sum(unit in other for other in passed) > 1}
+    for share, units in zip(shares, passed, strict=True):
+        assert set(share.shared.tolist()) == units & shared
+    answered = [unit for share in shares for unit in share.answers_for.tolist()]
+    assert sorted(answered) == sorted(shared)
+    joined = Pairs.joined([share.pairs for share in shares])
+    for mine, theirs in zip(joined.arrays, pairs.arrays, strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+
+
+def test_a_part_of_a_forest_has_the_same_paths():
+    problem = some_problem(1, tie_along_paths)
+    forest = problem.forest
+    for first, last in [(0, 3), (2, 9), (5, problem.n_classes)]:
+        part, units = forest.part(first, last)
+        for k in range(first, last):
+            above = forest.above[forest.above_offsets[k] : forest.above_offsets[k + 1]]
+            here = part.above[part.above_offsets[k - first] : part.above_offsets[k - first + 1]]
+            np.testing.assert_array_equal(units[here], above)
+        np.testing.assert_array_equal(part.node, forest.node[units])
+        for unit, parent in enumerate(part.parent):
+            assert forest.parent[units[unit]] == (-1 if parent < 0 else units[parent])
+
+
+def test_cuts_are_made_where_few_units_are_shared():
+    """Twelve classes in three subtrees of four: an even cut into two would go through the one in the middle."""
+    from ramify import Taxonomy
+
+    taxonomy = Taxonomy.from_paths([f"{top}/{k}" for top, n in (("a", 11), ("b", 10)) for k in range(n)])
+    forest = tie_along_paths(taxonomy, np.flatnonzero(taxonomy.is_leaf))
+    X, own, *_ = random_problem(0, n_docs=42, n_nodes=len(taxonomy))
+    costs = unit_costs(forest, 42)
+    problem = make_problem(X, own, forest, costs, "hinge")
+    shares = share_out_classes(problem, all_pairs(problem), (1, 1), complete=True)
+    assert shares[0].last == 11
+    assert all(len(share.shared) == 0 for share in shares)
+
+
+@given(
+    st.lists(st.dictionaries(st.integers(0, 4), st.lists(st.integers(-3, 3), min_size=5, max_size=5), max_size=4), max_size=4)
+)
+def test_vectors_of_the_same_units_are_added_up(parts):
+    given = [pack({unit: np.asarray(vector, dtype=np.float32) for unit, vector in part.items()}) for part in parts]
+    units, ends, features, values = add_up(given)
+    assert units.tolist() == sorted({unit for part in parts for unit in part})
+    for k, unit in enumerate(units.tolist()):
+        here = slice(int(ends[k - 1]) if k else 0, int(ends[k]))
+        dense = np.zeros(5)
+        dense[features[here]] = values[here]
+        np.testing.assert_array_equal(dense, np.sum([part[unit] for part in parts if unit in part], axis=0))
+
+
+# ---- what it needs ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tie", TIES)
+def test_needs_grow_with_the_problem_and_shrink_with_the_members(tie):
+    small, large = some_problem(0, tie), some_problem(0, tie, n_docs=3000, n_nodes=20)
+
+    def needs(problem, *teams):
+        return estimate_needs(problem, share_out_classes(problem, all_pairs(problem), teams, complete=False))
+
+    assert needs(large, 1).shared > needs(small, 1).shared
+    assert needs(large, 1).each[0] > needs(small, 1).each[0]
+    assert needs(large, 1).seconds > needs(small, 1).seconds
+    assert needs(large, 1, 1).seconds < 0.75 * needs(large, 1).seconds
+    assert max(needs(large, 1, 1).each) < needs(large, 1).each[0]
+
+
+def test_what_cannot_fit_is_refused_in_words():
+    machine = Machine("a", "10.0.0.5", 4, memory=4 * 10**9, store=10**9)
+    refuse_what_cannot_fit(Needs(10**9, (4 * 10**9,), 1.0), [machine])
+    with pytest.raises(InputError, match=r"need 1\.1 GB in the object store of every machine, and 10\.0\.0\.5 has 1\.0 GB"):
+        refuse_what_cannot_fit(Needs(11 * 10**8, (1,), 1.0), [machine])
+    with pytest.raises(InputError, match=r"needs about 4\.1 GB on 10\.0\.0\.5, which has 4\.0 GB for it"):
+        refuse_what_cannot_fit(Needs(1, (41 * 10**8,), 1.0), [machine])
+    assert in_words(Needs(0, (10**9,), 7200.0)).endswith("about 2 hours.")
+
+
+def test_learners_use_the_executor_that_is_said():
+    from ramify.datasets import make_directory
+    from ramify.learners import RecursiveSVM
+
+    made = make_directory(n_leaves=30, n_docs=300, seed=0)
+    here = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
+    with running_on(ApartExecutor(1, 1)):
+        assert choose_executor(None).teams == (1, 1)
+        there = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
+    assert there.gap_.primal == pytest.approx(here.gap_.primal, rel=2e-3)
+    assert there.gap_ <= there.tol
+    assert climbing.WAKING > 0
