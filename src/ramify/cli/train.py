@@ -50,9 +50,10 @@ from ramify.cli.options import (
 from ramify.execution import count_workers, reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
-from ramify.persistence import refuse_foreign_target, write_text_atomically
+from ramify.persistence import MAX_SHARDS, refuse_foreign_target, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
+from ramify.pipeline.storing import refuse_shards
 from ramify.systems import find_system
 from ramify.taxonomy import read_taxonomy
 
@@ -87,6 +88,14 @@ def train(
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the learner, e.g. alpha=0.1.")] = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MAX_SHARDS,
+            help="Keep the weights in so many files that stay on the disk: svm, lr, hr-svm and hr-lr with very many classes.",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
@@ -103,6 +112,7 @@ def train(
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
       ramify train tickets.csv --add reviews.csv --model out
+      ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
@@ -115,6 +125,8 @@ def train(
     selector = new_selector(select, select_by, select_join, select_scope)
     learner = new_learner(chosen, read_params(param or []))
     refuse_selector(selector, learner)
+    if shards is not None:
+        refuse_shards(chosen.learner() if learner is None else learner, system)
     count_workers(threads)
     classifier = TextClassifier(
         system,
@@ -134,7 +146,7 @@ def train(
         more = read_added(add or [], corpus, known, strict, encoding)
         warn_about_several_labels(chosen, corpus, rule is not None)
         trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit, more=more)
-        trained.classifier.save(model)
+        trained.classifier.save(model, shards)
     if report is not None and trained.report is not None:
         title = f"{system} on {data.name}"
         write_text_atomically(report, render_page(trained.report, title, _what_was_tested(trained)))

@@ -13,11 +13,9 @@ from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
 from ramify.errors import DataError
 from ramify.execution import choose_executor, row_blocks
-from ramify.pipeline.answering import Answering, Wish
+from ramify.pipeline.answering import Answering, Wish, batch_size
 from ramify.pipeline.classifier import TextClassifier
 
-BATCH = 500
-BATCH_BYTES = 1 << 23  # of scores, few enough to stay near the processor
 BATCH_CHARACTERS = 1 << 22
 
 Rows = list[tuple[int, dict[str, Any] | BadRow]]
@@ -47,7 +45,7 @@ def classify_rows(
     A few hundred rows are held at a time, on as many threads as the classifier has.
     """
     answer = Answering(classifier.with_threads(1), wish)
-    batches = _batches(rows, text, batch_size(len(classifier.taxonomy_)))
+    batches = _batches(rows, text, answer.batch_size)
     for answers in choose_executor(classifier.n_jobs).map(lambda batch: answer_rows(answer, batch, text), batches):
         yield from answers
 
@@ -93,7 +91,7 @@ def classify_vectors(classifier: TextClassifier, corpus: Corpus, wish: Wish | No
     """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
     bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
     waiting, answer = next(bad, None), Answering(classifier, wish)
-    for block in row_blocks(len(corpus), BATCH_BYTES // batch_size(len(classifier.taxonomy_)), BATCH_BYTES):
+    for block in row_blocks(len(corpus), 1, answer.batch_size):
         for line, (labels, others) in zip(corpus.lines[block], answer(corpus.documents[block]), strict=True):
             while waiting is not None and waiting.line < line:
                 yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
@@ -102,11 +100,6 @@ def classify_vectors(classifier: TextClassifier, corpus: Corpus, wish: Wish | No
     while waiting is not None:
         yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
         waiting = next(bad, None)
-
-
-def batch_size(n_nodes: int) -> int:
-    """How many documents are held at once."""
-    return max(1, min(BATCH, BATCH_BYTES // (16 * max(1, n_nodes))))
 
 
 def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[list[tuple[int, Any]]]:
