@@ -43,7 +43,7 @@ class NodeThresholds(LearntRule):
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above their thresholds, and all their ancestors."""
         self.refuse_unlearnt(self.thresholds)
-        S = read_few(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
+        S: Any = read_few(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
         thresholds = np.asarray(self.thresholds, dtype=np.float64)
         if len(thresholds) != len(taxonomy):
             raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; learn the rule again.")

@@ -57,6 +57,35 @@ class Meeting {
   size_t row_ = SIZE_MAX;
 };
 
+// The `most` largest of n numbers, in order of place; of equal ones the first.
+class Largest {
+ public:
+  explicit Largest(size_t most) : most_(most) {}
+
+  const std::vector<int32_t> &of(const float *numbers, size_t n) {
+    // the worst of those kept stands in front
+    const auto better = [&](int32_t a, int32_t b) { return numbers[a] != numbers[b] ? numbers[a] > numbers[b] : a < b; };
+    kept_.clear();
+    size_t k = 0;
+    for (; k < std::min(most_, n); ++k) kept_.push_back(static_cast<int32_t>(k));
+    std::make_heap(kept_.begin(), kept_.end(), better);
+    for (; k < n; ++k)
+      if (numbers[k] > numbers[kept_.front()]) {
+        std::pop_heap(kept_.begin(), kept_.end(), better);
+        kept_.back() = static_cast<int32_t>(k);
+        std::push_heap(kept_.begin(), kept_.end(), better);
+      }
+    std::sort(kept_.begin(), kept_.end());
+    return kept_;
+  }
+
+ private:
+  size_t most_;
+  std::vector<int32_t> kept_;
+};
+
+constexpr float kNone = -std::numeric_limits<float>::infinity();
+
 }  // namespace
 
 void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
@@ -70,16 +99,31 @@ void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures 
   }
 }
 
-void likely_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
-                    const int32_t *anyway, size_t n_anyway, size_t width, int32_t *likely, float *likelihood) {
+void near_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start, size_t width,
+                  int32_t *near, float *nearness) {
   Meeting meeting(index, start);
-  for (size_t r = first; r < last; ++r, likely += width, likelihood += width) {
+  for (size_t r = first; r < last; ++r, near += width, nearness += width) {
     meeting.begin(r);
     meeting.meet_all(X);
-    for (size_t k = 0, more = 0; k < n_anyway && more < width; ++k) more += meeting.meet(anyway[k]);
-    meeting.take(width, likely);
-    for (size_t k = 0; k < width; ++k)
-      likelihood[k] = likely[k] < 0 ? -std::numeric_limits<float>::infinity() : meeting.of(likely[k]);
+    meeting.take(width, near);
+    for (size_t k = 0; k < width; ++k) nearness[k] = near[k] < 0 ? kNone : meeting.of(near[k]);
+  }
+}
+
+void likely_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
+                    size_t width, int32_t *likely, float *likelihood) {
+  std::vector<float> score(index.n_classes);
+  Largest largest(width);
+  for (size_t r = first; r < last; ++r, likely += width, likelihood += width) {
+    std::copy(start, start + index.n_classes, score.begin());
+    const int32_t *f = X.features_of(r);
+    const float *x = X.values_of(r);
+    for (size_t k = 0, n = X.length(r); k < n; ++k)
+      for (int64_t p = index.offsets[f[k]], end = index.offsets[f[k] + 1]; p < end; ++p)
+        score[static_cast<size_t>(index.classes[p])] += x[k] * index.weights[p];
+    const auto &kept = largest.of(score.data(), score.size());
+    std::fill(std::copy(kept.begin(), kept.end(), likely), likely + width, -1);
+    for (size_t k = 0; k < width; ++k) likelihood[k] = likely[k] < 0 ? kNone : score[static_cast<size_t>(likely[k])];
   }
 }
 

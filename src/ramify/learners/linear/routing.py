@@ -1,8 +1,7 @@
 """The best classes of a document without scoring all: a few are picked by their strongest weights, and scored exactly.
 
-The index holds the largest weights of every class, by feature. A document meets only the classes that have one of its
-features there, and the few with the largest bias; the likeliest of them, by bias and these weights alone, are then scored with
-all their weights. Classes of a tree share the products of the units on their paths.
+The index holds the largest weights of every class, by feature. The classes that are likeliest by bias and these weights alone
+are then scored with all their weights. Classes of a tree share the products of the units on their paths.
 
 Classes may lie in several shards. The likeliest of each shard are looked up one shard after the other, those of all are the
 likeliest of them: what is found does not depend on how a model is cut.
@@ -21,7 +20,7 @@ from ramify.execution import Executor, choose_executor, row_blocks
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.shards import Shard
 from ramify.learners.linear.weights import Weights, kernel_arrays
-from ramify.native import likely_classes, score_candidates
+from ramify.native import likely_classes, near_classes, score_candidates
 
 BEAM = 20  # classes of a document that a model in shards scores
 FAR = np.float32(-1)  # the score of a class for a document that it has learnt nothing about
@@ -72,7 +71,8 @@ def _likeliest(rows: tuple[Any, ...], n_rows: int, shards: Sequence[Shard], widt
     for shard in shards:
         here = min(width, shard.weights.n_classes)
         classes, likelihood = np.empty((n_rows, here), dtype=np.int32), np.empty((n_rows, here), dtype=np.float32)
-        likely_classes(*rows, 0, n_rows, *shard.index.arrays, shard.start, shard.anyway, classes, likelihood)
+        look_up = near_classes if shard.is_fast else likely_classes
+        look_up(*rows, 0, n_rows, *shard.index.arrays, shard.start, classes, likelihood)
         classes[classes >= 0] += first
         classes[likelihood == -np.inf] = -1  # one that is out of the question
         best = _likelier(*best, classes, likelihood, width) if len(shards) > 1 else (classes, likelihood)

@@ -24,6 +24,7 @@ from ramify.learners.linear.weights import Weights, kernel_arrays
 from ramify.persistence import MAX_SHARDS, ArrayFile, ArraysToMake, MappedFile, open_array_file, write_array_file
 
 STRONGEST = 200  # weights of a class in the index
+FAINT = 0.05  # of a class's largest weight: below it a weight is left out of the index
 CLASSES_A_CHUNK = 256
 MOST_WEIGHTS = 1 << 31  # from here on, scipy would copy what is mapped
 
@@ -34,15 +35,14 @@ Arrays = dict[str, NDArray[Any]]
 class Shard:
     """A stretch of a model's classes, and how to find the likely ones among them.
 
-    start: what is added to products with the index. anyway: the classes that may be likely without a feature in the index, the
-    likeliest first. rows: deltas, bias and the units on the path to every class, as the kernel that scores takes them.
-    is_fast: whether its classes know near documents only. file: where it is kept, if it is.
+    start: what is added to products with the index; of classes that are out of the question, -inf. rows: deltas, bias and the
+    units on the path to every class, as the kernel that scores takes them. is_fast: whether its classes know near documents
+    only, so that no others may be likely. file: where it is kept, if it is.
     """
 
     weights: Weights
     index: Signatures
     start: NDArray[np.float32]
-    anyway: NDArray[np.int32]
     rows: tuple[Any, ...]
     is_fast: bool = False
     file: MappedFile | None = None
@@ -51,19 +51,16 @@ class Shard:
     def by_weights(cls, weights: Weights, index: Signatures, file: MappedFile | None = None) -> Self:
         """Likely are classes whose bias and strongest weights say so."""
         start = (weights.paths() @ weights.bias).astype(np.float32)
-        anyway = np.argsort(-start, kind="stable").astype(np.int32)
-        return cls(weights, index, start, anyway, _rows_of(weights), False, file)
+        return cls(weights, index, start, _rows_of(weights), False, file)
 
     @classmethod
     def by_nearness(cls, weights: Weights, near: Signatures, file: MappedFile | None = None) -> Self:
         """Likely are classes that are near, and no others."""
-        start, nothing = np.zeros(near.n_classes, dtype=np.float32), np.zeros(0, dtype=np.int32)
-        return cls(weights, near, start, nothing, _rows_of(weights), True, file)
+        return cls(weights, near, np.zeros(near.n_classes, dtype=np.float32), _rows_of(weights), True, file)
 
     def among(self, allowed: NDArray[np.bool_]) -> Self:
         """The same shard, of which only some classes can be likely."""
-        start = np.where(allowed, self.start, np.float32(-np.inf))
-        return replace(self, start=start, anyway=self.anyway[allowed[self.anyway]])
+        return replace(self, start=np.where(allowed, self.start, np.float32(-np.inf)))
 
     @property
     def n_bytes(self) -> int:
@@ -172,11 +169,19 @@ def index_weights(weights: Weights) -> Signatures:
     """The strongest weights of every class, by feature."""
     paths = weights.paths().astype(np.float32)
     chunks = [
-        largest_of_rows(csr_array(paths[start : start + CLASSES_A_CHUNK] @ weights.deltas), STRONGEST)
+        _strongest_of_rows(csr_array(paths[start : start + CLASSES_A_CHUNK] @ weights.deltas))
         for start in range(0, paths.shape[0], CLASSES_A_CHUNK)
     ]
     index = csc_array(vstack(chunks, format="csc"))
     return Signatures(*kernel_arrays(index), paths.shape[0])
+
+
+def _strongest_of_rows(weights: csr_array) -> csr_array:
+    rows = largest_of_rows(weights, STRONGEST)
+    heights = rows.max(axis=1).toarray()
+    kept = rows.data >= FAINT * np.repeat(heights, np.diff(rows.indptr))
+    offsets = np.concatenate([[0], np.cumsum(kept)])[rows.indptr]
+    return csr_array((rows.data[kept], rows.indices[kept], offsets), shape=rows.shape)
 
 
 # ---- cutting ------------------------------------------------------------------------------------------------------------
