@@ -138,7 +138,7 @@ class Weights:
         _check_range("a unit's parent", parent, -1, n_units)
         if not (are_finite(values) and are_finite(bias)):
             raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
-        return cls(csr_array((values, features, offsets), shape=(n_units, n_features)), bias, parent, class_units)
+        return cls(_rows_as_they_are(offsets, features, values, n_features), bias, parent, class_units)
 
 
 def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
@@ -157,6 +157,14 @@ def _paths_to(units: NDArray[np.int64], parent: NDArray[np.int32]) -> csr_array:
     there = table >= 0
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
     return csr_array((np.ones(ends[-1]), table[there], ends), shape=(len(units), len(parent)))
+
+
+def _rows_as_they_are(offsets: Any, features: Any, values: Any, n_features: int) -> csr_array:
+    """Sparse rows of arrays that may be mapped; given them in the usual way, scipy would copy parts of a larger map."""
+    made = csr_array((len(offsets) - 1, n_features), dtype=np.float32)
+    narrow = np.int32 if len(features) < 2**31 else np.int64
+    made.indptr, made.indices, made.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
+    return made
 
 
 def kernel_arrays(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
