@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ class BranchMachines(BranchLearner, LinearLearner):
     Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
     """
 
+    takes_shards: ClassVar[bool] = False
     weights_: Weights
 
     # ---- learning ---------------------------------------------------------------------------------------------------
