@@ -196,7 +196,7 @@ def base_of(array):
 @settings(max_examples=30)
 @given(models(), st.booleans())
 def test_a_shard_comes_back_from_its_file_as_it_was(tmp_path_factory, model, is_fast):
-    weights, X, stretches = model
+    weights, X, _ = model
     path = tmp_path_factory.mktemp("shards") / "shard.safetensors"
     index = index_weights(weights)
     write_shard(path, weights, index if is_fast else None)

@@ -117,9 +117,10 @@ def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[by
         raise ModelError(f"{path / name} is missing. {AGAIN}") from None
     except OSError as error:
         raise ModelError(f"{path / name} cannot be read: {error.strerror}. {remedy(error, AGAIN)}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ModelError(f"{path / name} is not a plain file; do not trust this model.")
     with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ModelError(f"{path / name} is not a plain file; do not trust this model.")
         yield file
 
 
