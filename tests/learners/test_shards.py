@@ -2,6 +2,7 @@
 
 import itertools
 import re
+from copy import copy
 from functools import cache
 
 import numpy as np
@@ -435,6 +436,21 @@ def test_the_beam_is_kept_with_the_model(tmp_path):
     again = RecursiveSVM.from_state(TREE, *made.state(), shards=made.shard_files())
     assert again.beam_ == 3
     X = problem(TREE, False)[0]
+    np.testing.assert_array_equal(again.scores(X), made.scores(X))
+
+
+@pytest.mark.parametrize("is_fast", [False, True])
+def test_shards_that_have_no_file_yet_are_written_when_the_model_is(tmp_path, is_fast):
+    one = fitted_once(RecursiveSVM, True, False)
+    parts = split_weights(one.weights_, cut_evenly(one.weights_.n_classes, 2))
+    make = Shard.by_nearness if is_fast else Shard.by_weights
+    made = copy(one)
+    made.weights_, made.n_nearest_ = ShardedWeights(tuple(make(part, index_weights(part)) for part in parts)), 5 * is_fast
+    for number, file in enumerate(made.shard_files()):
+        file.put(tmp_path / f"{number}")
+    mapped = [open_array_file(tmp_path / f"{number}") for number in range(2)]
+    again = RecursiveSVM.from_state(TREE, *made.state(), shards=mapped)
+    X = with_unknown(problem(TREE, False)[0])
     np.testing.assert_array_equal(again.scores(X), made.scores(X))
 
 

@@ -81,6 +81,7 @@ class LinearModel(CompetingClasses):
     @property
     def looks_at_few(self) -> bool:
         """Whether only the likeliest classes of a document are scored, as in a model in shards; others have NaN."""
+        check_is_fitted(self, "taxonomy_")
         return isinstance(self.weights_, ShardedWeights)
 
     def map_few(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
@@ -185,8 +186,7 @@ class LinearModel(CompetingClasses):
 
     def shard_files(self) -> list[ArrayFile]:
         """The files of a model in shards; none of one in one piece."""
-        shards = self.weights_.shards if isinstance(self.weights_, ShardedWeights) else ()
-        return [shard.file for shard in shards if shard.file is not None]
+        return [shard.to_file() for shard in self.weights_.shards] if isinstance(self.weights_, ShardedWeights) else []
 
     @classmethod
     def from_state(

@@ -65,7 +65,15 @@ class Shard:
     @property
     def n_bytes(self) -> int:
         """How much there is in its arrays."""
-        return sum(array.nbytes for array in (self.weights.arrays() | self.index.kept()).values())
+        return sum(array.nbytes for array in self.arrays().values())
+
+    def arrays(self) -> Arrays:
+        """What a file of it holds."""
+        return self.weights.arrays() | self.index.kept("near" if self.is_fast else "index")
+
+    def to_file(self) -> ArrayFile:
+        """Its file, or one that is still to be made."""
+        return ArraysToMake(self.arrays) if self.file is None else self.file
 
 
 def _rows_of(weights: Weights) -> tuple[Any, ...]:
