@@ -330,3 +330,35 @@ def test_a_system_for_one_label_a_document_says_how_many_have_more(capsys, tmp_p
     assert "1 of " in said
     assert "hsvm takes one label a document" in said
     assert not (tmp_path / "m").exists()
+
+
+def test_a_model_can_be_kept_in_shards(capsys, tickets, tmp_path):
+    train = ("train", tickets, "--system", "hr-svm", "--holdout", 0)
+    assert ramify(capsys, *train, "--model", tmp_path / "whole")[0] == 0
+    code, _, err = ramify(capsys, *train, "--model", tmp_path / "out", "--shards", 3)
+    assert code == 0, err
+    assert len(list((tmp_path / "out").glob("weights-*.safetensors"))) == 3
+    rows = []
+    for model in ("whole", "out"):
+        code, out, err = ramify(capsys, "predict", tmp_path / model, tickets, "--top", 2)
+        assert code == 0, err
+        rows.append([[row["predicted"], round(float(row["probability"]), 3)] for row in csv.DictReader(out.splitlines())])
+    assert rows[0] == rows[1]
+    code, out, _ = ramify(capsys, "inspect", tmp_path / "out", "--json")
+    facts = json.loads(out)
+    assert code == 0
+    assert (facts["shards"], facts["beam"]) == (3, 20)
+    assert facts["weight_bytes"] > 1000
+    code, out, _ = ramify(capsys, "inspect", tmp_path / "out", "--node", "Orders > Late", "--json")
+    assert code == 0
+    assert {row["word"] for row in json.loads(out)["words"]} >= {"late", "parcel", "courier"}
+    assert ramify(capsys, "evaluate", tmp_path / "out", tickets)[0] == 0
+    assert ramify(capsys, "explain", tmp_path / "out", "late parcel")[0] == 0
+
+
+def test_shards_are_refused_before_training_where_a_system_has_none(capsys, tickets, tmp_path):
+    code, _, err = ramify(capsys, "train", tickets, "--system", "nb", "--shards", 2, "--model", tmp_path / "out")
+    assert code == 2
+    assert "cannot be kept in shards; svm, lr, hr-svm and hr-lr can" in err
+    assert not (tmp_path / "out").exists()
+    assert ramify(capsys, "train", tickets, "--system", "svm", "--shards", 0, "--model", tmp_path / "out")[0] == 2

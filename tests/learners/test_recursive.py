@@ -73,20 +73,15 @@ def test_a_label_outside_the_graph_is_refused():
 
 @pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
 @pytest.mark.parametrize("n_features", [8, 300])
-def test_a_search_as_wide_as_all_classes_gives_the_best_of_those_it_can_meet(learner, n_features):
+def test_a_search_as_wide_as_all_classes_gives_the_best_of_all(learner, n_features):
     taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b/x", "b/z/deep", "c"])
     X = documents(60, n_features)
     y = labels_from(["a/x", "a/y", "b/x", "b/z/deep", "c", "b"], 60)
     fitted = learner(taxonomy).fit(X, y.tolist())
     S = fitted.scores(X)
     nodes, scores = fitted.search(X, k=3, width=6)
-    for row in range(60):
-        found = nodes[row][nodes[row] >= 0]
-        np.testing.assert_allclose(S[row, found], scores[row, : len(found)], rtol=1e-4, atol=1e-5)
-        assert list(scores[row, : len(found)]) == sorted(scores[row, : len(found)], reverse=True)
-    if n_features == 300:  # with few features many classes have no strong one that a document has, and are never met
-        best, _ = fitted.top_k(X, k=1)
-        assert np.mean(best[:, 0] == nodes[:, 0]) > 0.9
+    np.testing.assert_allclose(np.take_along_axis(S, nodes, axis=1), scores, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(fitted.top_k(X, k=3)[1], scores, rtol=1e-4, atol=1e-5)
 
 
 def test_a_search_for_more_than_it_looks_at_is_refused():

@@ -8,6 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from oracles import linear as oracle
+from oracles import shards as shards_oracle
 from scipy.sparse import csc_array, csr_array
 from strategies import build, trees
 
@@ -21,7 +22,9 @@ from ramify.native import (
     gather_classes,
     gather_tree,
     hold_classes,
+    likely_classes,
     multiply_siblings,
+    near_classes,
     nearest_classes,
     regather_tree_in_place,
     screen_classes,
@@ -105,6 +108,27 @@ def test_nearest_classes_equals_the_oracle(data, n_docs, n_features, n_classes, 
     for first, last in ((0, n_docs // 2), (n_docs // 2, n_docs)):
         nearest_classes(*rows_of(X), first, last, *found, start, *mine, nearest)
     assert nearest.tolist() == oracle.nearest_classes(X.tolist(), signatures.tolist(), start.tolist(), own, n_nearest)
+
+
+@given(st.data(), st.integers(0, 5), st.integers(1, 6), st.integers(1, 7), st.integers(1, 9))
+def test_near_and_likely_classes_equal_their_oracles(data, n_docs, n_features, n_classes, width):
+    few = st.sampled_from([0, 0, -0.5, 0.5, 1, 2])
+    X = data.draw(hnp.arrays(np.float32, (n_docs, n_features), elements=few))
+    table = data.draw(hnp.arrays(np.float32, (n_classes, n_features), elements=few))
+    start = data.draw(hnp.arrays(np.float32, n_classes, elements=few | st.just(-np.inf)))
+    index = csc_array(table)
+    found = index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, n_classes
+    for kernel in (near_classes, likely_classes):
+        classes, sums = np.full((n_docs, width), 99, dtype=np.int32), np.full((n_docs, width), 99, dtype=np.float32)
+        for first, last in ((0, n_docs // 2), (n_docs // 2, n_docs)):
+            kernel(*rows_of(X), first, last, *found, start, classes, sums)
+        if kernel is near_classes:
+            expected = oracle.nearest_classes(X.tolist(), table.tolist(), start.tolist(), [()] * n_docs, width)
+        else:
+            expected = [row for row, _ in shards_oracle.likely_classes(X.tolist(), table.tolist(), start.tolist(), width)]
+        assert classes.tolist() == expected
+        all_sums = np.column_stack([X @ table.T + start, np.full(n_docs, -np.inf)])  # the last is what -1 finds
+        np.testing.assert_array_equal(sums, np.take_along_axis(all_sums, classes.astype(np.int64), axis=1))
 
 
 def test_of_equally_near_classes_the_first_are_taken():

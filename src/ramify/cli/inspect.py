@@ -118,11 +118,21 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
         **_certificate_facts(classifier.learner_),
         **_mixture_facts(classifier.learner_),
         **_evidence_facts(classifier.learner_),
-        "weight_bytes": sum(array.nbytes for array in arrays.values()),
+        **_shard_facts(classifier.learner_),
+        "weight_bytes": sum(array.nbytes for array in arrays.values()) + _shard_bytes(classifier.learner_),
         **figures,
         **classifier.figures_.get("evaluation", {}),
     }
     return facts, classifier.taxonomy_, None
+
+
+def _shard_facts(learner: Any) -> dict[str, Any]:
+    """Of models in shards: how many there are, and how many classes of a document are looked at."""
+    return {"shards": len(learner.weights_.shards), "beam": learner.beam_} if getattr(learner, "looks_at_few", False) else {}
+
+
+def _shard_bytes(learner: Any) -> int:
+    return sum(shard.n_bytes for shard in learner.weights_.shards) if getattr(learner, "looks_at_few", False) else 0
 
 
 def _certificate_facts(learner: Any) -> dict[str, Any]:

@@ -56,10 +56,11 @@ from ramify.cli.options import (
 from ramify.execution import count_workers, reporting_to
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
-from ramify.persistence import refuse_foreign_target, scratch_beside, write_text_atomically
+from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
 from ramify.pipeline.sharded import needs_shards
+from ramify.pipeline.storing import refuse_shards
 from ramify.systems import find_system
 from ramify.taxonomy import read_taxonomy
 
@@ -94,6 +95,14 @@ def train(
     param: Annotated[list[str] | None, typer.Option(help="A parameter of the learner, e.g. alpha=0.1.")] = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
+    shards: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=MAX_SHARDS,
+            help="Keep the weights in so many files that stay on the disk: svm, lr, hr-svm and hr-lr with very many classes.",
+        ),
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
@@ -117,6 +126,7 @@ def train(
       ramify train 'parts/2024-*.parquet' --test 'parts/2025-*.parquet' --model out
       ramify train titles.parquet --system hr-svm --cluster auto --model out
       ramify train titles.parquet --system hr-svm --cluster auto --model out --resume
+      ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
     refuse_foreign_target(model)
@@ -129,6 +139,8 @@ def train(
     selector = new_selector(select, select_by, select_join, select_scope)
     learner = new_learner(chosen, read_params(param or []))
     refuse_selector(selector, learner)
+    if shards is not None:
+        refuse_shards(chosen.learner() if learner is None else learner, system)
     count_workers(threads)
     classifier = TextClassifier(
         system,
@@ -152,7 +164,7 @@ def train(
         more = read_added(add or [], corpus, known, strict, encoding)
         warn_about_several_labels(chosen, corpus, rule is not None)
         trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit, more=more)
-        trained.classifier.save(model)
+        trained.classifier.save(model, shards)
     if report is not None and trained.report is not None:
         title = f"{system} on {data.name}"
         write_text_atomically(report, render_page(trained.report, title, _what_was_tested(trained)))

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
+from ramify.decisions.few import are_highest, few_to_labels, keep_entries, read_few
 from ramify.decisions.learnt import Rule, about_flag
 from ramify.decisions.reasons import tell, with_labels_below
 from ramify.errors import InputError
@@ -19,12 +20,16 @@ def best(scores: Any, taxonomy: Taxonomy, leaves_only: bool = False) -> csr_arra
     """Label each document with its highest-scoring node and all its ancestors.
 
     Nodes with a NaN score have no classifier and are never chosen; of equal scores the first in node order wins;
-    a document without any score gets no label.
+    a document without any score gets no label. In a sparse matrix, nodes that are absent have no score.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
     >>> taxonomy.decode(best([[float("nan"), 0.1, 0.7]], taxonomy))
     [['a/c']]
     """
+    if issparse(scores):
+        few = read_few(scores, taxonomy)
+        few = keep_entries(few, taxonomy.is_leaf[few.indices]) if leaves_only else few
+        return few_to_labels(are_highest(few), few, taxonomy, at_least_one=False)
     S = np.array(scores, dtype=np.float64, ndmin=2)
     if S.ndim != 2 or S.shape[1] != len(taxonomy):
         raise InputError(f"scores have shape {S.shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")
@@ -44,6 +49,7 @@ class Best(Rule):
     leaves_only: bool = False
     kind: ClassVar[str] = "best"
     takes: ClassVar[str] = "scores"
+    takes_few: ClassVar[bool] = True
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its highest-scoring node and all its ancestors."""

@@ -17,6 +17,8 @@ class DecisionRule(Protocol):
 
     takes: what it wants to know of every node: how well it fits as a label, "scores"; "memberships", P(node); "conditionals",
     P(node | parent); or "margins", above 0 for yes.
+
+    With ``takes_few = True`` beside these, scores may come as a sparse matrix, in which nodes that are absent have none.
     """
 
     kind: ClassVar[str]

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
+from ramify.decisions.few import few_to_labels, read_few
 from ramify.decisions.held_out import Floats, ScoreList, read_held_out, read_scores, score_lists, to_labels
 from ramify.decisions.learnt import (
     LARGEST,
@@ -37,13 +38,17 @@ class NodeThresholds(LearntRule):
     __slots__ = ()
     thresholds: Numbers | None
     at_least_one: bool
+    takes_few: ClassVar[bool] = True
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above their thresholds, and all their ancestors."""
         self.refuse_unlearnt(self.thresholds)
-        S, thresholds = read_scores(scores, taxonomy), np.asarray(self.thresholds, dtype=np.float64)
+        S: Any = read_few(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
+        thresholds = np.asarray(self.thresholds, dtype=np.float64)
         if len(thresholds) != len(taxonomy):
             raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; learn the rule again.")
+        if issparse(S):
+            return few_to_labels(thresholds[S.indices] <= S.data, S, taxonomy, self.at_least_one)
         return to_labels(thresholds <= S, S, taxonomy, self.at_least_one)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ramify.learners.linear.choosing import choose_cost
 from ramify.learners.linear.learner import LinearLearner
 from ramify.learners.linear.model import check_width
 from ramify.learners.linear.training import Setup
+from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.taxonomy import walk_down
 
@@ -28,6 +29,9 @@ class BranchMachines(BranchLearner, LinearLearner):
 
     Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
     """
+
+    takes_shards: ClassVar[bool] = False
+    weights_: Weights
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
@@ -51,7 +55,7 @@ class BranchMachines(BranchLearner, LinearLearner):
     def _margins(self, X: csr_array) -> NDArray[np.float64]:
         return self.weights_.score(X).astype(np.float64)
 
-    def _unit_of(self, node: int) -> int:
+    def _class_of(self, node: int) -> int:
         """The classifier that is asked whether a document goes on to a node."""
         found = np.flatnonzero((self.branch_nodes_ == node) & (self.branch_parents_ != node))
         if not len(found):

@@ -177,11 +177,13 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
         return self._map_blocks(X, lambda block: work(self._score(block)))
 
-    def _map_blocks(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
+    def _map_blocks(
+        self, X: Any, work: Callable[[csr_array], Result], bytes_a_row: int | None = None
+    ) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to one block of rows after the other, none with more scores than fit."""
         check_is_fitted(self, "taxonomy_")
         X = self._check(X, reset=False)
-        blocks = row_blocks(X.shape[0], 16 * len(self.taxonomy_), BLOCK_BYTES)
+        blocks = row_blocks(X.shape[0], bytes_a_row or 16 * len(self.taxonomy_), BLOCK_BYTES)
         with stage("scoring", X.shape[0]) as step:
             executor = choose_executor(self.n_jobs) if len(blocks) > 1 else SerialExecutor()
             results = executor.map(lambda rows: work(X[rows] if len(blocks) > 1 else X), blocks)

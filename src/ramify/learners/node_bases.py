@@ -109,7 +109,7 @@ class LinearBase:
 
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
         """What each of some features adds to the score of a unit, and the bias."""
-        w, bias = self.weights.of_unit(int(self.weights.class_units[unit]))
+        w, bias = self.weights.of_class(unit)
         return w[features], bias
 
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -32,6 +32,7 @@ class OneVsRestSVM(TiedLearner):
     """
 
     kind: ClassVar[str] = "one-vs-rest-svm"
+    takes_shards: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -73,6 +74,7 @@ class OneVsRestLogistic(TiedLearner):
     """
 
     kind: ClassVar[str] = "one-vs-rest-logistic"
+    takes_shards: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -74,3 +74,35 @@ def spread_upward(each: Floats, nodes_above: csr_array, several_labels: bool) ->
         return P.astype(np.float32)
     each = each / np.maximum(each.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
     return np.asarray(each @ nodes_above, dtype=np.float32).clip(0, 1)
+
+
+def spread_few_upward(each: csr_array, nodes_above: csr_array, several_labels: bool) -> csr_array:
+    """As :func:`spread_upward`, of documents for which few classes have a chance; documents × classes and × nodes, sparse.
+
+    >>> each, above = csr_array([[0.2, 0, 0.6]]), csr_array([[1.0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
+    >>> spread_few_upward(each, above, several_labels=False).toarray()
+    array([[0.25, 0.25, 0.  , 0.75]], dtype=float32)
+    """
+    if several_labels:
+        return _largest_upward(each, nodes_above)
+    each = csr_array((each.data, each.indices, each.indptr), shape=each.shape)
+    each.data = each.data / np.repeat(np.maximum(each.sum(axis=1), np.finfo(np.float64).tiny), np.diff(each.indptr))
+    P = csr_array(each @ nodes_above)
+    P.sort_indices()
+    P.data = P.data.clip(0, 1)
+    return P.astype(np.float32)
+
+
+def _largest_upward(each: csr_array, nodes_above: csr_array) -> csr_array:
+    """For every node the largest chance of the classes at and below it."""
+    lengths = np.diff(nodes_above.indptr)[each.indices]
+    starts = np.repeat(nodes_above.indptr[:-1][each.indices] - np.cumsum(lengths) + lengths, lengths)
+    nodes = nodes_above.indices[starts + np.arange(len(starts))].astype(np.int64)
+    rows = np.repeat(np.repeat(np.arange(each.shape[0]), np.diff(each.indptr)), lengths)
+    chances = np.repeat(each.data, lengths)
+    order = np.lexsort((-chances, nodes, rows))
+    rows, nodes, chances = rows[order], nodes[order], chances[order]
+    is_first = np.ones(len(rows), dtype=bool)
+    is_first[1:] = (rows[1:] != rows[:-1]) | (nodes[1:] != nodes[:-1])
+    ends = np.concatenate([[0], np.cumsum(np.bincount(rows[is_first], minlength=each.shape[0]))])
+    return csr_array((chances[is_first].astype(np.float32), nodes[is_first], ends), shape=(each.shape[0], nodes_above.shape[1]))

@@ -290,6 +290,26 @@ NB_MODULE(_core, m) {
                                   {index_offsets.data(), classes.data(), weights.data(), n_classes}, start.data(), own_offsets.data(), own.data(), nearest.shape(1),
                                   nearest.data() + first * nearest.shape(1));
         });
+  m.def("near_classes",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           size_t first, size_t last, In<int64_t> index_offsets, In<int32_t> classes, In<float> weights,
+           size_t n_classes, In<float> start, OutMatrix<int32_t> found, OutMatrix<float> sums) {
+          nb::gil_scoped_release unlocked;
+          const size_t width = found.shape(1);
+          ramify::near_classes(rows_of(offsets, features, values, squared_norms, n_features), first, last,
+                       {index_offsets.data(), classes.data(), weights.data(), n_classes}, start.data(), width,
+                       found.data() + first * width, sums.data() + first * width);
+        });
+  m.def("likely_classes",
+        [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
+           size_t first, size_t last, In<int64_t> index_offsets, In<int32_t> classes, In<float> weights,
+           size_t n_classes, In<float> start, OutMatrix<int32_t> found, OutMatrix<float> sums) {
+          nb::gil_scoped_release unlocked;
+          const size_t width = found.shape(1);
+          ramify::likely_classes(rows_of(offsets, features, values, squared_norms, n_features), first, last,
+                       {index_offsets.data(), classes.data(), weights.data(), n_classes}, start.data(), width,
+                       found.data() + first * width, sums.data() + first * width);
+        });
   m.def("score_candidates",
         [](In<int64_t> offsets, In<int32_t> features, In<float> values, In<float> squared_norms, size_t n_features,
            size_t first, size_t last, In<int64_t> delta_offsets, In<int32_t> delta_features, In<float> delta_values,

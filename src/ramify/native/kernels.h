@@ -318,6 +318,15 @@ struct Signatures {
 void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
                      const int64_t *own_offsets, const int32_t *own, size_t n_nearest, int32_t *nearest);
 
+// rows × width: the classes whose start plus product of signature and row is largest, of those that share a feature with the
+// row, in order of number, and that sum for each; -1 and -inf where none.
+void near_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start, size_t width,
+                  int32_t *near, float *nearness);
+
+// The same of all classes, whether they share a feature with the row or not.
+void likely_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
+                    size_t width, int32_t *likely, float *likelihood);
+
 // rows × n_candidates: the scores of some classes for each row, given the units on the path of every class; a candidate of
 // -1 gets none. The features of rows and of deltas rise.
 void score_candidates(const Rows &X, size_t first, size_t last, const Vectors &deltas, const double *bias,

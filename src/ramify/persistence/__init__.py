@@ -1,5 +1,6 @@
 """Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
 
+from ramify.persistence.array_files import ArrayFile, ArraysToMake, MappedFile, write_array_file
 from ramify.persistence.atomic import atomic_writer, only_writer, refuse_unwritable, scratch_beside, write_text_atomically
 from ramify.persistence.directory import (
     FORMAT_VERSION,
@@ -10,20 +11,26 @@ from ramify.persistence.directory import (
     refuse_foreign_target,
     write_model,
 )
-from ramify.persistence.reading import read_model
+from ramify.persistence.reading import MAX_SHARDS, open_array_file, read_model
 
 __all__ = [
     "FORMAT_VERSION",
+    "MAX_SHARDS",
+    "ArrayFile",
+    "ArraysToMake",
+    "MappedFile",
     "StoredModel",
     "atomic_writer",
     "is_model",
     "model_about",
     "model_fingerprint",
     "only_writer",
+    "open_array_file",
     "read_model",
     "refuse_foreign_target",
     "refuse_unwritable",
     "scratch_beside",
+    "write_array_file",
     "write_model",
     "write_text_atomically",
 ]

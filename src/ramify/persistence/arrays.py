@@ -6,6 +6,7 @@ with type, shape and place of each array, which must lie one after the other, al
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from math import prod
@@ -32,20 +33,43 @@ def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
         save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
     except SafetensorError as error:
         raise OSError(0, str(error)[:120]) from error
-    path.chmod(path.parent.stat().st_mode & 0o666)  # the library makes it private; follow the directory instead
+    path.chmod(wanted_mode(path))  # the library makes it private
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 
 
+def wanted_mode(path: Path) -> int:
+    """Who may read and write a file: whoever may do so in its directory."""
+    return path.parent.stat().st_mode & 0o666
+
+
+def open_to_readers(path: Path, mode: int) -> None:
+    """Let whoever may read a directory read a file that has come to it; nobody loses a right that he had."""
+    if wanted_mode(path) & ~mode:
+        path.chmod((mode & 0o777) | wanted_mode(path))
+
+
 def map_arrays(path: Path, file: IO[bytes]) -> dict[str, NDArray[Any]]:
     """Read-only views of the arrays in an open file; the system loads what is touched."""
+    return map_bytes(path, file)[1]
+
+
+def map_bytes(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], dict[str, NDArray[Any]]]:
+    """All bytes of an open array file, and the arrays in them as read-only views."""
     try:
         return _map(file)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{path} is not a valid array file ({str(error)[:80]}); train the model again.") from None
+    except OSError as error:
+        raise ModelError(f"{path} cannot be mapped: {error.strerror}. {remedy(error, 'Free some memory.')}") from None
 
 
-def _map(file: IO[bytes]) -> dict[str, NDArray[Any]]:
+def remedy(error: OSError, usual: str) -> str:
+    """What to do about a file that cannot be opened: a model of many shards needs many open files."""
+    return "Let the process open more files ('ulimit -n')." if error.errno == errno.EMFILE else usual
+
+
+def _map(file: IO[bytes]) -> tuple[NDArray[np.uint8], dict[str, NDArray[Any]]]:
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= min(MAX_HEADER, size - 8):
@@ -62,7 +86,7 @@ def _map(file: IO[bytes]) -> dict[str, NDArray[Any]]:
         arrays[name], position = _view(data[8 + length :], entry, position)
     if 8 + length + position != size:
         raise ValueError("bytes that belong to no array")
-    return arrays
+    return data, arrays
 
 
 def _view(data: NDArray[np.uint8], entry: dict[str, Any], position: int) -> tuple[NDArray[Any], int]:

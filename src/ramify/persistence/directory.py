@@ -1,8 +1,9 @@
 """A model as a directory: JSON documents, named arrays, and a manifest that vouches for them.
 
-    manifest.json         format version, what the caller says about the model, SHA-256 and size of every other file
-    <name>.json           one plain document a part
-    weights.safetensors   every array, memory-mapped on load
+    manifest.json               format version, what the caller says about the model, SHA-256 and size of every other file
+    <name>.json                 one plain document a part
+    weights.safetensors         every array, memory-mapped on load
+    weights-00001.safetensors   and so on: the arrays of each shard, where weights are kept in shards
 
 This module knows no learner: it stores and returns plain values and arrays. Reading runs no code from the files, checks the
 version, names, sizes and hashes, and refuses what does not match. Parts check shapes and index ranges themselves when they
@@ -15,6 +16,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,22 +25,37 @@ from numpy.typing import NDArray
 
 from ramify.errors import ModelError
 from ramify.persistence import atomic
+from ramify.persistence.array_files import ArrayFile
 from ramify.persistence.arrays import write_arrays
 
 FORMAT = "ramify-model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # of models in shards; all others have the first, which older readers know as well
 MANIFEST = "manifest.json"
 WEIGHTS = "weights.safetensors"
+SHARD_NAME = re.compile(r"weights-[0-9]{5}\.safetensors")
 DOCUMENT_NAME = re.compile(r"[a-z][a-z0-9_]{0,40}\.json")
 
 
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """What a model directory holds: what was said about it, its documents by name, and its arrays."""
+    """What a model directory holds: what was said about it, its documents by name, and its arrays.
+
+    shards: arrays in files of their own; to be taken over by a model that is written, and mapped in one that was read.
+    """
 
     about: dict[str, Any]
     documents: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+    shards: Sequence[ArrayFile] = ()
+
+
+def shard_name(number: int) -> str:
+    """The file of a shard; the first has number 1.
+
+    >>> shard_name(1)
+    'weights-00001.safetensors'
+    """
+    return f"weights-{number:05d}.safetensors"
 
 
 def write_model(path: str | Path, model: StoredModel) -> None:
@@ -119,8 +136,14 @@ def _write_files(directory: Path, model: StoredModel) -> None:
         _write_bytes(directory / f"{name}.json", _to_json(document))
     if model.arrays:
         write_arrays(directory / WEIGHTS, model.arrays)
+    for number, shard in enumerate(model.shards, start=1):
+        shard.put(directory / shard_name(number))
     files = {entry.name: _fingerprint(entry) for entry in sorted(directory.iterdir())}
-    manifest = {"format": FORMAT, "version": FORMAT_VERSION, "about": model.about, "files": files}
+    for number, shard in enumerate(model.shards, start=1):
+        if shard.sha256 not in (None, files[shard_name(number)]["sha256"]):
+            raise ModelError(f"shard {number} of the model was changed after it was loaded; restore it from a copy.")
+    version = FORMAT_VERSION if model.shards else 1
+    manifest = {"format": FORMAT, "version": version, "about": model.about, "files": files}
     _write_bytes(directory / MANIFEST, _to_json(manifest))
     atomic.sync_directory(directory)
 

@@ -19,12 +19,23 @@ from typing import IO, Any
 
 from ramify.errors import ModelError
 from ramify.persistence import atomic
-from ramify.persistence.arrays import map_arrays
-from ramify.persistence.directory import DOCUMENT_NAME, FORMAT, FORMAT_VERSION, MANIFEST, WEIGHTS, StoredModel
+from ramify.persistence.array_files import MappedFile, map_file
+from ramify.persistence.arrays import remedy
+from ramify.persistence.directory import (
+    DOCUMENT_NAME,
+    FORMAT,
+    FORMAT_VERSION,
+    MANIFEST,
+    SHARD_NAME,
+    WEIGHTS,
+    StoredModel,
+    shard_name,
+)
 
 MAX_MANIFEST = 1 << 24
 MAX_DOCUMENT = 1 << 30
 MAX_DOCUMENTS = 8
+MAX_SHARDS = 10_000
 TRIES = 50
 AGAIN = "Train the model again, or restore it from a copy."
 
@@ -45,15 +56,23 @@ def read_model(path: str | Path) -> StoredModel:
 def _read(path: Path, directory: int) -> StoredModel:
     manifest = _checked_manifest(path, _read_json(path, directory, MANIFEST, MAX_MANIFEST, None))
     documents: dict[str, Any] = {}
-    arrays = {}
-    for name, entry in manifest["files"].items():
-        if name == WEIGHTS:
+    mapped: dict[str, MappedFile] = {}
+    for name, entry in sorted(manifest["files"].items()):
+        if name == WEIGHTS or SHARD_NAME.fullmatch(name):
             with _opened_file(path, directory, name) as file:
                 _check(path / name, file, entry)
-                arrays = map_arrays(path / name, file)
+                mapped[name] = map_file(path / name, file, entry["sha256"])
         else:
             documents[name.removesuffix(".json")] = _read_json(path, directory, name, MAX_DOCUMENT, entry)
-    return StoredModel(manifest["about"], documents, arrays)
+    arrays = mapped.pop(WEIGHTS).arrays if WEIGHTS in mapped else {}
+    return StoredModel(manifest["about"], documents, arrays, tuple(mapped.values()))
+
+
+def open_array_file(path: str | Path) -> MappedFile:
+    """Map an array file that stands alone, such as a shard that is no part of a model yet."""
+    path = Path(path)
+    with _opened_file(path.parent, None, str(path.absolute())) as file:
+        return map_file(path, file)
 
 
 @contextmanager
@@ -86,7 +105,7 @@ def _open_directory(path: Path) -> int | None:
 
 
 @contextmanager
-def _opened_file(path: Path, directory: int, name: str) -> Iterator[IO[bytes]]:
+def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[bytes]]:
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     try:
         handle = os.open(name, flags, dir_fd=directory)
@@ -97,10 +116,11 @@ def _opened_file(path: Path, directory: int, name: str) -> Iterator[IO[bytes]]:
             ) from None
         raise ModelError(f"{path / name} is missing. {AGAIN}") from None
     except OSError as error:
-        raise ModelError(f"{path / name} cannot be read: {error.strerror}. {AGAIN}") from None
+        raise ModelError(f"{path / name} cannot be read: {error.strerror}. {remedy(error, AGAIN)}") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise ModelError(f"{path / name} is not a plain file; do not trust this model.")
     with open(handle, "rb") as file:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise ModelError(f"{path / name} is not a plain file; do not trust this model.")
         yield file
 
 
@@ -137,10 +157,14 @@ def _checked_manifest(path: Path, manifest: Any) -> dict[str, Any]:
     _check_version(path, manifest.get("version"))
     if not isinstance(manifest.get("about"), dict) or not isinstance(manifest.get("files"), dict):
         raise ModelError(f"{path / MANIFEST} is incomplete. {AGAIN}")
-    if len(manifest["files"]) > MAX_DOCUMENTS:
+    shards = [name for name in manifest["files"] if SHARD_NAME.fullmatch(name)]
+    if len(shards) > MAX_SHARDS or len(manifest["files"]) - len(shards) > MAX_DOCUMENTS:
         raise ModelError(f"{path / MANIFEST} names more files than a model has; do not trust this model.")
+    if sorted(shards) != [shard_name(number) for number in range(1, len(shards) + 1)]:
+        raise ModelError(f"{path / MANIFEST} names shards that are not numbered from 1 to {len(shards)}. {AGAIN}")
     for name, entry in manifest["files"].items():
-        if name != WEIGHTS and (not DOCUMENT_NAME.fullmatch(name) or name == MANIFEST):
+        is_known = name == WEIGHTS or SHARD_NAME.fullmatch(name) or (DOCUMENT_NAME.fullmatch(name) and name != MANIFEST)
+        if not is_known:
             raise ModelError(f"{path / MANIFEST} names the file {name!r}, no part of a model; do not trust this model.")
         if not isinstance(entry, dict):
             raise ModelError(f"{path / MANIFEST} does not give size and hash of {name}; do not trust this model.")

@@ -19,8 +19,11 @@ from ramify.pipeline.subtrees import Subtrees
 from ramify.taxonomy import most_specific
 
 MOST = 100  # labels that can be asked for
+BATCH = 500
+BATCH_BYTES = 1 << 23  # of scores, few enough to stay near the processor
 
 Found = list[tuple[int, float]]
+Chances = Any  # probabilities, documents × nodes: an array, or a sparse one
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,13 @@ class Answering:
         self._names: dict[int, str] = {}
         given = self.wish.within or self.wish.without
         self._subtrees = Subtrees.of(classifier.taxonomy_, self.wish.within, self.wish.without) if given else None
+        is_inside = None if self._subtrees is None or not self._few else self._subtrees.is_inside
+        self._inside = None if is_inside is None else classifier.among(is_inside)
+
+    @property
+    def batch_size(self) -> int:
+        """How many documents are well answered together: as many as have room for their scores."""
+        return BATCH if self._few else batch_size(len(self.classifier.taxonomy_))
 
     def __call__(self, documents: Any) -> list[tuple[Found, Found]]:
         """For each document its labels, likeliest first, and the further ones: nodes with their probabilities."""
@@ -69,8 +79,8 @@ class Answering:
     def with_probabilities(self, documents: Any) -> Iterator[tuple[Found, Found, NDArray[np.float32]]]:
         """The same, with the probabilities of all nodes."""
         Y, P = self._decide(documents, all_nodes=True)
-        for (labels, others), p in zip(self._each(Y, P), P, strict=True):
-            yield labels, others, p
+        for row, (labels, others) in enumerate(self._each(Y, P)):
+            yield labels, others, _row(P, row)
 
     def name(self, node: int) -> str:
         """A node as the user writes it."""
@@ -82,8 +92,17 @@ class Answering:
         """Labels as the user writes them."""
         return [(self.name(node), p) for node, p in found]
 
-    def _decide(self, documents: Any, all_nodes: bool = False) -> tuple[csr_array, NDArray[np.float32]]:
+    @property
+    def _few(self) -> bool:
+        """Whether answers come from a few nodes of each document, and no others are looked at."""
+        return self.classifier.looks_at_few
+
+    def _decide(self, documents: Any, all_nodes: bool = False) -> tuple[csr_array, Chances]:
+        """Labels, and probabilities over all nodes: sparse, where few are looked at."""
         classifier = self.classifier
+        if self._few:
+            Y, P = classifier.decide_few(documents)
+            return (Y if self._inside is None else self._inside.decide_few(documents)[0]), P
         if self._subtrees is None:
             answers_only = self.wish.top == 1 and self.wish.threshold is None and not all_nodes
             return classifier.decide_with_probabilities(documents, answers_only)
@@ -102,19 +121,19 @@ class Answering:
         taken = rule.decide(values, classifier.taxonomy_).toarray()
         return taken & self._subtrees.is_open, classifier.decide_both(scores)[1]
 
-    def _each(self, Y: csr_array, P: NDArray[np.float32]) -> Iterator[tuple[Found, Found]]:
+    def _each(self, Y: csr_array, P: Chances) -> Iterator[tuple[Found, Found]]:
         own = most_specific(Y, self.classifier.taxonomy_)
         nodes, ends = own.indices.tolist(), own.indptr.tolist()
-        chances = P[np.repeat(np.arange(Y.shape[0]), np.diff(own.indptr)), own.indices].tolist()
+        chances = _at(P, np.repeat(np.arange(Y.shape[0]), np.diff(own.indptr)), own.indices).tolist()
         for row, (start, end) in enumerate(pairwise(ends)):
             labels = list(zip(nodes[start:end], chances[start:end], strict=True))
             if self._subtrees is not None:
                 labels = [(node, p) for node, p in labels if self._subtrees.is_inside[node]]
             if self.wish.threshold is not None:
-                labels = self._raise(labels, P[row])
+                labels = self._raise(labels, _row(P, row))
             if len(labels) > 1:
                 labels.sort(key=lambda label: -label[1])
-            yield labels, self._next_best(P[row], [node for node, _ in labels]) if self.wish.top > 1 else []
+            yield labels, self._next_best(P, row, [node for node, _ in labels]) if self.wish.top > 1 else []
 
     def _raise(self, labels: Found, p: NDArray[np.float32]) -> Found:
         """Labels moved up to where they are likely enough; of those on one path the deepest is left."""
@@ -129,17 +148,56 @@ class Answering:
         covered = {here for node in reached for here in taxonomy.ancestors_of(node).tolist()}
         return [(node, chance) for node, chance in reached.items() if node not in covered]
 
-    def _next_best(self, p: NDArray[np.float32], chosen: Sequence[int]) -> Found:
+    def _next_best(self, P: Chances, row: int, chosen: Sequence[int]) -> Found:
         """The most likely leaves that were not chosen."""
         count = self.wish.top - max(1, len(chosen))
         if count < 1:
             return []
-        candidates = self._leaves[~np.isin(self._leaves, chosen)]
-        candidates = candidates[~np.isnan(p[candidates])]
-        best = candidates[np.argsort(-p[candidates], kind="stable")[:count]]
-        return list(zip(best.tolist(), p[best].tolist(), strict=True))
+        candidates, p = self._candidates(P, row)
+        is_left = ~np.isin(candidates, chosen) & ~np.isnan(p)
+        candidates, p = candidates[is_left], p[is_left]
+        best = np.argsort(-p, kind="stable")[:count]
+        return list(zip(candidates[best].tolist(), p[best].tolist(), strict=True))
+
+    def _candidates(self, P: Chances, row: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
+        """The leaves that may be named, and their probabilities; none that was not looked at."""
+        if not isinstance(P, csr_array):
+            return self._leaves, P[row, self._leaves]
+        here = slice(P.indptr[row], P.indptr[row + 1])
+        may_be_named = self._may_be_named[P.indices[here]]
+        return P.indices[here][may_be_named], P.data[here][may_be_named]
+
+    @cached_property
+    def _may_be_named(self) -> NDArray[np.bool_]:
+        is_leaf = self.classifier.taxonomy_.is_leaf
+        return is_leaf if self._subtrees is None else is_leaf & self._subtrees.is_inside
 
     @cached_property
     def _leaves(self) -> NDArray[np.int64]:
-        is_leaf = self.classifier.taxonomy_.is_leaf
-        return np.flatnonzero(is_leaf if self._subtrees is None else is_leaf & self._subtrees.is_inside)
+        return np.flatnonzero(self._may_be_named)
+
+
+def batch_size(n_nodes: int) -> int:
+    """How many documents are held at once, with the scores of all nodes."""
+    return max(1, min(BATCH, BATCH_BYTES // (16 * max(1, n_nodes))))
+
+
+def _row(P: Chances, row: int) -> NDArray[np.float32]:
+    """The probabilities of all nodes for one document."""
+    if not isinstance(P, csr_array):
+        return np.asarray(P[row])
+    p, here = np.zeros(P.shape[1], dtype=np.float32), slice(P.indptr[row], P.indptr[row + 1])
+    p[P.indices[here]] = P.data[here]
+    return p
+
+
+def _at(P: Chances, rows: NDArray[Any], nodes: NDArray[Any]) -> NDArray[np.float32]:
+    """The probabilities of some nodes, each for one document."""
+    if not isinstance(P, csr_array):
+        return np.asarray(P[rows, nodes])
+    # rows and columns of a sparse matrix rise, and so do these numbers of its entries
+    numbers = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr)) * P.shape[1] + P.indices
+    wanted = rows * P.shape[1] + nodes
+    places = np.searchsorted(numbers, wanted)
+    known = np.append(numbers, -1)[places] == wanted
+    return np.where(known, np.append(P.data, np.float32(0))[places], np.float32(0))

@@ -132,7 +132,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(learner, "predict_sets") and is_by_sign(self.decision_):
             sets: csr_array = learner.predict_sets(X)
             return sets
-        return _stacked([Y for _, Y in learner.map_scores(X, self.decide)], len(self.taxonomy_))
+        mapped = learner.map_few if self.looks_at_few else learner.map_scores
+        return _stacked([Y for _, Y in mapped(X, self.decide)], len(self.taxonomy_))
 
     def decide(self, scores: NDArray[np.float32]) -> csr_array:
         """The labels that the decision rule gives for scores of the learner, documents × nodes."""
@@ -166,6 +167,23 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         width = len(self.taxonomy_)
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
+
+    @property
+    def looks_at_few(self) -> bool:
+        """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
+        check_is_fitted(self, "taxonomy_")
+        return getattr(self.learner_, "looks_at_few", False) and getattr(self.decision_, "takes_few", False)
+
+    def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
+        """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""
+        pairs = [pair for _, pair in self.learner_.map_few(self.vectorizer_.transform(texts), self.decide_both)]
+        return _stacked([Y for Y, _ in pairs], len(self.taxonomy_)), _stacked([P for _, P in pairs], len(self.taxonomy_))
+
+    def among(self, is_allowed: NDArray[np.bool_]) -> Self:
+        """The same classifier with few nodes to look at, all of them among some. is_allowed: one a node."""
+        made = copy(self)
+        made.learner_ = self.learner_.among(is_allowed)
+        return made
 
     def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
         """Labels and probabilities; a rule that refines probabilities on its way to labels has the last word on both."""
@@ -208,10 +226,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
-    def save(self, path: str | Path) -> None:
-        """Write a model directory; an older model at the same place is replaced in one step."""
+    def save(self, path: str | Path, shards: int | None = None) -> None:
+        """Write a model directory; an older model at the same place is replaced in one step.
+
+        shards: cut the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one a class. Once loaded they
+        stay on the disk, and a text is compared with the likeliest classes only. A model that was loaded so stays so.
+        """
         check_is_fitted(self, "taxonomy_")
-        write_model(path, to_stored(self))
+        write_model(path, to_stored(self, shards))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -70,7 +70,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made = TextClassifier(find_system(about["system"]).name)
     made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
-    made.learner_ = _part(LEARNERS, learner).from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"))
+    made.learner_ = _learner(stored, _part(LEARNERS, learner), made.taxonomy_, learner)
     made.decision_ = _part(RULES, decision).from_state(decision)
     refuse_misfit(made.decision_, made.taxonomy_)
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
@@ -85,6 +85,13 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
     return made
+
+
+def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[str, Any]) -> Any:
+    shards = {"shards": stored.shards} if stored.shards else {}
+    if shards and not getattr(kind, "takes_shards", False):
+        raise ModelError("the model has shards, and its learner takes none; train the model again.")
+    return kind.from_state(taxonomy, values, _arrays_of(stored, "learner"), **shards)
 
 
 def _selector(settings: dict[str, Any] | None) -> TermSelector | None:

@@ -17,8 +17,9 @@ from ramify.datasets import BadRow
 from ramify.datasets.tables import find_kind, known_encoding, stream_table
 from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
+from ramify.pipeline.answering import batch_size
 from ramify.pipeline.rules import decide_by, values_for
-from ramify.pipeline.streaming import Answer, Labels, batch_size
+from ramify.pipeline.streaming import Answer, Labels
 from ramify.taxonomy import LabelForm, Taxonomy, most_specific
 
 SEVERAL = "|"

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ramify.persistence import StoredModel
+from ramify.errors import InputError
+from ramify.persistence import ArrayFile, StoredModel
 from ramify.taxonomy.formats import json_nodes
 
 MOST_NODES = 20_000  # of the report that a model keeps
@@ -34,10 +35,29 @@ def shortened(report: dict[str, Any]) -> dict[str, Any]:
     return {**report, "nodes": kept, "notes": [*report["notes"], note]}
 
 
-def to_stored(classifier: TextClassifier) -> StoredModel:
-    """Each part tells its state; the parts' names go with them."""
+def learner_state(classifier: TextClassifier, shards: int | None) -> tuple[dict[str, Any], dict[str, Any], list[ArrayFile]]:
+    """Values, arrays and shards of a learner; one in one piece is cut, if `shards` are asked for."""
+    learner = classifier.learner_
+    files = learner.shard_files() if hasattr(learner, "shard_files") else []
+    if shards is None:
+        return *learner.state(), files
+    refuse_shards(learner, classifier.system)
+    if files:
+        raise InputError(f"the model is in {len(files)} shards already, and stays cut as it is; do not say how many.")
+    state: tuple[dict[str, Any], dict[str, Any], list[ArrayFile]] = learner.state_in_shards(shards)
+    return state
+
+
+def refuse_shards(learner: Any, system: str) -> None:
+    """Refuse learners whose weights cannot be cut; long work asks this before it starts."""
+    if not getattr(learner, "takes_shards", False):
+        raise InputError(f"a model of system {system!r} cannot be kept in shards; svm, lr, hr-svm and hr-lr can.")
+
+
+def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredModel:
+    """Each part tells its state; the parts' names go with them. shards: cut the weights into so many."""
     features, feature_arrays = classifier.vectorizer_.state()
-    learner, learner_arrays = classifier.learner_.state()
+    learner, learner_arrays, files = learner_state(classifier, shards)
     about = {
         "ramify": version("ramify"),
         "system": classifier.system,
@@ -57,4 +77,4 @@ def to_stored(classifier: TextClassifier) -> StoredModel:
         arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
     if classifier.report_ is not None:
         documents["report"] = shortened(classifier.report_)
-    return StoredModel(about, documents, arrays)
+    return StoredModel(about, documents, arrays, files)

@@ -14,11 +14,9 @@ from ramify.datasets import BadRow, Corpus
 from ramify.datasets.documents import why_not_text
 from ramify.errors import DataError
 from ramify.execution import choose_executor, is_elsewhere, row_blocks
-from ramify.pipeline.answering import Answering, Wish
+from ramify.pipeline.answering import Answering, Wish, batch_size
 from ramify.pipeline.classifier import TextClassifier
 
-BATCH = 500
-BATCH_BYTES = 1 << 23  # of scores, few enough to stay near the processor
 BATCH_CHARACTERS = 1 << 22
 FAR_BATCHES = 16  # so many batches go to a worker of a cluster at once
 
@@ -57,7 +55,7 @@ def answer_stream(
 ) -> Iterator[Answer]:
     """The same, by somebody who answers with one thread and may be asked from several."""
     executor = choose_executor(n_jobs)
-    size = batch_size(len(answer.classifier.taxonomy_)) * (FAR_BATCHES if is_elsewhere() else 1)
+    size = answer.batch_size * (FAR_BATCHES if is_elsewhere() else 1)
     waiting: deque[tuple[Rows, list[str | None]]] = deque()
 
     def sent() -> Iterator[list[str]]:
@@ -72,7 +70,7 @@ def answer_stream(
 
 def answer_texts(answer: Answering, texts: list[str]) -> list[tuple[Labels, Labels]]:
     """The labels of each text, and the further ones; where memory does not suffice for all at once, for halves in turn."""
-    size, answers = batch_size(len(answer.classifier.taxonomy_)), []
+    size, answers = answer.batch_size, []
     try:
         for start in range(0, len(texts), size):
             answers += [(answer.named(labels), answer.named(others)) for labels, others in answer(texts[start : start + size])]
@@ -134,7 +132,7 @@ def classify_vectors(classifier: TextClassifier, corpus: Corpus, wish: Wish | No
     """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
     bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
     waiting, answer = next(bad, None), Answering(classifier, wish)
-    for block in row_blocks(len(corpus), BATCH_BYTES // batch_size(len(classifier.taxonomy_)), BATCH_BYTES):
+    for block in row_blocks(len(corpus), 1, answer.batch_size):
         for line, (labels, others) in zip(corpus.lines[block], answer(corpus.documents[block]), strict=True):
             while waiting is not None and waiting.line < line:
                 yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
@@ -143,11 +141,6 @@ def classify_vectors(classifier: TextClassifier, corpus: Corpus, wish: Wish | No
     while waiting is not None:
         yield Answer(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
         waiting = next(bad, None)
-
-
-def batch_size(n_nodes: int) -> int:
-    """How many documents are held at once."""
-    return max(1, min(BATCH, BATCH_BYTES // (16 * max(1, n_nodes))))
 
 
 def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[list[tuple[int, Any]]]:

@@ -23,7 +23,7 @@ from ramify.datasets.tables import csv_table, json_row
 from ramify.errors import DataError
 from ramify.pipeline import Answer, Answering
 from ramify.pipeline.answer_tables import AnswerTable
-from ramify.pipeline.streaming import answer_rows, batch_size
+from ramify.pipeline.streaming import answer_rows
 from ramify.server.errors import refuse_packed
 from ramify.server.streams import Inlet
 from ramify.taxonomy import Taxonomy
@@ -74,7 +74,7 @@ def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int, e
     with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
         turns = _Turns(pool, threads, work, emit)
         inlet.on_wait = turns.drain
-        most = batch_size(len(taxonomy))
+        most = answering.batch_size
         try:
             for number, row in rows:
                 turns.add(number, row, text, most)

@@ -21,7 +21,6 @@ from ramify.features import Vectors
 from ramify.metrics.report import NODE_FIGURES
 from ramify.pipeline import Answering, TextClassifier, Wish, load
 from ramify.pipeline.answering import Found
-from ramify.pipeline.streaming import batch_size
 from ramify.server.errors import ApiError, unknown_model
 from ramify.server.gathering import Pace
 from ramify.taxonomy import Taxonomy
@@ -83,7 +82,8 @@ class Served:
 
     def answer(self, wish: Wish, texts: list[str]) -> list[dict[str, Any]]:
         """Labels and further ones of each text, as the API gives them; a few texts at a time."""
-        answering, size = self.answering(wish), batch_size(len(self.taxonomy))
+        answering = self.answering(wish)
+        size = answering.batch_size
         made = []
         for start in range(0, len(texts), size):
             for labels, others, p in answering.with_probabilities(texts[start : start + size]):

@@ -30,6 +30,7 @@ from ramify.learners.linear.feature_space import BLOCKS, suits_feature_space
 from ramify.learners.linear.forest import Forest, tie_along_paths
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.training import check_limits, is_number, tied_rows
+from ramify.learners.linear.weights import Weights
 from ramify.learners.paths import soften, spread_upward
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy
@@ -62,6 +63,7 @@ class BayesianLogistic(LinearModel):
 
     kind: ClassVar[str] = "bayesian-logistic"
     takes_several: ClassVar[bool] = False
+    weights_: Weights
     evidence_: NDArray[np.float64]
     precisions_: NDArray[np.float64]
     n_iter_: int

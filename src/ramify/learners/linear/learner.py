@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
+from scipy.special import expit
 
+from ramify.errors import ModelError
+from ramify.execution import Executor
 from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import choose_cost, give_classes
 from ramify.learners.linear.forest import Forest
@@ -17,11 +21,16 @@ from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.problem import Certificate, Costs
 from ramify.learners.linear.routing import score_near
+from ramify.learners.linear.shards import Shard, ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.structure import Structure
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
-from ramify.learners.paths import spread_upward
+from ramify.learners.linear.weights import Weights
+from ramify.learners.paths import spread_few_upward, spread_upward
 from ramify.learners.targets import Targets
+from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
+
+IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document gets for want of a better one
 
 
 class Gap(float):
@@ -95,6 +104,7 @@ class LinearLearner(LinearModel):
     def _score_classes(self, X: csr_array) -> Scores:
         if self.near_ is None:
             return super()._score_classes(X)
+        assert isinstance(self.weights_, Weights)
         return score_near(X, self.weights_, self.near_, self.n_nearest_)
 
     def _find_best(self, X: Any) -> NDArray[np.int64]:
@@ -103,19 +113,40 @@ class LinearLearner(LinearModel):
         best = self.search(X, width=self.n_nearest_)[0][:, 0]
         return np.where(best < 0, self.class_nodes_.min(), best)  # a document that is near to nothing
 
-    def _likely(self, width: int) -> tuple[Any, NDArray[np.float32], int]:
-        if self.near_ is None:
-            return super()._likely(width)
-        return self.near_, np.zeros(len(self.class_nodes_), dtype=np.float32), min(width, self.n_nearest_)
+    def _shards(self) -> Sequence[Shard]:
+        if self.near_ is None or not isinstance(self.weights_, Weights):
+            return super()._shards()
+        return [Shard.by_nearness(self.weights_, self.near_)]
 
-    def to_probabilities(self, scores: Scores) -> Scores:
+    def _width(self, width: int) -> int:
+        return min(width, self.n_nearest_) if self.n_nearest_ else width
+
+    def _look(self, X: csr_array, executor: Executor) -> tuple[NDArray[np.int64], Scores]:
+        nodes, scores = super()._look(X, executor)
+        lost = nodes[:, 0] < 0  # near to nothing
+        nodes[lost, 0], scores[lost, 0] = self.class_nodes_.min(), IMPOSSIBLE
+        return nodes, scores
+
+    def to_probabilities(self, scores: Any) -> Any:
         """Sigmoids of the scores, not calibrated.
 
         Learnt from one label a document, they are made to add up to one, and a node gets the sum of the classes at and
-        below it; otherwise it gets the largest of them.
+        below it; otherwise it gets the largest of them. Classes that were not looked at are impossible. Sparse scores give
+        sparse probabilities.
         """
-        each = 1 / (1 + np.exp(-scores[:, self.class_nodes_].astype(np.float64)))
+        if issparse(scores):
+            return self._few_to_probabilities(scores)
+        each = expit(scores[:, self.class_nodes_].astype(np.float64))
+        if self.looks_at_few:
+            each = np.nan_to_num(each, nan=0.0)
         return spread_upward(each, self._nodes_above, self.several_labels_)
+
+    def _few_to_probabilities(self, few: csr_array) -> Any:
+        place = np.empty(len(self.taxonomy_), dtype=np.int64)
+        place[self.class_nodes_] = np.arange(len(self.class_nodes_))
+        shape = (few.shape[0], len(self.class_nodes_))
+        each = csr_array((expit(few.data.astype(np.float64)), place[few.indices], few.indptr), shape=shape)
+        return spread_few_upward(each, self._nodes_above, self.several_labels_)
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
@@ -129,8 +160,21 @@ class LinearLearner(LinearModel):
         self.n_iter_ = max(1, int(values["gap"]["rounds"]))
         self.gap_ = Gap(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
         self.n_nearest_ = int(values["n_nearest"])
-        if self.n_nearest_ > 0:
-            self.near_ = Signatures.from_kept(arrays, self.n_features_in_, len(self.weights_.class_units))
+        if isinstance(self.weights_, ShardedWeights):
+            if self.weights_.is_fast != (self.n_nearest_ > 0):
+                raise ModelError("the shards are not those of this model: their mode differs; train the model again.")
+        elif self.n_nearest_ > 0:
+            self.near_ = Signatures.from_kept(arrays, self.n_features_in_, self.weights_.n_classes)
+
+    def state_in_shards(self, n_shards: int) -> tuple[dict[str, Any], dict[str, NDArray[Any]], list[ArrayFile]]:
+        """The state of the same model with its weights in so many shards, and their files, which are made when written."""
+        assert isinstance(self.weights_, Weights)
+        stretches = cut_evenly(self.weights_.n_classes, n_shards)
+        values, arrays = self.state()
+        apart = {*self.weights_.arrays(), *({} if self.near_ is None else self.near_.kept())}
+        values |= {"shards": [stretch.stop - stretch.start for stretch in stretches], "beam": self.beam_}
+        kept = {name: array for name, array in arrays.items() if name not in apart}
+        return values, kept, files_of(self.weights_, self.near_, stretches)
 
 
 class TiedLearner(LinearLearner):

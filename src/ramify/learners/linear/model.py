@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import Any, Self
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,23 +13,29 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import choose_executor
+from ramify.execution import Executor, SerialExecutor, choose_executor
 from ramify.learners.competing import CompetingClasses
 from ramify.learners.contract import Result, Scores
 from ramify.learners.evidence import Contributions
-from ramify.learners.linear.routing import index_weights, search
+from ramify.learners.linear.routing import BEAM, best_first, score_likeliest, search
+from ramify.learners.linear.shards import Shard, ShardedWeights, index_weights
 from ramify.learners.linear.weights import Weights
 from ramify.learners.strongest import find_node, strongest
+from ramify.persistence import ArrayFile, MappedFile
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
 class LinearModel(CompetingClasses):
     """One vector of weights for every node that has documents of its own.
 
-    ``class_nodes_``: the nodes that have weights. ``weights_``: their weights.
+    ``class_nodes_``: the nodes that have weights. ``weights_``: their weights, in one piece or in shards.
+    ``beam_``: of a model in shards, how many classes of a document are scored, the likeliest by their strongest weights; all
+    others are taken for impossible.
     """
 
-    weights_: Weights
+    weights_: Weights | ShardedWeights
+    beam_: int = BEAM
+    takes_shards: ClassVar[bool] = False  # whether weights may be kept in shards
 
     # ---- what each of them says -------------------------------------------------------------------------------------
 
@@ -53,15 +60,69 @@ class LinearModel(CompetingClasses):
 
     def _make_ready(self) -> None:
         """Arrange what scoring needs, before several threads do so at once."""
-        self.weights_.make_ready()
+        if isinstance(self.weights_, Weights):
+            self.weights_.make_ready()
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = self._score_classes(X)
+        if self.looks_at_few:
+            few = self._score_few(X)
+            S[np.repeat(np.arange(X.shape[0]), np.diff(few.indptr)), few.indices] = few.data
+        else:
+            S[:, self.class_nodes_] = self._score_classes(X)
         return S
 
     def _score_classes(self, X: csr_array) -> Scores:
+        assert isinstance(self.weights_, Weights)
         return self.weights_.score(X)
+
+    # ---- looking at few classes ---------------------------------------------------------------------------------------
+
+    @property
+    def looks_at_few(self) -> bool:
+        """Whether only the likeliest classes of a document are scored, as in a model in shards; others have NaN."""
+        check_is_fitted(self, "taxonomy_")
+        return isinstance(self.weights_, ShardedWeights)
+
+    def map_few(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
+        """As :meth:`map_scores`, with scores as a sparse matrix, documents × nodes: what is absent was not looked at."""
+        return self._map_blocks(X, lambda block: work(self._score_few(block)), 16 * self.beam_ * self.taxonomy_.n_levels)
+
+    def among(self, is_allowed: NDArray[np.bool_]) -> Self:
+        """The same model in shards, which looks at classes of some nodes only. is_allowed: one a node."""
+        assert isinstance(self.weights_, ShardedWeights)
+        made = copy(self)
+        made.weights_ = self.weights_.among(is_allowed[self.class_nodes_])
+        return made
+
+    def _score_few(self, X: csr_array) -> csr_array:
+        nodes, scores = self._look(X, SerialExecutor())
+        there = nodes >= 0
+        ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return csr_array((scores[there], nodes[there], ends), shape=(X.shape[0], len(self.taxonomy_)))
+
+    def _look(self, X: csr_array, executor: Executor) -> tuple[NDArray[np.int64], Scores]:
+        """The nodes that are looked at for each document, in order of number, and their scores; -1 where there are fewer."""
+        classes, scores = score_likeliest(X, self._shards(), self._width(_checked_beam(self.beam_)), executor)
+        nodes = np.where(classes < 0, len(self.taxonomy_), self.class_nodes_[classes])
+        order = np.argsort(nodes, axis=1)
+        nodes, scores = np.take_along_axis(nodes, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        return np.where(nodes < len(self.taxonomy_), nodes, -1), scores
+
+    def _find_best(self, X: Any) -> NDArray[np.int64]:
+        return self.top_k(X, 1)[0][:, 0] if self.looks_at_few else super()._find_best(X)
+
+    def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
+        """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
+
+        Exact; scores of all nodes exist for a block of documents at a time only. Of a model in shards, the k best of the
+        classes that it looks at.
+        """
+        if not self.looks_at_few:
+            return super().top_k(X, k)
+        check_is_fitted(self, "taxonomy_")
+        check_width(k, k)
+        return best_first(*self._look(self._check(X, reset=False), choose_executor(self.n_jobs)), int(k))
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
         """The k best nodes of each document and their scores, of the `width` that are likeliest by their strongest weights.
@@ -72,19 +133,26 @@ class LinearModel(CompetingClasses):
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
         X = self._check(X, reset=False)
-        index, start, width = self._likely(int(width))
-        classes, scores = search(X, self.weights_, index, start, int(k), width, choose_executor(self.n_jobs))
+        classes, scores = search(X, self._shards(), int(k), self._width(int(width)), choose_executor(self.n_jobs))
         return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
 
-    def _likely(self, width: int) -> tuple[Any, NDArray[np.float32], int]:
-        """How to find likely classes, what each starts from, and how many of them to score."""
-        if not hasattr(self, "_index"):
-            self._index = index_weights(self.weights_)
-        return self._index, (self.weights_.paths() @ self.weights_.bias).astype(np.float32), width
+    def _shards(self) -> Sequence[Shard]:
+        """What a search goes through; weights in one piece are one shard."""
+        if isinstance(self.weights_, ShardedWeights):
+            return self.weights_.shards
+        if not hasattr(self, "_shard"):
+            self._shard = Shard.by_weights(self.weights_, index_weights(self.weights_))
+        return [self._shard]
+
+    def _width(self, width: int) -> int:
+        """How many of the likeliest classes to score, if so many are asked for."""
+        return width
+
+    # ---- what is learnt -----------------------------------------------------------------------------------------------
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what each adds to the score of a class, and the bias."""
-        return self.weights_.contributions(x, self._unit_of(node))
+        return self.weights_.contributions(x, self._class_of(node))
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The features with the largest weights for a node, strongest first, by number or by name.
@@ -95,27 +163,35 @@ class LinearModel(CompetingClasses):
         'apple'
         """
         check_is_fitted(self, "taxonomy_")
-        w, _ = self.weights_.of_unit(self._unit_of(find_node(self.taxonomy_, node)))
+        w, _ = self.weights_.of_class(self._class_of(find_node(self.taxonomy_, node)))
         return strongest(w, n, feature_names)
 
-    def _unit_of(self, node: int) -> int:
+    def _class_of(self, node: int) -> int:
         found = np.flatnonzero(self.class_nodes_ == node)
         if not len(found):
             name = self.taxonomy_.names[node]
             raise InputError(f"node {name!r} has no classifier, since no document was labelled with it; ask for another node.")
-        return int(self.weights_.class_units[found[0]])
+        return int(found[0])
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Plain values and arrays from which :meth:`from_state` makes the same learner."""
+        """Plain values and arrays from which :meth:`from_state` makes the same learner, with :meth:`shard_files` if any."""
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
         values, arrays = self._kept()
         values = {"parameters": parameters, "n_features": self.weights_.n_features} | values
+        if isinstance(self.weights_, ShardedWeights):
+            return values | {"shards": self.weights_.sizes, "beam": self.beam_}, self._class_arrays() | arrays
         return values, self._class_arrays() | self.weights_.arrays() | arrays
 
+    def shard_files(self) -> list[ArrayFile]:
+        """The files of a model in shards; none of one in one piece."""
+        return [shard.to_file() for shard in self.weights_.shards] if isinstance(self.weights_, ShardedWeights) else []
+
     @classmethod
-    def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+    def from_state(
+        cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]], shards: Sequence[MappedFile] = ()
+    ) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
         parameters = dict(values["parameters"])
         if set(parameters) != set(cls().get_params(deep=False)) - _NOT_KEPT:
@@ -123,21 +199,33 @@ class LinearModel(CompetingClasses):
         made = cls(taxonomy, **parameters)
         made._check_parameters()
         made.n_features_in_ = int(values["n_features"])
-        made.weights_ = Weights.from_arrays(arrays, made.n_features_in_)
+        made._restore_weights(values, arrays, shards)
         made._restore(values, arrays)
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         made._restore_classes(arrays)
         return made
 
+    def _restore_weights(self, values: dict[str, Any], arrays: Any, shards: Sequence[MappedFile]) -> None:
+        if not shards and "shards" not in values:
+            self.weights_ = Weights.from_arrays(arrays, self.n_features_in_)
+            return
+        if not self.takes_shards or len(shards) != len(values.get("shards", ())):
+            expected = len(values.get("shards", ())) if self.takes_shards else "none"
+            raise ModelError(f"the model has {len(shards)} shards where {expected} were written; train the model again.")
+        weights = ShardedWeights.open(shards)
+        if weights.sizes != values["shards"] or weights.n_features != self.n_features_in_:
+            raise ModelError("the shards are not those of this model: classes or features differ; train the model again.")
+        self.weights_, self.beam_ = weights, _checked_beam(values["beam"])
+
     def _class_arrays(self) -> dict[str, NDArray[Any]]:
         return {"class_nodes": self.class_nodes_}
 
     def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self._set_classes(_checked_nodes(arrays["class_nodes"], self.weights_, len(self.taxonomy_)))
+        self._set_classes(_checked_nodes(arrays["class_nodes"], self.weights_.n_classes, len(self.taxonomy_)))
 
     def _set_classes(self, nodes: NDArray[np.int64]) -> None:
         self.class_nodes_ = nodes
-        self.__dict__.pop("_index", None)  # of earlier weights
+        self.__dict__.pop("_shard", None)  # of earlier weights
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
 
 
@@ -151,8 +239,14 @@ def check_width(k: Any, width: Any) -> None:
 _NOT_KEPT = {"taxonomy", "n_jobs", "class_weight", "random_state"}
 
 
-def _checked_nodes(nodes: NDArray[Any], weights: Weights, n_nodes: int) -> NDArray[np.int64]:
-    if nodes.dtype != np.int64 or nodes.shape != weights.class_units.shape or len(np.unique(nodes)) < len(nodes):
+def _checked_beam(beam: Any) -> int:
+    if not isinstance(beam, (int, np.integer)) or isinstance(beam, bool) or beam < 2:
+        raise InputError(f"beam_ is {beam!r}; give a whole number of classes to score, 2 or more.")
+    return int(beam)
+
+
+def _checked_nodes(nodes: NDArray[Any], n_classes: int, n_nodes: int) -> NDArray[np.int64]:
+    if nodes.dtype != np.int64 or nodes.shape != (n_classes,) or len(np.unique(nodes)) < len(nodes):
         raise ModelError("the classes of the linear model do not fit its weights; train the model again.")
     if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
         raise ModelError(f"the classes of the linear model are not nodes of the taxonomy (0 to {n_nodes - 1}); train it again.")

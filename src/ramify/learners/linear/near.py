@@ -17,6 +17,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from ramify.errors import ModelError
 from ramify.execution import Executor, row_blocks
 from ramify.learners.linear.rows import Rows, take_rows
+from ramify.learners.linear.weights import are_finite
 from ramify.native import nearest_classes
 
 SIGNATURE = 100
@@ -45,19 +46,19 @@ class Signatures:
         offsets, taken = take_rows(self.offsets, place)
         return Signatures(offsets, self.classes[taken], self.weights[taken], self.n_classes)
 
-    def kept(self) -> dict[str, NDArray[Any]]:
+    def kept(self, kind: str = "near") -> dict[str, NDArray[Any]]:
         """Plain arrays from which :meth:`from_kept` makes the same signatures."""
-        return {"near_offsets": self.offsets, "near_classes": self.classes, "near_weights": self.weights}
+        return {f"{kind}_offsets": self.offsets, f"{kind}_classes": self.classes, f"{kind}_weights": self.weights}
 
     @classmethod
-    def from_kept(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_classes: int) -> Signatures:
+    def from_kept(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_classes: int, kind: str = "near") -> Signatures:
         """Make signatures after checking types, shapes and ranges."""
-        offsets, classes, weights = (arrays[name] for name in ("near_offsets", "near_classes", "near_weights"))
+        offsets, classes, weights = (arrays[f"{kind}_{name}"] for name in ("offsets", "classes", "weights"))
         typed = offsets.dtype == np.int64 and classes.dtype == np.int32 and weights.dtype == np.float32
         fits = offsets.shape == (n_features + 1,) and classes.ndim == 1 and classes.shape == weights.shape
         if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(offsets[1:] < offsets[:-1]):
             raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
-        if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not np.isfinite(weights).all()):
+        if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not are_finite(weights)):
             raise ModelError("the signatures of the linear model speak of classes that it has not; train the model again.")
         return cls(offsets, classes, weights, n_classes)
 

@@ -35,14 +35,23 @@ class Weights:
         """The width of the documents that can be scored."""
         return int(self.deltas.shape[1])
 
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return len(self.class_units)
+
+    def of_class(self, k: int) -> tuple[NDArray[np.float64], float]:
+        """Weights and bias of one class."""
+        return self.of_unit(int(self.class_units[k]))
+
     def of_unit(self, unit: int) -> tuple[NDArray[np.float64], float]:
         """Weights and bias of one unit."""
         path = self.path_of(unit)
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
 
-    def contributions(self, x: csr_array, unit: int) -> Contributions:
-        """Features of one document, what each adds to the score of a unit, and the bias."""
-        w, bias = self.of_unit(unit)
+    def contributions(self, x: csr_array, k: int) -> Contributions:
+        """Features of one document, what each adds to the score of a class, and the bias."""
+        w, bias = self.of_class(k)
         return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
 
     def path_of(self, unit: int) -> list[int]:
@@ -65,7 +74,7 @@ class Weights:
 
     @property
     def _fits_table(self) -> bool:
-        return self.n_features * len(self.class_units) <= MAX_TABLE
+        return self.n_features * self.n_classes <= MAX_TABLE
 
     def _score_by_table(self, X: csr_array) -> NDArray[np.float32]:
         table, bias = self._table()
@@ -97,11 +106,7 @@ class Weights:
     def paths(self) -> csr_array:
         """Classes × units: one where a unit lies on the path to a class."""
         if "paths" not in self._cache:
-            listed = [self.path_of(unit) for unit in self.class_units.tolist()]
-            ends = np.concatenate([[0], np.cumsum([len(path) for path in listed])])
-            units = np.asarray([unit for path in listed for unit in path], dtype=np.int64)
-            shape = (len(listed), len(self.parent))
-            self._cache["paths"] = csr_array((np.ones(len(units)), units, ends), shape=shape)
+            self._cache["paths"] = _paths_to(self.class_units, self.parent)
         paths: csr_array = self._cache["paths"]
         return paths
 
@@ -131,9 +136,35 @@ class Weights:
         _check_range("a class", class_units, 0, n_units)
         _check_range("a unit's parent", parent - np.arange(n_units), -n_units - 1, 0)
         _check_range("a unit's parent", parent, -1, n_units)
-        if not (np.isfinite(values).all() and np.isfinite(bias).all()):
+        if not (are_finite(values) and are_finite(bias)):
             raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
-        return cls(csr_array((values, features, offsets), shape=(n_units, n_features)), bias, parent, class_units)
+        return cls(_rows_as_they_are(offsets, features, values, n_features), bias, parent, class_units)
+
+
+def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
+    """Whether all of some numbers are finite; nothing as long as them is made, since they may be mapped."""
+    return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
+
+
+def _paths_to(units: NDArray[np.int64], parent: NDArray[np.int32]) -> csr_array:
+    """One row for each of some units: the units from the root down to it."""
+    steps, here = [], units
+    while (here >= 0).any():
+        steps.append(here)
+        here = np.where(here >= 0, parent[here], -1)
+    # parents come first, so the units of a path rise from the root down
+    table = np.stack(steps[::-1], axis=1) if steps else np.zeros((len(units), 0), dtype=np.int64)
+    there = table >= 0
+    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    return csr_array((np.ones(ends[-1]), table[there], ends), shape=(len(units), len(parent)))
+
+
+def _rows_as_they_are(offsets: Any, features: Any, values: Any, n_features: int) -> csr_array:
+    """Sparse rows of arrays that may be mapped; given them in the usual way, scipy would copy parts of a larger map."""
+    made = csr_array((len(offsets) - 1, n_features), dtype=np.float32)
+    narrow = np.int32 if len(features) < 2**31 else np.int64
+    made.indptr, made.indices, made.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
+    return made
 
 
 def kernel_arrays(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
