@@ -1,5 +1,7 @@
 """The linear solver with a crew of several members: the same objective as with one, and nothing lost on the way."""
 
+import pickle
+
 import numpy as np
 import pytest
 from apart import ApartExecutor
@@ -9,16 +11,20 @@ from learners.test_linear_solver import LOSSES, make_problem, objective_of, orac
 from oracles import recursive_regularization as oracle
 from strategies import build, trees
 
+from ramify.datasets import make_directory
 from ramify.errors import InputError
-from ramify.execution import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on
+from ramify.execution import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on, sharded_in
 from ramify.execution.machines import Machine, in_words, refuse_what_cannot_fit
+from ramify.learners import OneVsRestSVM, RecursiveSVM
 from ramify.learners.linear import climbing, member, solver
 from ramify.learners.linear.climbing import TreeMember
 from ramify.learners.linear.estimating import estimate_needs
 from ramify.learners.linear.forest import stand_alone, tie_along_paths
 from ramify.learners.linear.member import FlatMember
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up
+from ramify.learners.linear.shards import ShardedWeights
 from ramify.learners.linear.shares import add_up, pack, share_out_classes
+from ramify.learners.linear.weights import Weights
 
 TIES = [stand_alone, tie_along_paths]
 TEAMS = [(1, 1), (2, 1, 1), (1,) * 7]
@@ -157,6 +163,37 @@ def test_a_state_makes_a_member_that_does_the_same(make):
         np.testing.assert_array_equal(array, other.state()[name], err_msg=name)
 
 
+# ---- shards ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["exact", "fast"])
+@pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
+@pytest.mark.parametrize("teams", [(1,), (2, 1)], ids=str)
+def test_members_write_shards_that_hold_what_would_have_been_gathered(teams, learner, mode, tmp_path, monkeypatch):
+    monkeypatch.setattr(solver, "MOST_GATHERED", 0)
+    monkeypatch.setattr(member, "WEIGHTS_A_SHARD", 3000)
+    monkeypatch.setattr(solver, "SMALL", 0)
+    made = make_directory(n_leaves=40, n_docs=500, seed=0)
+    with running_on(ApartExecutor(*teams)):
+        whole = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
+        with sharded_in(tmp_path):
+            found = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
+    assert isinstance(whole.weights_, Weights)
+    assert isinstance(found.weights_, ShardedWeights)
+    assert len(found.weights_.shards) > len(teams)
+    assert found.weights_.n_classes == whole.weights_.n_classes == 40
+    assert found.gap_ == whole.gap_
+    for k in range(40):
+        w, bias = whole.weights_.of_class(k)
+        v, other = found.weights_.of_class(k)
+        np.testing.assert_allclose(v, w, atol=1e-6)
+        assert other == pytest.approx(bias, abs=1e-6)
+    np.testing.assert_array_equal(found.search(made.X, width=40)[0], whole.search(made.X, width=40)[0])
+    sent = pickle.loads(pickle.dumps(found))
+    assert sent.weights_.shards[0].weights.deltas.data.base is not None
+    np.testing.assert_array_equal(sent.search(made.X)[1], found.search(made.X)[1])
+
+
 # ---- shares ---------------------------------------------------------------------------------------------------------------
 
 
@@ -262,9 +299,6 @@ def test_what_cannot_fit_is_refused_in_words():
 
 
 def test_learners_use_the_executor_that_is_said():
-    from ramify.datasets import make_directory
-    from ramify.learners import RecursiveSVM
-
     made = make_directory(n_leaves=30, n_docs=300, seed=0)
     here = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     with running_on(ApartExecutor(1, 1)):

@@ -53,7 +53,7 @@ from ramify.cli.options import (
     refuse_output,
     working_on,
 )
-from ramify.execution import count_workers, reporting_to
+from ramify.execution import count_workers, reporting_to, sharded_in
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
 from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
@@ -156,8 +156,11 @@ def train(
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     in_shards = needs_shards(data) or (test is not None and needs_shards(test))
-    beside = scratch_beside(model) if in_shards else nullcontext()
-    with RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch:
+    beside = scratch_beside(model) if in_shards or cluster else nullcontext()
+    with (
+        RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch,
+        sharded_in(scratch if cluster else None),
+    ):  # fmt: skip
         sharding = {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
         corpus = read_labelled(data, reading, keep_unlabelled, sharding)
         tested = None if test is None else read_labelled(test, reading, keep_unlabelled, sharding)

@@ -6,7 +6,7 @@ from ramify.execution.clusters import open_cluster
 from ramify.execution.contract import Arrays, Crew, Executor, Keeper, Member, Needs, row_blocks
 from ramify.execution.progress import Progress, Stage, as_one_stage, note, reporting_to, stage, tell
 from ramify.execution.serial import SerialExecutor
-from ramify.execution.surroundings import current_executor, is_elsewhere, kept_in, running_on
+from ramify.execution.surroundings import current_executor, current_shards, is_elsewhere, kept_in, running_on, sharded_in
 from ramify.execution.threads import ThreadExecutor
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "choose_executor",
     "count_workers",
     "current_executor",
+    "current_shards",
     "is_elsewhere",
     "kept_in",
     "note",
@@ -32,6 +33,7 @@ __all__ = [
     "reporting_to",
     "row_blocks",
     "running_on",
+    "sharded_in",
     "stage",
     "tell",
 ]

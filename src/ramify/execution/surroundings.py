@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 _executor: ContextVar[Executor | None] = ContextVar("ramify_executor", default=None)
 _checkpoints: ContextVar[Checkpoints | None] = ContextVar("ramify_checkpoints", default=None)
+_shards: ContextVar[Path | None] = ContextVar("ramify_shards", default=None)
 
 
 @contextmanager
@@ -39,6 +41,21 @@ def kept_in(checkpoints: Checkpoints | None) -> Iterator[None]:
         yield
     finally:
         _checkpoints.reset(token)
+
+
+@contextmanager
+def sharded_in(directory: Path | None) -> Iterator[None]:
+    """Let large models that crews of this block find be written there by their members, shard by shard, and never gathered."""
+    token = _shards.set(directory)
+    try:
+        yield
+    finally:
+        _shards.reset(token)
+
+
+def current_shards() -> Path | None:
+    """What :func:`sharded_in` said."""
+    return _shards.get()
 
 
 def current_executor() -> Executor | None:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.execution import Arrays
-from ramify.learners.linear.collecting import collect_weights
 from ramify.learners.linear.deltas import Deltas, add_changes, join
 from ramify.learners.linear.forest import Walks, share_out
 from ramify.learners.linear.member import FlatMember, Known
-from ramify.learners.linear.pairs import widen
+from ramify.learners.linear.near import Signatures
+from ramify.learners.linear.pairs import Pairs, widen
 from ramify.learners.linear.problem import Problem
 from ramify.learners.linear.shares import Share, Vectors, pack
 from ramify.learners.linear.siblings import Siblings, gather_siblings
@@ -166,11 +166,20 @@ class TreeMember(FlatMember):
         del self.climb  # the next one needs the room
         self.pairs = self.leaves = self.wider
 
+    @property
+    def solved(self) -> Pairs:
+        """The pairs as settling left them."""
+        return self.leaves
+
     def weights(self) -> Weights:
         """Weights of all units; what they are made of is given up."""
-        deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
         self.__dict__.pop("climb", None)
-        return collect_weights(self.problem, self.leaves, self.known.stretch, deltas, self._over, self.executor)
+        return super().weights()
+
+    def write_shards(self, directory: str, near: Signatures | None) -> list[str]:
+        """Write the weights of all units to files, some classes at a time, and give their names."""
+        self.__dict__.pop("climb", None)  # files need the room
+        return super().write_shards(directory, near)
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

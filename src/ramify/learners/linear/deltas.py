@@ -35,6 +35,10 @@ class Deltas:
         """The arguments of every kernel that takes deltas."""
         return self.start, self.end, self.features, self.values
 
+    def of(self, units: NDArray[np.int32]) -> Deltas:
+        """Those of some units; vectors are not copied."""
+        return Deltas(self.start[units], self.end[units], self.features, self.values)
+
     def half_squares(self) -> float:
         """½ Σ ‖δ‖² over all units; summed part by part, since there may be hundreds of millions."""
         parts = (self.values[at : at + PART].astype(np.float64) for at in range(0, len(self.values), PART))

@@ -36,6 +36,12 @@ def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
     )  # fmt: skip
 
 
+def count_weights(problem: Problem, shares: Sequence[Share]) -> float:
+    """How many weights all classes are going to have, about."""
+    kept = FAST_KEEPS if problem.settings.fast else 1.0
+    return kept * sum(float(_entries(problem, share).sum()) for share in shares)
+
+
 def _entries(problem: Problem, share: Share) -> np.ndarray:
     """By class, how many features its pairs touch at most."""
     each = len(problem.rows.values) / max(1, len(problem.rows))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import expit
 
 from ramify.errors import ModelError
-from ramify.execution import Executor
+from ramify.execution import Executor, current_shards
 from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import choose_cost, give_classes
 from ramify.learners.linear.forest import Forest
@@ -177,6 +179,12 @@ class LinearLearner(LinearModel):
         return values, kept, files_of(self.weights_, self.near_, stretches)
 
 
+def new_shards() -> Path | None:
+    """A directory for the shards of one model, where large ones are to be written in shards."""
+    directory = current_shards()
+    return None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
+
+
 class TiedLearner(LinearLearner):
     """Linear classifiers that are learnt in one problem, whose units are tied to each other or stand alone."""
 
@@ -204,7 +212,7 @@ class TiedLearner(LinearLearner):
 
             best, self.C_scores_ = choose_cost(own, setup, attempt)
             setup = replace(setup, C=best)
-        trained = train_on(X, own, sample_weight, setup)
+        trained = train_on(X, own, sample_weight, replace(setup, shards=new_shards()))
         self._take(trained, setup, targets)
         self._set_classes(ties.class_nodes)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from numpy.typing import NDArray
 from ramify.execution import Arrays, choose_executor
 from ramify.learners.linear.collecting import collect_weights
 from ramify.learners.linear.deltas import Deltas
+from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.pairs import Pairs, widen
 from ramify.learners.linear.problem import Problem
+from ramify.learners.linear.shards import take_signatures, write_shard
 from ramify.learners.linear.shares import Share
 from ramify.learners.linear.weights import Weights
 from ramify.native import screen_classes, solve_classes_in_place
 
 STRAYS = 2048  # of a class that one screening adds at most
+WEIGHTS_A_SHARD = 1 << 25  # that are made at once, when members write them
 BLOCK, PARTS = 32, 8  # classes that are screened together, and parts of the classes for every thread
 
 Classes = NDArray[np.int32]
@@ -104,7 +108,35 @@ class FlatMember:
     def weights(self) -> Weights:
         """Weights of all units, of those above classes included; what they are made of is given up."""
         deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
-        return collect_weights(self.problem, self.pairs, self.known.stretch, deltas, self._over, self.executor)
+        return collect_weights(self.problem, self.solved, self.known.stretch, deltas, self._over, self.executor)
+
+    def write_shards(self, directory: str, near: Signatures | None) -> list[str]:
+        """Write the weights of all units to files, some classes at a time, and give their names.
+
+        near: the signatures of all classes, where these know near documents only.
+        """
+        names = []
+        for first, last in self._stretches():
+            problem, units = self.problem.part(first, last)
+            parts = self.solved.part(first, last), self.known.stretch[first:last], self.deltas.of(units)
+            weights = collect_weights(problem, *parts, self._over, self.executor)
+            among_all = slice(self.share.first + first, self.share.first + last)
+            names.append(f"{among_all.start:09d}.safetensors")
+            write_shard(Path(directory) / names[-1], weights, None if near is None else take_signatures(near, among_all))
+        return names
+
+    def _stretches(self) -> list[tuple[int, int]]:
+        """Neighbouring classes with so many weights that these can be made at once."""
+        each = len(self.problem.rows.values) / max(1, len(self.problem.rows))
+        touched = np.minimum(np.diff(self.solved.offsets) * each, self.problem.rows.n_features)
+        number = (np.cumsum(touched) // WEIGHTS_A_SHARD).astype(np.int64)
+        ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), self.problem.n_classes]
+        return list(zip([0, *ends[:-1]], ends, strict=True))
+
+    @property
+    def solved(self) -> Pairs:
+        """The pairs that weights are made of."""
+        return self.pairs
 
     def dual_variables(self) -> Pairs:
         """The pairs and their dual variables, from which other costs can start."""

@@ -47,6 +47,12 @@ class Shard:
     is_fast: bool = False
     file: MappedFile | None = None
 
+    def __reduce__(self) -> Any:
+        """A shard that has a file is sent as its name, and opened where it comes to."""
+        if self.file is None:
+            return Shard, (self.weights, self.index, self.start, self.rows, self.is_fast)
+        return _reopen, (str(self.file.path.absolute()), self.start)
+
     @classmethod
     def by_weights(cls, weights: Weights, index: Signatures, file: MappedFile | None = None) -> Self:
         """Likely are classes whose bias and strongest weights say so."""
@@ -74,6 +80,10 @@ class Shard:
     def to_file(self) -> ArrayFile:
         """Its file, or one that is still to be made."""
         return ArraysToMake(self.arrays) if self.file is None else self.file
+
+
+def _reopen(path: str, start: NDArray[np.float32]) -> Shard:
+    return replace(open_shard(path), start=start)
 
 
 def _rows_of(weights: Weights) -> tuple[Any, ...]:

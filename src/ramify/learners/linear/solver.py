@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,12 @@ from scipy.sparse import csc_array, csr_array
 from ramify.execution import Crew, Executor, Stage, stage, tell
 from ramify.learners.linear.climbing import WAKING, TreeMember
 from ramify.learners.linear.collecting import join_weights
-from ramify.learners.linear.estimating import estimate_needs
+from ramify.learners.linear.estimating import count_weights, estimate_needs
 from ramify.learners.linear.member import FlatMember
 from ramify.learners.linear.near import Signatures, find_near, learn_signatures
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up
 from ramify.learners.linear.problem import Certificate, Problem
+from ramify.learners.linear.shards import ShardedWeights
 from ramify.learners.linear.shares import Share, add_up, share_out_classes, sum_counts
 from ramify.learners.linear.weights import Weights
 
@@ -46,6 +48,7 @@ MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tre
 LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
 MOST_LOOKS = 20  # at all pairs of classes that stand alone
 MOST_ROUNDS = 40  # over a tree before the next look, where there are pairs to look for
+MOST_GATHERED = 1 << 28  # weights that are gathered where they could be written by members
 JUDGES = 128  # classes on which the gap is judged before all are settled
 AIM, AIM_UNSEEN = 0.9, 0.6  # share of the tolerance that must be reached there, and where pairs not yet known will add to it
 PACE, SLOWEST = 0.17, 0.04  # by how much a round over a tree is taken to lower the logarithm of the gap, at most and at least
@@ -58,16 +61,23 @@ class Solution:
     near: by what near classes were found, unless all pairs were taken. pairs: the dual variables, where they were asked for.
     """
 
-    weights: Weights
+    weights: Weights | ShardedWeights
     certificate: Certificate
     near: Signatures | None = None
     pairs: Pairs | None = None
 
 
-def solve(problem: Problem, executor: Executor, start: Solution | None = None, to_go_on: bool = False) -> Solution:
+def solve(
+    problem: Problem,
+    executor: Executor,
+    start: Solution | None = None,
+    to_go_on: bool = False,
+    shards: Path | None = None,
+) -> Solution:
     """Solve a problem, from the dual variables of an earlier solution with other costs if there is one.
 
-    to_go_on: whether another solution is going to start from this one.
+    to_go_on: whether another solution is going to start from this one. shards: where weights are written by the members, if
+    they are too many to be gathered.
     """
     complete = len(problem.rows) * problem.n_classes <= SMALL or problem.settings.loss == "logistic"
     placed = executor.place(problem.rows)
@@ -76,12 +86,14 @@ def solve(problem: Problem, executor: Executor, start: Solution | None = None, t
     else:
         near, others = (None, all_others(problem.own)) if complete else _find_near(problem, executor, placed)
         pairs = pair_up(problem.own, others, problem.costs.positive, problem.costs.negative)
-    return replace(_solve(problem, executor, placed, pairs, complete, to_go_on), near=near)
+    signatures = near.as_they_came(problem.rows.place) if near is not None and problem.settings.fast else None
+    ending = Ending(problem, signatures, to_go_on, shards)
+    return replace(_solve(problem, executor, placed, pairs, complete, ending), near=near)
 
 
 def solve_given(problem: Problem, executor: Executor, pairs: Pairs) -> Solution:
     """Solve classes that stand alone on the pairs given, taking all others to cost nothing."""
-    return _solve(problem, executor, executor.place(problem.rows), pairs, complete=True, to_go_on=False)
+    return _solve(problem, executor, executor.place(problem.rows), pairs, complete=True, ending=Ending(problem))
 
 
 def _find_near(problem: Problem, executor: Executor, placed: Any) -> tuple[Signatures, csc_array]:
@@ -103,18 +115,41 @@ def _rescaled(pairs: Pairs, problem: Problem) -> Pairs:
     return replace(pairs, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
 
 
-def _solve(problem: Problem, executor: Executor, placed: Any, pairs: Pairs, complete: bool, to_go_on: bool) -> Solution:
+def _solve(problem: Problem, executor: Executor, placed: Any, pairs: Pairs, complete: bool, ending: Ending) -> Solution:
     """Gather a crew, let it work, and take what it has found."""
     make, solver = (FlatMember, FlatSolver) if problem.forest.is_flat else (TreeMember, TreeSolver)
     shares = share_out_classes(problem, pairs, executor.teams, complete)
     needs = estimate_needs(problem, shares)
     del pairs  # the members have them now
-    units = [problem.forest.part(share.first, share.last)[1] for share in shares] if len(shares) > 1 else []
     with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
         certificate = solver(problem, crew, shares, complete).run()
-        kept = Pairs.joined(list(crew.fetch("dual_variables"))) if to_go_on else None
-        weights = join_weights(list(crew.fetch("weights")), units, problem.forest)
-    return Solution(weights, certificate, pairs=kept)
+        return Solution(ending.weights(crew, shares), certificate, pairs=ending.pairs(crew))
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What is taken from a crew when it is done.
+
+    near: the signatures of all classes, where these know near documents only. to_go_on, shards: as of :func:`solve`.
+    """
+
+    problem: Problem
+    near: Signatures | None = None
+    to_go_on: bool = False
+    shards: Path | None = None
+
+    def pairs(self, crew: Crew) -> Pairs | None:
+        """The dual variables, where they are wanted."""
+        return Pairs.joined(list(crew.fetch("dual_variables"))) if self.to_go_on else None
+
+    def weights(self, crew: Crew, shares: list[Share]) -> Weights | ShardedWeights:
+        """All weights: gathered, or, where they are too many for that, in the files that members write."""
+        if self.shards is not None and count_weights(self.problem, shares) > MOST_GATHERED:
+            names = crew.ask("write_shards", str(self.shards), self.near)
+            return ShardedWeights.open([self.shards / name for member in names for name in member])
+        forest = self.problem.forest
+        units = [forest.part(share.first, share.last)[1] for share in shares] if len(shares) > 1 else []
+        return join_weights(list(crew.fetch("weights")), units, forest)
 
 
 @dataclass(slots=True)

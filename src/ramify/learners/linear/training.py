@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ LEAST_COST, MOST_COST = 1e-12, 1e12
 class Setup:
     """The parameters that all linear learners share, checked.
 
-    to_go_on: whether another result, with other costs, is going to start from this one.
+    to_go_on: whether another result, with other costs, is going to start from this one. shards: where large models are
+    written shard by shard, if they are.
     """
 
     C: float
@@ -48,6 +50,7 @@ class Setup:
     bias: bool
     n_jobs: int | None
     to_go_on: bool = False
+    shards: Path | None = None
 
 
 def check_setup(learner: Any, loss: str) -> Setup:
@@ -136,7 +139,7 @@ class Trained:
     score.
     """
 
-    weights: Weights
+    weights: Any  # Weights, or ShardedWeights where the setup says so
     certificate: Certificate
     start: Any = None
     near: Signatures | None = None
@@ -160,11 +163,13 @@ def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, 
     rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
     problem, executor = Problem(rows, csc_array(own[order]), ties, costs, setup.settings), choose_executor(setup.n_jobs)
-    solution = solve(problem, executor, start, setup.to_go_on)
+    solution = solve(problem, executor, start, setup.to_go_on, setup.shards)
     trained = Trained(solution.weights, solution.certificate, solution if setup.to_go_on else None)
     if solution.near is None or not setup.settings.fast:
         return trained
     n_nearest = count_nearest(rows, solution.near, csr_array(problem.own), executor)
+    if not isinstance(solution.weights, Weights):
+        return replace(trained, n_nearest=n_nearest)  # shards have their signatures with them
     return replace(trained, near=solution.near.as_they_came(rows.place), n_nearest=n_nearest)
 
 
