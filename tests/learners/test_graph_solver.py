@@ -9,7 +9,7 @@ from ramify.errors import InputError
 from ramify.execution import SerialExecutor, ThreadExecutor
 from ramify.learners.linear import graph as graph_solver
 from ramify.learners.linear.forest import stand_alone, tie_along_paths
-from ramify.learners.linear.graph import GraphTask, solve_graph
+from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.problem import Costs, Settings
 from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.structure import ANCHOR, matrix_of, tie_dag, tie_graph
@@ -33,7 +33,7 @@ def some_of(rng, n):
     return np.sort(rng.choice(n, size=int(rng.integers(1, n + 1)), replace=False))
 
 
-def make_task(rng, structure, loss, n_documents=25, n_features=6, tolerance=1e-5, max_iter=400, executor=None):
+def make_task(rng, structure, loss, n_documents=25, n_features=6, tolerance=1e-5, max_iter=400):
     """Documents with a bias, classes of random documents, and costs between 0.1 and 10."""
     X = rng.normal(size=(n_documents, n_features)) * (rng.random((n_documents, n_features)) < 0.7)
     n_classes = len(structure.class_units)
@@ -42,7 +42,21 @@ def make_task(rng, structure, loss, n_documents=25, n_features=6, tolerance=1e-5
     costs = Costs(*(cost.astype(np.float32) for cost in (positive, negative, documents)))
     rows = arrange_rows(csr_array(X.astype(np.float32)))
     settings = Settings(loss=loss, tolerance=tolerance, max_iter=max_iter)
-    return GraphTask(rows, csc_array(own), structure, costs, settings, executor or SerialExecutor())
+    return GraphProblem(rows, csc_array(own), structure, costs, settings)
+
+
+def solve_graph(problem, executor=None):
+    return graph_solver.solve_graph(problem, executor or SerialExecutor(), with_pairs=True)
+
+
+def weights_of(solution, rows):
+    """Units × features of the rows, the bias first."""
+    weights = solution.weights
+    W = np.zeros((len(weights.bias), rows.n_features))
+    W[:, rows.place] = weights.deltas.toarray()
+    if rows.has_bias:
+        W[:, 0] = weights.bias
+    return W
 
 
 def as_the_oracle_takes_it(task, M=None, class_units=None):
@@ -53,11 +67,11 @@ def as_the_oracle_takes_it(task, M=None, class_units=None):
     return M, X, np.where(own, 1.0, -1.0), costs, task.structure.class_units if class_units is None else class_units
 
 
-def assert_solved(task):
+def assert_solved(task, executor=None):
     """The objective that the solver reports is that of its weights, and near the best; its bound is below the best."""
-    solution, problem, loss = solve_graph(task), as_the_oracle_takes_it(task), task.settings.loss
+    solution, problem, loss = solve_graph(task, executor), as_the_oracle_takes_it(task), task.settings.loss
     _, primal, dual = oracle.solve(*problem, loss)
-    value = oracle.objective(solution.W.astype(float), *problem, loss)
+    value = oracle.objective(weights_of(solution, task.rows), *problem, loss)
     assert value == pytest.approx(solution.certificate.primal, rel=1e-5)
     assert value <= primal * (1 + 1e-4)
     assert solution.certificate.dual <= primal * (1 + 1e-6)
@@ -136,7 +150,7 @@ def test_units_without_documents_are_the_weighted_mean_of_their_neighbours(loss)
     rng = np.random.default_rng(1)
     graph = random_graph(rng, density=0.4)
     task = make_task(rng, tie_graph(graph, np.array([0, 3, 4, 7])), loss, tolerance=1e-3)
-    W, M = solve_graph(task).W, task.structure.M.toarray()
+    W, M = weights_of(solve_graph(task), task.rows), task.structure.M.toarray()
     for unit in (1, 2, 5, 6, 8):
         others = M[unit].copy()
         others[unit] = 0
@@ -146,8 +160,9 @@ def test_units_without_documents_are_the_weighted_mean_of_their_neighbours(loss)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_isolated_labels_are_flat_classes(loss):
     rng = np.random.default_rng(2)
-    solution, _ = assert_solved(make_task(rng, tie_graph(random_graph(rng, 5, density=0), np.array([0, 2, 3])), loss))
-    assert not solution.W[[1, 4]].any()
+    problem = make_task(rng, tie_graph(random_graph(rng, 5, density=0), np.array([0, 2, 3])), loss)
+    solution, _ = assert_solved(problem)
+    assert not weights_of(solution, problem.rows)[[1, 4]].any()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -171,7 +186,7 @@ def test_documents_of_no_cost_change_nothing():
 
 def test_a_solution_can_be_repeated_with_any_number_of_threads():
     first, second, third = (
-        solve_graph(make_task(rng, tie_graph(random_graph(rng, 40), np.arange(30)), "hinge", executor=executor, max_iter=8))
+        solve_graph(make_task(rng, tie_graph(random_graph(rng, 40), np.arange(30)), "hinge", max_iter=8), executor)
         for rng, executor in (
             (np.random.default_rng(0), SerialExecutor()),
             (np.random.default_rng(0), SerialExecutor()),
@@ -179,7 +194,8 @@ def test_a_solution_can_be_repeated_with_any_number_of_threads():
         )
     )
     for other in (second, third):
-        np.testing.assert_array_equal(first.W, other.W)
+        np.testing.assert_array_equal(first.weights.deltas.toarray(), other.weights.deltas.toarray())
+        np.testing.assert_array_equal(first.weights.bias, other.weights.bias)
         np.testing.assert_array_equal(first.pairs.alphas, other.pairs.alphas)
         assert first.certificate == other.certificate
 
