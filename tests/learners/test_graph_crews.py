@@ -34,7 +34,7 @@ from ramify.learners.linear.graph_member import GraphMember
 from ramify.learners.linear.structure import tie_dag, tie_graph
 from ramify.taxonomy import LabelGraph, Taxonomy
 
-TEAMS = [(1, 1), (3, 1), (2, 1, 1), (1, 1, 1, 1, 1)]
+TEAMS = [(3, 1), (2, 1, 1), (1, 1, 1, 1, 1)]
 
 
 def labels_tied(n, edges):

@@ -133,6 +133,7 @@ class GraphMember:
     def take_best(self, given: NDArray[Any]) -> None:
         """Complete the best weights by those of units without loss."""
         if not self.n_taken:
+            self.trail = Trail(0, self.ties.T)  # the weights need the room
             self.whole = np.empty((len(self.share.units), self.W.shape[1]), dtype=np.float32)
         self.ties.complete(self._stretch, _columns(self.W), given, self.whole)
         self._go_on()
