@@ -9,10 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from apart import ApartExecutor
 from clusters import new_node, small_cluster
+from graph_problems import make_task, random_dag, solve_graph, weights_of
 
 from ramify.errors import InputError
 from ramify.execution import Checkpoints, Needs, choose_executor, kept_in, open_cluster, reporting_to, running_on
+from ramify.learners.linear.structure import tie_dag
 
 sys.path.insert(0, os.path.dirname(__file__))
 import members
@@ -166,6 +169,24 @@ def test_a_member_that_runs_out_of_memory_says_so_and_goes_on_more_frugal(execut
         with pytest.raises(InputError, match="ran out of memory .* larger machines"):
             crew.ask("need", 9)
     assert "smaller pieces" in notes[0]
+
+
+def test_a_graph_whose_owner_is_lost_on_the_way_is_learnt_as_if_nothing_had_happened(executor, notes, monkeypatch):
+    from ramify.execution.ray import RayCrew
+
+    rng = np.random.default_rng(0)
+    task = make_task(rng, tie_dag(random_dag(rng, 20), np.arange(20)), "logistic", max_iter=6, tolerance=1e-9)
+    rounds = iter(range(6))
+
+    def kill_after_three(crew):
+        if next(rounds) == 2:
+            os.kill(pid_of(crew, 1), signal.SIGKILL)
+
+    monkeypatch.setattr(RayCrew, "keep", kill_after_three)
+    found, expected = (solve_graph(task, each) for each in (executor, ApartExecutor(1, 1)))
+    assert executor.traffic.lost == 1
+    assert found.certificate.primal == pytest.approx(expected.certificate.primal, rel=1e-6)
+    np.testing.assert_allclose(weights_of(found, task.rows), weights_of(expected, task.rows), atol=1e-5)
 
 
 def test_work_that_cannot_fit_is_refused_before_it_starts(executor):

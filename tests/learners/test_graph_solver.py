@@ -2,67 +2,25 @@
 
 import numpy as np
 import pytest
+from graph_problems import (
+    LOSSES,
+    as_the_oracle_takes_it,
+    assert_solved,
+    make_task,
+    random_dag,
+    random_graph,
+    solve_graph,
+    some_of,
+    weights_of,
+)
 from oracles import recursive_regularization as oracle
-from scipy.sparse import csc_array, csr_array
 
 from ramify.errors import InputError
 from ramify.execution import SerialExecutor, ThreadExecutor
 from ramify.learners.linear import graph as graph_solver
 from ramify.learners.linear.forest import stand_alone, tie_along_paths
-from ramify.learners.linear.graph import GraphTask, solve_graph
-from ramify.learners.linear.problem import Costs, Settings
-from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.structure import ANCHOR, matrix_of, tie_dag, tie_graph
-from ramify.taxonomy import LabelGraph, Taxonomy
-
-LOSSES = oracle.LOSSES
-
-
-def random_dag(rng, n_nodes=10, most_parents=3):
-    parents = [rng.choice(v, size=min(v, int(rng.integers(0, most_parents + 1))), replace=False) for v in range(n_nodes)]
-    edges = [(f"n{v}", f"n{p}") for v, above in enumerate(parents) for p in above]
-    return Taxonomy.from_edges([(f"n{v}", None) for v, above in enumerate(parents) if len(above) == 0] + edges)
-
-
-def random_graph(rng, n_labels=9, density=0.3):
-    edges = [(f"l{a}", f"l{b}") for a in range(n_labels) for b in range(a) if rng.random() < density]
-    return LabelGraph.from_edges(edges, [f"l{a}" for a in range(n_labels)])
-
-
-def some_of(rng, n):
-    return np.sort(rng.choice(n, size=int(rng.integers(1, n + 1)), replace=False))
-
-
-def make_task(rng, structure, loss, n_documents=25, n_features=6, tolerance=1e-5, max_iter=400, executor=None):
-    """Documents with a bias, classes of random documents, and costs between 0.1 and 10."""
-    X = rng.normal(size=(n_documents, n_features)) * (rng.random((n_documents, n_features)) < 0.7)
-    n_classes = len(structure.class_units)
-    own = X @ rng.normal(size=(n_features, n_classes)) + 0.7 * rng.normal(size=(n_documents, n_classes)) > 0.5
-    positive, negative, documents = (10 ** rng.uniform(-1, 1, size=n) for n in (n_classes, n_classes, n_documents))
-    costs = Costs(*(cost.astype(np.float32) for cost in (positive, negative, documents)))
-    rows = arrange_rows(csr_array(X.astype(np.float32)))
-    settings = Settings(loss=loss, tolerance=tolerance, max_iter=max_iter)
-    return GraphTask(rows, csc_array(own), structure, costs, settings, executor or SerialExecutor())
-
-
-def as_the_oracle_takes_it(task, M=None, class_units=None):
-    rows, own = task.rows, task.own.toarray()
-    X = csr_array((rows.values, rows.features, rows.offsets), shape=(len(rows), rows.n_features)).toarray().astype(float)
-    costs = np.where(own, task.costs.positive, task.costs.negative) * task.costs.documents[:, None].astype(float)
-    M = task.structure.M.toarray() if M is None else M
-    return M, X, np.where(own, 1.0, -1.0), costs, task.structure.class_units if class_units is None else class_units
-
-
-def assert_solved(task):
-    """The objective that the solver reports is that of its weights, and near the best; its bound is below the best."""
-    solution, problem, loss = solve_graph(task), as_the_oracle_takes_it(task), task.settings.loss
-    _, primal, dual = oracle.solve(*problem, loss)
-    value = oracle.objective(solution.W.astype(float), *problem, loss)
-    assert value == pytest.approx(solution.certificate.primal, rel=1e-5)
-    assert value <= primal * (1 + 1e-4)
-    assert solution.certificate.dual <= primal * (1 + 1e-6)
-    assert solution.certificate.gap <= 3 * task.settings.tolerance  # dear documents leave some rounding in single precision
-    return solution, dual
+from ramify.taxonomy import Taxonomy
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -136,7 +94,7 @@ def test_units_without_documents_are_the_weighted_mean_of_their_neighbours(loss)
     rng = np.random.default_rng(1)
     graph = random_graph(rng, density=0.4)
     task = make_task(rng, tie_graph(graph, np.array([0, 3, 4, 7])), loss, tolerance=1e-3)
-    W, M = solve_graph(task).W, task.structure.M.toarray()
+    W, M = weights_of(solve_graph(task), task.rows), task.structure.M.toarray()
     for unit in (1, 2, 5, 6, 8):
         others = M[unit].copy()
         others[unit] = 0
@@ -146,8 +104,9 @@ def test_units_without_documents_are_the_weighted_mean_of_their_neighbours(loss)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_isolated_labels_are_flat_classes(loss):
     rng = np.random.default_rng(2)
-    solution, _ = assert_solved(make_task(rng, tie_graph(random_graph(rng, 5, density=0), np.array([0, 2, 3])), loss))
-    assert not solution.W[[1, 4]].any()
+    problem = make_task(rng, tie_graph(random_graph(rng, 5, density=0), np.array([0, 2, 3])), loss)
+    solution, _ = assert_solved(problem)
+    assert not weights_of(solution, problem.rows)[[1, 4]].any()
 
 
 @pytest.mark.parametrize("loss", LOSSES)
@@ -171,7 +130,7 @@ def test_documents_of_no_cost_change_nothing():
 
 def test_a_solution_can_be_repeated_with_any_number_of_threads():
     first, second, third = (
-        solve_graph(make_task(rng, tie_graph(random_graph(rng, 40), np.arange(30)), "hinge", executor=executor, max_iter=8))
+        solve_graph(make_task(rng, tie_graph(random_graph(rng, 40), np.arange(30)), "hinge", max_iter=8), executor)
         for rng, executor in (
             (np.random.default_rng(0), SerialExecutor()),
             (np.random.default_rng(0), SerialExecutor()),
@@ -179,7 +138,8 @@ def test_a_solution_can_be_repeated_with_any_number_of_threads():
         )
     )
     for other in (second, third):
-        np.testing.assert_array_equal(first.W, other.W)
+        np.testing.assert_array_equal(first.weights.deltas.toarray(), other.weights.deltas.toarray())
+        np.testing.assert_array_equal(first.weights.bias, other.weights.bias)
         np.testing.assert_array_equal(first.pairs.alphas, other.pairs.alphas)
         assert first.certificate == other.certificate
 

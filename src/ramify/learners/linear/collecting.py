@@ -44,14 +44,17 @@ def collect_weights(
 
     parts = over(inner, arrange)
     held.clear()
-    stacked = _stack(parts + over(problem.classes, gather), forest, len(rows.place), executor)
+    stacked = stack_rows(parts + over(problem.classes, gather), len(forest), len(rows.place), executor)
     bias[units] = bias_of_classes
     return Weights(stacked, bias if rows.has_bias else np.zeros(len(forest)), forest.parent, units.astype(np.int64))
 
 
-def _stack(parts: list[Any], forest: Forest, n_features: int, executor: Executor) -> csr_array:
-    """Sparse rows in the order of their units; each part is given up once it is copied."""
-    lengths = np.zeros(len(forest), dtype=np.int64)
+def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Executor) -> csr_array:
+    """Sparse rows in the order of their units; each part is given up once it is copied.
+
+    Parts: units, where the row of each ends, features and values.
+    """
+    lengths = np.zeros(n_units, dtype=np.int64)
     for units, ends, *_ in parts:
         lengths[units] = np.diff(ends, prepend=0)
     offsets = np.concatenate([[0], np.cumsum(lengths)])

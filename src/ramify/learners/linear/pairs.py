@@ -57,6 +57,16 @@ class Pairs:
         return cls(np.concatenate(offsets), *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
 
 
+def in_order(pairs: Pairs, classes: NDArray[np.int64]) -> Pairs:
+    """The pairs of class after class, from those of the same classes in any order. classes: which ones these are."""
+    order = np.argsort(classes)
+    lengths = np.diff(pairs.offsets)[order]
+    taken = _places(pairs.offsets[:-1][order], lengths)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    costs = pairs.cost_positive[order], pairs.cost_negative[order]
+    return Pairs(offsets, pairs.documents[taken], pairs.n_positive[order], *costs, pairs.alphas[taken])
+
+
 def pair_up(own: csc_array, others: csc_array, cost_positive: Floats, cost_negative: Floats) -> Pairs:
     """Join, class by class, its own documents and others (both documents × classes)."""
     n_positive, n_others = np.diff(own.indptr).astype(np.int64), np.diff(others.indptr).astype(np.int64)

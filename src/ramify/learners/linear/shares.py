@@ -6,6 +6,7 @@ of several members are shared; their δ is in all of them, the same, and changes
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,8 @@ class Share:
 def share_out_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], complete: bool) -> list[Share]:
     """Cut the classes into stretches, with work in proportion to the threads of the teams; a team too many gets none."""
     teams = teams[: max(1, min(len(teams), problem.n_classes))]
-    ends = _cut(problem.forest, np.diff(pairs.offsets), np.asarray(teams, dtype=np.float64))
+    classes_before = np.arange(problem.n_classes + 1)
+    ends = cut(np.diff(pairs.offsets), np.asarray(teams, dtype=np.float64), _common_depths(problem.forest), classes_before)
     stretches = list(zip([0, *ends[:-1]], ends, strict=True))
     passed = [problem.forest.part(*stretch)[1] for stretch in stretches] if len(stretches) > 1 else []
     count = np.zeros(len(problem.forest), dtype=np.int64)
@@ -58,19 +60,23 @@ def share_out_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], comp
     return shares
 
 
-def _cut(forest: Forest, work: NDArray[np.int64], parts: NDArray[np.float64]) -> list[int]:
-    """Where the stretches end: near an even division, there where the fewest units are above both sides."""
-    n, done = len(work), np.cumsum(np.maximum(work, 1)).astype(np.float64)
-    depth = _common_depths(forest)
+def cut(
+    work: NDArray[Any], parts: NDArray[np.float64], crossing: NDArray[np.int64], classes_before: NDArray[np.int64]
+) -> list[int]:
+    """Where stretches of units in a row end: near an even division of the work, there where the least is on both sides.
+
+    crossing, classes_before: for every place where the row can be cut; every stretch gets a class.
+    """
+    done = np.cumsum(np.maximum(work, 1)).astype(np.float64)
     ends: list[int] = []
     for k, part in enumerate(np.cumsum(parts)[:-1] / parts.sum()):
-        lowest, highest = (ends[-1] if ends else 0) + 1, n - (len(parts) - 1 - k)
-        places = np.arange(lowest, highest + 1)
+        lowest, highest = classes_before[ends[-1] if ends else 0] + 1, classes_before[-1] - (len(parts) - 1 - k)
+        places = np.flatnonzero((classes_before >= lowest) & (classes_before <= highest))
         off = np.abs(done[places - 1] - part * done[-1])
         near = off <= max(float(off.min()), SLACK * done[-1] / len(parts))
         places, off = places[near], off[near]
-        ends.append(int(places[np.lexsort((off, depth[places]))[0]]))
-    return [*ends, n]
+        ends.append(int(places[np.lexsort((off, crossing[places]))[0]]))
+    return [*ends, len(work)]
 
 
 def _common_depths(forest: Forest) -> NDArray[np.int64]:
@@ -110,3 +116,8 @@ def sum_counts(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[NDAr
     units, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
     listed, place = np.unique(units, return_inverse=True)
     return listed.astype(np.int64), np.bincount(place, numbers, minlength=len(listed)).astype(np.float32)
+
+
+def sums(answers: Sequence[Sequence[float]]) -> list[float]:
+    """What all members give, added up."""
+    return [math.fsum(numbers) for numbers in zip(*answers, strict=True)]

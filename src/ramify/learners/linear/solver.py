@@ -35,7 +35,7 @@ from ramify.learners.linear.near import Signatures, find_near, learn_signatures
 from ramify.learners.linear.pairs import Pairs, all_others, pair_up
 from ramify.learners.linear.problem import Certificate, Problem
 from ramify.learners.linear.shards import ShardedWeights
-from ramify.learners.linear.shares import Share, add_up, share_out_classes, sum_counts
+from ramify.learners.linear.shares import Share, add_up, share_out_classes, sum_counts, sums
 from ramify.learners.linear.weights import Weights
 
 NEAR = 40  # classes near a document that it is a first negative of, when classes stand alone
@@ -174,10 +174,10 @@ class FlatSolver:
                 self.rounds, looks = self.rounds + max(self.crew.ask("settle", tolerance)), looks + 1
                 if self.complete or settings.fast:
                     unseen = 0.0 if self.complete else self.estimate_strays()
-                    primal, dual = _sums(self.crew.ask("figures"))
+                    primal, dual = sums(self.crew.ask("figures"))
                     return Certificate(primal + unseen, dual, self.rounds)
                 found = self.crew.ask("screen", 0.5 * tolerance, tolerance <= settings.tolerance)
-                n_strays, primal, dual = _sums(found)
+                n_strays, primal, dual = sums(found)
                 certificate = Certificate(primal, dual, self.rounds)
                 step.advance()
                 self.tell(step, f"look {looks}, gap {certificate.gap:.1e}, {n_strays:,.0f} more pairs")
@@ -220,7 +220,7 @@ class TreeSolver(FlatSolver):
                     self.crew.exchange("regather", add_up, "take_changes")
                 self._settle_leaves(tolerance)
                 unseen = self.estimate_strays() if settings.fast and not self.complete else 0.0
-                primal, dual, inner, taken_in = _sums(self.crew.ask("certify"))
+                primal, dual, inner, taken_in = sums(self.crew.ask("certify"))
                 certificate = Certificate(primal + inner + unseen, dual + inner, self.rounds)
                 step.advance()
                 if certificate.gap <= settings.tolerance or self.rounds >= settings.max_iter or settings.fast:
@@ -257,7 +257,7 @@ class TreeSolver(FlatSolver):
     def _sampled_gap(self, tolerance: float) -> float:
         """The relative gap that settling all classes would show: objective and dual are sums over inner units and classes."""
         sample = self.sample(JUDGES)
-        dual, primal, inner = _sums(self.crew.ask("judge", sample, tolerance))
+        dual, primal, inner = sums(self.crew.ask("judge", sample, tolerance))
         share = len(sample) / self.problem.n_classes
         return (primal - dual) / share / max(inner + primal / share, 1e-300)
 
@@ -269,11 +269,6 @@ class TreeSolver(FlatSolver):
             self.crew.ask("settle", 0.5 * tolerance)
             if self.complete or self.problem.settings.fast:
                 break
-            strays, primal = _sums(self.crew.ask("look", MARGIN * tolerance, closely))
+            strays, primal = sums(self.crew.ask("look", MARGIN * tolerance, closely))
             if strays <= 0.1 * tolerance * primal:
                 break
-
-
-def _sums(answers: list[list[float]]) -> list[float]:
-    """What all members give, added up."""
-    return [math.fsum(numbers) for numbers in zip(*answers, strict=True)]

@@ -18,7 +18,8 @@ from ramify.errors import InputError, suggest
 from ramify.execution import choose_executor, count_workers
 from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.forest import Forest, single_units
-from ramify.learners.linear.graph import GraphTask, solve_graph
+from ramify.learners.linear.graph import solve_graph
+from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.near import Signatures, count_nearest
 from ramify.learners.linear.pairs import Pairs
 from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings
@@ -211,11 +212,9 @@ def tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
 
 
 def _train_on_graph(X: csr_array, own: csr_array, ties: Structure, costs: Costs, setup: Setup) -> Trained:
-    rows = arrange_rows(X, setup.bias)
-    task = GraphTask(rows, own.tocsc(), ties, costs, setup.settings, choose_executor(setup.n_jobs))
-    found = solve_graph(task)
-    in_order = [*rows.place.tolist(), 0] if setup.bias else rows.place
-    return Trained(tied_rows(found.W[:, in_order], ties, setup.bias), found.certificate)
+    problem = GraphProblem(arrange_rows(X, setup.bias), own.tocsc(), ties, costs, setup.settings)
+    found = solve_graph(problem, choose_executor(setup.n_jobs))
+    return Trained(found.weights, found.certificate)
 
 
 def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Trained:
