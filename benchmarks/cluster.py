@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from clusters import bytes_in_stores, simulated_cluster
-from datasets import make_problem
+from datasets import describe, make_problem
 from measuring import machine_facts
 from turns import head, show
 
@@ -43,6 +43,7 @@ def main() -> None:
                 tell(rows[-1], rows)
     if given.out:
         about = {"machine": machine_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+        about |= {"problem": given.problem, "sizes": describe(split)}
         given.out.write_text(json.dumps({**about, "rows": rows}, indent=1))
 
 

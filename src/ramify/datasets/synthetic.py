@@ -46,7 +46,7 @@ def make_directory(
     if not 2 <= n_leaves <= n_docs:
         raise InputError(f"n_leaves is {n_leaves} and n_docs {n_docs}; give at least two leaves, and a document for each.")
     rng = np.random.default_rng(seed)
-    parent = _grow_tree(n_leaves, rng)
+    parent = grow_tree(n_leaves, rng)
     leaves = np.setdiff1d(np.arange(len(parent)), parent)
     leaf_of = _draw_classes(leaves, n_docs, rng)
     counts = _draw_words(parent, leaf_of, n_features or 31 * n_leaves, n_words, rng)
@@ -55,7 +55,7 @@ def make_directory(
     return Problem(_weigh(counts), expand_to_ancestors(own, taxonomy), taxonomy)
 
 
-def _grow_tree(n_leaves: int, rng: np.random.Generator) -> Ints:
+def grow_tree(n_leaves: int, rng: np.random.Generator) -> Ints:
     """Split leaves into 2 to 12 until there are enough; of three leaves picked by chance the shallowest is split."""
     parent, depth, leaves = [-1], [0], [0]
     while len(leaves) < n_leaves:

@@ -45,7 +45,7 @@ def share_out_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], comp
     """Cut the classes into stretches, with work in proportion to the threads of the teams; a team too many gets none."""
     teams = teams[: max(1, min(len(teams), problem.n_classes))]
     classes_before = np.arange(problem.n_classes + 1)
-    ends = cut(np.diff(pairs.offsets), np.asarray(teams, dtype=np.float64), _common_depths(problem.forest), classes_before)
+    ends = cut(np.diff(pairs.offsets), np.asarray(teams, dtype=np.float64), common_depths(problem.forest), classes_before)
     stretches = list(zip([0, *ends[:-1]], ends, strict=True))
     passed = [problem.forest.part(*stretch)[1] for stretch in stretches] if len(stretches) > 1 else []
     count = np.zeros(len(problem.forest), dtype=np.int64)
@@ -79,7 +79,7 @@ def cut(
     return [*ends, len(work)]
 
 
-def _common_depths(forest: Forest) -> NDArray[np.int64]:
+def common_depths(forest: Forest) -> NDArray[np.int64]:
     """For every place between two classes, how many units are above both."""
     depths = np.zeros(len(forest.above_offsets), dtype=np.int64)
     if forest.is_flat:

@@ -1,0 +1,159 @@
+"""How long training takes on more machines than there are here: ``python benchmarks/scaling_model.py results.json …``.
+
+Reads what ``benchmarks/cluster.py --out`` measured, and fits the rates of ``ramify/learners/linear/estimating.py`` to the rows
+on threads: seconds of a core for a feature of a pair in a pass or round, and for one of a document and a class in a screening.
+What travels is counted, not fitted: a tree of the wanted size is cut for so many machines as training cuts it, and a unit that
+several machines pass costs one vector from and one to each of them, as full as vectors were in the rows on clusters. Then
+
+    seconds = work / (cores × rate) × unevenness + rounds × (calls × latency + bytes / bandwidth of the driver)
+
+Unevenness is what the rows on clusters took beyond this. Told are all assumptions, and a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from turns import head, show
+
+from ramify import Taxonomy
+from ramify.datasets.synthetic import grow_tree
+from ramify.learners.linear.estimating import LOOKS, PASSES, ROUNDS
+from ramify.learners.linear.forest import Forest, tie_along_paths
+from ramify.learners.linear.shares import common_depths, cut
+from ramify.learners.linear.solver import NEAR, NEAR_IN_FAST, NEAR_IN_TREE
+
+CALLS = 3  # to the members in a round: climb, take what changed, and now and then a look at the gap
+VALUE = 8  # bytes of a feature and its value in a sparse vector
+KINDS = ("OneVsRestSVM:mode=fast", "OneVsRestSVM", "RecursiveSVM")
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """A problem without its content. entries: features of a document."""
+
+    classes: int
+    documents: int
+    features: int
+    entries: float
+
+    @classmethod
+    def of(cls, told: dict[str, Any]) -> Sizes:
+        """As ``benchmarks/cluster.py`` tells them."""
+        return cls(told["classes"], told["train"], told["features"], told["nonzeros"] / told["train"])
+
+
+def main() -> None:
+    """Fit, and predict."""
+    given = parse()
+    measured = [json.loads(path.read_text()) for path in given.results]
+    rates = fit(measured)
+    density, unevenness = fit_cluster(measured, rates, given)
+    assume(rates, density, unevenness, given)
+    predict(Sizes(given.classes, given.documents, given.features, given.entries), rates, density, unevenness, given)
+
+
+def parse() -> argparse.Namespace:
+    """The options; sizes are those of the large Wikipedia data set of Gopal & Yang 2013."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", nargs="+", type=Path)
+    parser.add_argument("--classes", type=int, default=325_056)
+    parser.add_argument("--documents", type=int, default=2_365_436)
+    parser.add_argument("--features", type=int, default=1_617_899)
+    parser.add_argument("--entries", type=float, default=85.0, help="words of a document")
+    parser.add_argument("--machines", type=int, nargs="+", default=[1, 8, 16, 32, 64])
+    parser.add_argument("--cores", type=int, default=16, help="of a machine")
+    parser.add_argument("--bandwidth", type=float, default=1.25e9, help="bytes a second, of the driver")
+    parser.add_argument("--latency", type=float, default=0.005, help="seconds of a call to all members")
+    return parser.parse_args()
+
+
+def work_of(kind: str, sizes: Sizes, rounds: int | None = None) -> np.ndarray:
+    """Features of pairs in passes, the same in rounds over a tree, and features of documents times classes in screenings."""
+    near = NEAR_IN_FAST if "fast" in kind else NEAR_IN_TREE if "Recursive" in kind else NEAR
+    pairs = sizes.documents * (1 + near) * sizes.entries
+    looks = 0 if "fast" in kind else LOOKS
+    screened = looks * sizes.classes * sizes.documents * sizes.entries
+    is_tree = "Recursive" in kind
+    return np.asarray([0 if is_tree else PASSES * pairs, (rounds or ROUNDS) * pairs if is_tree else 0, screened])
+
+
+def fit(measured: list[dict[str, Any]]) -> np.ndarray:
+    """Seconds of a core for a unit of each kind of work, so that rows are as near as can be, relative to their time."""
+    lines, seconds = [], []
+    for told in measured:
+        for row in told["rows"]:
+            if "start" not in row and row["row"] in KINDS:
+                total = row["seconds"] * int(row["where"].split()[0])
+                lines.append(work_of(row["row"], Sizes.of(told["sizes"])) / total)
+                seconds.append(1.0)
+    scale = np.maximum(np.abs(lines).max(axis=0), 1e-300)
+    return nnls(np.asarray(lines) / scale, np.asarray(seconds))[0] / scale
+
+
+def fit_cluster(measured: list[dict[str, Any]], rates: np.ndarray, given: argparse.Namespace) -> tuple[float, float]:
+    """How full travelling vectors are, and by how much members wait for each other, from rows on clusters."""
+    densities, uneven = [], []
+    for told in measured:
+        sizes, here = Sizes.of(told["sizes"]), {}
+        for row in told["rows"]:
+            if "start" not in row:
+                here[row["row"]] = row["seconds"]
+            elif row["row"] in KINDS:
+                uneven.append(row["seconds"] / here[row["row"]])
+                if "Recursive" in row["row"]:
+                    full = VALUE * sizes.features * passings(make_forest(sizes.classes), len(row["where"].split("+")))
+                    densities.append(row["moved_a_round"] / max(1, 2 * full))
+    return float(np.median(densities or [1.0])), float(max(1.0, np.median(uneven or [1.0])))
+
+
+def make_forest(n_classes: int) -> Forest:
+    """A tree as ``make_directory`` grows it."""
+    parent = grow_tree(n_classes, np.random.default_rng(0))
+    names = [(f"n{v}", None if p < 0 else f"n{p}") for v, p in enumerate(parent.tolist())]
+    taxonomy = Taxonomy.from_edges(names)
+    return tie_along_paths(taxonomy, np.flatnonzero(taxonomy.is_leaf))
+
+
+def passings(forest: Forest, n_machines: int) -> int:
+    """How often a machine passes a unit that another passes, too."""
+    n = len(forest.above_offsets) - 1
+    ends = cut(np.ones(n), np.ones(n_machines), common_depths(forest), np.arange(n + 1))
+    count = np.zeros(len(forest), dtype=np.int64)
+    for first, last in zip([0, *ends[:-1]], ends, strict=True):
+        count[np.unique(forest.above[forest.above_offsets[first] : forest.above_offsets[last]])] += 1
+    return int(count[count > 1].sum())
+
+
+def assume(rates: np.ndarray, density: float, unevenness: float, given: argparse.Namespace) -> None:
+    """Tell what the table rests on."""
+    print(f"\nfitted: {rates[0]:.1e} s a feature of a pair in a pass, {rates[1]:.1e} in a round, {rates[2]:.1e} when screened;")
+    print(f"vectors that travel are {density:.0%} full; members wait for each other and for what is sent: × {unevenness:.2f};")
+    at_the_driver = f"{given.bandwidth / 1e9:.2f} GB/s at the driver, {given.latency * 1e3:.0f} ms a"
+    print(f"assumed: {given.cores} cores a machine, {at_the_driver}")
+    print(f"call, {PASSES} passes, {ROUNDS} rounds, {LOOKS} screenings, {given.entries:.0f} different words a document")
+
+
+def predict(sizes: Sizes, rates: np.ndarray, density: float, unevenness: float, given: argparse.Namespace) -> None:
+    """The table."""
+    forest = make_forest(sizes.classes)
+    head(
+        f"{sizes.classes:,} classes, {sizes.documents:,} documents", "row", "machines", "minutes", "shared units", "MB a round"
+    )
+    for kind in KINDS:
+        for machines in given.machines:
+            shared = passings(forest, machines) if "Recursive" in kind and machines > 1 else 0
+            travel = 2 * density * VALUE * sizes.features * shared
+            seconds = unevenness * float(work_of(kind, sizes) @ rates) / (machines * given.cores)
+            seconds += ROUNDS * (CALLS * given.latency + travel / given.bandwidth)
+            show([f"`{kind}`", str(machines), f"{seconds / 60:,.1f}", str(shared), f"{travel / 1e6:,.0f}"])
+
+
+if __name__ == "__main__":
+    main()
