@@ -121,9 +121,18 @@ class Idle:
 
 
 def warm_up(executor: Any) -> None:
-    """Start a process on every machine; they wait for the next crew."""
+    """Start processes for members and for blocks on every machine; they wait for what comes."""
     with executor.gather(Idle, None, [None] * len(executor.teams)) as crew:
         crew.ask("begin")
+    list(executor.spread(load_all, None, range(4 * sum(executor.teams))))
+
+
+def load_all(_: None, number: int) -> int:
+    """Load what a process needs before it can work."""
+    import ramify.learners  # noqa: F401
+
+    time.sleep(0.2)  # so that the next block goes to another process
+    return number
 
 
 def heights_of(executor: Any) -> list[int]:

@@ -203,9 +203,11 @@ class RayCrew(JournalledCrew):
         self.traffic.sent += sum(size_of(share) for share in shares)
         for post in self.posts:
             post.start([])
+        for k in range(len(self.posts)):
+            self._await(k)
 
     def told(self) -> str:
-        """What went over the wire, in words."""
+        """What went over the wire."""
         return self.traffic.told()
 
     def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ramify.execution.checkpoints import restore_from, write_state
+from ramify.execution.pages import use_large_pages
 
 
 class Worker:
@@ -19,6 +20,7 @@ class Worker:
         self, make: Any, common: Any, share: Any, frugality: int, state: str | None, calls: list[str], *arguments: Any
     ) -> Any:
         """Make the member, as it was; gives what the last of the calls gives."""
+        use_large_pages(common)
         self.member = make(common, share, frugality)
         if state is not None:
             restore_from(Path(state), self.member.restore)

@@ -45,7 +45,7 @@ def share_out_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], comp
     """Cut the classes into stretches, with work in proportion to the threads of the teams; a team too many gets none."""
     teams = teams[: max(1, min(len(teams), problem.n_classes))]
     classes_before = np.arange(problem.n_classes + 1)
-    ends = cut(np.diff(pairs.offsets), np.asarray(teams, dtype=np.float64), common_depths(problem.forest), classes_before)
+    ends = cut(work_of(problem, pairs), np.asarray(teams, dtype=np.float64), common_depths(problem.forest), classes_before)
     stretches = list(zip([0, *ends[:-1]], ends, strict=True))
     passed = [problem.forest.part(*stretch)[1] for stretch in stretches] if len(stretches) > 1 else []
     count = np.zeros(len(problem.forest), dtype=np.int64)
@@ -58,6 +58,12 @@ def share_out_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], comp
         shares.append(Share(first, last, teams[k], shared, shared[~seen[shared]], pairs.part(first, last), complete))
         seen[shared] = True
     return shares
+
+
+def work_of(problem: Problem, pairs: Pairs) -> NDArray[np.int64]:
+    """By class, the features of the documents of its pairs."""
+    before = np.concatenate([[0], np.cumsum(np.diff(problem.rows.offsets)[pairs.documents])])
+    return np.asarray(np.diff(before[pairs.offsets]), dtype=np.int64)
 
 
 def cut(
