@@ -302,7 +302,7 @@ def test_rows_of_one_file_go_to_workers_as_they_are_asked_for(model, shop):
             return super().spread(job, placed, counted(), keeper)
 
     classifier, executor = load(model), Watched()
-    texts = shop.test.documents * 200
+    texts = shop.test.documents * 60
     rows = [(i, {"text": text if i % 7 else None, "id": i}) for i, text in enumerate(texts)]
     expected = list(classify_rows(classifier, rows, "text", Wish(top=2)))
     with running_on(executor):

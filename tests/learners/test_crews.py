@@ -67,7 +67,7 @@ def test_members_that_share_nothing_come_to_the_objective_of_an_independent_solv
 
 @pytest.mark.parametrize("tie", TIES)
 def test_the_same_members_come_to_the_same_bits(tie):
-    problem = some_problem(4, tie, n_docs=80, n_nodes=30)
+    problem = some_problem(4, tie, tolerance=1e-3)
     first, again = (solve(problem, executor=ApartExecutor(1, 2, 1)) for _ in range(2))
     np.testing.assert_array_equal(first.weights.deltas.data, again.weights.deltas.data)
     assert first.certificate == again.certificate
@@ -124,9 +124,9 @@ class Stopping(ApartExecutor):
 
 @pytest.mark.usefixtures("pairs_at_first")
 @pytest.mark.parametrize("tie", TIES)
-@pytest.mark.parametrize("at", [1, 2, 3, 5, 8, 13, 21, 34])
+@pytest.mark.parametrize("at", [1, 3, 6, 12, 24])
 def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_bits(tie, at, tmp_path):
-    problem = some_problem(5, tie, n_docs=80, n_nodes=30)
+    problem = some_problem(5, tie, tolerance=1e-2, n_docs=60, n_nodes=20)
     whole = solve(problem, executor=ApartExecutor(1, 2))
     with kept_in(Checkpoints(tmp_path / "kept", share=0)):
         try:

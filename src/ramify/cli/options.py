@@ -63,9 +63,10 @@ def working_on(cluster: str | None, directory: Path | None = None, resume: bool 
         raise InputError("--resume goes on from checkpoints; say where they are with --checkpoints.")
     checkpoints = None if directory is None else Checkpoints(directory, resume)
     with ExitStack() as stack:
-        executor = None if cluster is None else stack.enter_context(open_cluster(cluster))
-        stack.enter_context(running_on(executor))
-        stack.enter_context(kept_in(checkpoints))
+        if cluster is not None:
+            stack.enter_context(running_on(stack.enter_context(open_cluster(cluster))))
+        if checkpoints is not None:
+            stack.enter_context(kept_in(checkpoints))
         yield
     if checkpoints is not None:
         checkpoints.forget()
