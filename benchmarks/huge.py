@@ -29,6 +29,7 @@ from ramify.datasets import make_directory
 from ramify.execution import open_cluster, running_on, sharded_in
 from ramify.features import Vectors
 from ramify.learners.linear import solver
+from ramify.systems import find_system
 from ramify.taxonomy import most_specific
 
 Figures = dict[str, Any]
@@ -86,7 +87,7 @@ def make(given: argparse.Namespace) -> tuple[Any, ...]:
 def train(given: argparse.Namespace, X: csr_array, labels: list[str], taxonomy: Any) -> Any:
     """A classifier of vectors."""
     settings = {name: json.loads(value) if value[:1].isdigit() else value for name, value in map(split, given.param)}
-    learner = ramify.systems.find_system(given.system).learner().set_params(**settings)
+    learner = find_system(given.system).learner().set_params(**settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fitted = ramify.TextClassifier(given.system, taxonomy, vectorizer=Vectors(), learner=learner).fit(X, labels)

@@ -18,20 +18,89 @@ struct Known {
   double squared_norm;  // of u
 };
 
+// Features in rising order, each once, however often it is added.
+class FeatureSet {
+ public:
+  explicit FeatureSet(size_t n_features) : bits_(n_features / 64 + 1, 0) {}
+  void add(size_t f) { bits_[f / 64] |= uint64_t{1} << (f % 64); }
+
+  // Work on every feature, which then is no longer in the set.
+  template <class Work>
+  void drain(Work work) {
+    for (size_t word = 0; word < bits_.size(); ++word)
+      for (uint64_t &left = bits_[word]; left; left &= left - 1)
+        work(word * 64 + static_cast<size_t>(__builtin_ctzll(left)));
+  }
+
+ private:
+  std::vector<uint64_t> bits_;
+};
+
+// The weights of one class after the other. A class whose documents have few of the features touches only these: the others
+// are neither added up nor made anew for the next class, so that a class costs what its own documents cost.
+class Slate {
+ public:
+  Large<float> weights;
+
+  explicit Slate(size_t n_features) : weights(n_features), marks_(n_features) {}
+
+  // Start from what lies above, or from zero; is_new: whether that is something else than for the class before.
+  void begin(const Rows &X, const Class &c, const float *above, bool is_new) {
+    if (!is_clean_ || is_new || above != above_) fill(above);
+    above_ = above;
+    size_t entries = 0;
+    for (size_t j = 0; j < c.n_pairs; ++j) entries += X.length(static_cast<size_t>(c.documents[j]));
+    is_clean_ = entries < weights.size() / kFew;
+    touched_.clear();
+    if (!is_clean_) return;
+    for (size_t j = 0; j < c.n_pairs; ++j) {
+      const auto row = static_cast<size_t>(c.documents[j]);
+      for (size_t p = 0; p < X.length(row); ++p) marks_.add(static_cast<size_t>(X.features_of(row)[p]));
+    }
+    marks_.drain([&](size_t f) { touched_.push_back(static_cast<int32_t>(f)); });
+  }
+
+  void end() {
+    for (int32_t f : touched_) weights[static_cast<size_t>(f)] = above_ ? above_[f] : 0.0f;
+  }
+
+  // Features in rising order, all but those where the weights are what lies above.
+  template <class Work>
+  void for_each(Work work) const {
+    if (is_clean_)
+      for (int32_t f : touched_) work(static_cast<size_t>(f));
+    else
+      for (size_t f = 0; f < weights.size(); ++f) work(f);
+  }
+
+ private:
+  static constexpr size_t kFew = 4;
+  FeatureSet marks_;
+  std::vector<int32_t> touched_;
+  const float *above_ = nullptr;
+  bool is_clean_ = false;  // whether the weights are what lies above, but for what is touched
+
+  void fill(const float *above) {
+    if (above) weights.assign(above, above + weights.size());
+    else std::fill(weights.begin(), weights.end(), 0.0f);
+  }
+};
+
 // Every pair once, without a step: exact sums for the weights as they are.
 template <class Loss>
-Known look(const Rows &X, const Class &c, const float *w, const float *above, std::vector<float> &margins) {
+Known look(const Rows &X, const Class &c, const Slate &slate, const float *above, std::vector<float> &margins) {
   Known known{};
+  const float *w = slate.weights.data();
   for (size_t j = 0; j < c.n_pairs; ++j) {
     if (j + 1 < c.n_pairs) prefetch_row(X, static_cast<size_t>(c.documents[j + 1]));
     const float z = c.sign(j) * dot(X, static_cast<size_t>(c.documents[j]), w);
     margins[j] = z;
     if (c.upper(j) > 0) known.sums.add<Loss>(c.alphas[j], z, c.upper(j));
   }
-  for (size_t f = 0; f < X.n_features; ++f) {
+  slate.for_each([&](size_t f) {
     const double u = w[f] - (above ? above[f] : 0.0f);
     known.squared_norm += u * u;
-  }
+  });
   return known;
 }
 
@@ -75,9 +144,8 @@ size_t begin_class(const Rows &X, Class &c, Active &active, Random &random, floa
 
 template <class Loss>
 Certificate solve_class(const Rows &X, Class &c, const float *above, double tolerance, size_t max_passes, uint64_t seed,
-                        Large<float> &w, std::vector<float> &margins) {
-  if (above) w.assign(above, above + X.n_features);
-  else std::fill(w.begin(), w.end(), 0.0f);
+                        Slate &slate, std::vector<float> &margins) {
+  Large<float> &w = slate.weights;
   add_pairs(X, c, w.data());
   const bool may_stretch = Loss::has_corner && !above;
   margins.resize(c.n_pairs);
@@ -87,7 +155,7 @@ Certificate solve_class(const Rows &X, Class &c, const float *above, double tole
   const bool is_new = std::all_of(c.alphas, c.alphas + c.n_pairs, [](float alpha) { return alpha == 0; });
   size_t passes = is_new && c.n_pairs > kMany && max_passes > kFirstPasses ? begin_class<Loss>(X, c, active, random, w.data()) : 0;
   while (true) {
-    const Known known = look<Loss>(X, c, w.data(), above, margins);
+    const Known known = look<Loss>(X, c, slate, above, margins);
     found = certify(known, may_stretch);
     const double gap = found.primal - found.dual, enough = tolerance * found.primal;
     if (gap <= enough || passes >= max_passes) break;
@@ -110,36 +178,20 @@ Certificate solve_class(const Rows &X, Class &c, const float *above, double tole
 void solve_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, const float *document_weights,
                             const Above &above, const int32_t *classes, size_t n_classes, double tolerance,
                             size_t max_passes, uint64_t seed, Certificate *certificates) {
-  Large<float> w(X.n_features);
+  Slate slate(X.n_features);
   std::vector<float> margins;
   PathWeights path(X.n_features);
   for (size_t next = 0; next < n_classes; ++next) {
     const auto k = static_cast<size_t>(classes[next]);
     Class c = pairs.of(k, document_weights);
     const float *p = path.of(above, k);
+    slate.begin(X, c, p, path.is_new());
     certificates[k] = with_loss(loss, [&](auto kind) {
-      return solve_class<decltype(kind)>(X, c, p, tolerance, max_passes, seed + k, w, margins);
+      return solve_class<decltype(kind)>(X, c, p, tolerance, max_passes, seed + k, slate, margins);
     });
+    slate.end();
   }
 }
-
-// Features in rising order, each once, however often it is added.
-class FeatureSet {
- public:
-  explicit FeatureSet(size_t n_features) : bits_(n_features / 64 + 1, 0) {}
-  void add(size_t f) { bits_[f / 64] |= uint64_t{1} << (f % 64); }
-
-  // Work on every feature, which then is no longer in the set.
-  template <class Work>
-  void drain(Work work) {
-    for (size_t word = 0; word < bits_.size(); ++word)
-      for (uint64_t &left = bits_[word]; left; left &= left - 1)
-        work(word * 64 + static_cast<size_t>(__builtin_ctzll(left)));
-  }
-
- private:
-  std::vector<uint64_t> bits_;
-};
 
 // Where a place is that of no feature as it came, which is so for the bias, -1.
 static std::vector<int32_t> invert(const int32_t *place, size_t n_places, size_t n_features) {

@@ -195,7 +195,8 @@ class PathWeights {
   explicit PathWeights(size_t n_features) : sum_(n_features) {}
   const float *of(const Above &above, size_t k) {
     if (above.count(k) == 0) return nullptr;
-    if (!has_last_ || !above.same(k, last_)) {
+    is_new_ = !has_last_ || !above.same(k, last_);
+    if (is_new_) {
       std::fill(sum_.begin(), sum_.end(), 0.0f);
       for (int64_t p = above.offsets[k]; p < above.offsets[k + 1]; ++p)
         above.deltas.add_to(static_cast<size_t>(above.units[p]), sum_.data());
@@ -203,11 +204,12 @@ class PathWeights {
     has_last_ = true, last_ = k;
     return sum_.data();
   }
+  bool is_new() const { return is_new_; }  // whether the last sum is another than the one before
 
  private:
   Large<float> sum_;
   size_t last_ = 0;
-  bool has_last_ = false;
+  bool has_last_ = false, is_new_ = false;
 };
 
 // Raises the dual of the listed classes, with the weights above them held fixed, until each has a relative duality gap
