@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from strategies import build, parent_lists, trees
 
@@ -149,6 +149,8 @@ def test_a_missing_file_is_one_sentence(tmp_path):
 
 
 @given(st.text(max_size=60))
+@example(",\x0c")
+@example("\x1c,")
 def test_any_text_gives_a_taxonomy_or_one_clear_sentence(text):
     try:
         found = parse_taxonomy(text)

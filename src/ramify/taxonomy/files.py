@@ -11,6 +11,7 @@ from ramify.taxonomy.formats import FORMATS, edges
 from ramify.taxonomy.hierarchy import Taxonomy
 
 MAX_BYTES = 1 << 30
+EMPTY = "the file is empty; give at least one node."
 SUFFIXES = {".json": "json", ".ttl": "skos", ".txt": "paths", ".tsv": "edges"}
 
 
@@ -35,7 +36,10 @@ def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:
     name = format or find_format(text)
     if name not in FORMATS:
         raise InputError(f"taxonomy format {name!r} is unknown; the formats are {', '.join(FORMATS)}.{suggest(name, FORMATS)}")
-    return FORMATS[name].parse(text)
+    taxonomy = FORMATS[name].parse(text)
+    if len(taxonomy) == 0:
+        raise TaxonomyError(EMPTY)
+    return taxonomy
 
 
 def find_format(text: str) -> str:
@@ -43,7 +47,7 @@ def find_format(text: str) -> str:
     for name, candidate in FORMATS.items():
         if candidate.looks_like(text):
             return name
-    raise TaxonomyError("the file is empty; give at least one node.")
+    raise TaxonomyError(EMPTY)
 
 
 def as_taxonomy(given: Taxonomy | str | Path) -> Taxonomy:
