@@ -1,7 +1,7 @@
 """Large pages for arrays in shared memory.
 
-Kernels read documents here and there, and with small pages spend a sixth of their time on looking up where these are. Arrays of
-a process get large pages when they are made; what comes out of an object store does not, unless the system is asked for it.
+Kernels read documents here and there, and with small pages spend part of their time on looking up where these are. Arrays of a
+process get large pages when they are made; what comes out of an object store does not, unless the system is asked for it.
 """
 
 from __future__ import annotations

@@ -273,8 +273,15 @@ class RayCrew(JournalledCrew):
             self._await(k)
             self.posts[k].forget(path)
 
+    def __exit__(self, *met: object) -> None:
+        """Let the members go; where work is broken off, without waiting for them."""
+        for post in self.posts if met[0] is not None else ():
+            ray.kill(post.actor)
+        if met[0] is None:
+            self.dismiss()
+
     def dismiss(self) -> None:
-        """Let the members go."""
+        """Let the members go; their processes wait for others."""
         for post in self.posts:
             post.leave()
         self.posts = []

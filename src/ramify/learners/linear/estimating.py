@@ -1,8 +1,8 @@
 """What a crew is going to need, before it starts: bytes and seconds, from the sizes of the problem alone.
 
-Bytes are counted: what every member holds at its height, if pairs grow by half while it works. Seconds are work times a rate;
-the rates are those of one core of the machine on which ``benchmarks/cluster.py`` fitted them, and so is the number of rounds.
-A processor that is twice as fast needs half the time, and data that are harder to part may need several times as many rounds.
+Bytes are counted: what every member holds at its height, if pairs grow by half while it works. Seconds are work times a rate,
+and rough: the rates were chosen so that the times in ``benchmarks/README.md`` come out about right, finding near classes is left
+out, and data that are harder to part need more rounds.
 """
 
 from __future__ import annotations
