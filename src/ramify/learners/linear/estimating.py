@@ -1,8 +1,8 @@
 """What a crew is going to need, before it starts: bytes and seconds, from the sizes of the problem alone.
 
 Bytes are counted: what every member holds at its height, if pairs grow by half while it works. Seconds are work times a rate,
-and rough: the rates were chosen so that the times in ``benchmarks/README.md`` come out about right, finding near classes is left
-out, and data that are harder to part need more rounds.
+and rough: the rates were chosen so that the times in ``benchmarks/README.md`` come out about right, finding near classes is
+left out, and data that are harder to part need more rounds.
 """
 
 from __future__ import annotations
