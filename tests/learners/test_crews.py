@@ -1,6 +1,7 @@
 """The linear solver with a crew of several members: the same objective as with one, and nothing lost on the way."""
 
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -295,6 +296,8 @@ def test_what_cannot_fit_is_refused_in_words():
         refuse_what_cannot_fit(Needs(11 * 10**8, (1,), 1.0), [machine])
     with pytest.raises(InputError, match=r"needs about 4\.1 GB on 10\.0\.0\.5, which has 4\.0 GB for it"):
         refuse_what_cannot_fit(Needs(1, (41 * 10**8,), 1.0), [machine])
+    with pytest.raises(InputError, match=r"needs about 4\.2 GB on 10\.0\.0\.5"):  # two members there, one elsewhere
+        refuse_what_cannot_fit(Needs(1, (21 * 10**8,) * 3, 1.0), [machine, replace(machine, address="10.0.0.6")])
     assert in_words(Needs(0, (10**9,), 7200.0)).endswith("about 2 hours.")
 
 

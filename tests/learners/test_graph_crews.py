@@ -30,6 +30,7 @@ from ramify.learners.linear import divided, dividing, graph_member
 from ramify.learners.linear import graph as graph_solver
 from ramify.learners.linear.divided import Part, add_complements, divide_matrix, divide_with_fixed
 from ramify.learners.linear.dividing import share_out_units
+from ramify.learners.linear.estimating import estimate_graph_needs
 from ramify.learners.linear.graph_member import GraphMember
 from ramify.learners.linear.structure import tie_dag, tie_graph
 from ramify.taxonomy import LabelGraph, Taxonomy
@@ -137,6 +138,19 @@ def test_groups_are_found_whatever_their_labels_are_called():
 def test_work_is_divided_in_proportion_to_threads():
     shares = shares_of(tie_graph(labels_tied(400, [(k, k + 1) for k in range(399)]), np.arange(400)), (1, 4, 3))
     np.testing.assert_allclose([len(share.units) for share in shares], [50, 200, 150], atol=10)
+
+
+def test_needs_grow_with_the_problem_and_shrink_with_the_members():
+    structure = KINDS["two cliques with a bridge"]()
+    small, large = (make_task(np.random.default_rng(0), structure, "hinge", n_documents=n) for n in (25, 25_000))
+
+    def needs(task, *teams):
+        return estimate_graph_needs(task, share_out_units(structure, task.work, teams))
+
+    assert needs(large, 1).shared > needs(small, 1).shared
+    assert needs(large, 1).each[0] > needs(small, 1).each[0]
+    assert needs(large, 1, 1).seconds == pytest.approx(needs(large, 2).seconds) == pytest.approx(needs(large, 1).seconds / 2)
+    assert max(needs(large, 1, 1).each) < needs(large, 1).each[0]
 
 
 def test_labels_that_are_tied_too_closely_are_divided_among_fewer_members(monkeypatch):

@@ -491,6 +491,30 @@ def test_a_document_without_features_leaves_no_gap(loss):
     assert passes < 100
 
 
+@pytest.mark.parametrize("loss", oracle.LOSSES)
+@pytest.mark.parametrize("n_above", [0, 1, 5])
+@given(seed=st.integers(0, 100_000))
+@settings(max_examples=15)
+def test_features_that_no_document_of_a_class_has_change_nothing(loss, n_above, seed):
+    """Where features are many, classes of few documents touch theirs alone, and classes in between touch all of them."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(40, 12)) * (rng.random((40, 12)) < 0.3)
+    sizes = rng.permutation([0, 1, 2, 3, 40])
+    listed = [[(int(i), int(rng.choice([1, -1])), 0.0) for i in rng.permutation(40)[:size]] for size in sizes]
+    W = np.repeat(rng.normal(size=(max(1, n_above), 12)), 5 // max(1, n_above), axis=0)
+
+    def solve(n_more):
+        pairs, found = pairs_of(listed), np.zeros((5, 4))
+        wide, above = (np.hstack([part, np.full((len(part), n_more), more)]) for part, more in ((X, 0.0), (W, 7.0)))
+        solve_classes_in_place(
+            *rows_of(wide), oracle.LOSSES.index(loss), *pairs.arrays, np.ones(40, dtype=np.float32),
+            *(weights_above(above) if n_above else nothing_above(5)), np.arange(5, dtype=np.int32), 1e-3, 100, seed, found,
+        )  # fmt: skip
+        return pairs.alphas.tolist(), found.tolist()
+
+    assert solve(0) == solve(100) == solve(5000)
+
+
 def test_features_are_numbered_by_falling_frequency_behind_the_bias():
     X = csr_array(np.asarray([[0, 1, 2], [0, 0, 3], [4, 0, 5]], dtype=np.float32))
     rows = arrange_rows(X, bias=True)

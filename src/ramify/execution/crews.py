@@ -25,8 +25,8 @@ class JournalledCrew(ABC):
     def __enter__(self) -> JournalledCrew:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.dismiss()
+    def __exit__(self, error: object, *_: object) -> None:
+        self.dismiss(is_done=error is None)
 
     @abstractmethod
     def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
@@ -37,8 +37,8 @@ class JournalledCrew(ABC):
         """Have every member write its state to a path of its own."""
 
     @abstractmethod
-    def dismiss(self) -> None:
-        """Let the members go."""
+    def dismiss(self, is_done: bool) -> None:
+        """Let the members go; where work is broken off, without waiting for them."""
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """What every member's method gives, in their order: numbers, and lists of numbers, that are written down."""
@@ -95,7 +95,7 @@ class CrewHere(JournalledCrew):
         for member, path in zip(self.members, paths, strict=True):
             write_state(path, member.state())
 
-    def dismiss(self) -> None:
+    def dismiss(self, is_done: bool) -> None:
         """Let the members go."""
         self.members = []
 

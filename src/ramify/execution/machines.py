@@ -45,16 +45,17 @@ class Traffic:
 
 
 def refuse_what_cannot_fit(needs: Needs, machines: Sequence[Machine]) -> None:
-    """Refuse work that is going to need more memory than a machine has."""
-    for machine, each in zip(machines, needs.each, strict=False):
+    """Refuse work that is going to need more memory than a machine has; members go to machines in turn."""
+    for k, machine in enumerate(machines[: len(needs.each)]):
+        held = sum(needs.each[k :: len(machines)])
         if needs.shared > machine.store:
             raise InputError(
                 f"the documents need {_giga(needs.shared)} in the object store of every machine, and {machine.address} has "
                 f"{_giga(machine.store)}; start Ray with a larger --object-store-memory, or keep fewer features."
             )
-        if each > machine.memory:
+        if held > machine.memory:
             raise InputError(
-                f"the work needs about {_giga(each)} on {machine.address}, which has {_giga(machine.memory)} for it; "
+                f"the work needs about {_giga(held)} on {machine.address}, which has {_giga(machine.memory)} for it; "
                 "use more or larger machines, fewer features, or mode=fast."
             )
 

@@ -115,8 +115,7 @@ class RayExecutor:
 
     def place(self, common: Any) -> Placed:
         """Put a thing into the object store; each machine gets it when it first needs it, once."""
-        size = size_of(common)
-        self.traffic.placed += size * len(self.machines)
+        self.traffic.placed += size_of(common) * len(self.machines)
         return Placed(common, ray.put(common))
 
     # ---- blocks -----------------------------------------------------------------------------------------------------
@@ -273,17 +272,10 @@ class RayCrew(JournalledCrew):
             self._await(k)
             self.posts[k].forget(path)
 
-    def __exit__(self, *met: object) -> None:
-        """Let the members go; where work is broken off, without waiting for them."""
-        for post in self.posts if met[0] is not None else ():
-            ray.kill(post.actor)
-        if met[0] is None:
-            self.dismiss()
-
-    def dismiss(self) -> None:
-        """Let the members go; their processes wait for others."""
+    def dismiss(self, is_done: bool) -> None:
+        """Let the members go; their processes wait for others, or end where work is broken off."""
         for post in self.posts:
-            post.leave()
+            post.leave() if is_done else ray.kill(post.actor)
         self.posts = []
 
     def fetch(self, what: str, *arguments: Any) -> Iterator[Any]:

@@ -74,34 +74,20 @@ def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Execut
     return csr_array((values, features, offsets.astype(narrow)), shape=(len(lengths), n_features))
 
 
-def join_weights(parts: Sequence[Weights], units: Sequence[NDArray[np.int32]], forest: Forest) -> Weights:
-    """The weights of all units, from those of stretches of classes and the units above them; each part is given up.
+def join_weights(parts: list[Weights], units: Sequence[NDArray[np.int32]], forest: Forest, executor: Executor) -> Weights:
+    """The weights of all units, from those of stretches of classes and the units above them; the parts are given up.
 
     units: of every part, its units among all. Where several parts have a unit, the first one counts.
     """
     if len(parts) == 1:
         return parts[0]
-    parts, after = list(parts), 0
-    blocks, biases = [], []
-    for k, mine in enumerate(units):
+    rows, bias, after, n_features = [], np.zeros(len(forest)), 0, parts[0].n_features
+    for mine, part in zip(units, parts, strict=True):
         new = np.searchsorted(mine, after)  # units come in the order of a walk, so what is new comes last
-        weights, parts[k] = parts[k], None  # type: ignore[call-overload]
-        blocks.append((weights.deltas.indptr[new:], weights.deltas.indices, weights.deltas.data))
-        biases.append(weights.bias[new:])
-        after, n_features = int(mine[-1]) + 1, weights.n_features
-    deltas = _stacked_rows(blocks, n_features)
-    return Weights(deltas, np.concatenate(biases), forest.parent, np.flatnonzero(forest.class_of >= 0))
-
-
-def _stacked_rows(blocks: list[tuple[Any, ...]], n_features: int) -> csr_array:
-    size = sum(int(ends[-1] - ends[0]) for ends, *_ in blocks)
-    narrow = np.int32 if size < 2**31 else np.int64
-    features, values, offsets, before = np.empty(size, narrow), np.empty(size, np.float32), [np.zeros(1, narrow)], 0
-    for k, (ends, part_features, part_values) in enumerate(blocks):
-        blocks[k] = ()
-        here, taken = slice(before, before + int(ends[-1] - ends[0])), slice(int(ends[0]), int(ends[-1]))
-        features[here], values[here] = part_features[taken], part_values[taken]
-        offsets.append((ends[1:] - ends[0] + before).astype(narrow))
-        before = here.stop
-    ends = np.concatenate(offsets)
-    return csr_array((values, features, ends), shape=(len(ends) - 1, n_features))
+        ends = part.deltas.indptr[new:]
+        rows.append((mine[new:], ends[1:] - ends[0], part.deltas.indices[ends[0] :], part.deltas.data[ends[0] :]))
+        bias[mine[new:]] = part.bias[new:]
+        after = int(mine[-1]) + 1
+    parts.clear()
+    deltas = stack_rows(rows, len(forest), n_features, executor)
+    return Weights(deltas, bias, forest.parent, np.flatnonzero(forest.class_of >= 0))

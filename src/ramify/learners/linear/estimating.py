@@ -14,6 +14,8 @@ import numpy as np
 from ramify.execution import Needs
 from ramify.execution.sizes import size_of
 from ramify.learners.linear.climbing import MOST_HELD
+from ramify.learners.linear.dividing import GraphShare
+from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.problem import Problem
 from ramify.learners.linear.shares import Share
 
@@ -26,6 +28,8 @@ STEP = 1.1e-8  # seconds for a feature of a document of a pair, in one pass over
 TREE_STEP = 2.0e-8  # the same in one round over a tree, with all that comes with it
 LOOK = 3.0e-10  # seconds for a feature of a document and a class, when all pairs are screened
 PASSES, ROUNDS, LOOKS = 15, 30, 3
+GRAPH_VECTORS = 7  # of every class of a graph, beside two for each step that is remembered
+GRAPH_PASSES = 4  # over all pairs, in a round
 
 
 def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
@@ -34,6 +38,19 @@ def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
         size_of(problem), tuple(_bytes_of(problem, share) for share in shares),
         max(_seconds_of(problem, share) / share.n_walks for share in shares),
     )  # fmt: skip
+
+
+def estimate_graph_needs(problem: GraphProblem, shares: Sequence[GraphShare]) -> Needs:
+    """The same where classes are tied along a graph: all pairs are worked on, and vectors are dense."""
+    rows, work = problem.rows, len(problem.rows.values) * ROUNDS * GRAPH_PASSES * STEP
+
+    def bytes_of(share: GraphShare) -> int:
+        n = len(share.classes)
+        vectors = 4 * rows.n_features * (n * (GRAPH_VECTORS + 2 * share.depth) + len(share.units))
+        return PROGRAM + A_PAIR * n * len(rows) + vectors + 8 * len(share.boundary) ** 2
+
+    seconds = max(work * len(share.classes) / share.n_threads for share in shares)
+    return Needs(size_of(problem), tuple(map(bytes_of, shares)), seconds)
 
 
 def count_weights(problem: Problem, shares: Sequence[Share]) -> float:

@@ -36,6 +36,7 @@ from ramify.learners.linear.anderson import Mixer
 from ramify.learners.linear.collecting import stack_rows
 from ramify.learners.linear.divided import add_complements, add_vectors
 from ramify.learners.linear.dividing import GraphShare, share_out_units, with_depth
+from ramify.learners.linear.estimating import estimate_graph_needs
 from ramify.learners.linear.graph_member import GraphMember, stretches_of
 from ramify.learners.linear.graph_problem import STRETCHES, GraphProblem, Look
 from ramify.learners.linear.pairs import Pairs, in_order
@@ -68,7 +69,8 @@ def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = Fa
     _refuse_too_many(shares, n_features, len(executor.teams))
     size = 2 * n_features * max(len(share.classes) for share in shares)
     shares = with_depth(shares, min(DEPTH, MEMORY // max(1, size)))
-    with executor.gather(GraphMember, executor.place(problem), shares) as crew:
+    needs = estimate_graph_needs(problem, shares)
+    with executor.gather(GraphMember, executor.place(problem), shares, needs) as crew:
         certificate = GraphSolver(problem, crew, len(shares[0].boundary)).run()
         pairs = _join_pairs(list(crew.fetch("dual_variables")), shares) if with_pairs else None
         weights = _join_weights(list(crew.fetch("weights")), shares, problem.structure, executor)

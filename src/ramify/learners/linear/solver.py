@@ -123,7 +123,7 @@ def _solve(problem: Problem, executor: Executor, placed: Any, pairs: Pairs, comp
     del pairs  # the members have them now
     with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
         certificate = solver(problem, crew, shares, complete).run()
-        return Solution(ending.weights(crew, shares), certificate, pairs=ending.pairs(crew))
+        return Solution(ending.weights(crew, shares, executor), certificate, pairs=ending.pairs(crew))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,14 @@ class Ending:
         """The dual variables, where they are wanted."""
         return Pairs.joined(list(crew.fetch("dual_variables"))) if self.to_go_on else None
 
-    def weights(self, crew: Crew, shares: list[Share]) -> Weights | ShardedWeights:
+    def weights(self, crew: Crew, shares: list[Share], executor: Executor) -> Weights | ShardedWeights:
         """All weights: gathered, or, where they are too many for that, in the files that members write."""
         if self.shards is not None and count_weights(self.problem, shares) > MOST_GATHERED:
             names = crew.ask("write_shards", str(self.shards), self.near)
             return ShardedWeights.open([self.shards / name for member in names for name in member])
         forest = self.problem.forest
         units = [forest.part(share.first, share.last)[1] for share in shares] if len(shares) > 1 else []
-        return join_weights(list(crew.fetch("weights")), units, forest)
+        return join_weights(list(crew.fetch("weights")), units, forest, executor)
 
 
 @dataclass(slots=True)
