@@ -46,17 +46,23 @@ class Traffic:
 
 def refuse_what_cannot_fit(needs: Needs, machines: Sequence[Machine]) -> None:
     """Refuse work that is going to need more memory than a machine has; members go to machines in turn."""
+    refuse_to_place(needs.shared, machines[: len(needs.each)])
     for k, machine in enumerate(machines[: len(needs.each)]):
         held = sum(needs.each[k :: len(machines)])
-        if needs.shared > machine.store:
-            raise InputError(
-                f"the documents need {_giga(needs.shared)} in the object store of every machine, and {machine.address} has "
-                f"{_giga(machine.store)}; start Ray with a larger --object-store-memory, or keep fewer features."
-            )
         if held > machine.memory:
             raise InputError(
                 f"the work needs about {_giga(held)} on {machine.address}, which has {_giga(machine.memory)} for it; "
                 "use more or larger machines, fewer features, or mode=fast."
+            )
+
+
+def refuse_to_place(size: int, machines: Sequence[Machine]) -> None:
+    """Refuse what is too large for the object store of a machine."""
+    for machine in machines:
+        if size > machine.store:
+            raise InputError(
+                f"the documents need {_giga(size)} in the object store of every machine, and {machine.address} has "
+                f"{_giga(machine.store)}; start Ray with a larger --object-store-memory, or keep fewer features."
             )
 
 
@@ -100,7 +106,7 @@ def answers(host: str, port: int) -> bool:
     """Whether somebody is there; it takes Ray a while to notice that a machine is gone."""
     try:
         socket.create_connection((host, port), timeout=PATIENCE).close()
-    except OSError:
+    except (OSError, UnicodeError):  # a name that cannot be one
         return False
     return True
 

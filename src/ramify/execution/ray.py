@@ -25,20 +25,11 @@ from ray import exceptions as trouble
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ramify.errors import InputError
+from ramify.execution import machines as machinery
 from ramify.execution.checkpoints import Journal
 from ramify.execution.contract import Block, Keeper, Member, Needs, Result
 from ramify.execution.crews import JournalledCrew
-from ramify.execution.machines import (
-    PATIENCE,
-    Machine,
-    Traffic,
-    answers,
-    first_line,
-    in_words,
-    knock,
-    parted,
-    refuse_what_cannot_fit,
-)
+from ramify.execution.machines import PATIENCE, Machine, Traffic, answers, first_line
 from ramify.execution.progress import note
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.sizes import size_of
@@ -91,8 +82,10 @@ class RayExecutor:
     def __enter__(self) -> RayExecutor:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
         self.close()
+        if isinstance(error, trouble.RayError):
+            raise InputError(f"the Ray cluster failed: {first_line(error)}; see Ray's logs, and try --resume.") from error
 
     def close(self) -> None:
         """Let all processes go, and leave the cluster, if this executor joined it."""
@@ -115,7 +108,9 @@ class RayExecutor:
 
     def place(self, common: Any) -> Placed:
         """Put a thing into the object store; each machine gets it when it first needs it, once."""
-        self.traffic.placed += size_of(common) * len(self.machines)
+        size = size_of(common)
+        machinery.refuse_to_place(size, self.machines)
+        self.traffic.placed += size * len(self.machines)
         return Placed(common, ray.put(common))
 
     # ---- blocks -----------------------------------------------------------------------------------------------------
@@ -163,10 +158,12 @@ class RayExecutor:
     def _take(self, task: Any, job: Any, placed: Placed, reference: Any, block: Any) -> Any:
         """A result; a block that ran out of memory is tried once more, with a whole machine for itself."""
         try:
-            result = _get(reference)
-        except MemoryError:
-            note("A block of work ran out of memory; it is tried again with a machine for itself.")
-            result = _get(task.options(num_cpus=max(self.teams)).remote(job, placed.reference, block))
+            try:
+                result = _get(reference)
+            except MemoryError:
+                note("A block of work ran out of memory; it is tried again with a machine for itself.")
+                most = max((machine.processors for machine in _machines()), default=1)
+                result = _get(task.options(num_cpus=most).remote(job, placed.reference, block))
         except LOST as error:
             raise InputError(f"a block of work was lost {MOST_LOSSES} times ({first_line(error)}); see Ray's logs.") from None
         self.traffic.given += size_of(result)
@@ -180,8 +177,8 @@ class RayExecutor:
         """One member for each share, on a machine each."""
         placed = placed if isinstance(placed, Placed) else self.place(placed)
         if needs is not None:
-            refuse_what_cannot_fit(needs, self.machines)
-            note(in_words(needs))
+            machinery.refuse_what_cannot_fit(needs, self.machines)
+            note(machinery.in_words(needs))
         checkpoints = current_checkpoints()
         journal = Journal() if checkpoints is None else checkpoints.journal(placed.value, list(shares))
         return RayCrew(self, make, placed, shares, journal)
@@ -355,7 +352,7 @@ def _connect(address: str) -> None:
         if address == "local":
             ray.init(include_dashboard=False, _node_ip_address=ALONE if sys.platform == "linux" else None, **quiet)
         else:
-            knock(address)
+            machinery.knock(address)
             ray.init(address=address, **quiet)
     except InputError:
         raise
@@ -365,7 +362,7 @@ def _connect(address: str) -> None:
 
 def _why_not(address: str, error: Exception) -> str:
     """Why a cluster could not be joined, and what to do about it."""
-    if address not in ("auto", "local") and answers(*parted(address)):
+    if address not in ("auto", "local") and answers(*machinery.parted(address)):
         return (
             f"somebody listens at {address!r}, but Ray cannot join ({first_line(error)}); if the cluster asks for a token, "
             "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and see that it runs the same version of Ray."

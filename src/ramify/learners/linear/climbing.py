@@ -134,9 +134,9 @@ class TreeMember(FlatMember):
         self.leaves, self.wider = replace(self.pairs, alphas=self.pairs.alphas.copy()), self.pairs
         self.chosen = self.problem.classes
 
-    def settle(self, tolerance: float) -> int:
-        """Solve the chosen classes with the weights above them held fixed."""
-        return self._settle(self.leaves, self.known, self.chosen, tolerance)
+    def settle(self, tolerance: float, part: int = 0, parts: int = 1) -> int:
+        """Solve the chosen classes, or one of several parts of them, with the weights above them held fixed."""
+        return self._settle(self.leaves, self.known, np.array_split(self.chosen, parts)[part], tolerance)
 
     def look(self, margin: float, closely: bool) -> list[float]:
         """Take in pairs of the chosen classes that turn out to cost something; gives what they and all classes cost.

@@ -35,7 +35,7 @@ GRAPH_PASSES = 4  # over all pairs, in a round
 def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
     """Bytes that all share, bytes of every member, and seconds in all."""
     return Needs(
-        size_of(problem), tuple(_bytes_of(problem, share) for share in shares),
+        size_of(problem) + max(map(size_of, shares)), tuple(_bytes_of(problem, share) for share in shares),
         max(_seconds_of(problem, share) / share.n_walks for share in shares),
     )  # fmt: skip
 

@@ -74,9 +74,9 @@ class FlatMember:
 
     # ---- what it is asked -------------------------------------------------------------------------------------------
 
-    def settle(self, tolerance: float) -> int:
-        """Solve the chosen classes; gives the most passes that one of them took."""
-        return self._settle(self.pairs, self.known, self.chosen, tolerance)
+    def settle(self, tolerance: float, part: int = 0, parts: int = 1) -> int:
+        """Solve the chosen classes, or one of several parts of them; gives the most passes that one of them took."""
+        return self._settle(self.pairs, self.known, np.array_split(self.chosen, parts)[part], tolerance)
 
     def screen(self, margin: float, closely: bool) -> list[float]:
         """Look for pairs of the chosen classes that are not worked on, and may have a score above −1 − margin.

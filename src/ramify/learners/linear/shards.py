@@ -7,8 +7,10 @@ signatures of classes that know near documents only. Nothing as large as the wei
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
@@ -51,7 +53,7 @@ class Shard:
         """A shard that has a file is sent as its name, and opened where it comes to."""
         if self.file is None:
             return Shard, (self.weights, self.index, self.start, self.rows, self.is_fast)
-        return _reopen, (str(self.file.path.absolute()), self.start)
+        return _reopen, (str(self.file.path.absolute()), _stamp(self.file.path), self.start)
 
     @classmethod
     def by_weights(cls, weights: Weights, index: Signatures, file: MappedFile | None = None) -> Self:
@@ -82,8 +84,25 @@ class Shard:
         return ArraysToMake(self.arrays) if self.file is None else self.file
 
 
-def _reopen(path: str, start: NDArray[np.float32]) -> Shard:
-    return replace(open_shard(path), start=start)
+def _stamp(path: str | Path) -> tuple[int, int]:
+    """Size and age of a file, by which it is known again; one that took its place has others."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise ModelError(f"the shard {path} is gone ({error.strerror}); machines must reach it under the same name.") from None
+    return found.st_size, found.st_mtime_ns
+
+
+def _reopen(path: str, stamp: tuple[int, int], start: NDArray[np.float32]) -> Shard:
+    if _stamp(path) != stamp:
+        raise ModelError(f"the shard {path} was replaced meanwhile; begin anew with the model that is there.")
+    return replace(_opened(path, stamp), start=start)
+
+
+@lru_cache(maxsize=MAX_SHARDS)
+def _opened(path: str, stamp: tuple[int, int]) -> Shard:
+    """A shard that was sent here before is open already."""
+    return open_shard(path)
 
 
 def _rows_of(weights: Weights) -> tuple[Any, ...]:

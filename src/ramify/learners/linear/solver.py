@@ -49,6 +49,7 @@ LOOKS = 4  # at the pairs of a tree that are not known, while the weights above 
 MOST_LOOKS = 20  # at all pairs of classes that stand alone
 MOST_ROUNDS = 40  # over a tree before the next look, where there are pairs to look for
 MOST_GATHERED = 1 << 26  # weights that are gathered where they could be written by members
+SETTLED, MOST_PARTS = 1024, 16  # classes of a member that are settled before work can be kept, and parts at most
 JUDGES = 128  # classes on which the gap is judged before all are settled
 AIM, AIM_UNSEEN = 0.9, 0.6  # share of the tolerance that must be reached there, and where pairs not yet known will add to it
 PACE, SLOWEST = 0.17, 0.04  # by how much a round over a tree is taken to lower the logarithm of the gap, at most and at least
@@ -123,6 +124,7 @@ def _solve(problem: Problem, executor: Executor, placed: Any, pairs: Pairs, comp
     del pairs  # the members have them now
     with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
         certificate = solver(problem, crew, shares, complete).run()
+        crew.keep()
         return Solution(ending.weights(crew, shares, executor), certificate, pairs=ending.pairs(crew))
 
 
@@ -171,7 +173,7 @@ class FlatSolver:
         tolerance = settings.tolerance if self.complete else max(settings.tolerance, FIRST)
         with stage("solving", None) as step:
             while True:
-                self.rounds, looks = self.rounds + max(self.crew.ask("settle", tolerance)), looks + 1
+                self.rounds, looks = self.rounds + self._settle(tolerance), looks + 1
                 if self.complete or settings.fast:
                     unseen = 0.0 if self.complete else self.estimate_strays()
                     primal, dual = sums(self.crew.ask("figures"))
@@ -188,6 +190,15 @@ class FlatSolver:
                 self.crew.ask("widen", tolerance < settings.tolerance)
                 self.crew.keep()
                 tolerance = 0.9 * settings.tolerance
+
+    def _settle(self, tolerance: float) -> int:
+        """Solve all chosen classes, so many at a time that what is done can be kept; gives the most passes of one."""
+        parts = min(1 + self.problem.n_classes // (SETTLED * len(self.shares)), MOST_PARTS)
+        passes = 0
+        for part in range(parts):
+            passes = max(passes, *self.crew.ask("settle", tolerance, part, parts))
+            self.crew.keep()
+        return passes
 
     def tell(self, step: Stage, where: str) -> None:
         """Say how far the work is, and what went over the wire."""
