@@ -40,6 +40,14 @@ def test_an_address_that_is_none_is_refused(address, data, tmp_path, capsys):
     assert f"--cluster is {address!r}; give host:port" in err
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 80])
+def test_a_host_that_cannot_be_one_gets_a_sentence(host, data, tmp_path, capsys):
+    pytest.importorskip("ray", reason="Ray is not installed")
+    code, _, err = train(capsys, data, tmp_path / "model", "--cluster", f"{host}:6379")
+    assert code == 2
+    assert f"no Ray cluster answers at '{host}:6379'" in err
+
+
 def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, monkeypatch):
     assert train(capsys, data, tmp_path / "whole", "--param", "tol=1e-5")[0] == 0
     kept = tmp_path / "kept"

@@ -310,3 +310,18 @@ def test_learners_use_the_executor_that_is_said():
     assert there.gap_.primal == pytest.approx(here.gap_.primal, rel=2e-3)
     assert there.gap_ <= there.tol
     assert climbing.WAKING > 0
+
+
+@pytest.mark.parametrize("at", [3, 5, 9])
+def test_classes_that_stand_alone_are_not_solved_again_when_work_is_taken_up(at, tmp_path, monkeypatch):
+    monkeypatch.setattr(solver, "SETTLED", 1)
+    problem = some_problem(5, stand_alone, loss="logistic", tolerance=1e-2, n_docs=60, n_nodes=20)
+    counting, resuming = Stopping(1, 2, at=-1), Stopping(1, 2, at=-1)
+    whole = solve(problem, executor=counting)
+    assert counting.left < -9
+    with kept_in(Checkpoints(tmp_path / "kept", share=0)), pytest.raises(StoppedError):
+        solve(problem, executor=Stopping(1, 2, at=at))
+    with kept_in(Checkpoints(tmp_path / "kept", resume=True, share=0)):
+        found = solve(problem, executor=resuming)
+    assert resuming.left == counting.left + at - 1  # so many calls fewer
+    np.testing.assert_array_equal(found.weights.deltas.toarray(), whole.weights.deltas.toarray())

@@ -1,6 +1,8 @@
 """Weights in shards: cut, kept, mapped, and searched as the whole is."""
 
 import itertools
+import os
+import pickle
 import re
 from copy import copy
 from functools import cache
@@ -493,3 +495,21 @@ def test_a_taxonomy_of_one_class_has_one_shard(tmp_path):
     classes, scores = search(csr_array(np.eye(2, dtype=np.float32)), [open_shard(tmp_path / "only")], 2, 5, SerialExecutor())
     assert classes.tolist() == [[0, -1], [0, -1]]
     assert scores.tolist() == [[1.0, -np.inf], [1.0, -np.inf]]
+
+
+def test_a_shard_that_is_sent_as_a_name_is_the_same_one_or_refused(tmp_path):
+    made = make_directory(n_leaves=12, n_docs=120, seed=0)
+    weights = OneVsRestSVM(made.taxonomy).fit(made.X, made.Y).weights_
+    write_shard(tmp_path / "a", weights, None)
+    sent = pickle.dumps(open_shard(tmp_path / "a"))
+    one, other = pickle.loads(sent), pickle.loads(sent)
+    assert one.file.data is other.file.data  # it is opened once
+    np.testing.assert_array_equal(one.weights.deltas.toarray(), weights.deltas.toarray())
+    write_shard(tmp_path / "b", weights, None)
+    os.utime(tmp_path / "b", ns=(1, 1))
+    os.replace(tmp_path / "b", tmp_path / "a")
+    with pytest.raises(ModelError, match="was replaced meanwhile"):
+        pickle.loads(sent)
+    os.unlink(tmp_path / "a")
+    with pytest.raises(ModelError, match=r"is gone .* must reach it under the same name"):
+        pickle.loads(sent)
