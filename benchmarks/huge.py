@@ -17,11 +17,13 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from clusters import simulated_cluster
+from measuring import machine_facts
 from scipy.sparse import csr_array
 
 import ramify
@@ -42,6 +44,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=given.folder) as folder, watching_machine() as used:
         with timed(found, "making the problem"):
             learn, tested, labels, answers, taxonomy = make(given)
+        sizes = {"train": learn.shape[0], "features": learn.shape[1], "nonzeros": learn.nnz, "classes": len(set(labels))}
         if given.gather_at_most is not None:
             solver.MOST_GATHERED = given.gather_at_most
         with simulated_cluster([1] * given.nodes, given.store) as cluster, open_cluster(cluster.address) as executor:
@@ -58,6 +61,16 @@ def main() -> None:
         found |= answer_elsewhere(Path(folder) / "model", tested, answers)
         found["memory GB"] = round(max(used) / 1e9, 2)
     print(json.dumps(found, indent=1))
+    if given.out:
+        about = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine_facts(), "sizes": sizes}
+        given.out.write_text(json.dumps({**about, "rows": [as_row(given, found)], "found": found}, indent=1))
+
+
+def as_row(given: argparse.Namespace, found: Figures) -> Figures:
+    """As ``benchmarks/cluster.py`` tells it."""
+    kind = type(find_system(given.system).learner()).__name__ + "".join(f":{each}" for each in given.param)
+    where = f"nodes of {' + '.join(['1'] * given.nodes)}"
+    return {"row": kind, "where": where, "seconds": found["training s"], "start": 0.0, "rounds": found["rounds"]}
 
 
 def parse() -> argparse.Namespace:
@@ -73,6 +86,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--store", type=int, default=2 << 30)
     parser.add_argument("--gather-at-most", type=int, help="weights; fewer are gathered and not written by shard")
     parser.add_argument("--folder", type=Path, help="for the model and its shards")
+    parser.add_argument("--out", type=Path, help="write what was found, for scaling_model.py")
     return parser.parse_args()
 
 

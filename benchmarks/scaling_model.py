@@ -1,19 +1,22 @@
 """How long training takes on more machines than there are here: ``python benchmarks/scaling_model.py results.json …``.
 
-Reads what ``benchmarks/cluster.py --out`` measured, and fits the rates of ``ramify/learners/linear/estimating.py`` to the rows
-on threads: seconds of a core for a feature of a pair in a pass or round, and for one of a document and a class in a screening.
-What travels is counted, not fitted: a tree of the wanted size is cut for so many machines as training cuts it, and a unit that
-several machines pass costs one vector from and one to each of them, as full as vectors were in the rows on clusters. Then
+Reads what ``benchmarks/cluster.py --out`` and ``benchmarks/huge.py --out`` measured, and fits the seconds of a core for four
+kinds of work: a feature of a pair in a pass, or in a round over a tree; a feature of a document and a class when all pairs are
+screened; and the same when near classes are looked up. What travels is counted, not fitted: a tree of the wanted size is cut
+for so many machines as training cuts it, and a unit that several machines pass costs one vector from and one to each of them,
+as full as vectors were in the rows on clusters. Then
 
-    seconds = work / (cores × rate) × unevenness + rounds × (calls × latency + bytes / bandwidth of the driver)
+    seconds = work × rate / cores × unevenness + rounds × (calls × latency + bytes / bandwidth) + documents / bandwidth
 
-Unevenness is what the rows on clusters took beyond this. Told are all assumptions, and a table.
+with the bandwidth of the driver, who sends all documents to every other machine once. Unevenness is what the rows on clusters
+took beyond those on threads. Told are all assumptions, and a table.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -54,7 +57,8 @@ def main() -> None:
     given = parse()
     measured = [json.loads(path.read_text()) for path in given.results]
     rates = fit(measured)
-    density, unevenness = fit_cluster(measured, rates, given)
+    density, unevenness = fit_cluster(measured)
+    check(measured, rates)
     assume(rates, density, unevenness, given)
     predict(Sizes(given.classes, given.documents, given.features, given.entries), rates, density, unevenness, given)
 
@@ -74,42 +78,51 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def work_of(kind: str, sizes: Sizes, rounds: int | None = None) -> np.ndarray:
-    """Features of pairs in passes, the same in rounds over a tree, and features of documents times classes in screenings."""
+def work_of(kind: str, sizes: Sizes) -> np.ndarray:
+    """Features of pairs in passes, in rounds over a tree, and features of documents times classes, screened and looked up."""
     near = NEAR_IN_FAST if "fast" in kind else NEAR_IN_TREE if "Recursive" in kind else NEAR
     pairs = sizes.documents * (1 + near) * sizes.entries
-    looks = 0 if "fast" in kind else LOOKS
-    screened = looks * sizes.classes * sizes.documents * sizes.entries
+    all_pairs = sizes.classes * sizes.documents * sizes.entries
+    screened = 0 if "fast" in kind else LOOKS * all_pairs
     is_tree = "Recursive" in kind
-    return np.asarray([0 if is_tree else PASSES * pairs, (rounds or ROUNDS) * pairs if is_tree else 0, screened])
+    return np.asarray([0 if is_tree else PASSES * pairs, ROUNDS * pairs if is_tree else 0, screened, all_pairs])
+
+
+def rows_of(measured: list[dict[str, Any]]) -> Iterator[tuple[Sizes, dict[str, Any]]]:
+    """All rows, each with the sizes of its problem."""
+    for told in measured:
+        yield from ((Sizes.of(told["sizes"]), row) for row in told["rows"] if row["row"] in KINDS)
+
+
+def processors(row: dict[str, Any]) -> list[int]:
+    """Of every machine: ``2 threads`` or ``nodes of 1 + 1``."""
+    return [int(word) for word in row["where"].split() if word.isdigit()]
 
 
 def fit(measured: list[dict[str, Any]]) -> np.ndarray:
     """Seconds of a core for a unit of each kind of work, so that rows are as near as can be, relative to their time."""
-    lines, seconds = [], []
-    for told in measured:
-        for row in told["rows"]:
-            if "start" not in row and row["row"] in KINDS:
-                total = row["seconds"] * int(row["where"].split()[0])
-                lines.append(work_of(row["row"], Sizes.of(told["sizes"])) / total)
-                seconds.append(1.0)
+    lines = [work_of(row["row"], sizes) / (row["seconds"] * sum(processors(row))) for sizes, row in rows_of(measured)]
     scale = np.maximum(np.abs(lines).max(axis=0), 1e-300)
-    return nnls(np.asarray(lines) / scale, np.asarray(seconds))[0] / scale
+    return nnls(np.asarray(lines) / scale, np.ones(len(lines)))[0] / scale
 
 
-def fit_cluster(measured: list[dict[str, Any]], rates: np.ndarray, given: argparse.Namespace) -> tuple[float, float]:
-    """How full travelling vectors are, and by how much members wait for each other, from rows on clusters."""
-    densities, uneven = [], []
-    for told in measured:
-        sizes, here = Sizes.of(told["sizes"]), {}
-        for row in told["rows"]:
-            if "start" not in row:
-                here[row["row"]] = row["seconds"]
-            elif row["row"] in KINDS:
-                uneven.append(row["seconds"] / here[row["row"]])
-                if "Recursive" in row["row"]:
-                    full = VALUE * sizes.features * passings(make_forest(sizes.classes), len(row["where"].split("+")))
-                    densities.append(row["moved_a_round"] / max(1, 2 * full))
+def fit_cluster(measured: list[dict[str, Any]]) -> tuple[float, float]:
+    """How full travelling vectors are, and by how much members wait for each other, from rows on clusters.
+
+    One member alone is sent the same pairs and gives the same weights as several; what several move beyond that are vectors.
+    """
+    densities, uneven, here, alone = [], [], {}, {}
+    for sizes, row in rows_of(measured):
+        key, n_machines, moved = (row["row"], sizes), len(processors(row)), row.get("moved_a_round", 0) * row["rounds"]
+        if "start" not in row:
+            here[key] = row["seconds"]
+        elif n_machines == 1:
+            alone[key] = moved
+        if "start" in row and key in here:
+            uneven.append(row["seconds"] / here[key])
+        if n_machines > 1 and "Recursive" in row["row"] and key in alone:
+            full = 2 * VALUE * sizes.features * passings(make_forest(sizes.classes), n_machines)
+            densities.append((moved - alone[key]) / row["rounds"] / full)
     return float(np.median(densities or [1.0])), float(max(1.0, np.median(uneven or [1.0])))
 
 
@@ -131,9 +144,18 @@ def passings(forest: Forest, n_machines: int) -> int:
     return int(count[count > 1].sum())
 
 
+def check(measured: list[dict[str, Any]], rates: np.ndarray) -> None:
+    """Tell what the model says of the rows that it was fitted to."""
+    head("The rows that were measured", "classes", "row", "where", "seconds", "by the model")
+    for sizes, row in rows_of(measured):
+        seconds = float(work_of(row["row"], sizes) @ rates) / sum(processors(row))
+        show([f"{sizes.classes:,}", f"`{row['row']}`", row["where"], f"{row['seconds']:.1f}", f"{seconds:.1f}"])
+
+
 def assume(rates: np.ndarray, density: float, unevenness: float, given: argparse.Namespace) -> None:
     """Tell what the table rests on."""
-    print(f"\nfitted: {rates[0]:.1e} s a feature of a pair in a pass, {rates[1]:.1e} in a round, {rates[2]:.1e} when screened;")
+    print(f"\nfitted: {rates[0]:.1e} s a feature of a pair in a pass, {rates[1]:.1e} in a round; {rates[2]:.1e} a feature of a")
+    print(f"document and a class when screened, {rates[3]:.1e} when looked up;")
     print(f"vectors that travel are {density:.0%} full; members wait for each other and for what is sent: × {unevenness:.2f};")
     at_the_driver = f"{given.bandwidth / 1e9:.2f} GB/s at the driver, {given.latency * 1e3:.0f} ms a"
     print(f"assumed: {given.cores} cores a machine, {at_the_driver}")
@@ -143,16 +165,17 @@ def assume(rates: np.ndarray, density: float, unevenness: float, given: argparse
 def predict(sizes: Sizes, rates: np.ndarray, density: float, unevenness: float, given: argparse.Namespace) -> None:
     """The table."""
     forest = make_forest(sizes.classes)
-    head(
-        f"{sizes.classes:,} classes, {sizes.documents:,} documents", "row", "machines", "minutes", "shared units", "MB a round"
-    )
+    columns = "row", "machines", "minutes", "documents sent GB", "shared units", "MB a round"
+    head(f"{sizes.classes:,} classes, {sizes.documents:,} documents", *columns)
     for kind in KINDS:
         for machines in given.machines:
             shared = passings(forest, machines) if "Recursive" in kind and machines > 1 else 0
             travel = 2 * density * VALUE * sizes.features * shared
             seconds = unevenness * float(work_of(kind, sizes) @ rates) / (machines * given.cores)
-            seconds += ROUNDS * (CALLS * given.latency + travel / given.bandwidth)
-            show([f"`{kind}`", str(machines), f"{seconds / 60:,.1f}", str(shared), f"{travel / 1e6:,.0f}"])
+            placed = VALUE * sizes.documents * sizes.entries * (machines - 1)
+            seconds += placed / given.bandwidth + ROUNDS * (CALLS * given.latency + travel / given.bandwidth)
+            told = f"{seconds / 60:,.1f}", f"{placed / 1e9:,.0f}", str(shared), f"{travel / 1e6:,.0f}"
+            show([f"`{kind}`", str(machines), *told])
 
 
 if __name__ == "__main__":

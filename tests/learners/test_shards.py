@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from oracles import shards as oracle
-from scipy.sparse import csr_array, issparse
+from scipy.sparse import csc_array, csr_array, issparse
 from strategies import trees
 
 from ramify import Taxonomy
@@ -21,9 +21,10 @@ from ramify.datasets import make_directory
 from ramify.errors import InputError, ModelError
 from ramify.execution import SerialExecutor, choose_executor
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
-from ramify.learners.linear import routing, shards, solver
+from ramify.learners.linear import near, routing, shards, solver
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.routing import search
+from ramify.learners.linear.rows import arrange_rows
 from ramify.learners.linear.shards import (
     Shard,
     ShardedWeights,
@@ -513,3 +514,19 @@ def test_a_shard_that_is_sent_as_a_name_is_the_same_one_or_refused(tmp_path):
     os.unlink(tmp_path / "a")
     with pytest.raises(ModelError, match=r"is gone .* must reach it under the same name"):
         pickle.loads(sent)
+
+
+def test_of_a_feature_that_very_many_classes_have_those_are_listed_that_have_most_of_it(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, own = csr_array(rng.random((60, 8)).astype(np.float32)), csc_array(np.repeat(np.eye(20, dtype=bool), 3, axis=0))
+    rows = arrange_rows(X)
+    whole = near.learn_signatures(rows, own, SerialExecutor())
+    monkeypatch.setattr(near, "LONGEST", 4)
+    short = near.learn_signatures(rows, own, SerialExecutor())
+    lengths = np.diff(whole.offsets)
+    assert lengths.max() > 4
+    assert np.diff(short.offsets).tolist() == np.minimum(lengths, 4).tolist()
+    for a, b, c, d in zip(whole.offsets[:-1], whole.offsets[1:], short.offsets[:-1], short.offsets[1:], strict=True):
+        strongest = np.sort(np.argsort(-whole.weights[a:b])[:4])
+        assert short.classes[c:d].tolist() == whole.classes[a:b][strongest].tolist()
+        assert short.weights[c:d].tolist() == whole.weights[a:b][strongest].tolist()

@@ -21,6 +21,7 @@ from ramify.learners.linear.weights import are_finite
 from ramify.native import nearest_classes
 
 SIGNATURE = 100
+LONGEST = 500  # classes that are listed for a feature
 NEAREST = (5, 10, 20)  # near classes that the fast mode may score
 RECALL = 0.99  # of the labels of documents it learnt from, which should be among them
 ASKED = 2000  # documents that tell
@@ -69,7 +70,7 @@ def learn_signatures(rows: Rows, own: csc_array, executor: Executor, placed: Any
     known = executor.place((rows if placed is None else placed, own, overall.astype(np.float32), size))
     blocks = row_blocks(own.shape[1], 1, CLASSES_A_BLOCK)
     kept = csr_array(vstack(list(executor.spread(_sign_classes, known, blocks)), format="csr"))
-    index = csc_array(kept)
+    index = _shortened(csc_array(kept))
     return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
 
 
@@ -85,6 +86,15 @@ def _sign_classes(known: tuple[Rows, csc_array, NDArray[np.float32], int], class
     norms = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1))).ravel()
     kept.data /= np.repeat(np.maximum(norms, 1e-30), np.diff(kept.indptr))
     return kept
+
+
+def _shortened(index: csc_array) -> csc_array:
+    """Of features that very many classes have, only those classes that have most of them: the others will be met elsewhere."""
+    if np.diff(index.indptr).max(initial=0) <= LONGEST:
+        return index
+    kept = largest_of_rows(csr_array(index.T), LONGEST)
+    kept.sort_indices()
+    return csc_array(kept.T)
 
 
 def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
