@@ -1,8 +1,8 @@
 """What a crew is going to need, before it starts: bytes and seconds, from the sizes of the problem alone.
 
 Bytes are counted: what every member holds at its height, if pairs grow by half while it works. Seconds are work times a rate,
-and rough: the rates were chosen so that the times in ``benchmarks/README.md`` come out about right, finding near classes is
-left out, and data that are harder to part need more rounds.
+and rough: the rates are those that ``benchmarks/scaling_model.py`` fits to measured times on made-up directories, and data
+that are harder to part need more rounds.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ A_PAIR = 40  # bytes: document, dual variable, their copies, and whether it is a
 GROWTH = 1.5  # of the pairs while they are worked on
 ENTRY = 8  # bytes of a feature and its value
 FAST_KEEPS = 0.35  # of the weights of a class
-STEP = 1.1e-8  # seconds for a feature of a document of a pair, in one pass over a class
-TREE_STEP = 2.0e-8  # the same in one round over a tree, with all that comes with it
-LOOK = 3.0e-10  # seconds for a feature of a document and a class, when all pairs are screened
+STEP = 2.2e-9  # seconds for a feature of a document of a pair, in one pass over a class
+TREE_STEP = 7.3e-9  # the same in one round over a tree, with all that comes with it
+GRAPH_STEP = 1.1e-8  # the same where classes are tied along a graph; chosen, not fitted
+LOOK = 3.5e-10  # seconds for a feature of a document and a class, when all pairs are screened
+FIND = 6.2e-11  # the same when near classes are looked up
 PASSES, ROUNDS, LOOKS = 15, 30, 3
 GRAPH_VECTORS = 7  # of every class of a graph, beside two for each step that is remembered
 GRAPH_PASSES = 4  # over all pairs, in a round
@@ -42,7 +44,7 @@ def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
 
 def estimate_graph_needs(problem: GraphProblem, shares: Sequence[GraphShare]) -> Needs:
     """The same where classes are tied along a graph: all pairs are worked on, and vectors are dense."""
-    rows, work = problem.rows, len(problem.rows.values) * ROUNDS * GRAPH_PASSES * STEP
+    rows, work = problem.rows, len(problem.rows.values) * ROUNDS * GRAPH_PASSES * GRAPH_STEP
 
     def bytes_of(share: GraphShare) -> int:
         n = len(share.classes)
@@ -91,5 +93,6 @@ def _seconds_of(problem: Problem, share: Share) -> float:
     each = len(problem.rows.values) / max(1, len(problem.rows))
     work = float(share.pairs.offsets[-1]) * each
     steps = work * PASSES * STEP if problem.forest.is_flat else work * ROUNDS * TREE_STEP
-    looks = 0 if share.complete or problem.settings.fast else LOOKS
-    return steps + looks * LOOK * (share.last - share.first) * len(problem.rows.values)
+    looks = 0 if problem.settings.fast else LOOKS * LOOK
+    seen = 0.0 if share.complete else (looks + FIND) * (share.last - share.first) * len(problem.rows.values)
+    return steps + seen
