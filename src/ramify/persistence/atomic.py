@@ -141,9 +141,12 @@ def scratch_beside(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Refuse to begin long work on a file while another process is at it, where there are locks; who is killed keeps nobody out."""
-    guard = path.with_name(f".{path.name[:MAX_NAME]}.lock")
+def only_writer(path: Path, guard: Path | None = None) -> Iterator[None]:
+    """Refuse to begin long work on a file while another process is at it; whoever is killed keeps nobody out.
+
+    guard: a file that is locked meanwhile, and then removed; one beside the path where none is given.
+    """
+    guard = guard or path.with_name(f".{path.name[:MAX_NAME]}.lock")
     try:
         guard.touch()
         held = lock(guard)
