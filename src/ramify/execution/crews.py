@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ramify.errors import ModelError
 from ramify.execution.checkpoints import Journal, is_pair
 from ramify.execution.contract import Member
-from ramify.execution.states import KeptState, keep_state, restore_kept
+from ramify.execution.states import KeptState, keep_state, restore_kept, strange
 
 
 class JournalledCrew(ABC):
@@ -21,7 +20,7 @@ class JournalledCrew(ABC):
     def __init__(self, journal: Journal, n_members: int) -> None:
         self.journal, self.n_members = journal, n_members
         if len(journal.states) != n_members and (journal.states or journal.known):
-            raise _strange(f"states of {len(journal.states)} members, not of {n_members}")
+            raise strange(f"states of {len(journal.states)} members, not of {n_members}")
 
     def __enter__(self) -> JournalledCrew:
         return self
@@ -46,7 +45,7 @@ class JournalledCrew(ABC):
         if self.journal.is_recalling:
             answer = self._recalled(what)
             if not isinstance(answer, list) or len(answer) != self.n_members:
-                raise _strange("an answer that does not come from its members")
+                raise strange("an answer that does not come from its members")
             return answer
         answer = [_plain(each) for each in self._call(what, arguments)]
         self.journal.note(what, answer)
@@ -56,7 +55,7 @@ class JournalledCrew(ABC):
         """The next answer that an earlier run got; refused where that had asked something else."""
         entry = self.journal.recall()
         if not is_pair(entry) or entry[0] != what:
-            raise _strange(f"an answer to something else than {what!r}")
+            raise strange(f"an answer to something else than {what!r}")
         return entry[1]
 
     def exchange(self, give: str, combine: Callable[[list[Any]], Any], take: str) -> None:
@@ -64,7 +63,7 @@ class JournalledCrew(ABC):
         what = f"{give}, {take}"
         if self.journal.is_recalling:
             if self._recalled(what) is not None:
-                raise _strange("an answer where there was none")
+                raise strange("an answer where there was none")
             return
         self._call(take, (combine(self._call(give, ())),))
         self.journal.note(what, None)
@@ -114,7 +113,3 @@ def _plain(answer: Any) -> Any:
     if isinstance(answer, (np.generic, np.ndarray)):
         return answer.tolist()
     return [_plain(each) for each in answer] if isinstance(answer, (list, tuple)) else answer
-
-
-def _strange(what: str) -> ModelError:
-    return ModelError(f"the checkpoint holds {what}; train without --resume to begin anew.")

@@ -6,7 +6,10 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from ramify.errors import InputError, ModelError, RamifyError
 from ramify.execution.contract import Arrays
@@ -72,6 +75,24 @@ def restore_from(path: Path, make: Callable[[Arrays], Made], sha256: str | None 
         raise
     except (LookupError, ValueError, TypeError, AttributeError) as error:
         raise ModelError(f"the checkpoint {path} lacks what belongs there ({error}); train without --resume.") from None
+
+
+def take_array(state: Arrays, name: str, dtype: DTypeLike, *shape: int, may_be_infinite: bool = False) -> NDArray[Any]:
+    """An array of a state, which has the type and shape that it must have, and nothing in it that is no number.
+
+    Members that hand arrays to kernels take them so: these trust what they get, and a file may be damaged, or another's.
+    """
+    array = state[name]
+    if array.dtype != dtype or array.shape != shape:
+        raise strange(f"{name!r} of another type or size")
+    if np.isnan(array).any() or not (may_be_infinite or np.isfinite(array).all()):
+        raise strange(f"{name!r} beyond all numbers")
+    return array
+
+
+def strange(what: str) -> ModelError:
+    """What is said of a checkpoint that this run cannot have written."""
+    return ModelError(f"the checkpoint holds {what}; train without --resume to begin anew.")
 
 
 def _hash_of(file: IO[bytes]) -> str:
