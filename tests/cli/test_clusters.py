@@ -7,7 +7,7 @@ from cli.test_commands import ramify
 from directories import write_directory
 
 from ramify.datasets import make_directory
-from ramify.execution import Checkpoints
+from ramify.execution import Checkpoints, kept_in
 from ramify.execution.crews import CrewHere
 
 
@@ -48,19 +48,24 @@ def test_a_host_that_cannot_be_one_gets_a_sentence(host, data, tmp_path, capsys)
     assert f"no Ray cluster answers at '{host}:6379'" in err
 
 
+def interrupt(patch):
+    """Have training be interrupted after a few rounds, all of which are kept."""
+    keep, rounds = CrewHere.keep, []
+
+    def keep_and_stop(crew):
+        keep(crew)
+        rounds.append(crew)
+        if len(rounds) == 4:
+            raise KeyboardInterrupt
+
+    patch.setattr(CrewHere, "keep", keep_and_stop)
+
+
 def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, monkeypatch):
     assert train(capsys, data, tmp_path / "whole", "--param", "tol=1e-5")[0] == 0
     kept = tmp_path / "kept"
     with monkeypatch.context() as patch:
-        keep, rounds = CrewHere.keep, []
-
-        def keep_and_stop(crew):
-            keep(crew)
-            rounds.append(crew)
-            if len(rounds) == 4:
-                raise KeyboardInterrupt
-
-        patch.setattr(CrewHere, "keep", keep_and_stop)
+        interrupt(patch)
         assert train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5")[0] != 0
     assert (kept / "0000" / "journal.json").exists()
     assert not (tmp_path / "model").exists()
@@ -81,3 +86,26 @@ def test_resuming_what_was_never_begun_or_was_of_something_else_is_refused(data,
     assert code == 2
     assert "is of other documents, labels or settings; give those that it was begun with" in err
     assert not (tmp_path / "model").exists()
+
+
+def test_a_command_with_a_mistake_leaves_the_checkpoints_of_an_interrupted_run(data, tmp_path, capsys, monkeypatch):
+    kept = tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        interrupt(patch)
+        assert train(capsys, data, tmp_path / "model", "--checkpoints", kept)[0] != 0
+    before = {path.name: path.stat().st_mtime_ns for path in kept.rglob("*") if path.is_file()}
+    assert train(capsys, tmp_path / "dato.csv", tmp_path / "model", "--checkpoints", kept)[0] == 2
+    assert train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--text", "txet")[0] == 2
+    assert {path.name: path.stat().st_mtime_ns for path in kept.rglob("*") if path.is_file()} == before
+    code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept)
+    assert code == 0
+    assert f"The checkpoints of an earlier run in {kept} are given up." in err.replace("\n", " ")
+    assert not kept.exists()
+
+
+def test_two_commands_cannot_use_the_same_checkpoints(data, tmp_path, capsys):
+    kept = tmp_path / "kept"
+    with kept_in(Checkpoints(kept)):
+        code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept)
+    assert code == 2
+    assert f"another process is at work on {kept}; wait until it has ended" in err

@@ -11,7 +11,8 @@ from apart import ApartExecutor
 
 from ramify.errors import InputError, ModelError, RamifyError
 from ramify.execution import Checkpoints, Keeper, SerialExecutor, ThreadExecutor, choose_executor, kept_in
-from ramify.execution.checkpoints import Keeping, read_state, write_state
+from ramify.execution.checkpoints import Keeping
+from ramify.execution.states import read_state, write_state
 
 EXECUTORS = {"serial": SerialExecutor(), "threads": ThreadExecutor(2), "apart": ApartExecutor()}
 RAN = []  # blocks that were worked on
@@ -136,15 +137,6 @@ def test_without_resuming_everything_is_run_anew(executor, tmp_path):
     RAN.clear()
     assert spread(executor, tmp_path) == PRODUCTS
     assert sorted(RAN) == [1, 2, 3, 4]
-
-
-def test_arrays_that_were_kept_are_ones_own(tmp_path):
-    path = tmp_path / "a.safetensors"
-    write_state(path, {"b": np.arange(3), "empty": np.zeros((0, 4)), "one": np.array(7)})
-    read = read_state(path)
-    read["b"][0] = 9
-    assert (read["b"].tolist(), read["empty"].shape, int(read["one"])) == ([9, 1, 2], (0, 4), 7)
-    assert read_state(path)["b"].tolist() == [0, 1, 2]
 
 
 def test_jobs_that_keep_what_they_find_can_be_sent():
@@ -278,19 +270,16 @@ def test_partial_files_count_for_nothing(tmp_path):
     with pytest.raises(InputError):
         spread(SerialExecutor(), tmp_path)
     place = tmp_path / "0000"
-    (place / "block-2.partial").write_bytes(b"half")
-    (place / f".journal.json.{'0' * 32}.partial").write_text("{")
+    partial = ["block-2.partial", "block-9.partial", "000012-0.partial", f".journal.json.{'0' * 32}.partial"]
+    for name in partial:
+        (place / name).write_text("{")
+    (tmp_path / f".teams.json.{'0' * 32}.partial").write_text("{")
     FAILING.clear()
     RAN.clear()
     assert spread(SerialExecutor(), tmp_path, resume=True) == PRODUCTS
     assert RAN == [3, 4]
-    assert not (place / "block-2.partial").exists()
-
-
-def test_a_state_that_cannot_be_written_is_told_in_one_sentence(tmp_path):
-    with pytest.raises(InputError, match=r"cannot write the checkpoint .*; make room, or choose another place") as error:
-        write_state(tmp_path / "nowhere" / "a.safetensors", {"a": BASE})
-    one_sentence(error)
+    assert not any((place / name).exists() for name in partial)
+    assert [path.name for path in tmp_path.iterdir()] == ["0000"]
 
 
 # ---- what others own ----------------------------------------------------------------------------------------------------

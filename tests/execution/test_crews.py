@@ -8,9 +8,9 @@ from apart import ApartExecutor
 
 from ramify.errors import InputError, ModelError, RamifyError
 from ramify.execution import Checkpoints, SerialExecutor, ThreadExecutor, kept_in, running_on
-from ramify.execution.checkpoints import write_state
 from ramify.execution.choosing import choose_executor
 from ramify.execution.crews import CrewHere
+from ramify.execution.states import keep_state
 
 STEPS = 8
 
@@ -183,7 +183,10 @@ def damaged_by(tmp_path, **changes):
     return str(error.value)
 
 
-@pytest.mark.parametrize("states", [["000006-0.safetensors"], [], ["000006-0.safetensors"] * 3])
+HASH = "0" * 64
+
+
+@pytest.mark.parametrize("states", [[["000006-0.safetensors", HASH]], [], [["000006-0.safetensors", HASH]] * 3])
 def test_states_of_more_or_fewer_members_are_refused(states, tmp_path):
     assert f"states of {len(states)} members, not of 2" in damaged_by(tmp_path, states=states)
 
@@ -204,19 +207,56 @@ def test_states_of_more_or_fewer_members_are_refused(states, tmp_path):
     ],
 )
 def test_names_that_lead_elsewhere_are_refused(name, tmp_path):
-    assert "names files that it does not consist of; do not trust it" in damaged_by(tmp_path, states=[name, name])
+    assert "names files that it does not consist of; do not trust it" in damaged_by(tmp_path, states=[[name, HASH]] * 2)
 
 
 @pytest.mark.parametrize(
-    "changes", [{"answers": 3}, {"answers": {"0": 1}}, {"states": "000006-0.safetensors"}, {"states": None}]
+    "changes",
+    [
+        {"answers": 3},
+        {"answers": {"0": 1}},
+        {"states": "000006-0.safetensors"},
+        {"states": None},
+        {"states": ["000006-0.safetensors"] * 2},
+        {"ramify": None},
+    ],
 )
 def test_journals_of_another_form_are_refused(changes, tmp_path):
     assert "is not a file that this Ramify writes" in damaged_by(tmp_path, **changes)
 
 
-@pytest.mark.parametrize("answers", [[None] * 6, [[1.0, 2.0, 3.0]] * 6, [[1.0, 2.0]] * 6, ["ab"] * 6, [7] * 6])
-def test_answers_that_do_not_fit_are_refused(answers, tmp_path):
-    assert "the checkpoint holds an answer" in damaged_by(tmp_path, answers=answers)
+@pytest.mark.parametrize("answer", [None, [1.0, 2.0, 3.0], "ab", 7])
+def test_answers_that_do_not_fit_are_refused(answer, tmp_path):
+    told = damaged_by(tmp_path, answers=[["norm", answer], ["give, take", None]] * 3)
+    assert "the checkpoint holds an answer that does not come from its members" in told
+
+
+def test_an_answer_where_there_was_none_is_refused(tmp_path):
+    told = damaged_by(tmp_path, answers=[["norm", [1.0, 2.0]], ["give, take", [1.0, 2.0]]] * 3)
+    assert "the checkpoint holds an answer where there was none" in told
+
+
+@pytest.mark.parametrize("asked", ["several", None, ["norm"]])
+def test_answers_to_something_else_are_refused(asked, tmp_path):
+    told = damaged_by(tmp_path, answers=[[asked, [1.0, 2.0]], ["give, take", None]] * 3)
+    assert "the checkpoint holds an answer to something else than 'norm'" in told
+
+
+@pytest.mark.parametrize("asked", ["take, give", "give", "norm"])
+def test_exchanges_of_something_else_are_refused(asked, tmp_path):
+    told = damaged_by(tmp_path, answers=[["norm", [1.0, 2.0]], [asked, None]] * 3)
+    assert "the checkpoint holds an answer to something else than 'give, take'" in told
+
+
+@pytest.mark.parametrize("answers", [[None] * 6, [[1.0]] * 6, ["ab"] * 6, [7] * 6])
+def test_answers_without_what_was_asked_are_refused(answers, tmp_path):
+    assert "the checkpoint holds an answer to something else" in damaged_by(tmp_path, answers=answers)
+
+
+def test_journals_of_another_ramify_are_refused(tmp_path):
+    told = damaged_by(tmp_path, ramify="0.0.1")
+    assert "journal.json was written by Ramify 0.0.1, and this is " in told
+    assert told.endswith("; go on with that one, or train without --resume to begin anew.")
 
 
 @pytest.mark.parametrize("content", [b"", b"half a file", None])
@@ -234,10 +274,34 @@ def test_states_that_a_member_cannot_become_are_refused(tmp_path):
     with kept(tmp_path):
         run(SerialExecutor())
     place = tmp_path / "0000"
-    write_state(place / "000016-1.safetensors", {"w": MATRIX})
+    changed = keep_state(place / "000016-1.safetensors", {"w": MATRIX})
+    journal = json.loads((place / "journal.json").read_text())
+    journal["states"][1][1] = changed.sha256
+    (place / "journal.json").write_text(json.dumps(journal))
     with kept(tmp_path, resume=True), pytest.raises(ModelError, match=r"lacks what belongs there \('v'\)") as error:
         run(SerialExecutor())
     one_sentence(error)
+
+
+@pytest.mark.parametrize("sha256", [None, "", "0" * 64])
+def test_states_that_were_changed_after_they_were_written_are_refused(executor, sha256, tmp_path):
+    with kept(tmp_path):
+        run(executor)
+    journal = json.loads((tmp_path / "0000" / "journal.json").read_text())
+    journal["states"][1][1] = sha256
+    (tmp_path / "0000" / "journal.json").write_text(json.dumps(journal))
+    with kept(tmp_path, resume=True), pytest.raises(ModelError, match=r"1\.safetensors was changed after it was") as error:
+        run(executor)
+    one_sentence(error)
+
+
+def test_what_was_recalled_is_not_written_again(tmp_path):
+    with kept(tmp_path), pytest.raises(StoppedError):
+        run(SerialExecutor(), 3)
+    before = (tmp_path / "0000" / "000006-0.safetensors").stat().st_ino
+    with kept(tmp_path, resume=True), pytest.raises(StoppedError):
+        run(SerialExecutor(), 3)
+    assert (tmp_path / "0000" / "000006-0.safetensors").stat().st_ino == before
 
 
 def test_a_run_that_was_interrupted_between_states_and_journal_goes_on_from_the_journal(tmp_path):

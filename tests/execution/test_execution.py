@@ -14,6 +14,7 @@ from ramify.execution import (
     as_one_stage,
     choose_executor,
     count_workers,
+    note,
     reporting_to,
     row_blocks,
     stage,
@@ -185,3 +186,20 @@ def test_an_error_inside_one_stage_leaves_the_listener_as_it_was():
         with stage("writing", 1):
             pass
     assert bar.stages == [("comparing", None), ("writing", 1)]
+
+
+@pytest.mark.parametrize("listener", [None, Bar()])
+def test_notes_go_to_the_log_where_nobody_takes_them(listener, caplog):
+    with reporting_to(listener):
+        note("outside")
+        with as_one_stage("comparing"), as_one_stage("training"):
+            note("inside")
+    assert [record.message for record in caplog.records] == ["outside", "inside"]
+
+
+def test_notes_go_to_who_takes_them():
+    bar, lines = Bar(), []
+    bar.note = lines.append
+    with reporting_to(bar), as_one_stage("comparing"):
+        note("inside")
+    assert lines == ["inside"]

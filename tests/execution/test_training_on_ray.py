@@ -167,6 +167,20 @@ def test_a_run_that_is_taken_up_again_comes_to_the_same_model(executor, director
     assert_same_model(found, undisturbed)
 
 
+def test_a_run_that_began_on_a_cluster_goes_on_without(executor, directory, monkeypatch, tmp_path):
+    def stop(_):
+        raise InterruptedByTestError
+
+    with running_on(executor):
+        undisturbed = fit("hr-svm", directory)
+        with monkeypatch.context() as patch:
+            lose_in_call(patch, 25, "127.0.0.3", stop)
+            with kept_in(Checkpoints(tmp_path / "kept")), pytest.raises(InterruptedByTestError):
+                fit("hr-svm", directory)
+    with kept_in(Checkpoints(tmp_path / "kept", resume=True)):
+        assert_same_model(fit("hr-svm", directory), undisturbed)
+
+
 def test_a_person_is_told_what_work_is_going_to_need_and_how_far_it_is(executor, directory):
     lines, told = [], []
 

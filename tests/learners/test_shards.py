@@ -31,7 +31,7 @@ from ramify.learners.linear.shards import (
     cut_evenly,
     index_weights,
     open_shard,
-    split_weights,
+    take_classes,
     take_signatures,
     write_shard,
 )
@@ -60,6 +60,10 @@ def models(draw):
     X = draw(hnp.arrays(np.float32, (draw(st.integers(0, 4)), n_features), elements=st.just(0.0) | eighths))
     cuts = sorted(draw(st.sets(st.integers(1, len(units) - 1)))) if len(units) > 1 else []
     return weights, csr_array(X), [slice(a, b) for a, b in itertools.pairwise([0, *cuts, len(units)])]
+
+
+def split_weights(weights, stretches):
+    return [take_classes(weights, stretch) for stretch in stretches]
 
 
 def in_shards(weights, stretches):

@@ -13,7 +13,7 @@ from strategies import random_forest
 from ramify import Taxonomy, TextClassifier
 from ramify.errors import InputError, LabelError, ModelError
 from ramify.execution import Checkpoints, kept_in, reporting_to, running_on
-from ramify.execution.checkpoints import read_state, write_state
+from ramify.execution.states import read_state, write_state
 from ramify.learners import (
     AdaBoostMH,
     MultinomialNaiveBayes,

@@ -11,6 +11,7 @@ from ramify.persistence.atomic import (
     clear_leftovers,
     leftovers_of,
     lock,
+    only_writer,
     refuse_unwritable,
     replace_directory,
     write_text_atomically,
@@ -59,9 +60,9 @@ def test_what_nobody_holds_any_more_is_cleared_and_the_rest_is_kept(tmp_path):
     )
     for directory in (held, abandoned, foreign):
         directory.mkdir()
-    handle = lock(held)
+    mine = lock(held)
     clear_leftovers(tmp_path / "model")
-    os.close(handle)
+    mine.release()
     assert held.exists()
     assert foreign.exists()
     assert not abandoned.exists()
@@ -127,18 +128,72 @@ def test_leftovers_that_cannot_be_opened_are_left_alone(tmp_path):
     assert (tmp_path / "out").read_text() == "written"
 
 
-def test_file_systems_without_locks_will_do(tmp_path, monkeypatch):
+@pytest.fixture(
+    params=[errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF, errno.EIO], ids=errno.errorcode.get
+)
+def no_locks(request, monkeypatch):
     def unable(handle, how):
-        raise OSError(errno.ENOLCK, "no locks available")
+        raise OSError(request.param, "no locks available")
 
     monkeypatch.setattr(atomic.fcntl, "flock", unable)
+
+
+@pytest.mark.usefixtures("no_locks")
+def test_file_systems_without_locks_will_do(tmp_path):
     write_text_atomically(tmp_path / "out", "written")
     assert os.listdir(tmp_path) == ["out"]
+    with only_writer(tmp_path / "out"):
+        pass
+
+
+@pytest.mark.usefixtures("no_locks")
+def test_without_locks_nothing_is_taken_for_abandoned(tmp_path):
+    with atomic_writer(tmp_path / "out") as file:
+        file.write("first")
+        write_text_atomically(tmp_path / "out", "second")  # as another process does meanwhile
+    assert (tmp_path / "out").read_text() == "first"
+    held = lock(tmp_path / "out")
+    assert not held.is_real
+    held.release()
+
+
+def test_files_are_locked_by_handles_that_can_write(tmp_path, monkeypatch):
+    """Others are refused by NFS."""
+    flock = atomic.fcntl.flock
+
+    def as_nfs(handle, how):
+        if atomic.fcntl.fcntl(handle, atomic.fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
+            raise OSError(errno.EBADF, "bad file descriptor")
+        flock(handle, how)
+
+    monkeypatch.setattr(atomic.fcntl, "flock", as_nfs)
+    (tmp_path / "file").touch()
+    (tmp_path / "directory").mkdir()
+    held = [lock(tmp_path / name) for name in ("file", "directory")]
+    assert [each.is_real for each in held] == [True, False]
+    assert lock(tmp_path / "file") is None
+    for each in held:
+        each.release()
+
+
+def test_a_leftover_that_may_only_be_read_is_cleared(tmp_path, monkeypatch):
+    leftover = tmp_path / f".out.{'a' * 32}.partial"
+    leftover.touch(0o444)
+    really_open = os.open
+
+    def refusing(path, how, *more):
+        if path == leftover and how & os.O_ACCMODE != os.O_RDONLY:
+            raise PermissionError(errno.EACCES, "permission denied")
+        return really_open(path, how, *more)
+
+    monkeypatch.setattr(os, "open", refusing)
+    clear_leftovers(tmp_path / "out")
+    assert not leftover.exists()
 
 
 def test_a_lock_that_fails_leaves_nothing_behind(tmp_path, monkeypatch):
     def broken(handle, how):
-        raise OSError(errno.EIO, "broken")
+        raise OSError(errno.ENOMEM, "broken")
 
     monkeypatch.setattr(atomic.fcntl, "flock", broken)
     with pytest.raises(InputError, match="broken"):

@@ -62,14 +62,12 @@ def working_on(cluster: str | None, directory: Path | None = None, resume: bool 
     if resume and directory is None:
         raise InputError("--resume goes on from checkpoints; say where they are with --checkpoints.")
     checkpoints = None if directory is None else Checkpoints(directory, resume)
-    with ExitStack() as stack:
+    with kept_in(checkpoints), ExitStack() as stack:
         if cluster is not None:
             stack.enter_context(running_on(stack.enter_context(open_cluster(cluster))))
-        if checkpoints is not None:
-            stack.enter_context(kept_in(checkpoints))
         yield
-    if checkpoints is not None:
-        checkpoints.forget()
+        if checkpoints is not None:
+            checkpoints.forget()
 
 
 def chosen_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:

@@ -11,6 +11,8 @@ Every crew and every spread gets a directory of its own, numbered in the order o
     0000/journal.json     what it is of, answers of all calls up to the checkpoint, and the files of its members
     0000/000012-0.safetensors    the state of member 0 after 12 calls
     0001/block-3.safetensors     the result of block 3
+
+Both kinds of JSON file say which Ramify wrote them: another one may do other things, in another order.
 """
 
 from __future__ import annotations
@@ -19,94 +21,128 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ramify.errors import InputError, ModelError, RamifyError
-from ramify.execution.contract import Arrays, Block, Keeper, Result
+from ramify.errors import InputError, ModelError
+from ramify.execution.contract import Block, Keeper, Result
 from ramify.execution.digests import digest_of
-from ramify.persistence import write_text_atomically
-from ramify.persistence.arrays import map_arrays, write_arrays
+from ramify.execution.progress import note
+from ramify.execution.states import KeptState, restore_from, write_state
+from ramify.persistence import only_writer, write_text_atomically
+from ramify.persistence.atomic import clear_leftovers
 
-JOURNAL, TEAMS = "journal.json", "teams.json"
+JOURNAL, TEAMS, GUARD = "journal.json", "teams.json", ".ramify-checkpoints.lock"
 MOST_THREADS = 4096
 SHARE = 20  # how many times longer than writing a checkpoint is worked before the next
 FAMILY = "ramify-checkpoint-"
-FORMAT = f"{FAMILY}1"
+FORMAT = f"{FAMILY}2"
 PLACE = re.compile(r"\d{4,}")
 STATE = re.compile(r"\d{6,}-\d+\.safetensors")  # of a member
-FILE = re.compile(r"(\d{6,}-|block-)\d+\.(safetensors|partial)|journal\.json|\.journal\.json\.[0-9a-f]{32}\.partial")
-
-Made = TypeVar("Made")
+PARTIAL = re.compile(r"(\d{6,}-|block-)\d+\.partial|\.journal\.json\.[0-9a-f]{32}\.partial")
+FILE = re.compile(rf"(\d{{6,}}-|block-)\d+\.safetensors|journal\.json|{PARTIAL.pattern}")
 
 
 @dataclass(slots=True)
 class Checkpoints:
     """The checkpoints of one run, in one directory that all machines reach.
 
-    resume: go on from what is there; without, what is there is given up.
+    resume: go on from what is there; without, what is there is given up as soon as there is something new to keep.
     """
 
     directory: Path
     resume: bool = False
     share: float = SHARE
     _count: int = field(default=0, init=False)
+    _has_begun: bool = field(default=False, init=False)
+    _is_forgotten: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.directory = Path(self.directory)
-        if not self.resume:
-            self._clear()
-        elif not self.directory.is_dir():
-            raise InputError(f"there is no checkpoint in {self.directory}; train without --resume to begin.")
-        _make_directory(self.directory)
+        with _told(self.directory):
+            if self.resume and not self.directory.is_dir():
+                raise InputError(f"there is no checkpoint in {self.directory}; train without --resume to begin.")
+            self.directory.mkdir(parents=True, exist_ok=True)
+            list(self.directory.iterdir())
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Keep other runs out, which would take these files for theirs."""
+        with only_writer(self.directory, self.directory / GUARD):
+            yield
+        if self._is_forgotten:
+            with suppress(OSError):
+                self.directory.rmdir()
 
     def agreed_teams(self, teams: tuple[int, ...]) -> tuple[int, ...]:
         """The teams with which the run began: it goes on with as many members, whatever machines there are now."""
+        self._begin()
         path = self.directory / TEAMS
-        if not path.exists():
-            write_text_atomically(path, json.dumps({"format": FORMAT, "teams": teams}))
-        found = _load(path)
-        agreed = found.get("teams") if _format_of(found) == FORMAT else None
+        with _told(self.directory):
+            if not path.exists():
+                _write(path, {"teams": teams})
+        agreed = _read(path).get("teams")
         if not isinstance(agreed, list) or not agreed or not all(type(n) is int and 1 <= n <= MOST_THREADS for n in agreed):
             raise _damaged(path)
         return tuple(agreed)
 
     def forget(self) -> None:
         """Remove what the run left, and the directory if nothing else is in it."""
-        self._clear()
         with suppress(OSError):
+            if self.resume or self._has_begun:  # otherwise what is there is another run's
+                self._clear()
             self.directory.rmdir()
+        self._is_forgotten = True
 
-    def _clear(self) -> None:
-        """Remove what a run left: of directories that have its journal, the files that checkpoints consist of."""
-        if _format_of(_load(self.directory / TEAMS)).startswith(FAMILY):
-            (self.directory / TEAMS).unlink()
-        for place in self._places():
-            with suppress(OSError):
-                # the journal goes last: by it the directory is known
-                for path in sorted(place.iterdir(), key=lambda path: path.name == JOURNAL):
-                    if FILE.fullmatch(path.name):
-                        path.unlink()
+    def _begin(self) -> None:
+        """Give up what an earlier run left, unless this one goes on from there; asked before anything is kept."""
+        if self._has_begun:
+            return
+        self._has_begun = True
+        with _told(self.directory):
+            clear_leftovers(self.directory / TEAMS)
+            if not self.resume and self._clear():
+                note(f"The checkpoints of an earlier run in {self.directory} are given up.")
+
+    def _clear(self) -> bool:
+        """Remove what a run left, and say whether there was anything."""
+        left = self._left()
+        for path in left:
+            path.unlink(missing_ok=True)
+        for place in {path.parent for path in left} - {self.directory}:
+            with suppress(OSError):  # what others put there stays
                 place.rmdir()
+        return bool(left)
 
-    def _places(self) -> list[Path]:
-        if not self.directory.is_dir():
-            return []
-        named = [entry for entry in self.directory.iterdir() if PLACE.fullmatch(entry.name) and not entry.is_symlink()]
-        return [entry for entry in named if _format_of(_load(entry / JOURNAL)).startswith(FAMILY)]
+    def _left(self) -> list[Path]:
+        """What a run left: of directories that have its journal, the files that checkpoints consist of."""
+        left = [self.directory / TEAMS] if _is_ours(self.directory / TEAMS) else []
+        for place in sorted(self.directory.iterdir()):
+            if PLACE.fullmatch(place.name) and not place.is_symlink() and _is_ours(place / JOURNAL):
+                # the journal goes last: by it the directory is known
+                files = sorted(place.iterdir(), key=lambda path: path.name == JOURNAL)
+                left += [path for path in files if FILE.fullmatch(path.name)]
+        return left
 
     def _next(self, *subject: Any) -> tuple[Path, dict[str, Any]]:
         """The next directory of the run, and what its journal says, which is begun where there is none."""
+        self._begin()
         place, digest = self.directory / f"{self._count:04d}", digest_of(*subject)
         self._count += 1
-        _make_directory(place)
-        if not (place / JOURNAL).exists():
-            if not all(FILE.fullmatch(path.name) for path in place.iterdir()):
-                raise InputError(f"{place} holds files that no checkpoint consists of; choose another place.")
-            _write_journal(place, {"subject": digest})
-        return place, _read_journal(place, digest)
+        with _told(place):
+            place.mkdir(parents=True, exist_ok=True)
+            names = [path.name for path in place.iterdir()]
+            if JOURNAL not in names:
+                if not all(FILE.fullmatch(name) for name in names):
+                    raise InputError(f"{place} holds files that no checkpoint consists of; choose another place.")
+                _write(place / JOURNAL, {"subject": digest})
+            found = _read_journal(place, digest)
+            for name in filter(PARTIAL.fullmatch, names):  # of a run that was killed
+                (place / name).unlink(missing_ok=True)
+        return place, found
 
     def journal(self, *subject: Any) -> Journal:
         """The journal of the next crew of the run. subject: what it works on."""
@@ -126,7 +162,8 @@ class Checkpoints:
         """
         place, _ = self._next(job.__qualname__, subject, list(blocks))
         paths = [place / f"block-{k}.safetensors" for k in range(len(blocks))]
-        known = [path.exists() for path in paths]
+        with _told(place):
+            known = [path.exists() for path in paths]
         todo = [(path, block) for path, block, is_known in zip(paths, blocks, known, strict=True) if not is_known]
         fresh = run(Keeping(job, keeper), todo)
         return (
@@ -152,24 +189,25 @@ class Keeping:
 
 @dataclass(slots=True)
 class Journal:
-    """What a crew answered, and where its members' states are. directory: None where nothing is kept."""
+    """What a crew answered, each answer with what was asked, and its members' states. directory: None where nothing is kept."""
 
     directory: Path | None = None
     subject: str = ""
     share: float = SHARE
-    known: list[Any] = field(default_factory=list)  # answers that an earlier run got
+    known: list[Any] = field(default_factory=list)  # what was asked in an earlier run, and answers
     answers: list[Any] = field(default_factory=list)
-    states: list[Path] = field(default_factory=list)  # of the members, after the known answers
+    states: list[KeptState] = field(default_factory=list)  # of the members, after the known answers
     _due: float = 0.0
 
     @classmethod
     def open(cls, directory: Path, found: dict[str, Any], share: float) -> Journal:
         """What an earlier run left; refuses what it cannot have left."""
-        answers, names = found.get("answers", []), found.get("states", [])
-        if not isinstance(answers, list) or not isinstance(names, list):
+        answers, states = found.get("answers", []), found.get("states", [])
+        if not isinstance(answers, list) or not isinstance(states, list) or not all(is_pair(entry) for entry in states):
             raise _damaged(directory / JOURNAL)
-        states = [directory / name for name in checked_names(names)]
-        return cls(directory, found["subject"], share, known=answers, states=states)
+        checked_names([name for name, _ in states])
+        kept = [KeptState(directory / name, str(sha256)) for name, sha256 in states]
+        return cls(directory, found["subject"], share, known=answers, states=kept)
 
     @property
     def is_recalling(self) -> bool:
@@ -177,77 +215,61 @@ class Journal:
         return len(self.answers) < len(self.known)
 
     def recall(self) -> Any:
-        """The next answer, known from an earlier run."""
+        """What was asked next in an earlier run, and the answer; as it stands in the journal."""
         self.answers.append(self.known[len(self.answers)])
         return self.answers[-1]
 
-    def note(self, answer: Any) -> None:
-        """Write down an answer."""
+    def note(self, what: str, answer: Any) -> None:
+        """Write down an answer to what was asked."""
         if self.directory is not None:
-            self.answers.append(answer)
+            self.answers.append([what, answer])
 
     def is_due(self) -> bool:
-        """Whether it is time for a checkpoint."""
-        return self.directory is not None and not self.is_recalling and time.monotonic() >= self._due
+        """Whether it is time for a checkpoint of something new."""
+        return self.directory is not None and len(self.answers) > len(self.known) and time.monotonic() >= self._due
 
-    def write(self, save: Callable[[list[Path]], None], n_members: int) -> None:
+    def write(self, save: Callable[[list[Path]], list[KeptState]], n_members: int) -> None:
         """Write a checkpoint: members' states by `save`, then the journal in one step, which makes them count."""
         assert self.directory is not None
         start, before = time.monotonic(), self.states
-        states = [self.directory / f"{len(self.answers):06d}-{k}.safetensors" for k in range(n_members)]
-        save(states)
-        names = [path.name for path in states]
-        _write_journal(self.directory, {"subject": self.subject, "answers": self.answers, "states": names})
-        self.states = states
-        for path in set(before) - set(states):
-            path.unlink(missing_ok=True)
+        self.states = save([self.directory / f"{len(self.answers):06d}-{k}.safetensors" for k in range(n_members)])
+        states = [(kept.path.name, kept.sha256) for kept in self.states]
+        _write(self.directory / JOURNAL, {"subject": self.subject, "answers": self.answers, "states": states})
+        for path in {kept.path for kept in before} - {kept.path for kept in self.states}:
+            with suppress(OSError):
+                path.unlink()
         took = time.monotonic() - start
         self._due = time.monotonic() + self.share * took
 
 
-def write_state(path: Path, arrays: Arrays) -> None:
-    """Write named arrays whole or not at all."""
-    beside = path.with_suffix(".partial")
+@contextmanager
+def _told(directory: Path) -> Iterator[None]:
+    """Say in one sentence what a directory does not allow."""
     try:
-        write_arrays(beside, arrays)
-        beside.replace(path)
+        yield
     except OSError as error:
-        raise InputError(f"cannot write the checkpoint {path}: {error.strerror}; make room, or choose another place.") from None
+        raise InputError(f"cannot keep checkpoints in {directory}: {error.strerror}; choose another place.") from None
 
 
-def read_state(path: Path) -> Arrays:
-    """Read named arrays, as one's own."""
-    try:
-        with open(path, "rb") as file:
-            return {name: array.copy() for name, array in map_arrays(path, file).items()}
-    except OSError as error:
-        raise ModelError(f"cannot read the checkpoint {path}: {error.strerror}; train without --resume.") from None
+def _write(path: Path, found: dict[str, Any]) -> None:
+    write_text_atomically(path, json.dumps({"format": FORMAT, "ramify": version("ramify"), **found}))
 
 
-def restore_from(path: Path, make: Callable[[Arrays], Made]) -> Made:
-    """What is made of the arrays of a file; refuses those of which it cannot be made."""
-    state = read_state(path)
-    try:
-        return make(state)
-    except RamifyError:
-        raise
-    except (LookupError, ValueError, TypeError, AttributeError) as error:
-        raise ModelError(f"the checkpoint {path} lacks what belongs there ({error}); train without --resume.") from None
-
-
-def _make_directory(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot keep checkpoints in {path}: {error.strerror}; choose another place.") from None
-
-
-def _write_journal(directory: Path, found: dict[str, Any]) -> None:
-    write_text_atomically(directory / JOURNAL, json.dumps({"format": FORMAT, **found}))
+def _read(path: Path) -> dict[str, Any]:
+    """What stands in a file of ours; refused where another Ramify wrote it."""
+    found = _load(path)
+    if _format_of(found) != FORMAT or not isinstance(found.get("ramify"), str):
+        raise _damaged(path)
+    if found["ramify"] != version("ramify"):
+        raise InputError(
+            f"{path} was written by Ramify {found['ramify'][:20]}, and this is {version('ramify')}; "
+            "go on with that one, or train without --resume to begin anew."
+        )
+    return dict(found)
 
 
 def _load(path: Path) -> Any:
-    """What stands in a file of ours; None where nothing can be read."""
+    """What stands in a file; None where nothing can be read."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
@@ -258,21 +280,29 @@ def _format_of(found: Any) -> str:
     return str(found.get("format", "")) if isinstance(found, dict) else ""
 
 
+def _is_ours(path: Path) -> bool:
+    """Whether a file is of a run of any Ramify."""
+    return _format_of(_load(path)).startswith(FAMILY)
+
+
 def _read_journal(directory: Path, subject: str) -> dict[str, Any]:
     """What a journal says; refused where it is of something else."""
-    found = _load(directory / JOURNAL)
-    if _format_of(found) != FORMAT:
-        raise _damaged(directory / JOURNAL)
+    found = _read(directory / JOURNAL)
     if found.get("subject") != subject:
         raise InputError(
             f"the checkpoint in {directory.parent} is of other documents, labels or settings; "
             "give those that it was begun with, or train without --resume to begin anew."
         )
-    return dict(found)
+    return found
 
 
 def _damaged(path: Path) -> ModelError:
     return ModelError(f"{path} is not a file that this Ramify writes; remove it to begin anew, or choose another place.")
+
+
+def is_pair(entry: Any) -> bool:
+    """Whether what was read is a list of two."""
+    return isinstance(entry, list) and len(entry) == 2
 
 
 def checked_names(names: list[Any]) -> list[str]:

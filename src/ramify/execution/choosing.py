@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ramify.errors import InputError
+from ramify.execution.checkpoints import Checkpoints
 from ramify.execution.contract import Executor
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.surroundings import current_checkpoints, current_executor
@@ -23,19 +24,21 @@ def choose_executor(n_jobs: int | None) -> Executor:
     there, checkpoints = current_executor() or here, current_checkpoints()
     if there is here and checkpoints is None:
         return here
-    return HereAndThere(here, there, there.teams if checkpoints is None else checkpoints.agreed_teams(there.teams))
+    return HereAndThere(here, there, checkpoints)
 
 
 @dataclass(frozen=True, slots=True)
 class HereAndThere:
-    """An executor that maps in this process, and sends crews and spread work elsewhere, perhaps.
-
-    teams: those elsewhere, or those with which work began that is taken up again.
-    """
+    """An executor that maps in this process, and sends crews and spread work elsewhere, perhaps, where it may be kept."""
 
     here: Executor
     there: Executor
-    teams: tuple[int, ...]
+    checkpoints: Checkpoints | None = None
+
+    @property
+    def teams(self) -> tuple[int, ...]:
+        """Those elsewhere, or those with which work began that is taken up again; whoever asks first settles them."""
+        return self.there.teams if self.checkpoints is None else self.checkpoints.agreed_teams(self.there.teams)
 
     @property
     def map(self) -> Any:

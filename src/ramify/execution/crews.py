@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from ramify.errors import ModelError
-from ramify.execution.checkpoints import Journal, restore_from, write_state
+from ramify.execution.checkpoints import Journal, is_pair
 from ramify.execution.contract import Member
+from ramify.execution.states import KeptState, keep_state, restore_kept, strange
 
 
 class JournalledCrew(ABC):
@@ -20,7 +20,7 @@ class JournalledCrew(ABC):
     def __init__(self, journal: Journal, n_members: int) -> None:
         self.journal, self.n_members = journal, n_members
         if len(journal.states) != n_members and (journal.states or journal.known):
-            raise _strange(f"states of {len(journal.states)} members, not of {n_members}")
+            raise strange(f"states of {len(journal.states)} members, not of {n_members}")
 
     def __enter__(self) -> JournalledCrew:
         return self
@@ -33,7 +33,7 @@ class JournalledCrew(ABC):
         """What every member gives."""
 
     @abstractmethod
-    def _save(self, paths: list[Path]) -> None:
+    def _save(self, paths: list[Path]) -> list[KeptState]:
         """Have every member write its state to a path of its own."""
 
     @abstractmethod
@@ -43,25 +43,30 @@ class JournalledCrew(ABC):
     def ask(self, what: str, *arguments: Any) -> list[Any]:
         """What every member's method gives, in their order: numbers, and lists of numbers, that are written down."""
         if self.journal.is_recalling:
-            return self._recalled()
+            answer = self._recalled(what)
+            if not isinstance(answer, list) or len(answer) != self.n_members:
+                raise strange("an answer that does not come from its members")
+            return answer
         answer = [_plain(each) for each in self._call(what, arguments)]
-        self.journal.note(answer)
+        self.journal.note(what, answer)
         return answer
 
-    def _recalled(self) -> list[Any]:
-        answer = self.journal.recall()
-        if not isinstance(answer, list) or len(answer) != self.n_members:
-            raise _strange("an answer that does not come from its members")
-        return answer
+    def _recalled(self, what: str) -> Any:
+        """The next answer that an earlier run got; refused where that had asked something else."""
+        entry = self.journal.recall()
+        if not is_pair(entry) or entry[0] != what:
+            raise strange(f"an answer to something else than {what!r}")
+        return entry[1]
 
     def exchange(self, give: str, combine: Callable[[list[Any]], Any], take: str) -> None:
         """Every member gives something; what is combined of that, all of them take."""
+        what = f"{give}, {take}"
         if self.journal.is_recalling:
-            if self.journal.recall() is not None:
-                raise _strange("an answer where there was none")
+            if self._recalled(what) is not None:
+                raise strange("an answer where there was none")
             return
         self._call(take, (combine(self._call(give, ())),))
-        self.journal.note(None)
+        self.journal.note(what, None)
 
     def fetch(self, what: str, *arguments: Any) -> Iterator[Any]:
         """What members' methods give at the end, in their order: large things, that are not written down."""
@@ -83,17 +88,16 @@ class CrewHere(JournalledCrew):
     def __init__(self, members: Sequence[Member], journal: Journal, run: Callable[..., Iterator[Any]]) -> None:
         super().__init__(journal, len(members))
         self.members, self._run = members, run
-        for member, path in zip(members, journal.states, strict=False):  # no states: nothing was done before
-            restore_from(path, member.restore)
+        for member, kept in zip(members, journal.states, strict=False):  # no states: nothing was done before
+            restore_kept(kept, member.restore)
 
     def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
         if len(self.members) == 1:
             return [getattr(self.members[0], what)(*arguments)]
         return list(self._run(lambda member: getattr(member, what)(*arguments), self.members))
 
-    def _save(self, paths: list[Path]) -> None:
-        for member, path in zip(self.members, paths, strict=True):
-            write_state(path, member.state())
+    def _save(self, paths: list[Path]) -> list[KeptState]:
+        return [keep_state(path, member.state()) for member, path in zip(self.members, paths, strict=True)]
 
     def dismiss(self, is_done: bool) -> None:
         """Let the members go."""
@@ -109,7 +113,3 @@ def _plain(answer: Any) -> Any:
     if isinstance(answer, (np.generic, np.ndarray)):
         return answer.tolist()
     return [_plain(each) for each in answer] if isinstance(answer, (list, tuple)) else answer
-
-
-def _strange(what: str) -> ModelError:
-    return ModelError(f"the checkpoint holds {what}; train without --resume to begin anew.")

@@ -60,7 +60,10 @@ class NotingProgress(Progress, Protocol):
 
 def note(line: str) -> None:
     """Tell of something that happened: to whoever listens, or else to the log."""
-    listener = _listener.get()
+    _note_to(_listener.get(), line)
+
+
+def _note_to(listener: Progress | None, line: str) -> None:
     if isinstance(listener, NotingProgress):
         listener.note(line)
     else:
@@ -108,9 +111,8 @@ class Whole:
             self._show(self._at)
 
     def note(self, line: str) -> None:
-        """Pass on what a person should know."""
-        if isinstance(self._above, NotingProgress):
-            self._above.note(line)
+        """Pass on what a person should know; to the log where nobody above takes it."""
+        _note_to(self._above, line)
 
     def _show(self, what: str) -> None:
         tell(self._step, what)

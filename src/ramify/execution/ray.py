@@ -33,6 +33,7 @@ from ramify.execution.machines import PATIENCE, Machine, Traffic, answers, first
 from ramify.execution.progress import note
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.sizes import size_of
+from ramify.execution.states import KeptState
 from ramify.execution.surroundings import current_checkpoints
 from ramify.execution.worker import Worker
 
@@ -189,9 +190,8 @@ class RayCrew(JournalledCrew):
 
     def __init__(self, executor: RayExecutor, make: Any, placed: Placed, shares: Sequence[Any], journal: Journal) -> None:
         super().__init__(journal, len(shares))
-        self.traffic = executor.traffic
-        machines = executor.machines
-        states: list[Any] = [str(path) for path in journal.states] or [None] * len(shares)
+        self.traffic, machines = executor.traffic, executor.machines
+        states: Sequence[KeptState | None] = journal.states or [None] * len(shares)
         self.posts = [
             Post(executor.staff, make, placed, ray.put(share), machines[k % len(machines)], states[k])
             for k, share in enumerate(shares)
@@ -262,12 +262,13 @@ class RayCrew(JournalledCrew):
         post.machine = min(machines, key=lambda machine: (count[machine.name], -machine.memory))
         post.start(post.calls)
 
-    def _save(self, paths: list[Path]) -> None:
+    def _save(self, paths: list[Path]) -> list[KeptState]:
         for post, path in zip(self.posts, paths, strict=True):
             post.ask("", (str(path),))
-        for k, path in enumerate(paths):
-            self._await(k)
-            self.posts[k].forget(path)
+        kept = [self._await(k) for k in range(len(paths))]
+        for post, state in zip(self.posts, kept, strict=True):
+            post.forget(state)
+        return kept
 
     def dismiss(self, is_done: bool) -> None:
         """Let the members go; their processes wait for others, or end where work is broken off."""
@@ -290,9 +291,8 @@ class Staff:
 
     def hire(self, machine: Machine) -> Any:
         """A process on a machine, one that waits if there is one."""
-        waiting = self.waiting.get(machine.name)
-        if waiting:
-            return waiting.pop()
+        if self.waiting.get(machine.name):
+            return self.waiting[machine.name].pop()
         where = NodeAffinitySchedulingStrategy(machine.name, soft=False)
         return ray.remote(Worker).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
 
@@ -314,7 +314,7 @@ class Post:
     placed: Placed
     share: Any
     machine: Machine
-    state: str | None
+    state: KeptState | None
     frugality: int = 0
     calls: list[tuple[str, Any]] = field(default_factory=list)
     actor: Any = None
@@ -332,9 +332,9 @@ class Post:
         self.calls.append((what, arguments))
         self.answer = self.actor.work.remote(what, arguments)
 
-    def forget(self, state: Path) -> None:
+    def forget(self, state: KeptState) -> None:
         """Calls are remembered from this state on."""
-        self.state, self.calls = str(state), []
+        self.state, self.calls = state, []
 
     def leave(self) -> None:
         """Let the member go; its process waits for another."""

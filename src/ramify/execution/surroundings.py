@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,12 +35,13 @@ def running_on(executor: Executor | None) -> Iterator[None]:
 
 @contextmanager
 def kept_in(checkpoints: Checkpoints | None) -> Iterator[None]:
-    """Let the work of this block be kept, so that it can be taken up again."""
-    token = _checkpoints.set(checkpoints)
-    try:
-        yield
-    finally:
-        _checkpoints.reset(token)
+    """Let the work of this block be kept, so that it can be taken up again; other runs cannot use the same directory then."""
+    with nullcontext() if checkpoints is None else checkpoints.in_use():
+        token = _checkpoints.set(checkpoints)
+        try:
+            yield
+        finally:
+            _checkpoints.reset(token)
 
 
 @contextmanager

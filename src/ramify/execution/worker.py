@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ramify.execution.checkpoints import restore_from, write_state
 from ramify.execution.pages import use_large_pages
+from ramify.execution.states import KeptState, keep_state, restore_kept
 
 
 class Worker:
@@ -17,13 +17,13 @@ class Worker:
         self.member: Any = None
 
     def take_on(
-        self, make: Any, common: Any, share: Any, frugality: int, state: str | None, calls: list[str], *arguments: Any
+        self, make: Any, common: Any, share: Any, frugality: int, state: KeptState | None, calls: list[str], *arguments: Any
     ) -> Any:
         """Make the member, as it was; gives what the last of the calls gives."""
         use_large_pages(common)
         self.member = make(common, share, frugality)
         if state is not None:
-            restore_from(Path(state), self.member.restore)
+            restore_kept(state, self.member.restore)
         answer = None
         for what, given in zip(calls, arguments, strict=True):
             answer = self.work(what, given)
@@ -33,7 +33,7 @@ class Worker:
         """Do what the member is asked; without a name, write its state."""
         if what:
             return getattr(self.member, what)(*arguments)
-        return write_state(Path(arguments[0]), self.member.state())
+        return keep_state(Path(arguments[0]), self.member.state())
 
     def let_go(self) -> None:
         """Give up the member."""

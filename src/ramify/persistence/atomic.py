@@ -2,7 +2,7 @@
 
 New content is written under a temporary name beside its place, flushed to the disk, and renamed into place. A process that is
 killed in between leaves the old content, and a leftover that the next write to the same place clears away: whoever writes
-holds a lock on the temporary name, so what can be locked belongs to nobody.
+holds a lock on the temporary name, so what can be locked belongs to nobody. Where there are no locks, leftovers stay.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +31,7 @@ except ImportError:  # no locks on this system: leftovers are then left alone
     CAN_LOCK = False
 
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.(?P<kind>partial|replaced)")
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF, errno.EIO)  # what file systems without say
 RENAME_EXCHANGE = 2  # linux/fs.h: swap the two names in one step
 AT_FDCWD = -100
 MAX_NAME = 60
@@ -109,11 +111,11 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         beside = name_beside(path, "partial")
         try:
             make(beside)
-            handle = lock(beside)
+            held = lock(beside)
         except OSError:
             remove(beside)
             raise
-        if handle is not None:
+        if held is not None:
             break
     else:
         raise OSError(errno.EBUSY, "others keep writing to the same place")
@@ -121,7 +123,7 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         yield beside
     finally:
         remove(beside)
-        os.close(handle)
+        held.release()
 
 
 @contextmanager
@@ -139,33 +141,48 @@ def scratch_beside(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def only_writer(path: Path) -> Iterator[None]:
-    """Refuse to begin long work on a file while another process is at it; whoever is killed keeps nobody out."""
-    guard = path.with_name(f".{path.name[:MAX_NAME]}.lock")
+def only_writer(path: Path, guard: Path | None = None) -> Iterator[None]:
+    """Refuse to begin long work on a file while another process is at it; whoever is killed keeps nobody out.
+
+    guard: a file that is locked meanwhile, and then removed; one beside the path where none is given.
+    """
+    guard = guard or path.with_name(f".{path.name[:MAX_NAME]}.lock")
     try:
         guard.touch()
-        handle = lock(guard)
+        held = lock(guard)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}.") from None
-    if handle is None:
+    if held is None:
         raise InputError(f"another process is at work on {path}; wait until it has ended, or choose another place.")
     try:
         yield
     finally:
         remove(guard)
-        os.close(handle)
+        held.release()
 
 
-def lock(path: Path) -> int | None:
-    """A handle that holds a lock on a file or directory until it is closed; None where another has it, or it is gone."""
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """A lock on a file or directory. is_real: whether it keeps others out, which it does not where there are no locks."""
+
+    handle: int
+    is_real: bool
+
+    def release(self) -> None:
+        """Let others have it."""
+        os.close(self.handle)
+
+
+def lock(path: Path) -> Lock | None:
+    """A lock on a file or directory until it is released; None where another has it, or it is gone."""
     try:
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        handle = _open_to_lock(path)
     except FileNotFoundError:
         return None
     try:
-        _flock(handle)
+        is_real = _flock(handle)
         if os.path.samestat(os.stat(path), os.fstat(handle)):
-            return handle
+            return Lock(handle, is_real)
     except (BlockingIOError, FileNotFoundError):
         pass
     except OSError:
@@ -175,15 +192,26 @@ def lock(path: Path) -> int | None:
     return None
 
 
-def _flock(handle: int) -> None:
-    """Lock an open file, on file systems that know locks."""
+def _open_to_lock(path: Path) -> int:
+    """Open a file to write, as locks of NFS ask for; directories, and files that others own, to read."""
+    how = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    if stat.S_ISREG(os.lstat(path).st_mode):
+        with suppress(PermissionError):
+            return os.open(path, os.O_RDWR | how)
+    return os.open(path, os.O_RDONLY | how)
+
+
+def _flock(handle: int) -> bool:
+    """Lock an open file; False on file systems that know no locks."""
     if not CAN_LOCK:
-        return
+        return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError as error:
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL):
+        if error.errno not in NO_LOCKS:
             raise
+        return False
+    return True
 
 
 def replace_directory(new: Path, path: Path) -> None:
@@ -233,14 +261,13 @@ def _replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def _remove_abandoned(entry: Path) -> None:
-    """Remove a leftover unless its writer still holds it."""
-    if not CAN_LOCK:
-        return
+    """Remove a leftover unless its writer still holds it, or nobody can tell."""
     with suppress(OSError):  # what cannot be opened or locked is left alone
-        handle = lock(entry)
-        if handle is not None:
-            remove(entry)
-            os.close(handle)
+        held = lock(entry)
+        if held is not None:
+            if held.is_real:
+                remove(entry)
+            held.release()
 
 
 def _move_aside_and_in(new: Path, path: Path) -> None:

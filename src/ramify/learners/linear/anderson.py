@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.execution import Arrays
+from ramify.execution.states import strange, take_array
 
 Floats = NDArray[np.float32]
 WORSE = 2.0  # times the residual before: too much
@@ -97,8 +98,14 @@ class Trail:
         kept = {f"move_{k}": move for k, move in enumerate(self.moves)} | {f"turn_{k}": t for k, t in enumerate(self.turns)}
         return kept if self.last is None else kept | {"last_point": self.last[0], "last_residual": self.last[1]}
 
-    def restore(self, state: Arrays) -> None:
-        """Remember what another did."""
+    def restore(self, state: Arrays, width: int) -> None:
+        """Remember what another did, with rows of a width."""
+
+        def take(name: str) -> Floats:
+            return take_array(state, name, np.float32, len(self.weights), width)
+
         n = sum(name.startswith("turn_") for name in state)
-        self.moves, self.turns = ([state[f"{name}_{k}"] for k in range(n)] for name in ("move", "turn"))
-        self.last = (state["last_point"], state["last_residual"]) if "last_point" in state else None
+        if n > self.depth:
+            raise strange("more steps than are mixed")
+        self.moves, self.turns = ([take(f"{name}_{k}") for k in range(n)] for name in ("move", "turn"))
+        self.last = (take("last_point"), take("last_residual")) if "last_point" in state else None

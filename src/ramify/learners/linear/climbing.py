@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.execution import Arrays
+from ramify.execution.states import strange, take_array
 from ramify.learners.linear.deltas import Deltas, add_changes, join
 from ramify.learners.linear.forest import Walks, share_out
 from ramify.learners.linear.member import FlatMember, Known
@@ -196,15 +197,25 @@ class TreeMember(FlatMember):
         """Become as the member was whose state this is."""
         super().restore(state)
         self.leaves = self.wider = self.pairs
-        self.rounds = int(state["rounds"][0])
-        self.walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
-        self.walks.share[:] = state["share"]
+        self.rounds = int(take_array(state, "rounds", np.int64, 1)[0])
+        if not 0 <= self.rounds <= self.problem.settings.max_iter + 1:
+            raise strange("a number of rounds that there cannot be")
+        self._take_walks(take_array(state, "share", np.float32, len(self.units)))
         self._begin(self.walks)
-        self.deltas.values[:] = state["deltas"]
-        self.climb.awake[:], self.climb.slack[:] = state["awake"], state["slack"]
+        self.deltas.values[:] = take_array(state, "deltas", np.float32, len(self.deltas.values))
+        self.climb.awake[:] = take_array(state, "awake", np.uint8, len(self.climb.awake))
+        self.climb.slack[:] = take_array(state, "slack", np.float32, len(self.climb.slack), may_be_infinite=True)
         for k, vectors in enumerate(self.climb.held):
-            if len(vectors[3]) == len(state[f"held_{k}"]):
-                vectors[3][:] = state[f"held_{k}"]
+            if vectors[3].size == state[f"held_{k}"].size:  # not so where it is more frugal than it was
+                vectors[3][:] = take_array(state, f"held_{k}", np.float32, vectors[3].size)
+
+    def _take_walks(self, share: NDArray[np.float32]) -> None:
+        """Share out the classes as before. share: how many walks of all members passed each unit."""
+        self.walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+        own = self.walks.share
+        if np.any(np.where(self.is_far, share < own, share != own)):
+            raise strange("walks over other units")
+        own[:] = share
 
     # ---- how --------------------------------------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.execution import Arrays, choose_executor, row_blocks
+from ramify.execution.states import strange, take_array
 from ramify.learners.linear.anderson import Trail
 from ramify.learners.linear.collecting import stack_rows
 from ramify.learners.linear.divided import BLOCK, Given
@@ -166,12 +167,19 @@ class GraphMember:
 
     def restore(self, state: Arrays) -> None:
         """Become as the member was whose state this is."""
-        self._close_ties(state["tied_complements"])
-        self._draw(state["T"])
-        self.take_drawn(state["drawn_complements"])
-        self.trail.restore(state)
-        self.point, self.W = state["point"], state["W"]
-        self.classes.pairs.alphas[:] = state["alphas"]
+        n_classes, n_boundary = len(self.share.classes), len(self.share.boundary)
+        T = take_array(state, "T", np.float64, n_classes)
+        if np.any(T <= 0):
+            raise strange("ties that hold nothing")
+        self._close_ties(take_array(state, "tied_complements", np.float64, 1, n_boundary, n_boundary))
+        self._draw(T)
+        self.take_drawn(take_array(state, "drawn_complements", np.float64, 2, n_boundary, n_boundary))
+        self.trail.restore(state, self.problem.rows.n_features)
+        self.point, self.W = (take_array(state, name, np.float32, *self.point.shape) for name in ("point", "W"))
+        alphas = self.classes.pairs.alphas
+        alphas[:] = take_array(state, "alphas", np.float32, len(alphas))
+        if np.any(alphas < 0):
+            raise strange("dual variables below 0")
 
     # ---- how --------------------------------------------------------------------------------------------------------
 

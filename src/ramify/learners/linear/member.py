@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.execution import Arrays, choose_executor
+from ramify.execution.states import strange, take_array
 from ramify.learners.linear.collecting import collect_weights
 from ramify.learners.linear.deltas import Deltas
 from ramify.learners.linear.near import Signatures
-from ramify.learners.linear.pairs import Pairs, widen
+from ramify.learners.linear.pairs import Pairs, take_pairs, widen
 from ramify.learners.linear.problem import Problem
 from ramify.learners.linear.shards import take_signatures, write_shard
 from ramify.learners.linear.shares import Share
@@ -154,10 +155,12 @@ class FlatMember:
 
     def restore(self, state: Arrays) -> None:
         """Become as the member was whose state this is."""
-        names = ("offsets", "documents", "alphas")
-        self.pairs = replace(self.pairs, **{name: state[name] for name in names})
-        self.known = Known(state["certificates"], state["stretch"], state["strays"])
-        self.chosen = state["chosen"]
+        n, chosen = self.problem.n_classes, take_array(state, "chosen", np.int32, state["chosen"].size)
+        if np.any((chosen < 0) | (chosen >= n)) or np.any(chosen[1:] <= chosen[:-1]):
+            raise strange("classes that are not there")
+        certificates = take_array(state, "certificates", np.float64, n, 4)
+        self.known = Known(certificates, *(take_array(state, name, np.float64, n) for name in ("stretch", "strays")))
+        self.pairs, self.chosen = take_pairs(state, self.pairs, len(self.problem.rows)), chosen
 
     # ---- how --------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from ramify.execution import Arrays
+from ramify.execution.states import strange, take_array
+
 Floats = NDArray[np.float32]
 
 
@@ -93,6 +96,23 @@ def widen(pairs: Pairs, documents: NDArray[np.int32], classes: NDArray[np.int32]
     wider.documents[kept], wider.documents[new] = pairs.documents, documents[order]
     wider.alphas[kept] = pairs.alphas
     return wider
+
+
+def take_pairs(state: Arrays, before: Pairs, n_documents: int) -> Pairs:
+    """The pairs of a state, made of `before` by widening; refused where they are not."""
+    offsets = take_array(state, "offsets", np.int64, len(before) + 1)
+    documents = take_array(state, "documents", np.int32, int(offsets[-1]))
+    alphas = take_array(state, "alphas", np.float32, len(documents))
+    if offsets[0] != 0 or np.any(offsets[1:] < offsets[:-1]):
+        raise strange("classes whose pairs do not follow each other")
+    if np.any((documents < 0) | (documents >= n_documents)):
+        raise strange("pairs of documents that are not there")
+    if np.any(alphas < 0):
+        raise strange("dual variables below 0")
+    old = np.diff(before.offsets)
+    if np.any(np.diff(offsets) < old) or np.any(documents[_places(offsets[:-1], old)] != before.documents):
+        raise strange("pairs of other classes")
+    return replace(before, offsets=offsets, documents=documents, alphas=alphas)
 
 
 def all_others(own: csc_array) -> csc_array:

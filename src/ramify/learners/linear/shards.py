@@ -238,11 +238,6 @@ def cut_evenly(n_classes: int, n_shards: int) -> list[slice]:
     return [slice(start, end) for start, end in pairwise(ends)]
 
 
-def split_weights(weights: Weights, stretches: Sequence[slice]) -> list[Weights]:
-    """The weights of stretches of classes, each whole in itself."""
-    return [take_classes(weights, stretch) for stretch in stretches]
-
-
 def take_classes(weights: Weights, stretch: slice) -> Weights:
     """The weights of some classes: their units and those above them, in the same order."""
     classes = weights.class_units[stretch]
