@@ -72,7 +72,6 @@ def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = Fa
     needs = estimate_graph_needs(problem, shares)
     with executor.gather(GraphMember, executor.place(problem), shares, needs) as crew:
         certificate = GraphSolver(problem, crew, len(shares[0].boundary)).run()
-        crew.keep()
         pairs = _join_pairs(list(crew.fetch("dual_variables")), shares) if with_pairs else None
         weights = _join_weights(list(crew.fetch("weights")), shares, problem.structure, executor)
     return GraphSolution(weights, certificate, pairs)
