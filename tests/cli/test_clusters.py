@@ -1,5 +1,6 @@
 """--cluster, --checkpoints and --resume on the command line, and what mistakes with them get."""
 
+import subprocess
 import sys
 
 import pytest
@@ -32,7 +33,7 @@ def test_without_ray_a_sentence_names_the_extra(command, data, tmp_path, capsys,
     assert not (tmp_path / "other").exists()
 
 
-@pytest.mark.parametrize("address", ["somewhere", "host:port", "ray://10.0.0.5:10001", ""])
+@pytest.mark.parametrize("address", ["somewhere", "host:port", "10.0.0.5:99999", "ray://10.0.0.5:10001", ""])
 def test_an_address_that_is_none_is_refused(address, data, tmp_path, capsys):
     pytest.importorskip("ray", reason="Ray is not installed")
     code, _, err = train(capsys, data, tmp_path / "model", "--cluster", address)
@@ -109,3 +110,38 @@ def test_two_commands_cannot_use_the_same_checkpoints(data, tmp_path, capsys):
         code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept)
     assert code == 2
     assert f"another process is at work on {kept}; wait until it has ended" in err
+
+
+def test_checkpoints_of_another_system_are_neither_taken_up_nor_removed(data, tmp_path, capsys, monkeypatch):
+    kept = tmp_path / "kept"
+    with monkeypatch.context() as patch:
+        interrupt(patch)
+        code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5")
+    assert code != 0
+    assert f"What was done so far is in {kept}; the same command with --resume goes on from there." in err
+    before = sorted(path.name for path in kept.rglob("*"))
+    other = ["train", data, "--model", tmp_path / "other", "--system", "nb", "--checkpoints", kept, "--resume"]
+    code, _, err = ramify(capsys, *other)
+    assert code == 0
+    assert f"Nothing was taken up from {kept}, and it stays as it is" in err
+    assert sorted(path.name for path in kept.rglob("*")) == before
+    code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5", "--resume")
+    assert code == 0
+    assert f"Going on from the checkpoints in {kept}." in err
+    assert not kept.exists()
+
+
+def test_a_mistake_leaves_no_empty_directory(data, tmp_path, capsys):
+    assert train(capsys, tmp_path / "missing.csv", tmp_path / "model", "--checkpoints", tmp_path / "kept")[0] == 2
+    assert not (tmp_path / "kept").exists()
+
+
+def test_being_told_to_end_is_an_interruption(data, tmp_path):
+    command = [sys.executable, "-m", "ramify.cli.main", "train", str(data), "--model", str(tmp_path / "model")]
+    more = ["--system", "hr-lr", "--param", "tol=1e-9", "--param", "C=1000", "--param", "max_iter=1000000"]
+    running = subprocess.Popen([*command, *more], stderr=subprocess.PIPE, text=True)
+    assert "documents" in running.stderr.readline()  # it has begun
+    running.terminate()
+    assert "interrupted; every file is as it was before" in running.communicate(timeout=60)[1]
+    assert running.returncode == 2
+    assert not (tmp_path / "model").exists()

@@ -58,7 +58,7 @@ def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_keep
     assert notes == []
     work(tmp_path, resume=True)
     assert files_of(tmp_path) == before
-    assert notes == []
+    assert notes == [f"Going on from the checkpoints in {tmp_path}."]
 
 
 @pytest.mark.parametrize("begin", [lambda kept: kept.agreed_teams((1,)), lambda kept: kept.journal("other work")])

@@ -313,12 +313,19 @@ def test_nothing_foreign_is_ever_removed(tmp_path):
     assert not (tmp_path / "0000").exists()
 
 
+def finished(place):
+    """The checkpoints of a run that went on from there."""
+    kept = Checkpoints(place, resume=True)
+    kept.agreed_teams((1,))
+    return kept
+
+
 def test_foreign_files_beside_kept_ones_stay(tmp_path):
     spread(SerialExecutor(), tmp_path)
     mine = ["notes.txt", "block-a.safetensors", "block-1.safetensors.bak", "download.partial"]
     for name in mine:
         (tmp_path / "0000" / name).write_text("mine")
-    Checkpoints(tmp_path, resume=True).forget()
+    finished(tmp_path).forget()
     assert sorted(path.name for path in (tmp_path / "0000").iterdir()) == sorted(mine)
     with pytest.raises(InputError, match="0000 holds files that no checkpoint consists of; choose another place") as error:
         spread(SerialExecutor(), tmp_path)
@@ -341,7 +348,7 @@ def test_what_a_run_left_is_forgotten_with_its_directory(left, tmp_path):
     spread(SerialExecutor(), place)
     with open(place / "0000" / left, "a"):
         pass
-    Checkpoints(place, resume=True).forget()
+    finished(place).forget()
     assert not place.exists()
 
 

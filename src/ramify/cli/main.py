@@ -6,13 +6,15 @@ Exit codes: 0 done; 2 something that the user can put right, or an interruption;
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 INTERRUPTED = "interrupted; every file is as it was before, or complete."
 
 
 def main() -> None:
-    """Run the command of the command line."""
+    """Run the command of the command line; being told to end is an interruption like any other."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:

@@ -65,7 +65,12 @@ def working_on(cluster: str | None, directory: Path | None = None, resume: bool 
     with kept_in(checkpoints), ExitStack() as stack:
         if cluster is not None:
             stack.enter_context(running_on(stack.enter_context(open_cluster(cluster))))
-        yield
+        try:
+            yield
+        except KeyboardInterrupt:
+            if checkpoints is not None and checkpoints.has_begun:
+                say(f"What was done so far is in {directory}; the same command with --resume goes on from there.")
+            raise
         if checkpoints is not None:
             checkpoints.forget()
 

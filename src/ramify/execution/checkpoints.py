@@ -58,24 +58,32 @@ class Checkpoints:
     share: float = SHARE
     _count: int = field(default=0, init=False)
     _has_begun: bool = field(default=False, init=False)
-    _is_forgotten: bool = field(default=False, init=False)
+    _is_new: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.directory = Path(self.directory)
         with _told(self.directory):
             if self.resume and not self.directory.is_dir():
                 raise InputError(f"there is no checkpoint in {self.directory}; train without --resume to begin.")
+            self._is_new = not self.directory.exists()
             self.directory.mkdir(parents=True, exist_ok=True)
             list(self.directory.iterdir())
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep other runs out, which would take these files for theirs."""
-        with only_writer(self.directory, self.directory / GUARD):
-            yield
-        if self._is_forgotten:
-            with suppress(OSError):
-                self.directory.rmdir()
+        """Keep other runs out, which would take these files for theirs; at the end an empty directory is not left behind."""
+        try:
+            with only_writer(self.directory, self.directory / GUARD):
+                yield
+        finally:
+            if self._is_new:
+                with suppress(OSError):  # something is in it
+                    self.directory.rmdir()
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the run keeps anything."""
+        return self._has_begun
 
     def agreed_teams(self, teams: tuple[int, ...]) -> tuple[int, ...]:
         """The teams with which the run began: it goes on with as many members, whatever machines there are now."""
@@ -91,11 +99,13 @@ class Checkpoints:
 
     def forget(self) -> None:
         """Remove what the run left, and the directory if nothing else is in it."""
-        with suppress(OSError):
-            if self.resume or self._has_begun:  # otherwise what is there is another run's
+        self._is_new = self._is_new or self._has_begun
+        if self._has_begun:  # otherwise what is there is another run's
+            with suppress(OSError):
                 self._clear()
-            self.directory.rmdir()
-        self._is_forgotten = True
+                self.directory.rmdir()  # unless it is still in use
+        elif self.resume:
+            note(f"Nothing was taken up from {self.directory}, and it stays as it is: this system keeps no checkpoints.")
 
     def _begin(self) -> None:
         """Give up what an earlier run left, unless this one goes on from there; asked before anything is kept."""
@@ -106,6 +116,8 @@ class Checkpoints:
             clear_leftovers(self.directory / TEAMS)
             if not self.resume and self._clear():
                 note(f"The checkpoints of an earlier run in {self.directory} are given up.")
+            if self.resume:
+                note(f"Going on from the checkpoints in {self.directory}.")
 
     def _clear(self) -> bool:
         """Remove what a run left, and say whether there was anything."""

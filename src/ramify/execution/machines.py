@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import socket
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -91,7 +93,7 @@ def parted(address: str) -> tuple[str, int]:
     ('10.0.0.5', 6379)
     """
     host, colon, port = address.rpartition(":")
-    if not colon or not port.isdigit() or "/" in host:
+    if not colon or not port.isdigit() or not 0 < int(port) < 65536 or "/" in host:
         raise InputError(f"--cluster is {address!r}; give host:port, such as 10.0.0.5:6379, or 'auto', or 'local'.")
     return host.strip("[]"), int(port)
 
@@ -109,6 +111,13 @@ def answers(host: str, port: int) -> bool:
     except (OSError, UnicodeError):  # a name that cannot be one
         return False
     return True
+
+
+def answer_signals_again() -> None:
+    """Have signals answered as Python knows it; Ray takes the place of whoever did when it is joined."""
+    if threading.current_thread() is threading.main_thread():
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, signal.getsignal(each) or signal.SIG_DFL)
 
 
 def first_line(error: Exception) -> str:

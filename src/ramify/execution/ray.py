@@ -358,6 +358,7 @@ def _connect(address: str) -> None:
         raise
     except (ConnectionError, ValueError, RuntimeError, OSError, trouble.RayError) as error:
         raise InputError(_why_not(address, error)) from None
+    machinery.answer_signals_again()
 
 
 def _why_not(address: str, error: Exception) -> str:
