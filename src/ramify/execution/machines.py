@@ -5,7 +5,8 @@ from __future__ import annotations
 import signal
 import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ramify.errors import InputError
@@ -113,11 +114,16 @@ def answers(host: str, port: int) -> bool:
     return True
 
 
-def answer_signals_again() -> None:
-    """Have signals answered as Python knows it; Ray takes the place of whoever did when it is joined."""
-    if threading.current_thread() is threading.main_thread():
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, signal.getsignal(each) or signal.SIG_DFL)
+@contextmanager
+def signals_as_before() -> Iterator[None]:
+    """Have signals answered as before; Ray takes the place of whoever did when it is joined."""
+    is_main = threading.current_thread() is threading.main_thread()
+    before = {each: signal.getsignal(each) or signal.SIG_DFL for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items() if is_main else ():
+            signal.signal(each, handler)
 
 
 def first_line(error: Exception) -> str:

@@ -74,7 +74,8 @@ class RayExecutor:
         self.traffic, self.staff = Traffic(), Staff()
         self._began = not ray.is_initialized()
         if self._began:
-            _connect(address)
+            with machinery.signals_as_before():
+                _connect(address)
         self.machines = _machines()
         if not self.machines:
             self.close()
@@ -358,7 +359,6 @@ def _connect(address: str) -> None:
         raise
     except (ConnectionError, ValueError, RuntimeError, OSError, trouble.RayError) as error:
         raise InputError(_why_not(address, error)) from None
-    machinery.answer_signals_again()
 
 
 def _why_not(address: str, error: Exception) -> str:
