@@ -312,9 +312,10 @@ def test_a_run_that_was_interrupted_between_states_and_journal_goes_on_from_the_
     for k in range(2):  # states of a later checkpoint that never came to count
         (place / f"000010-{k}.safetensors").write_bytes(b"later")
     (place / "000012-0.partial").write_bytes(b"half")
-    with kept(tmp_path, resume=True):
+    checkpoints = Checkpoints(tmp_path, resume=True, share=0)
+    with kept_in(checkpoints):
         assert run(SerialExecutor()) == whole
-    Checkpoints(tmp_path, resume=True).forget()
+        checkpoints.forget()
     assert not tmp_path.exists()
 
 
