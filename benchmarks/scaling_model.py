@@ -64,7 +64,7 @@ def main() -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The options; sizes are those of the large Wikipedia data set of Gopal & Yang 2013."""
+    """The options; sizes are those of the large Wikipedia data set of Gopal & Yang 2013, but for the words of a document."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("results", nargs="+", type=Path)
     parser.add_argument("--classes", type=int, default=325_056)

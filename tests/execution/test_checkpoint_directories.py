@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import Checkpoints, Keeper, SerialExecutor, kept_in, reporting_to
+from ramify.execution import Checkpoints, Keeper, SerialExecutor, kept_in
 from ramify.execution.checkpoints import GUARD
 
 
@@ -26,24 +26,6 @@ def work(directory, resume=False):
 
 def files_of(directory):
     return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
-
-
-class Notes:
-    def __init__(self):
-        self.lines = []
-
-    def stage(self, title, total):
-        raise AssertionError("nobody asked for a stage")
-
-    def note(self, line):
-        self.lines.append(line)
-
-
-@pytest.fixture
-def notes():
-    listener = Notes()
-    with reporting_to(listener):
-        yield listener.lines
 
 
 # ---- an earlier run -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from clusters import new_node, small_cluster
 from graph_problems import make_task, random_dag, solve_graph, weights_of
 
 from ramify.errors import InputError
-from ramify.execution import Checkpoints, Needs, choose_executor, kept_in, open_cluster, reporting_to, running_on
+from ramify.execution import Checkpoints, Needs, choose_executor, kept_in, open_cluster, running_on
 from ramify.learners.linear.structure import tie_dag
 
 sys.path.insert(0, os.path.dirname(__file__))
@@ -38,30 +38,6 @@ def cluster():
 def executor(cluster):
     with open_cluster(cluster.address) as made:
         yield made
-
-
-class Notes:
-    """Listens for lines that should stay."""
-
-    def __init__(self):
-        self.lines = []
-
-    def stage(self, title, total):
-        from contextlib import nullcontext
-
-        from ramify.execution.progress import _Silent
-
-        return nullcontext(_Silent())
-
-    def note(self, line):
-        self.lines.append(line)
-
-
-@pytest.fixture
-def notes():
-    listener = Notes()
-    with reporting_to(listener):
-        yield listener.lines
 
 
 def wait_until(condition):
