@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.calibration import Energies
 from ramify.errors import ModelError
 from ramify.learners.contract import Learner, Scores
 from ramify.learners.evidence import Contributions, Evidence, best_of, lead_over, no_question
@@ -103,6 +104,13 @@ class BranchLearner(Learner):
         ends = P.copy()
         np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
         return np.where(np.isnan(scores), np.nan, np.log(ends.clip(SURE, 1)))
+
+    def energies(self, scores: Scores) -> Energies:
+        """The logarithms of the shares, and of what children leave."""
+        left = np.ones(scores.shape)
+        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
+        np.subtract.at(left.T, self.taxonomy_.parent[inner], np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0).T[inner])
+        return Energies(np.log(left.clip(SURE, 1)), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent); NaN for nodes that cannot be entered."""

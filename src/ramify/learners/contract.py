@@ -19,6 +19,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from ramify.calibration import Energies
 from ramify.errors import InputError
 from ramify.execution import SerialExecutor, choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
@@ -109,6 +110,12 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """How clearly each node is answered with yes, once its parent is: 0 in the middle, NaN where nobody answers."""
         return np.asarray(logit(self.conditionals(scores).clip(SURE, 1 - SURE)))
+
+    # ---- what calibration takes -------------------------------------------------------------------------------------
+
+    def energies(self, scores: Scores) -> Energies:
+        """How likely documents are to end at nodes, or to go on to them, in logarithms up to a factor."""
+        return Energies(self.label_scores(scores))
 
     # ---- what all learners share ------------------------------------------------------------------------------------
 

@@ -18,11 +18,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from scipy.special import expit
+from scipy.special import expit, logit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.calibration import Calibration, check_kind
+from ramify.calibration import Calibration, Energies, check_kind
 from ramify.errors import InputError, ModelError, suggest
 from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.evidence import Contributions, Evidence, answer_of, no_question
@@ -32,7 +32,7 @@ from ramify.learners.linear.training import Setup, check_cost, check_setup, seed
 from ramify.learners.linear.weights import Weights
 from ramify.learners.node_bases import Base, LinearBase, NaiveBayesBase, Questions
 from ramify.learners.node_training import Task, ask_nodes
-from ramify.learners.paths import along_paths, log_ends, walk_passing
+from ramify.learners.paths import SURE, along_paths, log_ends, walk_passing
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy
 
@@ -193,6 +193,12 @@ class NodeClassifiers(Learner):
             return self.answers(scores)
         # a gap on the path says nothing, so what is known of it counts for the nodes below
         return np.where(np.isnan(scores), np.nan, along_paths(self.answers(scores), self.taxonomy_, missing=1.0))
+
+    def energies(self, scores: Scores) -> Energies:
+        """With the parent's documents, log-odds of every step, and to stay has none; with all, where documents end."""
+        if self.negatives != "parent":
+            return super().energies(scores)
+        return Energies(np.zeros(scores.shape), logit(self.answers(scores).clip(SURE, 1 - SURE)))
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores themselves."""

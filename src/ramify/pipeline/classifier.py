@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,6 +17,7 @@ from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
+from ramify.pipeline.calibrating import learn_calibration
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
@@ -38,6 +39,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     vectorizer, learner, decision: parts to use instead of the system's.
     selector: a :class:`~ramify.features.TermSelector` that keeps the words which tell most; all are kept without one.
     separator: what joins the parts of a label path; found from the labels when not given.
+    calibrate: whether probabilities are calibrated, on scores of documents by learners that have not seen them. That takes some
+    more training: four times as much with few documents, as much again with many.
     n_jobs: threads, as in scikit-learn.
 
     ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
@@ -50,6 +53,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     sizes_: NDArray[np.int64] | None
     report_: dict[str, Any] | None
+    calibration_: Any = None
 
     def __init__(
         self,
@@ -61,6 +65,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         decision: Any = None,
         selector: Any = None,
         separator: str | None = None,
+        calibrate: bool = True,
         n_jobs: int | None = None,
     ) -> None:
         self.system = system
@@ -70,6 +75,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.decision = decision
         self.selector = selector
         self.separator = separator
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -82,7 +88,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         rows, many, integers = listed_labels(labels)
         taxonomy = self._taxonomy_for(rows, system)
         Y = taxonomy.encode(rows)
-        decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
+        several = share_with_several(Y, taxonomy) >= SEVERAL
+        decision = self._new_decision(system, several)
         if not isinstance(decision, LearnableRule) or decision.is_learnt:
             refuse_misfit(decision, taxonomy)
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
@@ -91,10 +98,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
             refuse_misfit(decision, taxonomy)
+        calibration = learn_calibration(learner, X, Y, several) if self.calibrate else None
         learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
+        self.calibration_ = calibration
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
@@ -186,11 +195,18 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return made
 
     def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
-        """Labels and probabilities; a rule that refines probabilities on its way to labels has the last word on both."""
+        """Labels and probabilities. Without a calibration, a rule that refines probabilities has the last word on both."""
         Y, refined = decide_by(self.decision_, values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+        return Y, self.probabilities_of(scores, refined)
+
+    def probabilities_of(self, scores: Any, refined: NDArray[np.floating[Any]] | None = None) -> Any:
+        """Calibrated probabilities that belong to scores; without a calibration, what the rule or the learner makes of them."""
+        if self.calibration_ is not None and not issparse(scores):
+            values = getattr(self.learner_, self.calibration_.takes)(scores)
+            return self.calibration_.apply(values, self.taxonomy_).astype(np.float32)
         if refined is None:
-            return Y, self.learner_.to_probabilities(scores)
-        return Y, np.nan_to_num(refined, nan=0.0).astype(np.float32)
+            return self.learner_.to_probabilities(scores)
+        return np.nan_to_num(refined, nan=0.0).astype(np.float32)
 
     def map_scores(self, texts: Sequence[str], work: Callable[[NDArray[np.float32]], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of some texts at a time, documents × nodes."""
@@ -270,6 +286,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         vectorizer, learner = self._parts()
         passing = answers_only and hasattr(learner, "map_passing") and needs_passing_only(self.decision_)
+        passing = passing and self.calibration_ is None  # which looks at all nodes
         mapped: Iterator[tuple[slice, Result]]
         mapped = (learner.map_passing if passing else learner.map_scores)(vectorizer.transform(texts), work)
         return mapped

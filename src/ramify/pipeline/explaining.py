@@ -100,7 +100,8 @@ class Case:
     """One text, and what the parts of a classifier made of it."""
 
     def __init__(self, classifier: TextClassifier, text: Any) -> None:
-        self.text, self.rule, self.vectorizer = text, classifier.decision_, classifier.vectorizer_
+        self.classifier, self.text = classifier, text
+        self.rule, self.vectorizer = classifier.decision_, classifier.vectorizer_
         self.taxonomy, self.learner = classifier.taxonomy_, classifier.learner_
         self.x: csr_array = self.vectorizer.transform([text])
         self.x.sort_indices()
@@ -112,8 +113,7 @@ class Case:
     @cached_property
     def probabilities(self) -> NDArray[np.floating[Any]]:
         """As `predict_proba` gives them, one a node."""
-        found = self.learner.to_probabilities(self.scores) if self.refined is None else np.nan_to_num(self.refined, nan=0.0)
-        return np.asarray(found[0], dtype=np.float32)
+        return np.asarray(self.classifier.probabilities_of(self.scores, self.refined)[0], dtype=np.float32)
 
     @cached_property
     def fits(self) -> NDArray[np.floating[Any]]:

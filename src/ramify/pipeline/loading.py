@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ramify.calibration import CALIBRATIONS
 from ramify.decisions import LearnableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
@@ -73,6 +74,10 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.learner_ = _learner(stored, _part(LEARNERS, learner), made.taxonomy_, learner)
     made.decision_ = _part(RULES, decision).from_state(decision)
     refuse_misfit(made.decision_, made.taxonomy_)
+    if about.get("calibration") is not None:
+        kind = _part(CALIBRATIONS, dict(about["calibration"]))
+        made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
+    made.calibrate = made.calibration_ is not None
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)

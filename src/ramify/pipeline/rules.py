@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import clone
 
 from ramify.decisions import (
     Best,
@@ -26,7 +25,7 @@ from ramify.decisions import (
     TopDown,
 )
 from ramify.errors import InputError, suggest
-from ramify.execution import stage
+from ramify.pipeline.cross_fitting import cross_fit
 from ramify.taxonomy import Taxonomy, most_specific
 
 _ALL = (Best, Sign, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
@@ -101,34 +100,13 @@ def learn_rule(rule: LearnableRule, learner: Any, X: csr_array, Y: csr_array) ->
         return rule.learn(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)
     n_docs, n_nodes = Y.shape
     shown = np.random.default_rng(0).permutation(n_docs)[: max(FOLDS, MAX_SCORES // max(1, n_nodes))]
-    fold_of = np.full(n_docs, -1, dtype=np.int64)
-    fold_of[shown] = np.arange(len(shown)) % FOLDS
-    values, kept = [], []
-    with stage("learning the decision rule", FOLDS) as step:
-        for fold in range(FOLDS):
-            held_out = np.flatnonzero(fold_of == fold)
-            seen = np.flatnonzero(fold_of != fold)
-            if len(held_out) and _can_learn(Y[seen], learner):
-                fitted = _alike(learner).fit(X[seen], Y[seen])
-                values.append(values_for(rule, fitted, fitted.scores(X[held_out])))
-                kept.append(held_out)
-            step.advance()
-    if values and _has_scored_label(np.concatenate(values), Y[np.concatenate(kept)], learner):
-        return rule.learn(np.concatenate(values), Y[np.concatenate(kept)], learner.taxonomy_)
+    folds = [np.sort(shown[k::FOLDS]) for k in range(FOLDS)]
+    documents, values = cross_fit(learner, X, Y, folds, lambda fitted, scores: values_for(rule, fitted, scores))
+    if values and _has_scored_label(np.concatenate(values), Y[documents], learner):
+        return rule.learn(np.concatenate(values), Y[documents], learner.taxonomy_)
     return rule.learn(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few to hold any out
 
 
 def _has_scored_label(scores: NDArray[np.floating[Any]], Y: csr_array, learner: Any) -> bool:
     own = most_specific(Y, learner.taxonomy_).tocoo()
     return bool(np.isfinite(scores[own.row, own.col]).any())
-
-
-def _can_learn(Y: csr_array, learner: Any) -> bool:
-    own: NDArray[Any] = most_specific(Y, learner.taxonomy_).indices
-    return len(np.unique(own)) > 1
-
-
-def _alike(learner: Any) -> Any:
-    """A new learner with the parameters of one, and with those that it chose for itself."""
-    made = clone(learner)
-    return made.set_params(C=learner.C_) if hasattr(learner, "C_") else made

@@ -73,6 +73,9 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
     }
     arrays = {f"features.{name}": array for name, array in feature_arrays.items()}
     arrays |= {f"learner.{name}": array for name, array in learner_arrays.items()}
+    if classifier.calibration_ is not None:
+        about["calibration"] = {"kind": classifier.calibration_.kind}
+        arrays |= {f"calibration.{name}": array for name, array in classifier.calibration_.arrays().items()}
     if classifier.sizes_ is not None:
         arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
     if classifier.report_ is not None:

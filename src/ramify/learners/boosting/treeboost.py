@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
+from ramify.calibration import Energies
 from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
 from ramify.learners.boosting.cascade import YES
@@ -128,6 +129,12 @@ class TreeBoostMH(BoostedLearner):
         P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
         is_label = np.isin(np.arange(len(self.taxonomy_)), self.class_nodes_)
         return np.where(np.isnan(scores) | ~is_label, np.nan, log_ends(P, shares, self.taxonomy_))
+
+    def energies(self, scores: Scores) -> Energies:
+        """The scores, beside those of merged nodes, which follow from their parents; to stay has none of its own."""
+        steps = scores.astype(np.float64)
+        steps[:, self.merged_] = np.where(np.isnan(steps[:, self.merged_]), np.nan, 0.0)
+        return Energies(np.zeros(scores.shape), steps)
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as one has a score above 0."""

@@ -1,0 +1,286 @@
+"""Probabilities of all nodes that mean what they say and do not contradict each other.
+
+    tree      one label a document: choices from the top down, then one curve for every depth (see below)
+    closure   one label a document, several parents: a softmax over the nodes where documents end, one sharpness; a node gets
+              the sum of all at and below it
+    several   any number of labels: one curve for every depth, and no child above its parent
+
+Choices (see choices.py) add up: the children of a node and staying there have what the node has. Their sharpness is right on
+the whole, but a sure choice may be too sure and an unsure one not sure enough. So from the top down the likeliest node of every
+depth gets the share of documents that were right when it was as likely as here, and its siblings have what its parent has
+left, in proportion; the order of siblings stays. Curves are isotonic, with a little of a straight line so that they rise
+everywhere. All of it is learnt from documents that the learner had not seen. Each row is answered for itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.isotonic import IsotonicRegression
+
+from ramify.calibration.choices import Choices, Floats, Ints, Level, Truth, fit_choices, levels_with_siblings, share_out
+from ramify.calibration.energies import Energies
+from ramify.errors import ModelError
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+ENOUGH = 50  # documents from which on a depth has a curve of its own
+STRAIGHT = 0.001  # share of a straight line in a curve
+LEFT = 0.01  # of what siblings had: the least that is left to them
+NUMBERS = ("sharpness", "reliance", "staying")
+
+Arrays = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """Rising curves, one a depth: corners from `offsets[k]` to `offsets[k + 1]`; without corners nothing is changed."""
+
+    offsets: Ints
+    given: Floats
+    found: Floats
+
+    @classmethod
+    def joined(cls, corners: list[tuple[Floats, Floats]]) -> Self:
+        """From the corners of all."""
+        offsets = np.cumsum([0, *(len(given) for given, _ in corners)])
+        return cls(offsets, *(np.concatenate([np.zeros(0), *(each[part] for each in corners)]) for part in (0, 1)))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def apply(self, depth: int, p: Floats) -> Floats:
+        """What probabilities at a depth come to."""
+        here = slice(int(self.offsets[depth]), int(self.offsets[depth + 1]))
+        return np.interp(p, self.given[here], self.found[here]) if here.stop > here.start else p
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+        return {"curve_offsets": self.offsets, "curve_given": self.given, "curve_found": self.found}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, n_levels: int) -> Self:
+        """Make curves of what was kept, after checking them."""
+        made = cls(*(arrays[f"curve_{name}"] for name in ("offsets", "given", "found")))
+        typed = made.offsets.dtype == np.int64 and made.given.dtype == made.found.dtype == np.float64
+        shaped = made.offsets.shape == (n_levels + 1,) and made.given.shape == made.found.shape == (int(made.offsets[-1]),)
+        if not typed or not shaped or made.offsets[0] != 0 or np.any(np.diff(made.offsets) < 0):
+            raise ModelError("the curves of the calibration do not fit the taxonomy; train the model again.")
+        inside = np.setdiff1d(np.arange(1, len(made.given)), made.offsets)
+        rises = all((each[inside] >= each[inside - 1]).all() for each in (made.given, made.found))
+        if not rises or not ((made.found >= 0) & (made.found <= 1)).all() or not np.isfinite(made.given).all():
+            raise ModelError("the curves of the calibration do not give probabilities that rise; train the model again.")
+        return made
+
+
+def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The corners of a curve that rises from probabilities to the share that was true; none where documents are too few.
+
+    >>> fit_curve(np.asarray([0.2, 0.8]), np.asarray([False, True]))
+    (array([], dtype=float64), array([], dtype=float64))
+    """
+    if len(p) < ENOUGH:
+        return np.zeros(0), np.zeros(0)
+    least = 1 / (len(p) + 2)
+    fitted = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(p, is_true.astype(np.float64))
+    corners = np.unique(np.concatenate([[0.0], fitted.X_thresholds_, [1.0]]))
+    return corners, (1 - STRAIGHT) * fitted.predict(corners) + STRAIGHT * corners
+
+
+@dataclass(frozen=True, slots=True)
+class TreeCalibration:
+    """One label a document, over a tree. is_end: nodes at which documents may end; all leaves are."""
+
+    choices: Choices
+    is_end: NDArray[np.bool_]
+    curves: Curves
+    kind: ClassVar[str] = "tree"
+    takes: ClassVar[str] = "energies"
+
+    @classmethod
+    def learn(cls, energies: Energies, Y: csr_array, taxonomy: Taxonomy) -> Self:
+        """From what a learner said of documents that it had not seen, and their labels."""
+        truth = truth_of(Y, taxonomy)
+        is_end = taxonomy.is_leaf | np.isin(np.arange(len(taxonomy)), truth[1])
+        choices = fit_choices(_ending_at(is_end, energies), truth, taxonomy)
+        corners: list[tuple[Floats, Floats]] = []
+        closed = expand_to_ancestors(Y, taxonomy).toarray()
+        cls(choices, is_end, Curves.joined([]))._descend(energies, taxonomy, corners, closed)
+        return cls(choices, is_end, Curves.joined(corners))
+
+    def apply(self, energies: Energies, taxonomy: Taxonomy) -> Floats:
+        """P(node), documents × nodes."""
+        return self._descend(energies, taxonomy)
+
+    def _descend(
+        self, energies: Energies, taxonomy: Taxonomy, corners: list[Any] | None = None, truth: NDArray[Any] | None = None
+    ) -> Floats:
+        """From the top down; where the truth is given, curves are learnt on the way, and their corners noted."""
+        P = share_out(_ending_at(self.is_end, energies), taxonomy, self.choices)
+        rows = np.arange(len(P))
+        for depth, level in enumerate(levels_with_siblings(taxonomy)):
+            if depth:
+                P[:, level.nodes] *= P[:, level.parents][:, level.group]
+            if not len(P):
+                continue
+            for turn, measure in enumerate((_share_of, _chance_of)):
+                place = P[:, level.nodes].argmax(axis=1)
+                p, above, counts = measure(P, level, place, truth)
+                if corners is None or truth is None:
+                    wanted = self.curves.apply(2 * depth + turn, p)
+                else:
+                    best = level.nodes[place]
+                    corners.append(fit_curve(p[counts], truth[rows, best][counts]))
+                    wanted = Curves.joined([corners[-1]]).apply(0, p)
+                _move(P, level, place, above * wanted)
+        return P
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+        choices = {name: getattr(self.choices, name) for name in NUMBERS}
+        return {**choices, "is_end": self.is_end, **self.curves.arrays()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
+        """Make a calibration of what was kept, after checking it."""
+        taxonomy.require_tree("this calibration")
+        is_end = arrays["is_end"]
+        if is_end.dtype != np.bool_ or is_end.shape != (len(taxonomy),):
+            raise ModelError("the calibration does not fit the taxonomy; train the model again.")
+        return cls(_checked(arrays, taxonomy.n_levels), is_end, Curves.from_arrays(arrays, 2 * taxonomy.n_levels))
+
+
+def _ending_at(is_end: NDArray[np.bool_], energies: Energies) -> Energies:
+    """The same, but that documents end nowhere else."""
+    return Energies(np.where(is_end, energies.ends, np.nan), energies.steps)
+
+
+def _share_of(P: Floats, level: Level, place: Ints, truth: Any) -> tuple[Floats, Floats, Any]:
+    """Of the likeliest nodes: what share of their parents they have, what these have, and the documents that are there."""
+    rows, parent = np.arange(len(P)), level.parents[level.group[place]]
+    above = np.where(parent >= 0, P[rows, parent], 1.0)
+    share = np.divide(P[rows, level.nodes[place]], above, out=np.zeros(len(P)), where=above > 0)
+    return share, above, None if truth is None else truth[rows, parent] | (parent < 0)
+
+
+def _chance_of(P: Floats, level: Level, place: Ints, truth: Any) -> tuple[Floats, Floats, Any]:
+    """Of the likeliest nodes: how likely they are, of all, and all documents."""
+    rows = np.arange(len(P))
+    return P[rows, level.nodes[place]], np.ones(len(P)), slice(None)
+
+
+def _move(P: Floats, level: Level, place: Ints, wanted: Floats) -> None:
+    """Give one node of each document what is wanted, and its siblings what is left, in proportion; order stays."""
+    rows, group = np.arange(len(P)), level.group[place]
+    here = P[:, level.nodes]
+    p, above = here[rows, place], np.where(level.parents >= 0, P[:, level.parents], 1.0)[rows, group]
+    is_sibling = level.group == group[:, None]
+    others = np.where(is_sibling, here, 0.0)
+    others[rows, place] = 0.0
+    next_best, left = others.max(axis=1), np.maximum(above - p, 0.0)
+    lowest = np.divide(next_best * above, left + next_best, out=np.zeros_like(p), where=left + next_best > 0)
+    moved = np.where(left > 0, np.maximum(np.minimum(wanted, above - LEFT * left), np.minimum(lowest, p)), p)
+    factor = np.divide(above - moved, left, out=np.ones_like(p), where=left > 0)
+    here = np.where(is_sibling, here * factor[:, None], here)
+    here[rows, place] = moved
+    P[:, level.nodes] = here
+
+
+@dataclass(frozen=True, slots=True)
+class ClosureCalibration:
+    """One label a document, where nodes may have several parents."""
+
+    choices: Choices
+    kind: ClassVar[str] = "closure"
+    takes: ClassVar[str] = "energies"
+
+    @classmethod
+    def learn(cls, energies: Energies, Y: csr_array, taxonomy: Taxonomy) -> Self:
+        """From what a learner said of documents that it had not seen, and their labels."""
+        return cls(fit_choices(Energies(energies.ends), truth_of(Y, taxonomy), _flattened(taxonomy)))
+
+    def apply(self, energies: Energies, taxonomy: Taxonomy) -> Floats:
+        """P(node), documents × nodes."""
+        ending = share_out(Energies(energies.ends), _flattened(taxonomy), self.choices)
+        above = expand_to_ancestors(csr_array(np.eye(len(taxonomy), dtype=bool)), taxonomy).astype(np.float64)
+        return np.asarray(ending @ above).clip(0, 1)
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+        return {name: getattr(self.choices, name) for name in NUMBERS}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
+        """Make a calibration of what was kept, after checking it."""
+        return cls(_checked(arrays, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class SeveralCalibration:
+    """Any number of labels a document, also none."""
+
+    curves: Curves
+    kind: ClassVar[str] = "several"
+    takes: ClassVar[str] = "memberships"
+
+    @classmethod
+    def learn(cls, memberships: NDArray[Any], Y: csr_array, taxonomy: Taxonomy) -> Self:
+        """From what a learner said of documents that it had not seen, and their labels."""
+        P, truth = memberships.astype(np.float64), expand_to_ancestors(Y, taxonomy).toarray()
+        corners = []
+        for depth in range(taxonomy.n_levels):
+            columns = np.flatnonzero(taxonomy.depth == depth)
+            p, is_true = P[:, columns].ravel(), truth[:, columns].ravel()
+            known = ~np.isnan(p)
+            corners.append(fit_curve(p[known], is_true[known]))
+        return cls(Curves.joined(corners))
+
+    def apply(self, memberships: NDArray[Any], taxonomy: Taxonomy) -> Floats:
+        """P(node), documents × nodes."""
+        P = np.nan_to_num(memberships.astype(np.float64), nan=0.0)
+        for node in range(len(taxonomy)):  # parents come first
+            P[:, node] = self.curves.apply(int(taxonomy.depth[node]), P[:, node])
+            for parent in taxonomy.parents_of(node).tolist():
+                P[:, node] = np.minimum(P[:, node], P[:, parent])
+        return P
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+        return self.curves.arrays()
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
+        """Make a calibration of what was kept, after checking it."""
+        return cls(Curves.from_arrays(arrays, taxonomy.n_levels))
+
+
+CALIBRATIONS: dict[str, Any] = {kind.kind: kind for kind in (TreeCalibration, ClosureCalibration, SeveralCalibration)}
+
+
+def calibration_for(taxonomy: Taxonomy, several: bool) -> Any:
+    """The kind of calibration for documents with one label, or with any number of them."""
+    return SeveralCalibration if several else TreeCalibration if taxonomy.is_tree else ClosureCalibration
+
+
+def truth_of(Y: csr_array, taxonomy: Taxonomy) -> Truth:
+    """Where documents end; one with several labels counts once for all of them together."""
+    own = most_specific(Y, taxonomy)
+    counts = np.diff(own.indptr)
+    documents = np.repeat(np.arange(len(counts)), counts)
+    return documents, own.indices.astype(np.int64), 1 / np.repeat(counts, counts).astype(np.float64)
+
+
+def _flattened(taxonomy: Taxonomy) -> Taxonomy:
+    """The same nodes without what lies above them."""
+    return Taxonomy.flat(taxonomy.names)
+
+
+def _checked(arrays: Arrays, n_levels: int) -> Choices:
+    numbers = [arrays[name] for name in NUMBERS]
+    fits = all(each.dtype == np.float64 and each.shape == (n_levels,) and np.isfinite(each).all() for each in numbers)
+    if not fits or (numbers[0] <= 0).any() or (numbers[1] < 0).any():
+        raise ModelError("the calibration does not fit the taxonomy; train the model again.")
+    return Choices(*numbers)

@@ -1,0 +1,260 @@
+"""Answers with a guarantee: split conformal prediction over a tree, and control of the share of wrong labels.
+
+With one label a document, the score of a held-out document is the mass of the first set of nodes that misses its truth (see
+narrowing.py). With n such scores, the threshold for a risk α is the ⌈(n + 1)(1 − α)⌉-th smallest of them; a new document that
+is exchangeable with the held-out ones is stopped before its truth is lost with a probability of at least 1 − α. The same holds
+among the documents whose most probable branch is a given one, with the scores of these alone (Mondrian conformal prediction).
+
+With several labels a document, nodes at least as probable as λ are taken. The loss of a held-out document is the share of its
+most specific labels that are wrong, at the worst of all thresholds from 1 down to λ, so that it never falls as λ falls. The
+threshold for a risk α is the lowest λ with (n · mean loss + 1) / (n + 1) ≤ α; the share of wrong labels to expect is then at
+most α.
+
+Sources: Vovk, Gammerman & Shafer 2005 on split and Mondrian conformal prediction; Angelopoulos et al. 2022, Conformal risk
+control; sets of few nodes as in Mortier et al. 2025.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.decisions.bayes import read_probabilities
+from ramify.decisions.narrowing import NEVER, narrow_down, to_labels
+from ramify.errors import InputError, ModelError
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+SIZES = (1, 2, 3, 5, 10)  # how many nodes an answer may have
+MOST_STEPS = 10_000  # of thresholds that are kept
+SLIP = 1e-9  # of rounding, when documents are counted
+
+Floats = NDArray[np.float64]
+Arrays = dict[str, NDArray[Any]]
+
+
+class Promise(Protocol):
+    """What held-out documents allow to be promised."""
+
+    kind: ClassVar[str]
+
+    @property
+    def least_risk(self) -> float:
+        """The least risk for which there are documents enough."""
+
+    def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
+        """Labels, closed upward, that keep the promise."""
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+
+
+def learn_promise(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool) -> Promise:
+    """From probabilities and labels of documents that nobody has learnt from. several: whether these have several labels."""
+    P, truth = read_probabilities(probabilities, taxonomy), expand_to_ancestors(Y, taxonomy)
+    if truth.shape != P.shape:
+        raise InputError(
+            f"there are probabilities of {len(P)} documents and labels of {truth.shape[0]}; give both for the same."
+        )
+    return SharePromise.learn(P, truth, taxonomy) if several else PathPromise.learn(P, truth, taxonomy)
+
+
+def check_risk(risk: Any) -> None:
+    """Refuse what is no risk."""
+    if isinstance(risk, bool) or not isinstance(risk, (int, float, np.number)) or not 0 < risk < 1:
+        raise InputError(f"risk is {risk!r}; give a probability between 0 and 1, such as 0.05.")
+
+
+def top_branches(taxonomy: Taxonomy) -> NDArray[np.int64]:
+    """The topmost nodes among which there is a choice: the roots, or the children of a single one.
+
+    >>> top_branches(Taxonomy.from_paths(["all/a", "all/b/c"])).tolist()
+    [1, 2]
+    """
+    branches = np.asarray(taxonomy.roots, dtype=np.int64)
+    while len(branches) == 1 and len(taxonomy.children_of(int(branches[0]))):
+        branches = np.asarray(taxonomy.children_of(int(branches[0])), dtype=np.int64)
+    return branches
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PathPromise:
+    """Documents with one label each: the true path passes through the answer.
+
+    losses: documents × SIZES, the mass at which each lost its truth. branches: the most probable branch of each.
+    """
+
+    losses: Floats
+    branches: NDArray[np.int64]
+    kind: ClassVar[str] = "path"
+
+    @classmethod
+    def learn(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
+        """From probabilities and true labels, closed upward."""
+        losses = np.column_stack([narrow_down(P, taxonomy, size).losses(truth) for size in SIZES])
+        return cls(losses, _branch_of(P, taxonomy))
+
+    @property
+    def least_risk(self) -> float:
+        """The least risk for which there are documents enough."""
+        return 1 / (len(self.losses) + 1)
+
+    def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
+        """The deepest nodes, so many at most, through one of which the true path passes with probability 1 − risk.
+
+        by_branch: the promise holds among the documents of each top-level branch. A document may have no label.
+        """
+        P = read_probabilities(probabilities, taxonomy)
+        thresholds: Any = self.threshold(risk, nodes)
+        if by_branch:
+            mine = _branch_of(P, taxonomy)
+            thresholds = np.zeros(len(P))
+            for branch in np.unique(mine).tolist():
+                thresholds[mine == branch] = self.threshold(risk, nodes, branch, taxonomy)
+        return to_labels(narrow_down(P, taxonomy, nodes).stops(thresholds), taxonomy)
+
+    def threshold(self, risk: float, nodes: int = 1, branch: int | None = None, taxonomy: Taxonomy | None = None) -> float:
+        """The mass above which sets of nodes are taken; among the documents of a branch, if one is given."""
+        check_risk(risk)
+        if isinstance(nodes, bool) or nodes not in SIZES:
+            raise InputError(f"nodes is {nodes!r}; an answer may have {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} nodes.")
+        scores = self.losses[:, SIZES.index(nodes)]
+        if branch is not None:
+            scores = scores[self.branches == branch]
+        place = math.ceil((len(scores) + 1) * (1 - risk) - SLIP)
+        if place > len(scores):
+            raise InputError(_too_few(risk, len(scores), None if taxonomy is None or branch is None else taxonomy.show(branch)))
+        return float(np.partition(scores, place - 1)[place - 1])
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+        return {"losses": self.losses, "branches": self.branches}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
+        """Make a promise of what was kept, after checking it."""
+        losses, branches = arrays["losses"], arrays["branches"]
+        typed = losses.dtype == np.float64 and branches.dtype == np.int64
+        if not typed or losses.shape != (len(branches), len(SIZES)) or not ((losses >= NEVER) & (losses <= 1)).all():
+            raise ModelError("what was learnt from held-out documents does not fit together; train the model again.")
+        if len(branches) and not np.isin(branches, top_branches(taxonomy)).all():
+            raise ModelError("held-out documents are in branches that the taxonomy has not; train the model again.")
+        return cls(losses, branches)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharePromise:
+    """Documents with several labels: the expected share of wrong labels.
+
+    thresholds: falling. losses: the mean loss of the held-out documents from each threshold upwards, rising. count: of them.
+    """
+
+    thresholds: Floats
+    losses: Floats
+    count: int
+    kind: ClassVar[str] = "share"
+
+    @classmethod
+    def learn(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
+        """From probabilities and true labels, closed upward."""
+        T, steps, rises = truth.toarray(), [], []
+        for p, true in zip(np.nan_to_num(P.astype(np.float64), nan=0.0), T, strict=True):
+            at, losses = worst_shares(p, true, taxonomy)
+            steps.append(at)
+            rises.append(np.diff(losses, prepend=0.0))
+        at, rise = (np.concatenate(each) if each else np.zeros(0) for each in (steps, rises))
+        order = np.argsort(-at, kind="stable")
+        at, losses = at[order], np.cumsum(rise[order]) / max(1, len(T))
+        last = np.append(at[1:] != at[:-1], True) if len(at) else np.zeros(0, dtype=bool)
+        return cls(*_thinned(at[last], losses[last].clip(0, 1)), len(T))
+
+    @property
+    def least_risk(self) -> float:
+        """The least risk for which there are documents enough."""
+        return 1 / (self.count + 1)
+
+    def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
+        """All nodes that are so probable that the expected share of wrong labels is at most the risk."""
+        if nodes != 1 or by_branch:
+            raise InputError("with several labels a document, the share of wrong ones is promised; nodes and branches are not.")
+        P = read_probabilities(probabilities, taxonomy)
+        return expand_to_ancestors(np.nan_to_num(P, nan=0.0) >= self.threshold(risk), taxonomy)
+
+    def threshold(self, risk: float) -> float:
+        """The lowest probability of a node that is taken; infinite where none may be."""
+        check_risk(risk)
+        bound = (self.count * self.losses + 1) / (self.count + 1)
+        allowed = int(np.count_nonzero(bound <= risk + SLIP))
+        if self.least_risk > risk + SLIP:
+            raise InputError(_too_few(risk, self.count, None))
+        return float(self.thresholds[allowed - 1]) if allowed else np.inf
+
+    def arrays(self) -> Arrays:
+        """What a model file keeps."""
+        return {"thresholds": self.thresholds, "losses": self.losses, "count": np.asarray([self.count], dtype=np.int64)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Arrays, taxonomy: Taxonomy) -> Self:
+        """Make a promise of what was kept, after checking it."""
+        thresholds, losses, count = arrays["thresholds"], arrays["losses"], arrays["count"]
+        typed = thresholds.dtype == losses.dtype == np.float64 and count.dtype == np.int64 and count.shape == (1,)
+        if not typed or thresholds.shape != losses.shape or thresholds.ndim != 1 or count[0] < 0:
+            raise ModelError("what was learnt from held-out documents does not fit together; train the model again.")
+        if (np.diff(thresholds) > 0).any() or (np.diff(losses) < 0).any() or not np.isfinite([*thresholds, *losses]).all():
+            raise ModelError("the share of wrong labels does not rise as thresholds fall; train the model again.")
+        return cls(thresholds, losses, int(count[0]))
+
+
+PROMISES: dict[str, Any] = {kind.kind: kind for kind in (PathPromise, SharePromise)}
+
+
+def worst_shares(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Floats, Floats]:
+    """Falling thresholds, and the largest share of wrong ones among the most specific labels of any threshold down to each.
+
+    >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
+    >>> [part.tolist() for part in worst_shares(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
+    [[0.9, 0.6, 0.2], [0.0, 0.0, 0.5]]
+    """
+    order = np.argsort(-p, kind="stable")  # parents come first, so of equal ones, too
+    order = order[p[order] > 0]
+    n_below = np.zeros(len(p), dtype=np.int64)
+    taken = wrong = 0
+    thresholds, losses, worst = [], [], 0.0
+    for k, node in enumerate(order.tolist()):
+        taken, wrong = taken + 1, wrong + int(not true[node])
+        for parent in taxonomy.parents_of(node).tolist():
+            if not n_below[parent]:  # it was among the most specific ones until now
+                taken, wrong = taken - 1, wrong - int(not true[parent])
+            n_below[parent] += 1
+        if k + 1 == len(order) or p[order[k + 1]] < p[node]:
+            worst = max(worst, wrong / taken)
+            thresholds.append(p[node])
+            losses.append(worst)
+    return np.asarray(thresholds), np.asarray(losses)
+
+
+def _branch_of(P: NDArray[Any], taxonomy: Taxonomy) -> NDArray[np.int64]:
+    branches = top_branches(taxonomy)
+    likeliest: NDArray[np.int64] = branches[np.nan_to_num(P[:, branches], nan=0.0).argmax(axis=1)]
+    return likeliest
+
+
+def _thinned(thresholds: Floats, losses: Floats) -> tuple[Floats, Floats]:
+    """Fewer steps, none of which promises more than it may: a step stands for those just above it."""
+    if len(thresholds) <= MOST_STEPS:
+        return thresholds, losses
+    kept = np.unique(np.linspace(0, len(thresholds) - 1, MOST_STEPS).astype(np.int64))
+    return thresholds[kept], losses[kept]
+
+
+def _too_few(risk: float, count: int, branch: str | None) -> str:
+    where = "" if branch is None else f" in {branch!r}"
+    needed = math.ceil(1 / risk - 1 - SLIP)
+    return (
+        f"a risk of {risk:g} takes at least {needed:,} held-out documents{where}, and there are {count:,}; "
+        f"hold more documents back, or allow more risk{'' if branch is None else ', or promise for all branches together'}."
+    )

@@ -1,0 +1,67 @@
+"""Values of documents by learners of the same kind that have not seen them: what rules and calibrations are learnt from.
+
+Documents are dealt into folds, and each fold is scored by a learner that learnt from the others. Where there are very many
+documents, some folds are enough; where there are very many nodes, a few documents must do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.base import clone
+
+from ramify.execution import stage
+from ramify.taxonomy import most_specific
+
+FOLDS = 5
+ENOUGH = 10_000  # documents from which calibrations are learnt
+MOST_VALUES = 1 << 24  # documents × nodes for calibrations
+FEWEST = 1000  # documents, however many nodes there are
+
+Ints = NDArray[np.int64]
+Give = Callable[[Any, NDArray[np.float32]], Any]  # what is wanted of a learner and its scores
+
+
+def cross_fit(learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], give: Give) -> tuple[Ints, list[Any]]:
+    """Documents, and what is wanted of each fold of them; folds without which nothing could be learnt are left out."""
+    documents, found = [np.zeros(0, dtype=np.int64)], []
+    with stage("learning from held-out documents", len(folds)) as step:
+        for held_out in folds:
+            seen = np.setdiff1d(np.arange(X.shape[0]), held_out)
+            if len(held_out) and can_learn(Y[seen], learner):
+                fitted = alike(learner).fit(X[seen], Y[seen])
+                found.append(give(fitted, fitted.scores(X[held_out])))
+                documents.append(held_out)
+            step.advance()
+    return np.concatenate(documents), found
+
+
+def few_folds(n_documents: int, n_nodes: int) -> list[Ints]:
+    """Folds for a calibration: as many as have documents enough.
+
+    >>> [len(fold) for fold in few_folds(1000, 50)], [len(fold) for fold in few_folds(128_710, 14_331)]
+    ([200, 200, 200, 200, 200], [1170])
+    """
+    enough = min(ENOUGH, max(FEWEST, MOST_VALUES // max(1, n_nodes)))
+    order = np.random.default_rng(0).permutation(n_documents)
+    if n_documents >= FOLDS * enough:
+        return [np.sort(order[:enough])]
+    folds = [np.sort(order[k::FOLDS]) for k in range(FOLDS)]
+    needed = -(-enough // max(1, len(folds[0])))
+    return folds[: max(1, needed)]
+
+
+def can_learn(Y: csr_array, learner: Any) -> bool:
+    """Whether documents of at least two classes are there."""
+    own: NDArray[Any] = most_specific(Y, learner.taxonomy_).indices
+    return len(np.unique(own)) > 1
+
+
+def alike(learner: Any) -> Any:
+    """A new learner with the parameters of one, and with those that it chose for itself."""
+    made = clone(learner)
+    return made.set_params(C=learner.C_) if hasattr(learner, "C_") else made

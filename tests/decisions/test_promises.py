@@ -1,0 +1,282 @@
+"""Backing off with a guarantee: against slow twins, and against the promise itself."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from oracles import promises as oracle
+from strategies import as_matrix, build, parent_lists, random_forest, trees
+
+from ramify.decisions.narrowing import NEVER, narrow_down, to_labels
+from ramify.decisions.promises import (
+    PROMISES,
+    SIZES,
+    PathPromise,
+    SharePromise,
+    learn_promise,
+    top_branches,
+    worst_shares,
+)
+from ramify.errors import InputError, ModelError, TaxonomyError
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
+
+RISKS = (0.01, 0.05, 0.1, 0.25, 0.5)
+
+
+def consistent(parents, raw):
+    """Chances that are no larger than those above: sixteenths, so that ties are common."""
+    p = []
+    for node, above in enumerate(parents):
+        p.append(min([raw[node] / 16, *(p[parent] for parent in above)]))
+    return p
+
+
+@st.composite
+def answered(draw, shapes, max_documents=8, min_documents=1):
+    """Parents, and for every document chances and true nodes, closed upward."""
+    parents = draw(shapes)
+    n = draw(st.integers(min_documents, max_documents))
+    chances = st.lists(st.integers(0, 16), min_size=len(parents), max_size=len(parents))
+    P = [consistent(parents, draw(chances)) for _ in range(n)]
+    own = draw(st.lists(st.integers(0, len(parents) - 1), min_size=n, max_size=n))
+    truth = expand_to_ancestors(as_matrix([{node} for node in own], len(parents)), build(parents))
+    return parents, P, truth
+
+
+def true_sets(truth):
+    return [set(np.flatnonzero(row).tolist()) for row in truth.toarray()]
+
+
+# ---- sets of nodes ----------------------------------------------------------------------------------------------------------
+
+
+@given(answered(trees()), st.sampled_from(SIZES), st.integers(-1, 16))
+@settings(max_examples=200)
+def test_narrowing_equals_the_oracle(case, size, sixteenths):
+    parents, P, truth = case
+    taxonomy, threshold = build(parents), sixteenths / 16
+    found = narrow_down(P, taxonomy, size)
+    losses, stops = found.losses(truth), found.stops(threshold)
+    for row, (p, true) in enumerate(zip(P, true_sets(truth), strict=True)):
+        steps = oracle.sets_of(p, parents, size)
+        assert [[node for node in nodes if node >= 0] for nodes in found.nodes[row].tolist()] == steps
+        assert found.masses[row].tolist() == oracle.masses_of(p, steps)
+        assert losses[row] == oracle.loss_of(p, true, parents, size)
+        assert [node for node in stops[row].tolist() if node >= 0] == oracle.stop_of(p, parents, size, threshold)
+
+
+@given(answered(trees(), min_documents=2), st.sampled_from(SIZES), st.sampled_from([0.25, 0.5, 0.75]))
+@settings(max_examples=150)
+def test_more_risk_never_goes_less_deep(case, size, risk):
+    parents, P, truth = case
+    taxonomy = build(parents)
+    promise = PathPromise.learn(np.asarray(P), truth, taxonomy)
+    assume(promise.least_risk <= risk)
+    few, more = (promise.decide(P, taxonomy, each, size).toarray() for each in (risk, min(0.99, risk + 0.2)))
+    for shallow, deep, p in zip(few, more, P, strict=True):
+        allowed = [below_or_same(build(parents), node) for node in most_specific(shallow, parents)]
+        reached = most_specific(deep, parents)
+        # what is answered with more risk lies at or below what is answered with less
+        assert not shallow.any() or (reached and all(any(node in inside for inside in allowed) for node in reached))
+        assert all(p[node] >= 0 for node in reached)
+
+
+def most_specific(row, parents):
+    taken = np.flatnonzero(row).tolist()
+    return [node for node in taken if not any(child in taken for child in oracle.children_of(parents, node))]
+
+
+def below_or_same(taxonomy, node):
+    return {node, *taxonomy.descendants_of(node).tolist()}
+
+
+def test_answers_are_labels_with_their_ancestors_or_none():
+    tree = Taxonomy.from_paths(["a/b/c", "d"])
+    Y = to_labels(np.asarray([[1, -1], [-1, -1], [2, 3]]), tree)
+    assert tree.decode(Y) == [["a/b"], [], ["a/b/c", "d"]]
+
+
+# ---- one label a document ---------------------------------------------------------------------------------------------------
+
+
+@given(answered(trees(), max_documents=12), st.sampled_from(SIZES), st.sampled_from(RISKS))
+@settings(max_examples=200)
+def test_thresholds_equal_the_oracle(case, size, risk):
+    parents, P, truth = case
+    promise = learn_promise(P, truth, build(parents), several=False)
+    expected = oracle.threshold_of(
+        [oracle.loss_of(p, true, parents, size) for p, true in zip(P, true_sets(truth), strict=True)], risk
+    )
+    if expected is None:
+        with pytest.raises(
+            InputError, match=rf"takes at least {round(1 / risk) - 1} held-out documents, and there are {len(P)}"
+        ):
+            promise.threshold(risk, size)
+    else:
+        assert promise.threshold(risk, size) == expected
+
+
+@given(answered(trees(), min_documents=2, max_documents=12), st.sampled_from(SIZES), st.sampled_from(RISKS))
+@settings(max_examples=200)
+def test_each_document_against_all_others_is_covered_as_often_as_promised(case, size, risk):
+    """Exchangeable documents: whoever is the new one, the mean over all of them is what a new document can expect."""
+    parents, P, truth = case
+    taxonomy, P, n = build(parents), np.asarray(P), len(P)
+    covered = 0
+    for new in range(n):
+        others = np.delete(np.arange(n), new)
+        promise = PathPromise.learn(P[others], truth[others], taxonomy)
+        if promise.least_risk > risk:
+            return
+        answer = promise.decide(P[[new]], taxonomy, risk, size).toarray()[0]
+        reached = most_specific(answer, parents)
+        covered += not reached or any(truth.toarray()[new, node] for node in reached)
+    assert Fraction(covered, n) >= 1 - Fraction(str(risk))
+
+
+def test_coverage_is_not_much_larger_than_promised_where_no_scores_are_equal():
+    rng = np.random.default_rng(0)
+    tree = Taxonomy.from_paths([f"{a}/{b}" for a in "xyz" for b in range(4)])
+    leaves = np.flatnonzero(tree.is_leaf)
+    Q = rng.dirichlet(np.full(len(leaves), 0.3), size=4000)
+    own = np.asarray([rng.choice(leaves, p=q) for q in Q])
+    P = np.zeros((len(Q), len(tree)))
+    P[:, leaves] = Q
+    np.add.at(P.T, tree.parent[leaves], Q.T)
+    truth = expand_to_ancestors(as_matrix([{node} for node in own], len(tree)), tree)
+    promise = PathPromise.learn(P[:2000], truth[:2000], tree)
+    for risk in (0.05, 0.2):
+        for size in (1, 2):
+            reached = narrow_down(P[2000:], tree, size).stops(promise.threshold(risk, size))
+            is_true = truth[2000:].toarray()[np.arange(2000)[:, None], reached] & (reached >= 0)
+            covered = is_true.any(axis=1) | (reached < 0).all(axis=1)
+            assert covered.mean() == pytest.approx(1 - risk, abs=4 * np.sqrt(risk * (1 - risk) / 1000))
+
+
+def test_a_branch_has_its_own_threshold_or_a_sentence():
+    tree = Taxonomy.from_paths(["a/x", "a/y", "b/z"])
+    P = np.asarray([[0.9, 0.8, 0.1, 0.1, 0.1]] * 30 + [[0.2, 0.1, 0.1, 0.8, 0.8]] * 5)
+    truth = tree.encode([["a/y"]] * 15 + [["a/x"]] * 15 + [["b/z"]] * 5)
+    promise = learn_promise(P, truth, tree, several=False)
+    assert tree.decode(promise.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
+    assert tree.decode(promise.decide(P[-1:], tree, 0.45)) == [["b/z"]]
+    with pytest.raises(InputError, match=r"takes at least 9 held-out documents in 'b', and there are 5; .* for all branches"):
+        promise.decide(P, tree, 0.1, by_branch=True)
+    assert promise.decide(P, tree, 0.25, by_branch=True).shape == P.shape
+
+
+@given(trees())
+def test_branches_are_the_topmost_nodes_with_a_choice(parents):
+    taxonomy = build(parents)
+    branches = top_branches(taxonomy).tolist()
+    assert len(branches) > 1 or taxonomy.is_leaf[branches[0]]
+    assert all(len(oracle.children_of(parents, above)) == len(branches) for above in {a for b in branches for a in parents[b]})
+
+
+# ---- several labels a document ----------------------------------------------------------------------------------------------
+
+
+@given(answered(parent_lists(), max_documents=6))
+@settings(max_examples=150)
+def test_shares_of_wrong_labels_equal_the_oracle(case):
+    parents, P, truth = case
+    taxonomy = build(parents)
+    for p, true in zip(P, truth.toarray(), strict=True):
+        thresholds, losses = worst_shares(np.asarray(p), true, taxonomy)
+        assert thresholds.tolist() == sorted({chance for chance in p if chance > 0}, reverse=True)
+        members = set(np.flatnonzero(true).tolist())
+        expected = [float(oracle.wrong_share(p, members, parents, threshold)) for threshold in thresholds]
+        np.testing.assert_allclose(losses, expected)
+
+
+@given(answered(parent_lists(), max_documents=8), st.sampled_from([0.15, 0.25, 0.5]))
+@settings(max_examples=150)
+def test_thresholds_for_shares_equal_the_oracle(case, risk):
+    parents, P, truth = case
+    promise = learn_promise(P, truth, build(parents), several=True)
+    if promise.least_risk > risk:
+        with pytest.raises(InputError, match="takes at least"):
+            promise.threshold(risk)
+    else:
+        assert promise.threshold(risk) == oracle.share_threshold(list(zip(P, true_sets(truth), strict=True)), parents, risk)
+
+
+@given(answered(parent_lists(), min_documents=3, max_documents=9), st.sampled_from([0.25, 0.5]))
+@settings(max_examples=100)
+def test_each_document_against_all_others_has_as_few_wrong_labels_as_promised(case, risk):
+    parents, P, truth = case
+    taxonomy, P, n, total = build(parents), np.asarray(P), len(P), Fraction(0)
+    for new in range(n):
+        others = np.delete(np.arange(n), new)
+        promise = SharePromise.learn(P[others], truth[others], taxonomy)
+        if promise.least_risk > risk:
+            return
+        reached = most_specific(promise.decide(P[[new]], taxonomy, risk).toarray()[0], parents)
+        total += Fraction(sum(not truth.toarray()[new, node] for node in reached), max(1, len(reached)))
+    assert total / n <= Fraction(str(risk))
+
+
+def test_fewer_steps_promise_no_more(monkeypatch):
+    rng = np.random.default_rng(0)
+    tree = build(random_forest(rng, 20))
+    parents = [tree.parents_of(node).tolist() for node in range(20)]
+    P = np.asarray([consistent(parents, 16 * rng.random(20)) for _ in range(200)])
+    truth = expand_to_ancestors(rng.random((200, 20)) < 0.3, tree)
+    exact = SharePromise.learn(P, truth, tree)
+    monkeypatch.setattr("ramify.decisions.promises.MOST_STEPS", 50)
+    rough = SharePromise.learn(P, truth, tree)
+    assert len(rough.thresholds) <= 50 < len(exact.thresholds)
+    assert all(rough.threshold(risk) >= exact.threshold(risk) for risk in (0.1, 0.3, 0.5, 0.7))
+
+
+# ---- what is refused, and keeping -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("risk", [0, 1, -0.1, 1.5, np.nan, True, "0.05", None])
+def test_what_is_no_risk_is_refused(risk):
+    promise = PathPromise(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
+    with pytest.raises(InputError, match="give a probability between 0 and 1"):
+        promise.threshold(risk)
+
+
+@pytest.mark.parametrize("nodes", [0, 4, -1, True, 2.5, "2"])
+def test_other_numbers_of_nodes_are_refused(nodes):
+    promise = PathPromise(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
+    with pytest.raises(InputError, match="an answer may have 1, 2, 3, 5 or 10 nodes"):
+        promise.threshold(0.1, nodes)
+
+
+def test_a_dag_has_no_single_path():
+    dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
+    with pytest.raises(TaxonomyError, match="backing off"):
+        narrow_down(np.ones((1, 3)), dag)
+
+
+def test_shares_are_promised_without_branches_and_numbers_of_nodes():
+    tree = Taxonomy.from_paths(["a", "b"])
+    promise = learn_promise([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, several=True)
+    for more in ({"nodes": 2}, {"by_branch": True}):
+        with pytest.raises(InputError, match="the share of wrong ones is promised"):
+            promise.decide([[0.5, 0.5]], tree, 0.2, **more)
+    with pytest.raises(InputError, match="probabilities of 9 documents and labels of 1"):
+        learn_promise([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, several=True)
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_promises_survive_keeping_and_broken_ones_are_refused(several):
+    tree = Taxonomy.from_paths(["a/b", "c"])
+    P = np.random.default_rng(0).random((40, 1)) * np.asarray([[0.9, 0.7, 0.1]])
+    promise = learn_promise(P, tree.encode([["a/b"], ["c"]] * 20), tree, several)
+    kind, arrays = PROMISES[promise.kind], promise.arrays()
+    again = kind.from_arrays(arrays, tree)
+    assert (again.decide(P, tree, 0.3) != promise.decide(P, tree, 0.3)).nnz == 0
+    name = "losses"
+    for broken in (arrays[name].astype(np.float32), arrays[name][:-1], arrays[name] - 3, arrays[name] * np.nan):
+        with pytest.raises(ModelError):
+            kind.from_arrays(arrays | {name: broken[::-1] if several else broken}, tree)
+    if not several:
+        with pytest.raises(ModelError, match="branches that the taxonomy has not"):
+            kind.from_arrays(arrays | {"branches": arrays["branches"] + 1}, tree)
+    assert NEVER < 0

@@ -1,0 +1,191 @@
+"""Probabilities that do not contradict each other: choices against slow twins, curves, and what always holds."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles import consistent as oracle
+from scipy.sparse import csr_array
+from strategies import as_matrix, build, parent_lists, random_forest, trees
+
+from ramify.calibration import CALIBRATIONS, Energies, SeveralCalibration, TreeCalibration, calibration_for
+from ramify.calibration.choices import fit_choices, share_out
+from ramify.calibration.consistent import Curves, fit_curve, truth_of
+from ramify.errors import ModelError
+from ramify.taxonomy import expand_to_ancestors
+
+values = st.floats(-3, 3, width=16)
+
+
+@st.composite
+def ways(draw, shapes, max_documents=4):
+    """Parents, energies of some documents, sharpness and offsets; some nodes are no ends, and some may not be entered."""
+    parents = draw(shapes)
+    n, taxonomy = len(parents), build(parents)
+    shape = draw(st.integers(1, max_documents)), n
+    table = st.lists(st.lists(values, min_size=n, max_size=n), min_size=shape[0], max_size=shape[0])
+    ends = np.asarray(draw(table))
+    is_end = np.asarray(draw(st.lists(st.booleans(), min_size=n, max_size=n))) | taxonomy.is_leaf
+    ends[:, ~is_end] = np.nan
+    steps = np.asarray(draw(table)) if draw(st.booleans()) else None
+    per_level = st.lists(st.floats(0.1, 4), min_size=taxonomy.n_levels, max_size=taxonomy.n_levels)
+    return parents, Energies(ends, steps), np.asarray(draw(per_level)), np.asarray(draw(per_level)) - 2
+
+
+def plain(row):
+    return None if row is None else [None if np.isnan(value) else float(value) for value in row]
+
+
+@given(ways(trees()))
+@settings(max_examples=200)
+def test_choices_equal_the_oracle(case):
+    parents, energies, sharpness, staying = case
+    found = share_out(energies, build(parents), sharpness, staying)
+    for row in range(len(energies)):
+        steps = None if energies.steps is None else plain(energies.steps[row])
+        expected = oracle.shares(plain(energies.ends[row]), steps, parents, sharpness, staying)
+        np.testing.assert_allclose(found[row], expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_other_sharpness_is_likelier(seed):
+    rng = np.random.default_rng(seed)
+    parents = random_forest(rng, 8)
+    taxonomy = build(parents)
+    n = 300
+    ends, steps = rng.normal(size=(n, 8)), rng.normal(size=(n, 8)) if seed % 2 else None
+    truth = rng.integers(0, 8, n)
+    ends[np.arange(n), truth] += 1.5
+    if steps is not None:
+        for row, node in enumerate(truth):
+            steps[row, [node, *taxonomy.ancestors_of(int(node))]] += 1.0
+    Y = expand_to_ancestors(as_matrix([{int(node)} for node in truth], 8), taxonomy)
+    energies = Energies(ends, steps)
+    sharpness, staying = fit_choices(energies, truth_of(Y, taxonomy), taxonomy)
+    documents = [(plain(ends[i]), plain(None if steps is None else steps[i]), int(truth[i])) for i in range(n)]
+    if steps is not None:  # depth by depth is all at once
+        best = oracle.log_likelihood(documents, parents, sharpness, staying)
+        for depth in range(taxonomy.n_levels):
+            for change in (0.9, 1.1):
+                other = sharpness.copy()
+                other[depth] *= change
+                assert oracle.log_likelihood(documents, parents, other, staying) < best + 0.5
+                other = staying.copy()
+                other[depth] += 10 * (change - 1)
+                assert oracle.log_likelihood(documents, parents, sharpness, other) < best + 0.5
+    assert (sharpness > 0).all()
+
+
+def made(seed, n=400, n_nodes=14, several=False, dag=False):
+    """Documents whose scores tell where they end, but are far too sure."""
+    rng = np.random.default_rng(seed)
+    parents = random_forest(rng, n_nodes)
+    if dag:
+        parents = [sorted({*above, int(rng.integers(0, node))}) if above else above for node, above in enumerate(parents)]
+    taxonomy = build(parents)
+    truth = [set(rng.choice(n_nodes, size=rng.integers(0, 4) if several else 1, replace=False).tolist()) for _ in range(n)]
+    Y = expand_to_ancestors(as_matrix(truth, n_nodes), taxonomy)
+    ends = 8 * (rng.normal(size=(n, n_nodes)) + 1.5 * as_matrix(truth, n_nodes))
+    memberships = 1 / (1 + np.exp(-4 * (rng.normal(size=(n, n_nodes)) + Y.toarray() - 1)))
+    return taxonomy, Energies(ends), memberships, csr_array(Y)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_children_and_staying_add_up_to_the_node(seed):
+    taxonomy, energies, _, Y = made(seed)
+    learnt = TreeCalibration.learn(energies, Y, taxonomy)
+    P = learnt.apply(energies, taxonomy)
+    roots = np.asarray(taxonomy.roots)
+    np.testing.assert_allclose(P[:, roots].sum(axis=1), 1)
+    ends = np.bincount(truth_of(Y, taxonomy)[1], minlength=len(taxonomy))
+    for node in np.flatnonzero(~taxonomy.is_leaf).tolist():
+        left = P[:, node] - P[:, taxonomy.children_of(node)].sum(axis=1)
+        assert (left >= -1e-12).all()
+        if not ends[node]:
+            np.testing.assert_allclose(left, 0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", ["one", "several", "dag"])
+@pytest.mark.parametrize("seed", range(4))
+def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
+    taxonomy, energies, memberships, Y = made(seed, several=case == "several", dag=case == "dag")
+    kind = calibration_for(taxonomy, case == "several")
+    given_values = memberships if case == "several" else energies
+    learnt = kind.learn(given_values, Y, taxonomy)
+    P = learnt.apply(given_values, taxonomy)
+    assert ((P >= 0) & (P <= 1)).all()
+    for node in range(len(taxonomy)):
+        for parent in taxonomy.parents_of(node).tolist():
+            assert (P[:, node] <= P[:, parent] + 1e-12).all()
+    for rows in ([3], [7, 3, 100], slice(50, 90)):
+        some = memberships[rows] if case == "several" else energies.of(rows)
+        np.testing.assert_array_equal(learnt.apply(some, taxonomy), P[rows])
+    assert learnt.apply(memberships[:0] if case == "several" else energies.of(slice(0, 0)), taxonomy).shape == (
+        0,
+        len(taxonomy),
+    )
+
+
+def test_the_likeliest_node_of_every_depth_is_right_as_often_as_it_says():
+    taxonomy, energies, _, Y = made(1, n=6000)
+    learnt = TreeCalibration.learn(energies.of(slice(0, 3000)), Y[:3000], taxonomy)
+    P, truth = learnt.apply(energies.of(slice(3000, 6000)), taxonomy), Y[3000:].toarray()
+    for depth in range(taxonomy.n_levels):
+        nodes = np.flatnonzero(taxonomy.depth == depth)
+        best = nodes[P[:, nodes].argmax(axis=1)]
+        p, is_true = P[np.arange(3000), best], truth[np.arange(3000), best]
+        place = np.minimum((10 * p).astype(int), 9)
+        gaps = np.abs(np.bincount(place, p, minlength=10) - np.bincount(place, is_true, minlength=10))
+        assert gaps.sum() / 3000 < 0.035
+
+
+def test_siblings_stay_in_their_order():
+    taxonomy, energies, _, Y = made(2)
+    before = share_out(energies, taxonomy, *fit_choices(energies, truth_of(Y, taxonomy), taxonomy))
+    after = TreeCalibration.learn(energies, Y, taxonomy).apply(energies, taxonomy)
+    for siblings in [
+        np.asarray(taxonomy.roots),
+        *(taxonomy.children_of(v) for v in np.flatnonzero(~taxonomy.is_leaf).tolist()),
+    ]:
+        if len(siblings) > 1:
+            a, b = before[:, siblings[0]] - before[:, siblings[1]], after[:, siblings[0]] - after[:, siblings[1]]
+            assert (a * b >= -1e-12).all()
+
+
+@given(st.lists(st.tuples(st.integers(0, 1000).map(lambda x: x / 1000), st.booleans()), min_size=50, max_size=80))
+@settings(max_examples=50)
+def test_curves_rise_everywhere(pairs):
+    p, is_true = (np.asarray(each) for each in zip(*pairs, strict=True))
+    corners, found = fit_curve(p, is_true)
+    assert (np.diff(corners) > 0).all()
+    assert (np.diff(found) > 0).all()
+    assert ((found > 0) & (found < 1)).all()
+    curves = Curves.joined([(np.zeros(0), np.zeros(0)), (corners, found)])
+    np.testing.assert_array_equal(curves.apply(0, p), p)
+    np.testing.assert_array_equal(curves.apply(1, p), np.interp(p, corners, found))
+
+
+@pytest.mark.parametrize("case", ["one", "several", "dag"])
+def test_calibrations_survive_keeping_and_broken_ones_are_refused(case):
+    taxonomy, energies, memberships, Y = made(0, several=case == "several", dag=case == "dag")
+    given_values = memberships if case == "several" else energies
+    learnt = calibration_for(taxonomy, case == "several").learn(given_values, Y, taxonomy)
+    kind, arrays = CALIBRATIONS[learnt.kind], learnt.arrays()
+    np.testing.assert_array_equal(
+        kind.from_arrays(arrays, taxonomy).apply(given_values, taxonomy), learnt.apply(given_values, taxonomy)
+    )
+    for name, array in arrays.items():
+        worst = np.full_like(array, np.nan) if array.dtype == np.float64 else array[1:]
+        for broken in (array[:-1], array.astype(np.float32), worst):
+            with pytest.raises(ModelError):
+                kind.from_arrays(arrays | {name: broken}, taxonomy)
+    assert SeveralCalibration.takes == "memberships"
+
+
+@given(parent_lists())
+def test_documents_without_scores_get_probabilities_all_the_same(parents):
+    taxonomy = build(parents)
+    kind = calibration_for(taxonomy, several=False)
+    Y = expand_to_ancestors(as_matrix([{len(parents) - 1}, {0}], len(parents)), taxonomy)
+    learnt = kind.learn(Energies(np.zeros((2, len(parents)))), Y, taxonomy)
+    assert np.isfinite(learnt.apply(Energies(np.full((1, len(parents)), np.nan)), taxonomy)).all()
