@@ -1,5 +1,8 @@
 """Probabilities that do not contradict each other: choices against slow twins, curves, and what always holds."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +12,7 @@ from scipy.sparse import csr_array
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
 from ramify.calibration import CALIBRATIONS, Energies, SeveralCalibration, TreeCalibration, calibration_for
-from ramify.calibration.choices import fit_choices, share_out
+from ramify.calibration.choices import Choices, fit_choices, share_out
 from ramify.calibration.consistent import Curves, fit_curve, truth_of
 from ramify.errors import ModelError
 from ramify.taxonomy import expand_to_ancestors
@@ -29,7 +32,11 @@ def ways(draw, shapes, max_documents=4):
     ends[:, ~is_end] = np.nan
     steps = np.asarray(draw(table)) if draw(st.booleans()) else None
     per_level = st.lists(st.floats(0.1, 4), min_size=taxonomy.n_levels, max_size=taxonomy.n_levels)
-    return parents, Energies(ends, steps), np.asarray(draw(per_level)), np.asarray(draw(per_level)) - 2
+    return parents, Energies(ends, steps), Choices(*(np.asarray(draw(per_level)) for _ in range(3)))
+
+
+def listed(choices):
+    return [choices.of(depth) for depth in range(len(choices.sharpness))]
 
 
 def plain(row):
@@ -39,11 +46,11 @@ def plain(row):
 @given(ways(trees()))
 @settings(max_examples=200)
 def test_choices_equal_the_oracle(case):
-    parents, energies, sharpness, staying = case
-    found = share_out(energies, build(parents), sharpness, staying)
+    parents, energies, choices = case
+    found = share_out(energies, build(parents), choices)
     for row in range(len(energies)):
         steps = None if energies.steps is None else plain(energies.steps[row])
-        expected = oracle.shares(plain(energies.ends[row]), steps, parents, sharpness, staying)
+        expected = oracle.shares(plain(energies.ends[row]), steps, parents, listed(choices))
         np.testing.assert_allclose(found[row], expected, atol=1e-12)
 
 
@@ -61,19 +68,17 @@ def test_no_other_sharpness_is_likelier(seed):
             steps[row, [node, *taxonomy.ancestors_of(int(node))]] += 1.0
     Y = expand_to_ancestors(as_matrix([{int(node)} for node in truth], 8), taxonomy)
     energies = Energies(ends, steps)
-    sharpness, staying = fit_choices(energies, truth_of(Y, taxonomy), taxonomy)
+    choices = fit_choices(energies, truth_of(Y, taxonomy), taxonomy)
     documents = [(plain(ends[i]), plain(None if steps is None else steps[i]), int(truth[i])) for i in range(n)]
-    if steps is not None:  # depth by depth is all at once
-        best = oracle.log_likelihood(documents, parents, sharpness, staying)
-        for depth in range(taxonomy.n_levels):
-            for change in (0.9, 1.1):
-                other = sharpness.copy()
-                other[depth] *= change
-                assert oracle.log_likelihood(documents, parents, other, staying) < best + 0.5
-                other = staying.copy()
-                other[depth] += 10 * (change - 1)
-                assert oracle.log_likelihood(documents, parents, sharpness, other) < best + 0.5
-    assert (sharpness > 0).all()
+    deepest = taxonomy.n_levels - 1  # what lies above is learnt with what lies below as it is
+    best = oracle.log_likelihood(documents, parents, listed(choices))
+    for depth in range(taxonomy.n_levels):
+        for name, change in itertools.product(("sharpness", "reliance", "staying"), (-0.1, 0.1)):
+            other = replace(choices, **{name: getattr(choices, name).copy()})
+            getattr(other, name)[depth] += change
+            if depth == 0 or deepest == 0:
+                assert oracle.log_likelihood(documents, parents, listed(other)) < best + 0.5
+    assert (choices.sharpness > 0).all()
 
 
 def made(seed, n=400, n_nodes=14, several=False, dag=False):
@@ -141,7 +146,7 @@ def test_the_likeliest_node_of_every_depth_is_right_as_often_as_it_says():
 
 def test_siblings_stay_in_their_order():
     taxonomy, energies, _, Y = made(2)
-    before = share_out(energies, taxonomy, *fit_choices(energies, truth_of(Y, taxonomy), taxonomy))
+    before = share_out(energies, taxonomy, fit_choices(energies, truth_of(Y, taxonomy), taxonomy))
     after = TreeCalibration.learn(energies, Y, taxonomy).apply(energies, taxonomy)
     for siblings in [
         np.asarray(taxonomy.roots),
