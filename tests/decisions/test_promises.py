@@ -11,6 +11,7 @@ from strategies import as_matrix, build, parent_lists, random_forest, trees
 
 from ramify.decisions.narrowing import NEVER, narrow_down, to_labels
 from ramify.decisions.promises import (
+    FAINT,
     PROMISES,
     SIZES,
     PathPromise,
@@ -185,7 +186,7 @@ def test_shares_of_wrong_labels_equal_the_oracle(case):
     taxonomy = build(parents)
     for p, true in zip(P, truth.toarray(), strict=True):
         thresholds, losses = worst_shares(np.asarray(p), true, taxonomy)
-        assert thresholds.tolist() == sorted({chance for chance in p if chance > 0}, reverse=True)
+        assert thresholds.tolist() == sorted({chance for chance in p if chance >= FAINT}, reverse=True)
         members = set(np.flatnonzero(true).tolist())
         expected = [float(oracle.wrong_share(p, members, parents, threshold)) for threshold in thresholds]
         np.testing.assert_allclose(losses, expected)
@@ -258,7 +259,7 @@ def test_shares_are_promised_without_branches_and_numbers_of_nodes():
     tree = Taxonomy.from_paths(["a", "b"])
     promise = learn_promise([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, several=True)
     for more in ({"nodes": 2}, {"by_branch": True}):
-        with pytest.raises(InputError, match="the share of wrong ones is promised"):
+        with pytest.raises(InputError, match="the share of wrong labels is promised"):
             promise.decide([[0.5, 0.5]], tree, 0.2, **more)
     with pytest.raises(InputError, match="probabilities of 9 documents and labels of 1"):
         learn_promise([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, several=True)
@@ -280,3 +281,17 @@ def test_promises_survive_keeping_and_broken_ones_are_refused(several):
         with pytest.raises(ModelError, match="branches that the taxonomy has not"):
             kind.from_arrays(arrays | {"branches": arrays["branches"] + 1}, tree)
     assert NEVER < 0
+
+
+def test_what_is_hardly_probable_is_no_threshold():
+    taxonomy = Taxonomy.flat(["a", "b"])
+    thresholds, losses = worst_shares(np.asarray([0.5, FAINT / 2]), np.asarray([True, False]), taxonomy)
+    assert (thresholds.tolist(), losses.tolist()) == ([0.5], [0.0])
+
+
+def test_where_nodes_have_several_parents_the_share_of_wrong_labels_is_promised():
+    dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
+    P = np.tile([0.9, 0.9, 0.8], (50, 1))
+    promise = learn_promise(P, dag.encode([["c"]] * 50), dag, several=False)
+    assert isinstance(promise, SharePromise)
+    assert dag.decode(promise.decide(P[:1], dag, risk=0.1)) == [["c"]]

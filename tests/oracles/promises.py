@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+FAINT = 0.01  # no threshold is lower
 
 def children_of(parents, node):
     return [child for child, above in enumerate(parents) if node in above]
@@ -77,7 +78,7 @@ def share_threshold(documents, parents, risk):
     """The lowest threshold among the probabilities at which enough is known; infinite where none is."""
     risk, n = Fraction(str(risk)), len(documents)
     kept = [float("inf")]
-    for threshold in {chance for p, _ in documents for chance in p if chance > 0}:
+    for threshold in {chance for p, _ in documents for chance in p if chance >= FAINT}:
         total = sum(wrong_share(p, true, parents, threshold) for p, true in documents)
         if (total + 1) / (n + 1) <= risk:
             kept.append(threshold)

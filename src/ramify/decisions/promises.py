@@ -30,6 +30,7 @@ from ramify.errors import InputError, ModelError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 SIZES = (1, 2, 3, 5, 10)  # how many nodes an answer may have
+FAINT = 0.01  # the lowest threshold on probabilities of nodes
 MOST_STEPS = 10_000  # of thresholds that are kept
 SLIP = 1e-9  # of rounding, when documents are counted
 
@@ -54,13 +55,16 @@ class Promise(Protocol):
 
 
 def learn_promise(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool) -> Promise:
-    """From probabilities and labels of documents that nobody has learnt from. several: whether these have several labels."""
+    """From probabilities and labels of documents that nobody has learnt from. several: whether these have several labels.
+
+    Where nodes may have several parents there is no one way down, and the share of wrong labels is promised as well.
+    """
     P, truth = read_probabilities(probabilities, taxonomy), expand_to_ancestors(Y, taxonomy)
     if truth.shape != P.shape:
         raise InputError(
             f"there are probabilities of {len(P)} documents and labels of {truth.shape[0]}; give both for the same."
         )
-    return SharePromise.learn(P, truth, taxonomy) if several else PathPromise.learn(P, truth, taxonomy)
+    return SharePromise.learn(P, truth, taxonomy) if several or not taxonomy.is_tree else PathPromise.learn(P, truth, taxonomy)
 
 
 def check_risk(risk: Any) -> None:
@@ -180,7 +184,7 @@ class SharePromise:
     def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
         """All nodes that are so probable that the expected share of wrong labels is at most the risk."""
         if nodes != 1 or by_branch:
-            raise InputError("with several labels a document, the share of wrong ones is promised; nodes and branches are not.")
+            raise InputError("the share of wrong labels is promised where documents have several, or nodes several parents; leave out nodes and by_branch.")
         P = read_probabilities(probabilities, taxonomy)
         return expand_to_ancestors(np.nan_to_num(P, nan=0.0) >= self.threshold(risk), taxonomy)
 
@@ -213,14 +217,14 @@ PROMISES: dict[str, Any] = {kind.kind: kind for kind in (PathPromise, SharePromi
 
 
 def worst_shares(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Floats, Floats]:
-    """Falling thresholds, and the largest share of wrong ones among the most specific labels of any threshold down to each.
+    """Falling thresholds down to FAINT, and the largest share of wrong ones among the most specific labels of any threshold down to each.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
     >>> [part.tolist() for part in worst_shares(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
     [[0.9, 0.6, 0.2], [0.0, 0.0, 0.5]]
     """
     order = np.argsort(-p, kind="stable")  # parents come first, so of equal ones, too
-    order = order[p[order] > 0]
+    order = order[p[order] >= FAINT]
     n_below = np.zeros(len(p), dtype=np.int64)
     taken = wrong = 0
     thresholds, losses, worst = [], [], 0.0

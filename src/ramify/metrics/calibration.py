@@ -25,6 +25,18 @@ class ReliabilityBins:
     share_true: Floats
 
 
+@dataclass(frozen=True, slots=True)
+class LevelErrors:
+    """How far promised and observed frequency lie apart at one depth.
+
+    pairs: over all document–node pairs. likeliest: over the likeliest node of each document.
+    """
+
+    depth: int
+    pairs: float
+    likeliest: float
+
+
 def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[ReliabilityBins]:
     """Promised against observed frequency at each depth; pairs without a probability (NaN) take no part."""
     T, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
@@ -56,6 +68,19 @@ def answer_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxon
     true = np.asarray(truth[rows, own.indices]).ravel()
     given = ~np.isnan(p)
     return _mean_gap([_fill_bins(0, p[given], true[given], np.arange(1, bins) / bins)])
+
+
+def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[LevelErrors]:
+    """The calibration error of every depth."""
+    truth, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
+    found, edges, rows = [], np.arange(1, bins) / bins, np.arange(len(P))
+    for level in reliability(Y_true, P, taxonomy, bins):
+        nodes = np.flatnonzero(taxonomy.depth == level.depth)
+        best = nodes[np.nan_to_num(P[:, nodes], nan=-1.0).argmax(axis=1)]
+        known = ~np.isnan(P[rows, best])
+        likeliest = _fill_bins(level.depth, P[rows, best][known], truth[rows, best][known], edges)
+        found.append(LevelErrors(level.depth, _mean_gap([level]), _mean_gap([likeliest])))
+    return found
 
 
 def _mean_gap(filled: list[ReliabilityBins]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
@@ -13,7 +14,7 @@ from scipy.sparse import csr_array, issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from ramify.decisions import DecisionRule, LearnableRule
+from ramify.decisions import DecisionRule, LearnableRule, learn_promise
 from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
@@ -21,6 +22,7 @@ from ramify.pipeline.calibrating import learn_calibration
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
+from ramify.pipeline.promising import Promised, check_share, promise_of, set_aside, take
 from ramify.pipeline.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
@@ -41,10 +43,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     separator: what joins the parts of a label path; found from the labels when not given.
     calibrate: whether probabilities are calibrated, on scores of documents by learners that have not seen them. That takes some
     more training: four times as much with few documents, as much again with many.
+    keep_back: the share of the documents from which nothing is learnt but what can be promised (see :meth:`predict`); without
+    any, promises rest on the documents that probabilities are calibrated on, and are not proven.
     n_jobs: threads, as in scikit-learn.
 
     ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
-    where it was not.
+    where it was not. ``calibration_``: what makes probabilities of scores. ``promised_``: what can be promised, and why.
 
     >>> clf = TextClassifier(system="nb")
     >>> clf.fit(["sweet red apple", "rye bread crust"], ["food/fruit", "food/bread"]).predict(["a red apple"])
@@ -54,6 +58,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     sizes_: NDArray[np.int64] | None
     report_: dict[str, Any] | None
     calibration_: Any = None
+    promised_: Promised | None = None
 
     def __init__(
         self,
@@ -66,6 +71,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         selector: Any = None,
         separator: str | None = None,
         calibrate: bool = True,
+        keep_back: float = 0.0,
         n_jobs: int | None = None,
     ) -> None:
         self.system = system
@@ -76,6 +82,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.selector = selector
         self.separator = separator
         self.calibrate = calibrate
+        self.keep_back = keep_back
         self.n_jobs = n_jobs
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -87,6 +94,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         system = find_system(self.system)
         rows, many, integers = listed_labels(labels)
         taxonomy = self._taxonomy_for(rows, system)
+        texts, kept_texts, rows, kept_rows = self._set_aside(texts, rows)
         Y = taxonomy.encode(rows)
         several = share_with_several(Y, taxonomy) >= SEVERAL
         decision = self._new_decision(system, several)
@@ -98,16 +106,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
             refuse_misfit(decision, taxonomy)
-        calibration = learn_calibration(learner, X, Y, several) if self.calibrate else None
+        calibration, promised = learn_calibration(learner, X, Y, several) if self.calibrate else (None, None)
         learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
-        self.calibration_ = calibration
+        self.calibration_, self.promised_ = calibration, promised
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
         self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
+        return self.learn_promise(kept_texts, kept_rows) if kept_rows else self
+
+    def learn_promise(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
+        """Learn what can be promised, from texts that nothing was learnt from, and their labels.
+
+        What :meth:`predict` then promises for a risk holds for texts that come from where these come from.
+        """
+        check_is_fitted(self, "taxonomy_")
+        Y = self.taxonomy_.encode(listed_labels(labels)[0])
+        several = share_with_several(Y, self.taxonomy_) >= SEVERAL
+        P = self.predict_proba(texts)
+        self.promised_ = Promised(learn_promise(P, Y, self.taxonomy_, several), Y.shape[0], is_proven=True)
         return self
 
     def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
@@ -127,11 +147,19 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     # ---- classifying ------------------------------------------------------------------------------------------------
 
-    def predict(self, texts: Sequence[str]) -> Any:
-        """The most specific labels of each text, in the form in which labels were given."""
-        own = most_specific(self.predict_matrix(texts), self.taxonomy_)
+    def predict(self, texts: Sequence[str], risk: float | None = None, *, nodes: int = 1, by_branch: bool = False) -> Any:
+        """The most specific labels of each text, in the form in which labels were given.
+
+        risk: the deepest node instead that the true path passes through, but for a share of texts of at most `risk`; with
+        several labels a document, as many labels as keep the expected share of wrong ones within it. A text may get none.
+        nodes: up to 2, 3, 5 or 10 nodes, through one of which the true path passes; texts then get lists of labels.
+        by_branch: the promise holds among the texts of each top-level branch, too.
+        """
+        Y = self.predict_matrix(texts) if risk is None else self.decide_promised(texts, risk, nodes, by_branch)[0]
+        own = most_specific(Y, self.taxonomy_)
         rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
-        return self.form_.gather([self.form_.write(self.taxonomy_, row) for row in rows])
+        form = self.form_ if risk is None or nodes == 1 else replace(self.form_, many=True)
+        return form.gather([form.write(self.taxonomy_, row) for row in rows])
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
@@ -176,6 +204,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         width = len(self.taxonomy_)
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
+
+    def decide_promised(
+        self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False
+    ) -> tuple[csr_array, NDArray[np.float32]]:
+        """Labels that keep a promise, as :meth:`predict` says, and probabilities over all nodes."""
+        check_is_fitted(self, "taxonomy_")
+        promise = promise_of(self)
+        P = self.predict_proba(texts)
+        return promise.decide(P, self.taxonomy_, risk, nodes, by_branch), P
 
     @property
     def looks_at_few(self) -> bool:
@@ -266,6 +303,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if system.needs_tree:
             taxonomy.require_tree(f"system {system.name!r}")
         return taxonomy
+
+    def _set_aside(self, texts: Any, rows: list[list[str]]) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
+        """Texts to learn from and texts to keep back, and the labels of both."""
+        share = check_share(self.keep_back)
+        if share == 0:
+            return texts, None, rows, []
+        texts = texts if hasattr(texts, "__len__") or hasattr(texts, "shape") else list(texts)
+        learnt, kept = set_aside(len(rows), share)
+        return take(texts, learnt), take(texts, kept), [rows[i] for i in learnt], [rows[i] for i in kept]
 
     def _new_vectorizer(self, system: System) -> Any:
         vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)

@@ -39,6 +39,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
     classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
+    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_)
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
@@ -60,7 +61,15 @@ def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int,
     Y = classifier.taxonomy_.encode(listed_labels(labels)[0])
     best, quality = classifier.learner_.choose_rounds(classifier.vectorizer_.transform(texts), Y)
     classifier.learner_ = classifier.learner_.at_round(best)
+    _forget_promises(classifier, keeps_calibration=False)
     return dict(quality)
+
+
+def _forget_promises(classifier: TextClassifier, keeps_calibration: bool) -> None:
+    """What was promised was so of the model before; what scores mean stays much the same while the nodes do."""
+    classifier.promised_ = None
+    if not keeps_calibration:
+        classifier.calibration_ = None
 
 
 def refuse_unable(classifier: TextClassifier) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ramify.calibration import CALIBRATIONS
-from ramify.decisions import LearnableRule
+from ramify.decisions import PROMISES, LearnableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
@@ -35,6 +35,7 @@ from ramify.learners import (
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.promising import Promised
 from ramify.pipeline.rules import RULES, refuse_misfit
 from ramify.systems import find_system
 from ramify.taxonomy import LabelForm, Taxonomy
@@ -78,6 +79,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
         kind = _part(CALIBRATIONS, dict(about["calibration"]))
         made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
     made.calibrate = made.calibration_ is not None
+    made.promised_ = _promised(stored, made.taxonomy_)
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
@@ -97,6 +99,17 @@ def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[st
     if shards and not getattr(kind, "takes_shards", False):
         raise ModelError("the model has shards, and its learner takes none; train the model again.")
     return kind.from_state(taxonomy, values, _arrays_of(stored, "learner"), **shards)
+
+
+def _promised(stored: StoredModel, taxonomy: Taxonomy) -> Promised | None:
+    about = stored.about.get("promise")
+    if about is None:
+        return None
+    values = dict(about)
+    kind, documents, is_proven = _part(PROMISES, values), values["documents"], values["is_proven"]
+    if not isinstance(is_proven, bool) or isinstance(documents, bool) or not isinstance(documents, int) or documents < 0:
+        raise ModelError("what the model says of its promise is not what Ramify writes; train the model again.")
+    return Promised(kind.from_arrays(_arrays_of(stored, "promise"), taxonomy), documents, is_proven)
 
 
 def _selector(settings: dict[str, Any] | None) -> TermSelector | None:

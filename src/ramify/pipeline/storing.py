@@ -76,6 +76,10 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
     if classifier.calibration_ is not None:
         about["calibration"] = {"kind": classifier.calibration_.kind}
         arrays |= {f"calibration.{name}": array for name, array in classifier.calibration_.arrays().items()}
+    if classifier.promised_ is not None:
+        promised = classifier.promised_
+        about["promise"] = {"kind": promised.promise.kind, "documents": promised.documents, "is_proven": promised.is_proven}
+        arrays |= {f"promise.{name}": array for name, array in promised.promise.arrays().items()}
     if classifier.sizes_ is not None:
         arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
     if classifier.report_ is not None:
