@@ -140,7 +140,7 @@ def test_the_likeliest_node_of_every_depth_is_right_as_often_as_it_says():
     raw = TreeCalibration(Choices.alike(taxonomy.n_levels), learnt.is_end, Curves.joined(nothing))
     before = calibration_errors(truth, raw.apply(others, taxonomy), taxonomy)
     after = calibration_errors(truth, learnt.apply(others, taxonomy), taxonomy)
-    assert all(level.likeliest < 0.05 < was.likeliest for level, was in zip(after, before, strict=True))
+    assert max(level.likeliest for level in after) < 0.05 < 0.2 < max(level.likeliest for level in before)
 
 
 def test_siblings_stay_in_their_order():

@@ -163,9 +163,11 @@ def test_a_branch_has_its_own_threshold_or_a_sentence():
     promise = learn_promise(P, truth, tree, several=False)
     assert tree.decode(promise.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
     assert tree.decode(promise.decide(P[-1:], tree, 0.45)) == [["b/z"]]
-    with pytest.raises(InputError, match=r"takes at least 9 held-out documents in 'b', and there are 5; .* for all branches"):
-        promise.decide(P, tree, 0.1, by_branch=True)
-    assert promise.decide(P, tree, 0.25, by_branch=True).shape == P.shape
+    assert promise.refused(0.1, tree) == [tree.index("b")]
+    assert tree.decode(promise.decide(P[-1:], tree, 0.1, by_branch=True)) == [[]]
+    assert promise.refused(0.25, tree) == []
+    with pytest.raises(InputError, match=r"takes at least 49 .* in a branch, and 'a' has the most of them, 30; .* for all bra"):
+        promise.decide(P, tree, 0.02, by_branch=True)
 
 
 @given(trees())

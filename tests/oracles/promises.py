@@ -6,6 +6,7 @@ from fractions import Fraction
 
 FAINT = 0.01  # no threshold is lower
 
+
 def children_of(parents, node):
     return [child for child, above in enumerate(parents) if node in above]
 

@@ -75,6 +75,14 @@ def working_on(cluster: str | None, directory: Path | None = None, resume: bool 
             checkpoints.forget()
 
 
+Risk = Annotated[
+    float | None,
+    typer.Option(help="Go up to the deepest node that holds the truth but for this share of documents, such as 0.05."),
+]
+Nodes = Annotated[int, typer.Option(help="With --risk: up to 2, 3, 5 or 10 nodes, one of which holds the truth.")]
+ByBranch = Annotated[bool, typer.Option("--by-branch", help="With --risk: promise it for every top-level branch, too.")]
+
+
 def chosen_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:
     """The rule that --rule and --rule-param ask for, if they do."""
     if name is None:

@@ -12,9 +12,12 @@ from ramify.cli.console import RichProgress, answers, counted, print_json, say
 from ramify.cli.options import (
     SEVERAL_FILES,
     AsJson,
+    ByBranch,
     Cluster,
     Encoding,
     ModelDirectory,
+    Nodes,
+    Risk,
     RuleName,
     RuleParams,
     Strict,
@@ -32,6 +35,7 @@ from ramify.datasets.tables import find_kind, known_encoding
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
 from ramify.pipeline import Answer, TextClassifier, Wish, classify_files, classify_rows, classify_vectors, load
+from ramify.pipeline.promising import branches_refused
 from ramify.pipeline.training import fitting, refuse_texts
 
 
@@ -52,6 +56,9 @@ def predict(
     ] = None,
     within: Annotated[list[str] | None, typer.Option(help="Only labels at or below this node; may be repeated.")] = None,
     without: Annotated[list[str] | None, typer.Option(help="No label at or below this node; may be repeated.")] = None,
+    risk: Risk = None,
+    nodes: Nodes = 1,
+    by_branch: ByBranch = False,
     rule: RuleName = None,
     rule_param: RuleParams = None,
     strict: Strict = False,
@@ -71,13 +78,16 @@ def predict(
       ramify predict out new.csv --out classified.jsonl --top 3
       ramify predict out --try "my parcel has not arrived"
       ramify predict out new.csv --threshold 0.7 --without "Returns & warranty"
+      ramify predict out new.csv --risk 0.05
+      ramify predict out new.csv --risk 0.05 --nodes 3 --by-branch
       ramify predict out parts/ --out answers/
       ramify predict out 'parts/*.parquet' --out answers/ --cluster auto
       ramify predict out 'parts/*.parquet' --out answers/ --cluster auto --resume
     """
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
-    wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()))
+    wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
+    wish.check()
     count_workers(threads)
     if data is not None and is_several(data):
         asked = {"rule": chosen_rule(rule, rule_param), "wish": wish, "text": text, "encoding": encoding}
@@ -92,6 +102,8 @@ def predict(
     decision = chosen_rule(rule, rule_param)
     classifier = load(model) if decision is None else load(model).redecided(decision)
     classifier.use_threads(threads)
+    if by_branch and risk is not None and (refusal := branches_refused(classifier, risk)):
+        say(refusal)
     if sentence is not None:
         _try(classifier, sentence, wish, as_json)
     elif data is not None:

@@ -59,6 +59,7 @@ from ramify.metrics.terminal import render_report
 from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
+from ramify.pipeline.promising import check_share
 from ramify.pipeline.sharded import needs_shards
 from ramify.pipeline.storing import refuse_shards
 from ramify.systems import find_system
@@ -80,6 +81,10 @@ def train(
     ] = None,
     test: Annotated[Path | None, typer.Option(help="Test documents; without them some are held out.")] = None,
     holdout: Annotated[float, typer.Option(help="Share of the documents to hold out; 0 for no report.")] = 0.2,
+    calibrate: Annotated[bool, typer.Option(help="Calibrate probabilities, by learning several times more.")] = True,
+    keep_back: Annotated[
+        float, typer.Option(help="Share of the documents to learn nothing from, so that what --risk promises is proven.")
+    ] = 0.0,
     refit: Annotated[bool, typer.Option(help="After the report, train once more on all documents.")] = True,
     seed: Annotated[int, typer.Option(min=0, help="Fixes the hold-out.")] = 0,
     ngrams: Ngrams = 1,
@@ -122,6 +127,7 @@ def train(
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
       ramify train tickets.csv --add reviews.csv --model out
+      ramify train tickets.csv --system svm --keep-back 0.1 --model out
       ramify train parts/ --model out
       ramify train 'parts/2024-*.parquet' --test 'parts/2025-*.parquet' --model out
       ramify train titles.parquet --system hr-svm --cluster auto --model out
@@ -150,6 +156,8 @@ def train(
         decision=chosen_rule(rule, rule_param),
         selector=selector,
         separator=path_separator,
+        calibrate=calibrate,
+        keep_back=check_share(keep_back),
         n_jobs=threads,
     )
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}

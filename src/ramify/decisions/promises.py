@@ -110,18 +110,29 @@ class PathPromise:
     def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
         """The deepest nodes, so many at most, through one of which the true path passes with probability 1 − risk.
 
-        by_branch: the promise holds among the documents of each top-level branch. A document may have no label.
+        by_branch: the promise holds among the documents of each top-level branch; those of a branch with too few held-out
+        documents get no label (see :meth:`refused`). Others may have none, either.
         """
         P = read_probabilities(probabilities, taxonomy)
         thresholds: Any = self.threshold(risk, nodes)
         if by_branch:
-            mine = _branch_of(P, taxonomy)
-            thresholds = np.zeros(len(P))
-            for branch in np.unique(mine).tolist():
-                thresholds[mine == branch] = self.threshold(risk, nodes, branch, taxonomy)
+            mine, refused = _branch_of(P, taxonomy), self.refused(risk, taxonomy)
+            thresholds = np.full(len(P), np.inf)
+            for branch in np.setdiff1d(mine, refused).tolist():
+                thresholds[mine == branch] = self.threshold(risk, nodes, branch)
         return to_labels(narrow_down(P, taxonomy, nodes).stops(thresholds), taxonomy)
 
-    def threshold(self, risk: float, nodes: int = 1, branch: int | None = None, taxonomy: Taxonomy | None = None) -> float:
+    def refused(self, risk: float, taxonomy: Taxonomy) -> list[int]:
+        """The branches with too few held-out documents for a risk; raises where all have."""
+        branches = top_branches(taxonomy)
+        counts = np.asarray([np.count_nonzero(self.branches == branch) for branch in branches])
+        if (counts < _needed(risk)).all():
+            largest = int(counts.argmax())
+            raise InputError(_too_few(risk, int(counts[largest]), taxonomy.show(int(branches[largest]))))
+        refused: list[int] = branches[counts < _needed(risk)].tolist()
+        return refused
+
+    def threshold(self, risk: float, nodes: int = 1, branch: int | None = None) -> float:
         """The mass above which sets of nodes are taken; among the documents of a branch, if one is given."""
         check_risk(risk)
         if isinstance(nodes, bool) or nodes not in SIZES:
@@ -131,7 +142,7 @@ class PathPromise:
             scores = scores[self.branches == branch]
         place = math.ceil((len(scores) + 1) * (1 - risk) - SLIP)
         if place > len(scores):
-            raise InputError(_too_few(risk, len(scores), None if taxonomy is None or branch is None else taxonomy.show(branch)))
+            raise InputError(_too_few(risk, len(scores), None))
         return float(np.partition(scores, place - 1)[place - 1])
 
     def arrays(self) -> Arrays:
@@ -184,7 +195,10 @@ class SharePromise:
     def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
         """All nodes that are so probable that the expected share of wrong labels is at most the risk."""
         if nodes != 1 or by_branch:
-            raise InputError("the share of wrong labels is promised where documents have several, or nodes several parents; leave out nodes and by_branch.")
+            raise InputError(
+                "the share of wrong labels is promised where documents have several, or nodes several parents; "
+                "leave out nodes and by_branch."
+            )
         P = read_probabilities(probabilities, taxonomy)
         return expand_to_ancestors(np.nan_to_num(P, nan=0.0) >= self.threshold(risk), taxonomy)
 
@@ -217,7 +231,7 @@ PROMISES: dict[str, Any] = {kind.kind: kind for kind in (PathPromise, SharePromi
 
 
 def worst_shares(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Floats, Floats]:
-    """Falling thresholds down to FAINT, and the largest share of wrong ones among the most specific labels of any threshold down to each.
+    """Falling thresholds, and the largest share of wrong ones among the most specific labels of any threshold down to each.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
     >>> [part.tolist() for part in worst_shares(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
@@ -255,10 +269,16 @@ def _thinned(thresholds: Floats, losses: Floats) -> tuple[Floats, Floats]:
     return thresholds[kept], losses[kept]
 
 
+def _needed(risk: float) -> int:
+    """How many held-out documents a risk takes."""
+    return math.ceil(1 / risk - 1 - SLIP)
+
+
 def _too_few(risk: float, count: int, branch: str | None) -> str:
-    where = "" if branch is None else f" in {branch!r}"
-    needed = math.ceil(1 / risk - 1 - SLIP)
+    where = "" if branch is None else f" in a branch, and {branch!r} has the most of them,"
+    found = f" {count:,}" if where else f", and there are {count:,}"
+    more = "" if branch is None else ", or promise for all branches together"
     return (
-        f"a risk of {risk:g} takes at least {needed:,} held-out documents{where}, and there are {count:,}; "
-        f"hold more documents back, or allow more risk{'' if branch is None else ', or promise for all branches together'}."
+        f"a risk of {risk:g} takes at least {_needed(risk):,} held-out documents{where}{found}; "
+        f"hold more documents back, or allow more risk{more}."
     )

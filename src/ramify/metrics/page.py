@@ -8,7 +8,15 @@ from typing import Any
 
 from ramify.metrics import svg
 from ramify.metrics.report import Report
-from ramify.metrics.terminal import LABELS, MODIFIED_COLUMNS, modified_cells
+from ramify.metrics.terminal import (
+    CALIBRATION_COLUMNS,
+    LABELS,
+    MODIFIED_COLUMNS,
+    PROMISE_COLUMNS,
+    calibration_cells,
+    modified_cells,
+    promise_cells,
+)
 
 MAX_DOTS, MAX_ROWS = 2_000, 100
 STYLE = """
@@ -55,7 +63,7 @@ def render_page(report: Report, title: str, lead: str = "") -> str:
         title,
         lead,
         f"{_cards(report)}<h2>At a glance</h2>{_plots(report)}"
-        f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_branches(report)}"
+        f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_calibration(report)}{_promises(report)}{_branches(report)}"
         f"{_confusions(report)}{_distances(report)}{_nodes(report)}{notes}",
     )
 
@@ -114,6 +122,20 @@ def _modified(report: Report) -> str:
     if not report.modified:
         return ""
     return "<h2>Modified hierarchy</h2>" + table(MODIFIED_COLUMNS, map(modified_cells, report.modified), texts=range(1))
+
+
+def _calibration(report: Report) -> str:
+    if not report.calibration:
+        return ""
+    rows = map(calibration_cells, report.calibration)
+    return "<h2>How far off probabilities are, by level</h2>" + table(CALIBRATION_COLUMNS, rows)
+
+
+def _promises(report: Report) -> str:
+    if not report.promises:
+        return ""
+    rows = map(promise_cells, report.promises)
+    return "<h2>Answers that go up to keep a promise</h2>" + table(PROMISE_COLUMNS, rows)
 
 
 def _branches(report: Report) -> str:

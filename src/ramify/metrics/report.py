@@ -12,7 +12,12 @@ import numpy as np
 
 from ramify.errors import InputError
 from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
-from ramify.metrics.calibration import answer_calibration_error, expected_calibration_error, reliability
+from ramify.metrics.calibration import (
+    answer_calibration_error,
+    calibration_errors,
+    expected_calibration_error,
+    reliability,
+)
 from ramify.metrics.flat import accuracy, macro_f1, micro_f1, precision_recall_f1
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
@@ -25,6 +30,7 @@ MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a 
 MAX_CONFUSIONS = 50
 NODE_FIGURES = ("support", "predicted", "precision", "recall", "f1")
 HIERARCHIES = ("original", "modified")
+OPTIONAL = ("modified", "calibration", "promises")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +40,8 @@ class Report:
     figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary a row.
     distances: how many documents lie at each tree distance from the truth. notes: what was left out, and why.
     modified: F1 on the modified hierarchy, for all its leaves, the original ones and the dummies; empty unless asked for.
+    calibration: how far probabilities are from what was observed at each level, as given and before they were calibrated.
+    promises: for some risks, what was promised and what came of it; empty where nothing can be promised.
     """
 
     documents: int
@@ -46,19 +54,20 @@ class Report:
     reliability: list[dict[str, Any]]
     notes: list[str]
     modified: list[dict[str, Any]] = field(default_factory=list)
+    calibration: list[dict[str, Any]] = field(default_factory=list)
+    promises: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
         values = asdict(self)
-        if not self.modified:
-            del values["modified"]
-        return values
+        return {name: value for name, value in values.items() if value or name not in OPTIONAL}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
         """Make a report from what :meth:`as_dict` gave, also after a trip through JSON; a ValueError where it is none."""
         made = cls(**{**values, "distances": {int(steps): int(n) for steps, n in values["distances"].items()}})
-        tables = (made.levels, made.branches, made.nodes, made.confusions, made.reliability, made.modified)
+        tables = [made.levels, made.branches, made.nodes, made.confusions, made.reliability]
+        tables += [getattr(made, name) for name in OPTIONAL]
         rows = [row for table in tables if isinstance(table, list) for row in table]
         is_plain = isinstance(made.documents, int) and isinstance(made.figures, dict) and isinstance(made.notes, list)
         if (
@@ -81,10 +90,18 @@ def _is_flat(row: Any) -> bool:
     return isinstance(row, dict) and all(value is None or isinstance(value, (str, int, float)) for value in row.values())
 
 
-def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any = None, hierarchy: str = "original") -> Report:
+def make_report(
+    Y_true: Any,
+    Y_pred: Any,
+    taxonomy: Taxonomy,
+    probabilities: Any = None,
+    hierarchy: str = "original",
+    uncalibrated: Any = None,
+) -> Report:
     """Evaluate predictions against the truth.
 
     probabilities: add ranking and calibration. hierarchy: "modified" adds F1 on the leaves of the modified hierarchy.
+    uncalibrated: probabilities before they were calibrated, to see what came of that.
     """
     check_hierarchy(hierarchy)
     figures, notes = _decision_figures(Y_true, Y_pred, taxonomy), []
@@ -107,6 +124,7 @@ def make_report(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any
         reliability=bins,
         notes=notes,
         modified=_modified_rows(Y_true, Y_pred, taxonomy) if hierarchy == "modified" else [],
+        calibration=[] if probabilities is None else _calibration_rows(Y_true, probabilities, uncalibrated, taxonomy),
     )
 
 
@@ -160,6 +178,14 @@ def _reliability_rows(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> li
         for i in np.flatnonzero(level.count):
             promised, seen = float(level.mean_probability[i]), float(level.share_true[i])
             rows.append({"depth": level.depth, "count": int(level.count[i]), "promised": promised, "observed": seen})
+    return rows
+
+
+def _calibration_rows(Y_true: Any, probabilities: Any, uncalibrated: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    rows = [asdict(level) for level in calibration_errors(Y_true, probabilities, taxonomy)]
+    if uncalibrated is not None:
+        for row, before in zip(rows, calibration_errors(Y_true, uncalibrated, taxonomy), strict=True):
+            row |= {"pairs_before": before.pairs, "likeliest_before": before.likeliest}
     return rows
 
 

@@ -28,6 +28,9 @@ LABELS = {
 }
 MODIFIED_COLUMNS = ("", "leaves", "occur", "labels", "micro F1", "macro F1", "macro F1 (occur)")
 LEAVES = {"all": "all leaves", "leaves": "original leaves", "dummies": "dummy leaves"}
+CALIBRATION_KEYS = ("pairs", "pairs_before", "likeliest", "likeliest_before")
+CALIBRATION_COLUMNS = ("level", "all nodes", "before calibration", "likeliest node", "before calibration")
+PROMISE_COLUMNS = ("risk", "promised", "achieved", "levels down", "without a promise", "no label")
 BAR = "█"
 
 
@@ -36,6 +39,10 @@ def render_report(report: Report, worst: int = 8) -> RenderableType:
     parts: list[RenderableType] = [_figures(report), _levels(report)]
     if report.modified:
         parts.append(_modified(report.modified))
+    if report.calibration:
+        parts.append(_calibration(report.calibration))
+    if report.promises:
+        parts.append(_promises(report.promises))
     if 1 < len(report.branches) <= 40:
         parts.append(_branches(report.branches))
     if report.confusions:
@@ -72,6 +79,31 @@ def _modified(rows: list[dict[str, Any]]) -> Table:
     table = _table("Modified hierarchy", *((name, "right" if name else "left") for name in MODIFIED_COLUMNS))
     for row in rows:
         table.add_row(*modified_cells(row))
+    return table
+
+
+def calibration_cells(row: dict[str, Any]) -> list[str]:
+    """How far off the probabilities of a level are, as text."""
+    return [str(row["depth"] + 1), *(f"{row[key]:.3f}" if key in row else "–" for key in CALIBRATION_KEYS)]
+
+
+def _calibration(rows: list[dict[str, Any]]) -> Table:
+    table = _table("How far off probabilities are, by level", *((name, "right") for name in CALIBRATION_COLUMNS))
+    for row in rows:
+        table.add_row(*calibration_cells(row))
+    return table
+
+
+def promise_cells(row: dict[str, Any]) -> list[str]:
+    """One promise, and what came of it, as text."""
+    shares = [f"{row[key]:.1%}" for key in ("promised", "achieved")]
+    return [f"{row['risk']:g}", *shares, *(f"{row[key]:.2f}" for key in ("depth", "depth_without")), f"{row['unanswered']:.1%}"]
+
+
+def _promises(rows: list[dict[str, Any]]) -> Table:
+    table = _table("Answers that go up to keep a promise", *((name, "right") for name in PROMISE_COLUMNS))
+    for row in rows:
+        table.add_row(*promise_cells(row))
     return table
 
 

@@ -69,6 +69,7 @@ class Order:
             "threshold": wish.threshold,
             "within": list(wish.within),
             "without": list(wish.without),
+            "promise": [wish.risk, wish.nodes, wish.by_branch],
             "text column": self.text,
             "encoding": self.parts.encoding,
             "set of columns": list(self.parts.names),

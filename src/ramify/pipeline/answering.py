@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.decisions.promises import check_risk
 from ramify.errors import InputError
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.promising import promise_of
 from ramify.pipeline.rules import values_for
 from ramify.pipeline.subtrees import Subtrees
 from ramify.taxonomy import most_specific
@@ -33,12 +35,16 @@ class Wish:
     top: how many labels in all; behind those that the rule gives come the next most likely leaves.
     threshold: labels go up to the deepest node on their path that is at least so likely; with none there is no label.
     within, without: only labels in these subtrees; none in those.
+    risk, nodes, by_branch: labels that keep a promise, as :meth:`~ramify.TextClassifier.predict` says.
     """
 
     top: int = 1
     threshold: float | None = None
     within: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    risk: float | None = None
+    nodes: int = 1
+    by_branch: bool = False
 
     def check(self) -> None:
         """Refuse numbers that mean nothing."""
@@ -46,6 +52,13 @@ class Wish:
             raise InputError(f"top is {self.top}; give a number of labels from 1 to {MOST}.")
         if self.threshold is not None and not 0 <= self.threshold <= 1:
             raise InputError(f"threshold is {self.threshold}; give a probability from 0 to 1.")
+        if self.risk is None:
+            if self.nodes != 1 or self.by_branch:
+                raise InputError("several nodes, or a promise for every branch, go with a risk; give one, such as risk 0.05.")
+            return
+        check_risk(self.risk)
+        if self.threshold is not None or self.within or self.without:
+            raise InputError("a risk promises something of the whole taxonomy; leave out threshold, within and without.")
 
 
 class Answering:
@@ -60,6 +73,8 @@ class Answering:
     def __init__(self, classifier: TextClassifier, wish: Wish | None = None) -> None:
         self.classifier, self.wish = classifier, wish or Wish()
         self.wish.check()
+        if self.wish.risk is not None:
+            promise_of(classifier).decide(np.zeros((0, len(classifier.taxonomy_))), classifier.taxonomy_, *self._promise)
         self._names: dict[int, str] = {}
         given = self.wish.within or self.wish.without
         self._subtrees = Subtrees.of(classifier.taxonomy_, self.wish.within, self.wish.without) if given else None
@@ -93,6 +108,11 @@ class Answering:
         return [(self.name(node), p) for node, p in found]
 
     @property
+    def _promise(self) -> tuple[float, int, bool]:
+        assert self.wish.risk is not None
+        return self.wish.risk, self.wish.nodes, self.wish.by_branch
+
+    @property
     def _few(self) -> bool:
         """Whether answers come from a few nodes of each document, and no others are looked at."""
         return self.classifier.looks_at_few
@@ -100,6 +120,8 @@ class Answering:
     def _decide(self, documents: Any, all_nodes: bool = False) -> tuple[csr_array, Chances]:
         """Labels, and probabilities over all nodes: sparse, where few are looked at."""
         classifier = self.classifier
+        if self.wish.risk is not None:
+            return classifier.decide_promised(documents, *self._promise)
         if self._few:
             Y, P = classifier.decide_few(documents)
             return (Y if self._inside is None else self._inside.decide_few(documents)[0]), P

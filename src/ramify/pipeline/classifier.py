@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
@@ -22,7 +23,7 @@ from ramify.pipeline.calibrating import learn_calibration
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
-from ramify.pipeline.promising import Promised, check_share, promise_of, set_aside, take
+from ramify.pipeline.promising import Promised, branches_refused, check_share, promise_of, set_aside, take
 from ramify.pipeline.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
@@ -153,8 +154,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         risk: the deepest node instead that the true path passes through, but for a share of texts of at most `risk`; with
         several labels a document, as many labels as keep the expected share of wrong ones within it. A text may get none.
         nodes: up to 2, 3, 5 or 10 nodes, through one of which the true path passes; texts then get lists of labels.
-        by_branch: the promise holds among the texts of each top-level branch, too.
+        by_branch: the promise holds among the texts of each top-level branch, too; where too few documents of a branch were
+        held out, what seems to belong there gets no label.
         """
+        if by_branch and risk is not None and (refusal := branches_refused(self, risk)):
+            warnings.warn(refusal, stacklevel=2)
         Y = self.predict_matrix(texts) if risk is None else self.decide_promised(texts, risk, nodes, by_branch)[0]
         own = most_specific(Y, self.taxonomy_)
         rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
@@ -235,6 +239,12 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Labels and probabilities. Without a calibration, a rule that refines probabilities has the last word on both."""
         Y, refined = decide_by(self.decision_, values_for(self.decision_, self.learner_, scores), self.taxonomy_)
         return Y, self.probabilities_of(scores, refined)
+
+    def uncalibrated(self) -> Self:
+        """The same classifier with probabilities as the rule or the learner makes them."""
+        made = copy(self)
+        made.calibration_ = made.promised_ = None
+        return made
 
     def probabilities_of(self, scores: Any, refined: NDArray[np.floating[Any]] | None = None) -> Any:
         """Calibrated probabilities that belong to scores; without a calibration, what the rule or the learner makes of them."""

@@ -14,12 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.decisions import Promise
+from ramify.decisions.promises import PathPromise
 from ramify.errors import InputError
+from ramify.metrics.promises import answer_depth, holds_truth, share_wrong
 
 if TYPE_CHECKING:
     from ramify.pipeline.classifier import TextClassifier
 
 Ints = NDArray[np.int64]
+RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)  # of a report
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +78,42 @@ def promise_of(classifier: TextClassifier) -> Promise:
             "train it with some kept back, such as keep_back=0.1 (--keep-back 0.1)."
         )
     return classifier.promised_.promise
+
+
+def branches_refused(classifier: TextClassifier, risk: float) -> str | None:
+    """A sentence about the branches that have too few held-out documents for a risk; None where there are none."""
+    promise, taxonomy = promise_of(classifier), classifier.taxonomy_
+    if not isinstance(promise, PathPromise):
+        return None
+    refused = promise.refused(risk, taxonomy)
+    if not refused:
+        return None
+    named = ", ".join(repr(taxonomy.show(branch)) for branch in refused[:5]) + (", ..." if len(refused) > 5 else "")
+    return f"too few documents were held out for a risk of {risk:g} in {named}; what seems to belong there gets no label."
+
+
+def promises_kept(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pred: Any) -> list[dict[str, Any]]:
+    """For some risks what was promised, what came of it on documents with known labels, and how deep answers went for it.
+
+    Y_pred: the answers without a promise. Risks for which held-out documents are too few are left out.
+    """
+    if classifier.promised_ is None:
+        return []
+    promise, taxonomy = classifier.promised_.promise, classifier.taxonomy_
+    depth, rows = float(answer_depth(Y_pred, taxonomy).mean()), []
+    for risk in RISKS:
+        if promise.least_risk > risk:
+            continue
+        Y = promise.decide(P, taxonomy, risk)
+        right = holds_truth(Y_true, Y, taxonomy) if isinstance(promise, PathPromise) else 1 - share_wrong(Y_true, Y, taxonomy)
+        depths = answer_depth(Y, taxonomy)
+        row = {"risk": risk, "promised": 1 - risk, "achieved": float(right.mean()), "depth": float(depths.mean())}
+        rows.append(row | {"depth_without": depth, "unanswered": float((depths == 0).mean())})
+    return rows
+
+
+def promise_note(promised: Promised) -> str:
+    """What a promise rests on, in words."""
+    what = "of labels that are right" if promised.promise.kind == "share" else "of answers that the true path passes through"
+    why = "kept back from learning" if promised.is_proven else "scored by models that had not seen them, which is no proof"
+    return f"promised is the share {what}, from {promised.documents:,} documents {why}"

@@ -14,6 +14,7 @@ from ramify.metrics import Report, make_report
 from ramify.metrics.report import check_hierarchy, fits_dense
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.mistakes import WrongAnswer, worst_errors
+from ramify.pipeline.promising import promise_note, promises_kept
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 
 
@@ -67,7 +68,7 @@ def train(
     fitted = _fit(classifier, learn, from_labels)
     report = evaluate(fitted, tested)
     if held_out and refit:
-        fitted = _fit(clone(classifier), everything, from_labels)
+        fitted = _refit(fitted, clone(classifier), everything, from_labels)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
     fitted.report_ = report.as_dict()
     return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
@@ -95,7 +96,11 @@ def evaluate_closely(
     with stage("evaluating"):
         if fits_dense(len(corpus), taxonomy):
             Y_pred, probabilities = classifier.decide_with_probabilities(corpus.documents)
-            report = make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy)
+            before = None if classifier.calibration_ is None else classifier.uncalibrated().predict_proba(corpus.documents)
+            report = make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy, before)
+            if classifier.promised_ is not None:
+                kept = promises_kept(classifier, probabilities, Y_true, Y_pred)
+                report = replace(report, promises=kept, notes=[*report.notes, promise_note(classifier.promised_)])
             return report, worst_errors(corpus, taxonomy, Y_true, Y_pred, probabilities, most_errors)
         Y_pred = classifier.predict_matrix(corpus.documents)
         report = make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy)
@@ -168,6 +173,15 @@ def _fit(classifier: TextClassifier, corpus: Corpus, from_labels: bool) -> TextC
     fitted.form_ = replace(fitted.form_, many=several)
     fitted.figures_["columns"] = corpus.found
     fitted.figures_["taxonomy_from_labels"] = from_labels
+    return fitted
+
+
+def _refit(tested: TextClassifier, classifier: TextClassifier, corpus: Corpus, from_labels: bool) -> TextClassifier:
+    """Learn from all documents; what scores mean is known from the one that was tested, unless documents are kept back."""
+    if tested.calibration_ is None or classifier.keep_back > 0:
+        return _fit(classifier, corpus, from_labels)
+    fitted = _fit(classifier.set_params(calibrate=False), corpus, from_labels)
+    fitted.calibrate, fitted.calibration_, fitted.promised_ = True, tested.calibration_, tested.promised_
     return fitted
 
 

@@ -136,6 +136,7 @@ class Served:
             "has_report": classifier.report_ is not None,
             "evaluation": figures.get("evaluation"),
             "tested_on": figures.get("tested_on"),
+            "promise": None if classifier.promised_ is None else classifier.promised_.about(),
         }
 
     @cached_property

@@ -27,6 +27,7 @@ Text = Annotated[str, AfterValidator(_refuse_halves)]
 Words = Annotated[Text, Field(min_length=1, pattern=r"\S", description="A text with a word in it.")]
 Whole = Annotated[int, BeforeValidator(_as_whole)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Risk = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Name = Annotated[Text, Field(min_length=1, max_length=64)]
 LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
 
@@ -82,6 +83,15 @@ class Session(Out):
     limits: LimitsOut
 
 
+class PromiseOut(Out):
+    """What a model can promise: from how many held-out documents, whether it learnt nothing from them, and the least risk."""
+
+    kind: Literal["path", "share"]
+    documents: int
+    is_proven: bool
+    least_risk: float
+
+
 class Model(Out):
     """What there is to say about a model."""
 
@@ -100,6 +110,7 @@ class Model(Out):
     has_report: bool
     evaluation: dict[str, float] | None
     tested_on: int | None
+    promise: PromiseOut | None
 
 
 class Models(Out):
@@ -141,6 +152,12 @@ class ClassifyIn(In):
     )
     within: list[LabelName] = Field([], max_length=100, description="Only labels at or below these nodes.")
     without: list[LabelName] = Field([], max_length=100, description="No label at or below these nodes.")
+    risk: Risk | None = Field(
+        None,
+        description="Go up to the deepest node that holds the truth but for this share of texts; see the model's promise.",
+    )
+    nodes: Whole = Field(1, ge=1, le=10, description="With a risk: up to 2, 3, 5 or 10 nodes, one of which holds the truth.")
+    by_branch: bool = Field(False, description="With a risk: promise it for every top-level branch, too.")
     queue: bool = Field(True, description="Whether an unsure answer may be queued for review, where the server does that.")
 
     @model_validator(mode="after")

@@ -39,6 +39,10 @@ export function makeAnswer({ onChoose }) {
       tree.show(found.roots);
       weigh();
     },
+    promise(kept) {
+      const ends = new Set((kept ?? []).map((label) => keyOf(label.path)));
+      for (const [key, item] of items) item.li?.classList.toggle("promised", ends.has(key));
+    },
     mark(step) {
       const item = step && [...items.values()].find((one) => one.name === step.name);
       if (item) tree.choose(item, { quietly: true, focus: hadFocus });
@@ -145,7 +149,7 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item)),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: "badge promise-badge" }, "within the risk")),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),

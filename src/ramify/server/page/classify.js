@@ -1,7 +1,7 @@
 // Classify one text and see why.
 // Ids for tests: #text, #classify-go, #text-clear, #text-file, #classify-problem, #answer (the tree; [data-node]), #confidence,
-// #confidence-value, #stop-sentence, #marked, #why, #why-steps button[data-step], #why-not, #why-back, and feedback.js: #say-right,
-// #say-wrong, #ask-colleague, #feedback-note, #wrong-dialog, #wrong-label, #wrong-comment, #wrong-send.
+// #confidence-value, #stop-sentence, #marked, #why, #why-steps button[data-step], #why-not, #why-back, risk.js: #risk, #risk-value,
+// #risk-sentence, and feedback.js: #say-right, #say-wrong, #ask-colleague, #feedback-note, #wrong-dialog, #wrong-label, #wrong-comment, #wrong-send.
 
 import { makeAnswer } from "/page/answer.js";
 import { makeLane, post } from "/page/api.js";
@@ -9,6 +9,7 @@ import { afterPause, announce, button, el, field } from "/page/dom.js";
 import { acceptDrop } from "/page/drop.js";
 import { makeFeedback } from "/page/feedback.js";
 import { attempt, showNote } from "/page/notices.js";
+import { makeRisk } from "/page/risk.js";
 import { makeSearch } from "/page/search.js";
 import { modelInfo, state } from "/page/state.js";
 import { makeWhy } from "/page/why.js";
@@ -24,6 +25,7 @@ export function makeClassify() {
   const input = el("textarea", { id: "text", rows: "7", dir: "auto", spellcheck: "false", placeholder: "Paste a text here, or drop a .txt file." });
   const why = makeWhy({ onBack: () => showExplanation(run.first) });
   const answer = makeAnswer({ onChoose: (item) => chooseNode(item) });
+  const risk = makeRisk({ onAnswer: (labels) => answer.promise(labels) });
   const feedback = makeFeedback({ current: () => run });
   const whyNot = makeSearch({ label: "Why not …?", id: "why-not", onPick: (node) => explainOther(node.label), placeholder: "Find the label you expected" });
   let run = null; // the text and the model at hand, and what has been found out about them
@@ -64,6 +66,7 @@ export function makeClassify() {
     feedback.clear();
     if (found.first) found.known.set(found.first.explained.label, found.first);
     answer.show(found.result, [found.first].filter(Boolean));
+    risk.show(found);
     if (found.result.problem) showNote(problem, found.result.problem, "problem");
     if (found.first) showExplanation(found.first);
     else why.clear(found.unexplained);
@@ -113,7 +116,7 @@ export function makeClassify() {
   acceptDrop(textCard, take);
   const empty = el("div", { class: "empty" }, el("img", { src: "/page/icon.svg", alt: "", width: "56", height: "56" }),
     el("p", {}, "The answer opens here as a branch of the taxonomy, with how sure the model is at each step."));
-  const results = el("div", { class: "results", hidden: true }, answer.element, feedback.element);
+  const results = el("div", { class: "results", hidden: true }, answer.element, risk.element, feedback.element);
   const whySection = el("section", { class: "card", id: "why", "aria-labelledby": "why-title", hidden: true }, why.head,
     el("div", { class: "two" }, why.bars, el("div", {}, why.said, whyNot.element)));
   const markedCard = el("section", { class: "card marked-card", id: "marked", "aria-labelledby": "marked-title", hidden: true },

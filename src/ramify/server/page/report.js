@@ -30,6 +30,8 @@ export function drawReport(report) {
       plot("F1 at each level", levelChart(report.levels)),
       report.reliability.length > 0 && plot("Promised against observed frequency", calibrationChart(report.reliability))),
     section("By level", drawTable(["level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss"], levels, [], "report-levels")),
+    report.calibration && section("How far off probabilities are, by level", drawCalibration(report.calibration)),
+    report.promises && section("Answers that go up to keep a promise", drawPromises(report.promises)),
     report.nodes.length > 0 && section("Weakest nodes", drawWeakest(report.nodes)),
     report.confusions.length > 0 && section("Siblings taken for each other", drawConfusions(report.confusions)),
     section("How far from the truth", drawDistances(report)),
@@ -56,6 +58,18 @@ export function drawTable(head, rows, texts = [], id = null) {
   return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": head.join(", ") }, el("table", { id },
     el("thead", {}, el("tr", {}, head.map((name, i) => cell("th", name, i)))),
     el("tbody", {}, rows.map((row) => el("tr", {}, row.map((value, i) => cell("td", value, i)))))));
+}
+
+function drawCalibration(levels) {
+  const keys = ["pairs", "pairs_before", "likeliest", "likeliest_before"];
+  const rows = levels.map((row) => [String(row.depth + 1), ...keys.map((key) => row[key]?.toFixed(3) ?? "–")]);
+  return drawTable(["level", "all nodes", "before calibration", "likeliest node", "before calibration"], rows, [], "report-calibration");
+}
+
+function drawPromises(promises) {
+  const share = (value) => `${(100 * value).toFixed(1)}%`;
+  const rows = promises.map((row) => [String(row.risk), share(row.promised), share(row.achieved), row.depth.toFixed(2), row.depth_without.toFixed(2), share(row.unanswered)]);
+  return drawTable(["risk", "promised", "achieved", "levels down", "without a promise", "no label"], rows, [], "report-promises");
 }
 
 function drawWeakest(nodes) {

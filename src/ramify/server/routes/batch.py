@@ -22,7 +22,7 @@ from ramify.server.guard import error_body, send_refusal
 from ramify.server.logs import tell
 from ramify.server.models import Served
 from ramify.server.queueing import queue_texts
-from ramify.server.schemas import LabelName, Probability
+from ramify.server.schemas import LabelName, Probability, Risk
 from ramify.server.services import Services
 from ramify.server.streams import Inlet, Outlet
 from ramify.server.uploads import BODY, Column, content_kind, without_options
@@ -49,6 +49,9 @@ async def batch(
     threshold: Annotated[Probability | None, Query()] = None,
     within: Labels = [],  # noqa: B006 - FastAPI copies it
     without: Labels = [],  # noqa: B006
+    risk: Annotated[Risk | None, Query()] = None,
+    nodes: Annotated[int, Query(ge=1, le=10)] = 1,
+    by_branch: Annotated[bool, Query()] = False,
     text: Annotated[Column, Query(description="The column with the text; found when left out.")] = None,
     id: Annotated[Column, Query(description="A column that goes back with each answer; 'id' when left out.")] = None,
     echo: Annotated[bool, Query(description="Whether rows go back with their answers, in NDJSON.")] = False,
@@ -64,7 +67,7 @@ async def batch(
         if not caller.may("review"):
             raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; queueing needs 'review'.")
     served.check_labels([*within, *without])
-    wish = Wish(top, threshold, tuple(within), tuple(without))
+    wish = Wish(top, threshold, tuple(within), tuple(without), risk, nodes, by_branch)
     answering = await services.heavy.run(services.settings.limits.seconds, served.answering, wish)
     like = served.classifier.figures_.get("columns", {}).get("text")
     ask = Ask(comes, _goes(request, comes), text, id, echo, paths, like, services.settings.limits.characters)

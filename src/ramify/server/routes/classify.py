@@ -31,7 +31,8 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     check_texts(texts, services.settings.limits)
     _note(request, services, texts)
     served.check_labels([*asked.within, *asked.without])
-    wish = Wish(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without))
+    promise = asked.risk, asked.nodes, asked.by_branch
+    wish = Wish(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without), *promise)
     results = await answer_texts(services, served, wish, texts)
     services.measures.documents(served.name, "/v1/classify", len(texts))
     if services.settings.review_below is not None and asked.queue:
