@@ -8,8 +8,8 @@
 Choices (see choices.py) add up: the children of a node and staying there have what the node has. Their sharpness is right on
 the whole, but a sure choice may be too sure and an unsure one not sure enough. So from the top down the likeliest node of every
 depth gets the share of documents that were right when it was as likely as here, and its siblings have what its parent has
-left, in proportion; the order of siblings stays. Curves are isotonic, with a little of a straight line so that they rise
-everywhere. All of it is learnt from documents that the learner had not seen. Each row is answered for itself.
+left, in proportion; the order of siblings stays. Curves are isotonic, from the middle of one step to
+that of the next, so that they rise everywhere. All of it is learnt from documents that the learner had not seen. Each row is answered for itself.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ramify.errors import ModelError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 ENOUGH = 50  # documents from which on a depth has a curve of its own
-STRAIGHT = 0.001  # share of a straight line in a curve
+OPEN = 0.1  # of what lies beyond the first and the last step of a curve: how far its ends go
 LEFT = 0.01  # of what siblings had: the least that is left to them
 NUMBERS = ("sharpness", "reliance", "staying")
 
@@ -85,9 +85,13 @@ def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     if len(p) < ENOUGH:
         return np.zeros(0), np.zeros(0)
     least = 1 / (len(p) + 2)
-    fitted = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(p, is_true.astype(np.float64))
-    corners = np.unique(np.concatenate([[0.0], fitted.X_thresholds_, [1.0]]))
-    return corners, (1 - STRAIGHT) * fitted.predict(corners) + STRAIGHT * corners
+    fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(p, is_true.astype(np.float64)).predict(p)
+    heights, block = np.unique(fitted, return_inverse=True)
+    centres = np.bincount(block, weights=p) / np.bincount(block)  # they rise, as the heights do
+    first, last = (1 - OPEN) * heights[:1], heights[-1:] + OPEN * (1 - heights[-1:])
+    corners = np.concatenate([[0.0], centres, [1.0]])
+    kept = np.concatenate([[True], np.diff(corners) > 0])  # an end may be a centre
+    return corners[kept], np.concatenate([first, heights, last])[kept]
 
 
 @dataclass(frozen=True, slots=True)
