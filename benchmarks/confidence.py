@@ -40,6 +40,7 @@ SPLITS = 200
 
 
 def main() -> None:
+    """Measure, tell, and keep what was found."""
     given = _arguments()
     rows: list[dict[str, Any]] = []
     for corpus in given.corpus:
@@ -125,10 +126,9 @@ def told(part: str, rows: list[dict[str, Any]]) -> str:
             lines.append(f"{head} {row['depth'] + 1} | " + " | ".join(f"{row.get(key, math.nan):.4f}" for key in keys) + " |")
         else:
             shares = " | ".join(f"{row[key]:.4f}" for key in ("promised", "expected", "achieved", "standard_error"))
-            lost = row["depth_without"] - row["depth"]
-            lines.append(
-                f"{head} {row['risk']:g} | {shares} | {row['inside_95']:.1%} | {row['p_value']:.3f} | {row['depth']:.2f} | {lost:.2f} |"
-            )
+            law = f"{row['inside_95']:.1%} | {row['p_value']:.3f}"
+            depth = f"{row['depth']:.2f} | {row['depth_without'] - row['depth']:.2f}"
+            lines.append(f"{head} {row['risk']:g} | {shares} | {law} | {depth} |")
     return "\n".join(lines)
 
 

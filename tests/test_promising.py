@@ -152,7 +152,7 @@ def test_without_held_out_documents_nothing_is_promised():
             clf.predict(["apple"], risk=0.05)
 
 
-@pytest.mark.parametrize("risk", [0, 1, -0.1, float("nan"), True, "0.05"])
+@pytest.mark.parametrize("risk", [0, 5e-324, 1, -0.1, float("nan"), True, "0.05"])
 def test_what_is_no_risk_is_refused(risk):
     clf = TextClassifier("nb").fit(*made(120))
     with pytest.raises(InputError, match="risk is"):

@@ -81,6 +81,22 @@ def test_every_model_is_asked_by_its_name_and_the_first_without_one(client):
     assert "support-nb" in refused(client.post("/v1/classify", json={"text": "x", "model": "suport-nb"}), 404, "unknown-model")
 
 
+def test_a_risk_goes_up_the_path_and_the_model_says_what_it_can_promise(client):
+    promise = client.get("/v1/models/support").json()["promise"]
+    assert promise["documents"] > 2_000
+    assert not promise["is_proven"]
+    deep, safe = (
+        client.post("/v1/classify", json={"text": PARCEL, "risk": risk}).json()["results"][0]["labels"] for risk in (0.6, 0.02)
+    )
+    assert sum(len(label["path"]) for label in deep) >= sum(len(label["path"]) for label in safe)
+    table = "text\n" + PARCEL + "\n"
+    answer = client.post("/v1/batch?risk=0.6", content=table, headers=CSV).text
+    assert deep[0]["label"] in answer
+    refused = client.post("/v1/classify", json={"text": PARCEL, "risk": promise["least_risk"] / 2})
+    assert refused.status_code == 422
+    assert "held-out documents" in refused.json()["error"]["message"]
+
+
 def test_wishes_are_respected(client):
     asked = {"text": PARCEL, "within": ["Payment & invoices"], "top": 2}
     result = client.post("/v1/classify", json=asked).json()["results"][0]
@@ -110,6 +126,8 @@ def test_empty_texts_have_a_problem_and_no_label(client):
         ({"text": "a", "top": 0}, 422, "misfit"),
         ({"text": "a", "top": 1000}, 422, "misfit"),
         ({"text": "a", "threshold": 2}, 422, "misfit"),
+        ({"text": "a", "risk": 0}, 422, "misfit"),
+        ({"text": "a", "nodes": 3}, 422, "misfit"),
         ({"text": "a", "within": ["nowhere"]}, 404, "unknown-label"),
         ({"text": "a", "within": ["Orders & delivery"], "without": ["Orders & delivery"]}, 422, "misfit"),
         ({"text": "a", "surprise": 1}, 422, "misfit"),

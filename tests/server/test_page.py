@@ -13,8 +13,8 @@ VIEWS = ("classify", "browse", "batch", "compare", "review", "evaluate")
 LATE = "Orders & delivery > Delivery > Late or lost parcel"
 
 
-def slide(page, value):
-    page.locator("#confidence").evaluate(
+def slide(page, value, slider="#confidence"):
+    page.locator(slider).evaluate(
         "(slider, value) => { slider.value = value; slider.dispatchEvent(new Event('input')); }", value
     )
 
@@ -61,6 +61,21 @@ def test_the_slider_says_where_the_answer_stops_without_asking_again(visit):
     expect(page.locator("#stop-sentence")).to_contain_text("goes all the way")
     expect(item(page, LATE)).not_to_have_class(re.compile("beyond"))
     assert asked == []
+
+
+def test_the_slider_of_risk_shows_where_the_answer_is_safe(visit):
+    page = visit()
+    classify(page)
+    expect(page.locator("#risk-value")).to_have_text("any")
+    slide(page, 1, "#risk")
+    expect(page.locator("#risk-value")).to_have_text("50%")
+    expect(page.locator("#risk-sentence")).to_contain_text("Late or lost parcel")
+    expect(item(page, LATE)).to_have_class(re.compile("promised"))
+    slide(page, 12, "#risk")
+    expect(page.locator("#risk-sentence")).to_contain_text("With a risk of 1%")
+    slide(page, 0, "#risk")
+    expect(page.locator("#risk-sentence")).to_have_text("")
+    expect(item(page, LATE)).not_to_have_class(re.compile("promised"))
 
 
 def test_why_not_explains_the_label_that_was_expected(visit):

@@ -8,8 +8,8 @@
 Choices (see choices.py) add up: the children of a node and staying there have what the node has. Their sharpness is right on
 the whole, but a sure choice may be too sure and an unsure one not sure enough. So from the top down the likeliest node of every
 depth gets the share of documents that were right when it was as likely as here, and its siblings have what its parent has
-left, in proportion; the order of siblings stays. Curves are isotonic, from the middle of one step to
-that of the next, so that they rise everywhere. All of it is learnt from documents that the learner had not seen. Each row is answered for itself.
+left, in proportion; the order of siblings stays. Curves are isotonic, from the middle of one step to the middle of the next, so
+that they rise everywhere. All of it is learnt from documents that the learner had not seen. Each row is answered for itself.
 """
 
 from __future__ import annotations

@@ -30,6 +30,7 @@ from ramify.errors import InputError, ModelError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 SIZES = (1, 2, 3, 5, 10)  # how many nodes an answer may have
+LEAST = 1e-9  # risk
 FAINT = 0.01  # the lowest threshold on probabilities of nodes
 MOST_STEPS = 10_000  # of thresholds that are kept
 SLIP = 1e-9  # of rounding, when documents are counted
@@ -69,8 +70,8 @@ def learn_promise(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool)
 
 def check_risk(risk: Any) -> None:
     """Refuse what is no risk."""
-    if isinstance(risk, bool) or not isinstance(risk, (int, float, np.number)) or not 0 < risk < 1:
-        raise InputError(f"risk is {risk!r}; give a probability between 0 and 1, such as 0.05.")
+    if isinstance(risk, bool) or not isinstance(risk, (int, float, np.number)) or not LEAST <= risk < 1:
+        raise InputError(f"risk is {risk!r}; give a probability above 0, from {LEAST:g}, and below 1, such as 0.05.")
 
 
 def top_branches(taxonomy: Taxonomy) -> NDArray[np.int64]:
@@ -114,16 +115,19 @@ class PathPromise:
         documents get no label (see :meth:`refused`). Others may have none, either.
         """
         P = read_probabilities(probabilities, taxonomy)
-        thresholds: Any = self.threshold(risk, nodes)
-        if by_branch:
-            mine, refused = _branch_of(P, taxonomy), self.refused(risk, taxonomy)
-            thresholds = np.full(len(P), np.inf)
-            for branch in np.setdiff1d(mine, refused).tolist():
-                thresholds[mine == branch] = self.threshold(risk, nodes, branch)
-        return to_labels(narrow_down(P, taxonomy, nodes).stops(thresholds), taxonomy)
+        threshold = self._thresholds_by_branch(P, taxonomy, risk, nodes) if by_branch else self.threshold(risk, nodes)
+        return to_labels(narrow_down(P, taxonomy, nodes).stops(threshold), taxonomy)
+
+    def _thresholds_by_branch(self, P: NDArray[Any], taxonomy: Taxonomy, risk: float, nodes: int) -> Floats:
+        mine, refused = _branch_of(P, taxonomy), self.refused(risk, taxonomy)
+        thresholds = np.full(len(P), np.inf)
+        for branch in np.setdiff1d(mine, refused).tolist():
+            thresholds[mine == branch] = self.threshold(risk, nodes, branch)
+        return thresholds
 
     def refused(self, risk: float, taxonomy: Taxonomy) -> list[int]:
         """The branches with too few held-out documents for a risk; raises where all have."""
+        check_risk(risk)
         branches = top_branches(taxonomy)
         counts = np.asarray([np.count_nonzero(self.branches == branch) for branch in branches])
         if (counts < _needed(risk)).all():

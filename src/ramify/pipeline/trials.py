@@ -128,8 +128,8 @@ def _answer(
 
 
 def _learnt(classifier: TextClassifier, learn: Corpus, taxonomy: Taxonomy) -> TextClassifier:
-    # the taxonomy of all documents, also of those that are not learnt from
-    return train(clone(classifier).set_params(taxonomy=taxonomy), learn, share=0).classifier
+    # the taxonomy of all documents, also of those that are not learnt from; labels do not depend on a calibration
+    return train(clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0), learn, share=0).classifier
 
 
 def _with_threads(classifier: TextClassifier, threads: int | None) -> Any:
