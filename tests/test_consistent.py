@@ -193,3 +193,18 @@ def test_documents_without_scores_get_probabilities_all_the_same(parents):
     Y = expand_to_ancestors(as_matrix([{len(parents) - 1}, {0}], len(parents)), taxonomy)
     learnt = kind.learn(Energies(np.zeros((2, len(parents)))), Y, taxonomy)
     assert np.isfinite(learnt.apply(Energies(np.full((1, len(parents)), np.nan)), taxonomy)).all()
+
+
+def test_probabilities_next_to_each_other_do_not_make_a_curve_too_steep():
+    p = np.concatenate([np.linspace(0, 1e-300, 40), np.linspace(0.5, 0.5 + 1e-15, 40), [1.0] * 20])
+    corners, found = fit_curve(p, np.arange(100) % 3 > 0)
+    assert (np.diff(corners) > 1e-10).all()
+    assert np.isfinite(np.interp(p, corners, found)).all()
+
+
+def test_a_node_with_one_way_on_is_as_likely_as_its_leaf_would_be_in_its_place():
+    deep, flat = build([[], [0], [1], []]), build([[], []])
+    ends = np.asarray([[np.nan, np.nan, 0.7, -0.2]])
+    for taxonomy, scores in ((deep, ends), (flat, ends[:, 2:])):
+        P = share_out(Energies(scores), taxonomy, Choices(*np.asarray([[2.0, 5.0, 7.0], [0.5, 3.0, 4.0], [0.0] * 3])))
+        np.testing.assert_allclose(P[0, [0, -1]], [1 / (1 + np.exp(-1.8)), 1 / (1 + np.exp(1.8))])

@@ -5,7 +5,8 @@
 
 McFadden's nested logit, with a sharpness γ, a reliance κ on what lies below, and an offset β for every depth. Where a learner
 says how likely documents end at nodes, v(child) is that of a leaf, and 0 of an inner node; where it says how likely each step
-is, v is that. W of a leaf is 0. All three have the highest likelihood on documents that were not learnt from, depth by depth
+is, v is that. W of a leaf is 0. A node with one way on, at which nobody stays, has the W of its child, and its v where there are
+no steps: where nothing is chosen, no depth is counted. All three have the highest likelihood on documents that were not learnt from, depth by depth
 from the bottom up; a step from a node is learnt from the documents that are at or below the node.
 """
 
@@ -24,6 +25,7 @@ from ramify.calibration.energies import Energies
 from ramify.taxonomy import Taxonomy, levels_of
 
 SPREAD = 10.0  # between the best and the worst way, at the sharpness from which the search begins
+LOWEST = -34.0  # of the logarithm of a share, so that there is something to be shared out anew
 MOST, FAINT = 1e3, 1e-6  # of that sharpness; and of the reliance and the offset, at most
 
 Floats = NDArray[np.float64]
@@ -83,7 +85,7 @@ class Choosing:
 
     def __init__(self, energies: Energies, taxonomy: Taxonomy) -> None:
         self.ends = _without_nan(energies.ends)
-        given = energies.steps
+        given, self.is_stepwise = energies.steps, energies.steps is not None
         self.steps = np.where(taxonomy.is_leaf, self.ends, 0.0) if given is None else _without_nan(given)
         self.worth = np.zeros_like(self.steps)
         self.shares = np.zeros_like(self.steps)
@@ -99,13 +101,23 @@ class Choosing:
         z, s = sharpness * step + reliance * worth, sharpness * stay + staying
         top = np.maximum(np.maximum.reduceat(z, level.starts, axis=1), s)
         top = np.where(np.isfinite(top), top, 0.0)
-        parts = np.exp(z - top[:, level.group])
+        parts = np.exp(np.where(np.isfinite(z), np.maximum(z - top[:, level.group], LOWEST), -np.inf))
         total = np.add.reduceat(parts, level.starts, axis=1) + np.exp(s - top)
         self.shares[:, level.nodes] = parts / np.where(total > 0, total, 1.0)[:, level.group]
         inner = level.parents >= 0
         parents, found = level.parents[inner], total[:, inner]
         self.worth[:, parents] = top[:, inner] + np.log(np.where(found > 0, found, 1.0))
         self.steps[:, parents] = np.where(found > 0, self.steps[:, parents], -np.inf)
+        self._hand_up(level, stay)
+
+    def _hand_up(self, level: Level, stay: Floats) -> None:
+        """Where there is one way on and no staying, there is no choice: the node is what its only child is."""
+        groups = np.flatnonzero((np.diff(level.starts, append=len(level.nodes)) == 1) & (level.parents >= 0))
+        child, parent = level.nodes[level.starts[groups]], level.parents[groups]
+        only = ~np.isfinite(stay[:, groups])
+        self.worth[:, parent] = np.where(only, self.worth[:, child], self.worth[:, parent])
+        if not self.is_stepwise:
+            self.steps[:, parent] = np.where(only, self.steps[:, child], self.steps[:, parent])
 
 
 def fit_choices(energies: Energies, truth: Truth, taxonomy: Taxonomy) -> Choices:

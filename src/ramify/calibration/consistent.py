@@ -28,6 +28,7 @@ from ramify.errors import ModelError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 ENOUGH = 50  # documents from which on a depth has a curve of its own
+DIGITS = 9  # of the corners of curves
 OPEN = 0.1  # of what lies beyond the first and the last step of a curve: how far its ends go
 LEFT = 0.01  # of what siblings had: the least that is left to them
 NUMBERS = ("sharpness", "reliance", "staying")
@@ -85,13 +86,15 @@ def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     if len(p) < ENOUGH:
         return np.zeros(0), np.zeros(0)
     least = 1 / (len(p) + 2)
-    fitted = IsotonicRegression(y_min=least, y_max=1 - least).fit(p, is_true.astype(np.float64)).predict(p)
+    curve = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(p, is_true.astype(np.float64))
+    fitted = curve.predict(p)
     heights, block = np.unique(fitted, return_inverse=True)
-    centres = np.bincount(block, weights=p) / np.bincount(block)  # they rise, as the heights do
-    first, last = (1 - OPEN) * heights[:1], heights[-1:] + OPEN * (1 - heights[-1:])
-    corners = np.concatenate([[0.0], centres, [1.0]])
-    kept = np.concatenate([[True], np.diff(corners) > 0])  # an end may be a centre
-    return corners[kept], np.concatenate([first, heights, last])[kept]
+    centres, kept = np.unique(np.round(np.bincount(block, weights=p) / np.bincount(block), DIGITS), return_index=True)
+    heights = heights[kept]  # centres rise as heights do; some may be too near to each other
+    below, above = int(centres[0] > 0), int(centres[-1] < 1)
+    corners = np.concatenate([[0.0][:below], centres, [1.0][:above]])
+    ends = [(1 - OPEN) * heights[0]][:below], [heights[-1] + OPEN * (1 - heights[-1])][:above]
+    return corners, np.concatenate([ends[0], heights, ends[1]])
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,7 +71,7 @@ def learn_promise(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool)
 def check_risk(risk: Any) -> None:
     """Refuse what is no risk."""
     if isinstance(risk, bool) or not isinstance(risk, (int, float, np.number)) or not LEAST <= risk < 1:
-        raise InputError(f"risk is {risk!r}; give a probability above 0, from {LEAST:g}, and below 1, such as 0.05.")
+        raise InputError(f"risk is {risk!r}; give a probability between 0 and 1, such as 0.05.")
 
 
 def top_branches(taxonomy: Taxonomy) -> NDArray[np.int64]:
