@@ -18,12 +18,17 @@ $(BIN)/python:
 	@test -n "$(PYTHON)" || { echo "Ramify needs Python 3.11 or newer; none was found."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.run: $(BIN)/python $(BUILD)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[serve]'
+# What builds the core stays in the environment, so that only what has changed is compiled again.
+$(VENV)/.build: $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'scikit-build-core>=0.10' 'nanobind>=2.4' cmake ninja
 	@touch $@
 
-$(VENV)/.test: $(BIN)/python $(BUILD)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+$(VENV)/.run: $(VENV)/.build $(BUILD)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[serve]'
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.build $(BUILD)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[test]'
 	@touch $@ $(VENV)/.run
 
 lint: $(VENV)/.test
