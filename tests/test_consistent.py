@@ -16,7 +16,7 @@ from ramify.calibration.choices import Choices, fit_choices, share_out
 from ramify.calibration.consistent import Curves, fit_curve, truth_of
 from ramify.errors import ModelError
 from ramify.metrics.calibration import calibration_errors
-from ramify.taxonomy import expand_to_ancestors
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 values = st.floats(-3, 3, width=16)
 
@@ -202,9 +202,16 @@ def test_probabilities_next_to_each_other_do_not_make_a_curve_too_steep():
     assert np.isfinite(np.interp(p, corners, found)).all()
 
 
-def test_a_node_with_one_way_on_is_as_likely_as_its_leaf_would_be_in_its_place():
-    deep, flat = build([[], [0], [1], []]), build([[], []])
-    ends = np.asarray([[np.nan, np.nan, 0.7, -0.2]])
-    for taxonomy, scores in ((deep, ends), (flat, ends[:, 2:])):
-        P = share_out(Energies(scores), taxonomy, Choices(*np.asarray([[2.0, 5.0, 7.0], [0.5, 3.0, 4.0], [0.0] * 3])))
-        np.testing.assert_allclose(P[0, [0, -1]], [1 / (1 + np.exp(-1.8)), 1 / (1 + np.exp(1.8))])
+def test_leaves_below_single_children_are_as_sharp_as_others():
+    """Of siblings, some are leaves, and some have theirs two steps below, where nothing is chosen."""
+    rng = np.random.default_rng(0)
+    taxonomy = Taxonomy.from_paths(["a", "b/c/d", "e/f/g", "h/i"])
+    leaves = np.flatnonzero(taxonomy.is_leaf)
+    truth = rng.integers(0, 4, 2000)
+    ends = np.full((2000, len(taxonomy)), np.nan)
+    ends[:, leaves] = rng.normal(size=(2000, 4)) / 8
+    ends[np.arange(2000), leaves[truth]] += 0.2
+    Y = expand_to_ancestors(as_matrix([{int(leaves[k])} for k in truth], len(taxonomy)), taxonomy)
+    P = TreeCalibration.learn(Energies(ends), Y, taxonomy).apply(Energies(ends), taxonomy)
+    best = np.nan_to_num(ends[:, leaves], nan=-9).argmax(axis=1)
+    assert (P[:, leaves].argmax(axis=1) == best).mean() > 0.9

@@ -13,41 +13,15 @@ def depth_of(parents, node):
     return 0 if not parents[node] else 1 + depth_of(parents, parents[node][0])
 
 
-LOWEST = -34.0
-
-
-def handed_up(node, ends, parents):
-    """The only child of a node at which nobody stays; None where there is a choice."""
-    children = children_of(parents, node)
-    return children[0] if len(children) == 1 and ends[node] is None else None
-
-
-def value_of(node, ends, steps, parents):
-    """v of a node."""
-    if steps is not None:
-        return steps[node]
-    only = handed_up(node, ends, parents)
-    if only is not None:
-        return value_of(only, ends, steps, parents)
-    return 0.0 if children_of(parents, node) else ends[node]
-
-
-def below(node, ends, steps, parents, choices):
-    """W of a node; None where it has ways, and none of them can be gone."""
-    if not children_of(parents, node):
-        return 0.0
-    ways = ways_of(node, ends, steps, parents, choices)
-    only = handed_up(node, ends, parents)
-    if not ways:
-        return None
-    return math.log(sum(ways.values())) if only is None else below(only, ends, steps, parents, choices)
-
-
 def worth(node, ends, steps, parents, choices):
     """z of a node as a way; None where it cannot be entered. choices: sharpness, reliance and offset of every depth."""
     sharpness, reliance, _ = choices[depth_of(parents, node)]
-    value, inside = value_of(node, ends, steps, parents), below(node, ends, steps, parents, choices)
-    return None if value is None or inside is None else sharpness * value + reliance * inside
+    is_leaf = not children_of(parents, node)
+    value = steps[node] if steps is not None else ends[node] if is_leaf else 0.0
+    ways = ways_of(node, ends, steps, parents, choices)
+    if value is None or not (is_leaf or ways):
+        return None
+    return sharpness * value + (0.0 if is_leaf else reliance * math.log(sum(ways.values())))
 
 
 def ways_of(node, ends, steps, parents, choices):

@@ -5,8 +5,7 @@
 
 McFadden's nested logit, with a sharpness γ, a reliance κ on what lies below, and an offset β for every depth. Where a learner
 says how likely documents end at nodes, v(child) is that of a leaf, and 0 of an inner node; where it says how likely each step
-is, v is that. W of a leaf is 0. A node with one way on, at which nobody stays, has the W of its child, and its v where there are
-no steps: where nothing is chosen, no depth is counted. All three have the highest likelihood on documents that were not learnt from, depth by depth
+is, v is that. W of a leaf is 0. All three have the highest likelihood on documents that were not learnt from, depth by depth
 from the bottom up; a step from a node is learnt from the documents that are at or below the node.
 """
 
@@ -25,6 +24,7 @@ from ramify.calibration.energies import Energies
 from ramify.taxonomy import Taxonomy, levels_of
 
 SPREAD = 10.0  # between the best and the worst way, at the sharpness from which the search begins
+ENOUGH = 2000  # documents for what is learnt of all ends at once
 LOWEST = -34.0  # of the logarithm of a share, so that there is something to be shared out anew
 MOST, FAINT = 1e3, 1e-6  # of that sharpness; and of the reliance and the offset, at most
 
@@ -68,9 +68,9 @@ class Choices:
     staying: Floats
 
     @classmethod
-    def alike(cls, n_levels: int) -> Choices:
-        """Before anything was learnt."""
-        return cls(np.ones(n_levels), np.ones(n_levels), np.zeros(n_levels))
+    def alike(cls, n_levels: int, sharpness: float = 1.0) -> Choices:
+        """The same at every depth."""
+        return cls(np.full(n_levels, sharpness), np.ones(n_levels), np.zeros(n_levels))
 
     def of(self, depth: int) -> tuple[float, float, float]:
         """The numbers of a depth."""
@@ -85,7 +85,7 @@ class Choosing:
 
     def __init__(self, energies: Energies, taxonomy: Taxonomy) -> None:
         self.ends = _without_nan(energies.ends)
-        given, self.is_stepwise = energies.steps, energies.steps is not None
+        given = energies.steps
         self.steps = np.where(taxonomy.is_leaf, self.ends, 0.0) if given is None else _without_nan(given)
         self.worth = np.zeros_like(self.steps)
         self.shares = np.zeros_like(self.steps)
@@ -108,31 +108,33 @@ class Choosing:
         parents, found = level.parents[inner], total[:, inner]
         self.worth[:, parents] = top[:, inner] + np.log(np.where(found > 0, found, 1.0))
         self.steps[:, parents] = np.where(found > 0, self.steps[:, parents], -np.inf)
-        self._hand_up(level, stay)
-
-    def _hand_up(self, level: Level, stay: Floats) -> None:
-        """Where there is one way on and no staying, there is no choice: the node is what its only child is."""
-        groups = np.flatnonzero((np.diff(level.starts, append=len(level.nodes)) == 1) & (level.parents >= 0))
-        child, parent = level.nodes[level.starts[groups]], level.parents[groups]
-        only = ~np.isfinite(stay[:, groups])
-        self.worth[:, parent] = np.where(only, self.worth[:, child], self.worth[:, parent])
-        if not self.is_stepwise:
-            self.steps[:, parent] = np.where(only, self.steps[:, child], self.steps[:, parent])
 
 
 def fit_choices(energies: Energies, truth: Truth, taxonomy: Taxonomy) -> Choices:
-    """The numbers of every depth."""
+    """The numbers of every depth; where nothing is chosen by its own v, the sharpness that suits all ends at once."""
     levels, choosing = levels_with_siblings(taxonomy), Choosing(energies, taxonomy)
     documents, ends, weights = truth
-    paths, found = _paths(ends, taxonomy), Choices.alike(len(levels))
+    paths, found = _paths(ends, taxonomy), Choices.alike(len(levels), _usual_sharpness(energies, truth))
     for depth in range(len(levels) - 1, -1, -1):
         blocks = list(_blocks(choosing, levels[depth], documents, weights, paths, depth))
         if blocks:
-            found.sharpness[depth], found.reliance[depth], found.staying[depth] = _climb(blocks)
-        elif depth + 1 < len(levels):
-            found.sharpness[depth] = found.sharpness[depth + 1]
+            found.sharpness[depth], found.reliance[depth], found.staying[depth] = _climb(blocks, found.sharpness[depth])
         choosing.choose(levels[depth], *found.of(depth))
     return found
+
+
+def _usual_sharpness(energies: Energies, truth: Truth) -> float:
+    """Of a choice among all nodes where documents end, by some of the documents; 1 where steps are told."""
+    if energies.steps is not None:
+        return 1.0
+    documents, ends, weights = (part[:ENOUGH] for part in truth)
+    steps = _without_nan(energies.ends[documents])
+    known = np.isfinite(steps)
+    counts = (known.sum(axis=1) > 1) & known[np.arange(len(ends)), ends]
+    if not counts.any():
+        return 1.0
+    block = Block(steps[counts], np.zeros_like(steps[counts]), ends[counts], weights[counts])
+    return _climb([block], 1.0)[0]
 
 
 def share_out(energies: Energies, taxonomy: Taxonomy, choices: Choices) -> Floats:
@@ -176,14 +178,18 @@ def _blocks(choosing: Choosing, level: Level, documents: Ints, weights: Floats, 
             yield Block(steps[counts], values[counts], taken[counts], weights[rows][counts])
 
 
-def _climb(blocks: list[Block]) -> tuple[float, float, float]:
-    """The numbers under which the ways that were taken are likeliest; every way is taken by a little of each document."""
+def _climb(blocks: list[Block], usual: float) -> tuple[float, float, float]:
+    """The numbers under which the ways that were taken are likeliest; every way is taken by a little of each document.
+
+    usual: the sharpness where none is likelier than another.
+    """
     total = sum(float(block.weights.sum()) for block in blocks)
     spread = float(np.mean([np.ptp(block.steps[np.isfinite(block.steps)]) for block in blocks]))
     unit = SPREAD / spread if spread > 0 else 1.0
     loss = partial(_loss, blocks=blocks, total=total, unit=unit)
     found = minimize(loss, [1.0, 0.5, 0.0], jac=True, method="L-BFGS-B", bounds=[(0, MOST), (0, MOST), (-MOST, MOST)])
-    return unit * max(float(found.x[0]), FAINT), float(found.x[1]), float(found.x[2])
+    sharpness = unit * max(float(found.x[0]), FAINT) if spread > 0 else usual
+    return sharpness, float(found.x[1]), float(found.x[2])
 
 
 def _loss(at: Floats, blocks: list[Block], total: float, unit: float) -> tuple[float, Floats]:
