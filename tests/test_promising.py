@@ -15,6 +15,7 @@ from ramify.features import Vectors
 from ramify.metrics.promises import holds_truth
 from ramify.persistence import StoredModel
 from ramify.pipeline import Answering, Wish, evaluate
+from ramify.pipeline.cross_fitting import as_new
 from ramify.pipeline.loading import from_stored
 from ramify.pipeline.promising import set_aside
 from ramify.pipeline.storing import to_stored
@@ -223,3 +224,16 @@ def test_learning_more_keeps_what_scores_mean_and_forgets_what_was_promised():
     assert (clf.calibration_, clf.promised_) == (calibration, None)
     clf.partial_fit(["melon"], ["food/fruit/melon"])
     assert clf.calibration_ is None
+
+
+def test_held_out_documents_are_scored_as_new_ones():
+    texts = ["apple pie", "apple tart", "pie crust", "tart lemon"]
+    whole = TextClassifier("svm").fit(texts, ["a", "b", "a", "b"])
+    seen, held_out = np.asarray([0, 1, 2]), np.asarray([3])
+    found = as_new(whole.vectorizer_.transform(texts), held_out, seen).toarray()[0]
+    names = whole.vectorizer_.get_feature_names_out().tolist()
+    assert found[names.index("lemon")] == 0
+    assert found[names.index("tart")] == pytest.approx(1)
+    counts = csr_array(np.asarray([[1.0, 0, 2], [0, 3, 1]]))
+    np.testing.assert_array_equal(as_new(counts, np.asarray([1]), np.asarray([0])).toarray(), [[0, 0, 1]])
+    np.testing.assert_array_equal(as_new(counts, np.asarray([0]), np.asarray([0, 1])).toarray(), [[1, 0, 2]])

@@ -20,6 +20,7 @@ from ramify.taxonomy import most_specific
 FOLDS = 5
 ENOUGH = 10_000  # documents from which calibrations are learnt
 MOST_VALUES = 1 << 24  # documents × nodes for calibrations
+UNIT = 1e-3  # how far from 1 the lengths of documents may be that are taken to be of length 1
 FEWEST = 1000  # documents, however many nodes there are
 
 Ints = NDArray[np.int64]
@@ -34,10 +35,30 @@ def cross_fit(learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], give:
             seen = np.setdiff1d(np.arange(X.shape[0]), held_out)
             if len(held_out) and can_learn(Y[seen], learner):
                 fitted = alike(learner).fit(X[seen], Y[seen])
-                found.append(give(fitted, fitted.scores(X[held_out])))
+                found.append(give(fitted, fitted.scores(as_new(X, held_out, seen))))
                 documents.append(held_out)
             step.advance()
     return np.concatenate(documents), found
+
+
+def as_new(X: csr_array, held_out: Ints, seen: Ints) -> csr_array:
+    """Documents as they would come if they were new: without the features that no document seen has, and again of length 1."""
+    rows = csr_array(X[held_out], copy=True)
+    is_known = np.bincount(X[seen].indices, minlength=X.shape[1]) > 0
+    if is_known[rows.indices].all():
+        return rows
+    before = _lengths(rows)
+    rows.data[~is_known[rows.indices]] = 0
+    rows.eliminate_zeros()
+    if np.allclose(before[before > 0], 1, atol=UNIT):
+        lengths = _lengths(rows)
+        rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr)).astype(rows.dtype)
+    return rows
+
+
+def _lengths(rows: csr_array) -> NDArray[np.float64]:
+    squares = csr_array((rows.data.astype(np.float64) ** 2, rows.indices, rows.indptr), shape=rows.shape)
+    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
 
 
 def few_folds(n_documents: int, n_nodes: int) -> list[Ints]:
