@@ -58,7 +58,8 @@ def as_new(X: csr_array, held_out: Ints, seen: Ints) -> csr_array:
 
 def _lengths(rows: csr_array) -> NDArray[np.float64]:
     squares = csr_array((rows.data.astype(np.float64) ** 2, rows.indices, rows.indptr), shape=rows.shape)
-    return np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    lengths: NDArray[np.float64] = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
+    return lengths
 
 
 def few_folds(n_documents: int, n_nodes: int) -> list[Ints]:
