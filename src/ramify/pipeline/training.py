@@ -63,15 +63,16 @@ def train(
     learn, tested = _split(corpus, share, seed) if held_out else (corpus, test)
     learn = learn if more is None else learn.joined(more)
     if tested is None or len(tested) == 0:
-        return Trained(_fit(classifier, everything, from_labels), None, len(everything))
+        fitted = _fit(classifier, everything, from_labels)
+        return Trained(fitted, None, int(fitted.figures_["documents"]))
     check_labels(tested, taxonomy)
     fitted = _fit(classifier, learn, from_labels)
-    report = evaluate(fitted, tested)
+    report, learnt_from = evaluate(fitted, tested), int(fitted.figures_["documents"])
     if held_out and refit:
         fitted = _refit(fitted, clone(classifier), everything, from_labels)
     fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
     fitted.report_ = report.as_dict()
-    return Trained(fitted, report, len(learn), len(tested), held_out and refit, _count_seen(learn, tested))
+    return Trained(fitted, report, learnt_from, len(tested), held_out and refit, _count_seen(learn, tested))
 
 
 def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original") -> Report:
