@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from oracles import promises as oracle
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
-from ramify.decisions.narrowing import NEVER, narrow_down, to_labels
+from ramify.decisions.narrowing import narrow_down, to_labels
 from ramify.decisions.promises import (
     FAINT,
     PROMISES,
@@ -76,12 +76,11 @@ def test_more_risk_never_goes_less_deep(case, size, risk):
     promise = PathPromise.learn(np.asarray(P), truth, taxonomy)
     assume(promise.least_risk <= risk)
     few, more = (promise.decide(P, taxonomy, each, size).toarray() for each in (risk, min(0.99, risk + 0.2)))
-    for shallow, deep, p in zip(few, more, P, strict=True):
+    for shallow, deep in zip(few, more, strict=True):
         allowed = [below_or_same(build(parents), node) for node in most_specific(shallow, parents)]
         reached = most_specific(deep, parents)
         # what is answered with more risk lies at or below what is answered with less
         assert not shallow.any() or (reached and all(any(node in inside for inside in allowed) for node in reached))
-        assert all(p[node] >= 0 for node in reached)
 
 
 def most_specific(row, parents):
@@ -278,11 +277,10 @@ def test_promises_survive_keeping_and_broken_ones_are_refused(several):
     name = "losses"
     for broken in (arrays[name].astype(np.float32), arrays[name][:-1], arrays[name] - 3, arrays[name] * np.nan):
         with pytest.raises(ModelError):
-            kind.from_arrays(arrays | {name: broken[::-1] if several else broken}, tree)
+            kind.from_arrays(arrays | {name: broken}, tree)
     if not several:
         with pytest.raises(ModelError, match="branches that the taxonomy has not"):
             kind.from_arrays(arrays | {"branches": arrays["branches"] + 1}, tree)
-    assert NEVER < 0
 
 
 def test_what_is_hardly_probable_is_no_threshold():

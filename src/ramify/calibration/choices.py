@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,7 @@ class Level:
         return cls(nodes, parents, starts, np.searchsorted(parents, parent[nodes]))
 
 
+@lru_cache(maxsize=16)
 def levels_with_siblings(taxonomy: Taxonomy) -> list[Level]:
     """The levels of a tree, from the top."""
     taxonomy.require_tree("calibrating choices from the top down")

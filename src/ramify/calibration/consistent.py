@@ -133,8 +133,8 @@ class TreeCalibration:
                 P[:, level.nodes] *= P[:, level.parents][:, level.group]
             if not len(P):
                 continue
+            place = P[:, level.nodes].argmax(axis=1)
             for turn, measure in enumerate((_share_of, _chance_of)):
-                place = P[:, level.nodes].argmax(axis=1)
                 p, above, counts = measure(P, level, place, truth)
                 if corners is None or truth is None:
                     wanted = self.curves.apply(2 * depth + turn, p)
@@ -155,7 +155,7 @@ class TreeCalibration:
         """Make a calibration of what was kept, after checking it."""
         taxonomy.require_tree("this calibration")
         is_end = arrays["is_end"]
-        if is_end.dtype != np.bool_ or is_end.shape != (len(taxonomy),):
+        if is_end.dtype != np.bool_ or is_end.shape != (len(taxonomy),) or not is_end[taxonomy.is_leaf].all():
             raise ModelError("the calibration does not fit the taxonomy; train the model again.")
         return cls(_checked(arrays, taxonomy.n_levels), is_end, Curves.from_arrays(arrays, 2 * taxonomy.n_levels))
 

@@ -53,6 +53,7 @@ from ramify.cli.options import (
     refuse_output,
     working_on,
 )
+from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to, sharded_in
 from ramify.metrics.page import render_page
 from ramify.metrics.terminal import render_report
@@ -146,6 +147,8 @@ def train(
     learner = new_learner(chosen, read_params(param or []))
     refuse_selector(selector, learner)
     if shards is not None:
+        if check_share(keep_back) > 0:
+            raise InputError("a model in shards looks at few nodes and can promise nothing; leave out --keep-back or --shards.")
         refuse_shards(chosen.learner() if learner is None else learner, system)
     count_workers(threads)
     classifier = TextClassifier(

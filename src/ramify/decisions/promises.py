@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
@@ -70,8 +71,14 @@ def learn_promise(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool)
 
 def check_risk(risk: Any) -> None:
     """Refuse what is no risk."""
-    if isinstance(risk, bool) or not isinstance(risk, (int, float, np.number)) or not LEAST <= risk < 1:
-        raise InputError(f"risk is {risk!r}; give a probability between 0 and 1, such as 0.05.")
+    if isinstance(risk, bool) or not isinstance(risk, Real) or not LEAST <= float(risk) < 1:
+        raise InputError(f"risk is {risk!r}; give a probability between 0 and 1, such as 0.05, and no less than {LEAST:g}.")
+
+
+def check_nodes(nodes: Any) -> None:
+    """Refuse what is no number of nodes that an answer may have."""
+    if isinstance(nodes, bool) or not isinstance(nodes, (int, np.integer)) or nodes not in SIZES:
+        raise InputError(f"nodes is {nodes!r}; an answer may have {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} nodes.")
 
 
 def top_branches(taxonomy: Taxonomy) -> NDArray[np.int64]:
@@ -114,6 +121,7 @@ class PathPromise:
         by_branch: the promise holds among the documents of each top-level branch; those of a branch with too few held-out
         documents get no label (see :meth:`refused`). Others may have none, either.
         """
+        check_nodes(nodes)
         P = read_probabilities(probabilities, taxonomy)
         threshold = self._thresholds_by_branch(P, taxonomy, risk, nodes) if by_branch else self.threshold(risk, nodes)
         return to_labels(narrow_down(P, taxonomy, nodes).stops(threshold), taxonomy)
@@ -139,8 +147,7 @@ class PathPromise:
     def threshold(self, risk: float, nodes: int = 1, branch: int | None = None) -> float:
         """The mass above which sets of nodes are taken; among the documents of a branch, if one is given."""
         check_risk(risk)
-        if isinstance(nodes, bool) or nodes not in SIZES:
-            raise InputError(f"nodes is {nodes!r}; an answer may have {', '.join(map(str, SIZES[:-1]))} or {SIZES[-1]} nodes.")
+        check_nodes(nodes)
         scores = self.losses[:, SIZES.index(nodes)]
         if branch is not None:
             scores = scores[self.branches == branch]
@@ -181,7 +188,7 @@ class SharePromise:
     def learn(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
         """From probabilities and true labels, closed upward."""
         T, steps, rises = truth.toarray(), [], []
-        for p, true in zip(np.nan_to_num(P.astype(np.float64), nan=0.0), T, strict=True):
+        for p, true in zip(_lowered(P, taxonomy), T, strict=True):
             at, losses = worst_shares(p, true, taxonomy)
             steps.append(at)
             rises.append(np.diff(losses, prepend=0.0))
@@ -204,7 +211,7 @@ class SharePromise:
                 "leave out nodes and by_branch."
             )
         P = read_probabilities(probabilities, taxonomy)
-        return expand_to_ancestors(np.nan_to_num(P, nan=0.0) >= self.threshold(risk), taxonomy)
+        return expand_to_ancestors(_lowered(P, taxonomy) >= self.threshold(risk), taxonomy)
 
     def threshold(self, risk: float) -> float:
         """The lowest probability of a node that is taken; infinite where none may be."""
@@ -226,7 +233,8 @@ class SharePromise:
         typed = thresholds.dtype == losses.dtype == np.float64 and count.dtype == np.int64 and count.shape == (1,)
         if not typed or thresholds.shape != losses.shape or thresholds.ndim != 1 or count[0] < 0:
             raise ModelError("what was learnt from held-out documents does not fit together; train the model again.")
-        if (np.diff(thresholds) > 0).any() or (np.diff(losses) < 0).any() or not np.isfinite([*thresholds, *losses]).all():
+        are_shares = ((losses >= 0) & (losses <= 1) & (thresholds >= FAINT) & (thresholds <= 1)).all()
+        if (np.diff(thresholds) > 0).any() or (np.diff(losses) < 0).any() or not are_shares:
             raise ModelError("the share of wrong labels does not rise as thresholds fall; train the model again.")
         return cls(thresholds, losses, int(count[0]))
 
@@ -257,6 +265,15 @@ def worst_shares(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tupl
             thresholds.append(p[node])
             losses.append(worst)
     return np.asarray(thresholds), np.asarray(losses)
+
+
+def _lowered(P: NDArray[Any], taxonomy: Taxonomy) -> Floats:
+    """Probabilities of which no child's is above its parent's."""
+    lowered = np.nan_to_num(P.astype(np.float64), nan=0.0)
+    for node in range(len(taxonomy)):  # parents come first
+        for parent in taxonomy.parents_of(node).tolist():
+            np.minimum(lowered[:, node], lowered[:, parent], out=lowered[:, node])
+    return lowered
 
 
 def _branch_of(P: NDArray[Any], taxonomy: Taxonomy) -> NDArray[np.int64]:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.decisions.promises import check_risk
+from ramify.decisions.promises import check_nodes, check_risk
 from ramify.errors import InputError
 from ramify.pipeline.classifier import TextClassifier
-from ramify.pipeline.promising import promise_of
+from ramify.pipeline.promising import WITHOUT_RISK, promise_of
 from ramify.pipeline.rules import values_for
 from ramify.pipeline.subtrees import Subtrees
 from ramify.taxonomy import most_specific
@@ -54,9 +54,10 @@ class Wish:
             raise InputError(f"threshold is {self.threshold}; give a probability from 0 to 1.")
         if self.risk is None:
             if self.nodes != 1 or self.by_branch:
-                raise InputError("several nodes, or a promise for every branch, go with a risk; give one, such as risk 0.05.")
+                raise InputError(WITHOUT_RISK)
             return
         check_risk(self.risk)
+        check_nodes(self.nodes)
         if self.threshold is not None or self.within or self.without:
             raise InputError("a risk promises something of the whole taxonomy; leave out threshold, within and without.")
 

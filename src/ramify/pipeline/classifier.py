@@ -23,7 +23,16 @@ from ramify.pipeline.calibrating import learn_calibration
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
-from ramify.pipeline.promising import Promised, branches_refused, check_share, promise_of, set_aside, take
+from ramify.pipeline.promising import (
+    WITHOUT_RISK,
+    Promised,
+    branches_refused,
+    check_share,
+    count_texts,
+    promise_of,
+    set_aside,
+    take,
+)
 from ramify.pipeline.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
@@ -97,8 +106,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         taxonomy = self._taxonomy_for(rows, system)
         texts, kept_texts, rows, kept_rows = self._set_aside(texts, rows)
         Y = taxonomy.encode(rows)
-        several = share_with_several(Y, taxonomy) >= SEVERAL
-        decision = self._new_decision(system, several)
+        decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
         if not isinstance(decision, LearnableRule) or decision.is_learnt:
             refuse_misfit(decision, taxonomy)
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
@@ -107,7 +115,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
             refuse_misfit(decision, taxonomy)
-        calibration, promised = learn_calibration(learner, X, Y, several) if self.calibrate else (None, None)
+        one_each = share_with_one(Y, taxonomy) > 1 - SEVERAL
+        calibration, promised = learn_calibration(learner, X, Y, one_each, not kept_rows) if self.calibrate else (None, None)
         learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
@@ -117,7 +126,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
         self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
-        return self.learn_promise(kept_texts, kept_rows) if kept_rows else self
+        if kept_rows:
+            self._promise_from(kept_texts, taxonomy.encode(kept_rows), one_each)
+        return self
 
     def learn_promise(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
         """Learn what can be promised, from texts that nothing was learnt from, and their labels.
@@ -125,11 +136,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         What :meth:`predict` then promises for a risk holds for texts that come from where these come from.
         """
         check_is_fitted(self, "taxonomy_")
+        if labels is None or not len(labels):
+            raise InputError("there are no labelled texts to learn a promise from; give some that nothing was learnt from.")
         Y = self.taxonomy_.encode(listed_labels(labels)[0])
-        several = share_with_several(Y, self.taxonomy_) >= SEVERAL
-        P = self.predict_proba(texts)
-        self.promised_ = Promised(learn_promise(P, Y, self.taxonomy_, several), Y.shape[0], is_proven=True)
+        self._promise_from(texts, Y, share_with_one(Y, self.taxonomy_) > 1 - SEVERAL)
         return self
+
+    def _promise_from(self, texts: Any, Y: csr_array, one_each: bool) -> None:
+        promise = learn_promise(self.predict_proba(texts), Y, self.taxonomy_, not one_each)
+        self.promised_ = Promised(promise, Y.shape[0], is_proven=True)
 
     def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
         """Go on learning from more texts; words not met before are taken in.
@@ -152,17 +167,22 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """The most specific labels of each text, in the form in which labels were given.
 
         risk: the deepest node instead that the true path passes through, but for a share of texts of at most `risk`; with
-        several labels a document, as many labels as keep the expected share of wrong ones within it. A text may get none.
+        several labels a document, as many labels as keep the share of wrong ones of a text within it, on the average. A text
+        may get none, which is never wrong.
         nodes: up to 2, 3, 5 or 10 nodes, through one of which the true path passes; texts then get lists of labels.
-        by_branch: the promise holds among the texts of each top-level branch, too; where too few documents of a branch were
-        held out, what seems to belong there gets no label.
+        by_branch: the promise holds among the texts whose most probable top-level branch is the same, too; where too few such
+        documents were held out, they get no label.
         """
+        check_is_fitted(self, "taxonomy_")
+        if risk is None and (nodes != 1 or by_branch):
+            raise InputError(WITHOUT_RISK)
         if by_branch and risk is not None and (refusal := branches_refused(self, risk)):
             warnings.warn(refusal, stacklevel=2)
         Y = self.predict_matrix(texts) if risk is None else self.decide_promised(texts, risk, nodes, by_branch)[0]
         own = most_specific(Y, self.taxonomy_)
         rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
-        form = self.form_ if risk is None or nodes == 1 else replace(self.form_, many=True)
+        is_one = risk is None or (nodes == 1 and promise_of(self).kind == "path")
+        form = self.form_ if is_one else replace(self.form_, many=True)
         return form.gather([form.write(self.taxonomy_, row) for row in rows])
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
@@ -191,6 +211,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         refuse_misfit(decision, self.taxonomy_)
         made = copy(self)
         made.decision = made.decision_ = decision
+        if self.calibration_ is None:  # probabilities are then the rule's, and others than those that something was promised of
+            made.promised_ = None
         return made
 
     def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -214,9 +236,15 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     ) -> tuple[csr_array, NDArray[np.float32]]:
         """Labels that keep a promise, as :meth:`predict` says, and probabilities over all nodes."""
         check_is_fitted(self, "taxonomy_")
-        promise = promise_of(self)
-        P = self.predict_proba(texts)
-        return promise.decide(P, self.taxonomy_, risk, nodes, by_branch), P
+        promise, width = promise_of(self), len(self.taxonomy_)
+
+        def decide(scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+            P = self.decide_both(scores)[1]
+            return promise.decide(P, self.taxonomy_, risk, nodes, by_branch), P
+
+        pairs = [pair for _, pair in self._map(texts, decide, answers_only=False)]
+        P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
+        return _stacked([Y for Y, _ in pairs], width), P
 
     @property
     def looks_at_few(self) -> bool:
@@ -317,9 +345,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def _set_aside(self, texts: Any, rows: list[list[str]]) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
         """Texts to learn from and texts to keep back, and the labels of both."""
         share = check_share(self.keep_back)
-        if share == 0:
+        if share == 0 or isinstance(texts, str):
             return texts, None, rows, []
         texts = texts if hasattr(texts, "__len__") or hasattr(texts, "shape") else list(texts)
+        if count_texts(texts) != len(rows):
+            raise InputError(f"there are {count_texts(texts)} texts but labels for {len(rows)}; give one entry a text.")
         learnt, kept = set_aside(len(rows), share)
         return take(texts, learnt), take(texts, kept), [rows[i] for i in learnt], [rows[i] for i in kept]
 
@@ -357,6 +387,11 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:
     """The share of documents that have more than one most specific label."""
     return float(np.mean(np.diff(most_specific(Y, taxonomy).indptr) > 1))
+
+
+def share_with_one(Y: csr_array, taxonomy: Taxonomy) -> float:
+    """The share of documents that have just one most specific label."""
+    return float(np.mean(np.diff(most_specific(Y, taxonomy).indptr) == 1))
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:

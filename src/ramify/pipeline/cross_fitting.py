@@ -18,7 +18,7 @@ from ramify.execution import stage
 from ramify.taxonomy import most_specific
 
 FOLDS = 5
-ENOUGH = 10_000  # documents from which calibrations are learnt
+ENOUGH = 5000  # documents from which calibrations are learnt
 MOST_VALUES = 1 << 24  # documents × nodes for calibrations
 UNIT = 1e-3  # how far from 1 the lengths of documents may be that are taken to be of length 1
 FEWEST = 1000  # documents, however many nodes there are

@@ -39,7 +39,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
     classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
-    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_)
+    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and not hasattr(learner, "n_rounds_"))
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
@@ -66,7 +66,7 @@ def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int,
 
 
 def _forget_promises(classifier: TextClassifier, keeps_calibration: bool) -> None:
-    """What was promised was so of the model before; what scores mean stays much the same while the nodes do."""
+    """What was promised was so of the model before; what scores mean stays much the same where counts alone have grown."""
     classifier.promised_ = None
     if not keeps_calibration:
         classifier.calibration_ = None

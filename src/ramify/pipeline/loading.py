@@ -35,7 +35,7 @@ from ramify.learners import (
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
-from ramify.pipeline.promising import Promised
+from ramify.pipeline.promising import Promised, check_share
 from ramify.pipeline.rules import RULES, refuse_misfit
 from ramify.systems import find_system
 from ramify.taxonomy import LabelForm, Taxonomy
@@ -78,7 +78,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     if about.get("calibration") is not None:
         kind = _part(CALIBRATIONS, dict(about["calibration"]))
         made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
-    made.calibrate = made.calibration_ is not None
+    made.calibrate, made.keep_back = _confidence(about)
     made.promised_ = _promised(stored, made.taxonomy_)
     made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
@@ -99,6 +99,14 @@ def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[st
     if shards and not getattr(kind, "takes_shards", False):
         raise ModelError("the model has shards, and its learner takes none; train the model again.")
     return kind.from_state(taxonomy, values, _arrays_of(stored, "learner"), **shards)
+
+
+def _confidence(about: dict[str, Any]) -> tuple[bool, float]:
+    """Whether to calibrate, and what to keep back, when the same is trained again."""
+    given = about.get("confidence", {"calibrate": True, "keep_back": 0.0})
+    if not isinstance(given["calibrate"], bool):
+        raise ModelError("the manifest does not say whether probabilities are calibrated; train the model again.")
+    return given["calibrate"], check_share(given["keep_back"])
 
 
 def _promised(stored: StoredModel, taxonomy: Taxonomy) -> Promised | None:

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
+from ramify.datasets.corpus import TextsElsewhere
 from ramify.decisions import Promise
 from ramify.decisions.promises import PathPromise
 from ramify.errors import InputError
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ramify.pipeline.classifier import TextClassifier
 
 Ints = NDArray[np.int64]
+WITHOUT_RISK = "several nodes, or a promise for every branch, go with a risk; give one, such as risk 0.05."
 RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)  # of a report
 
 
@@ -58,14 +61,24 @@ def set_aside(n_documents: int, share: float) -> tuple[Ints, Ints]:
     """
     order = np.random.default_rng(0).permutation(n_documents)
     n_kept = round(share * n_documents)
+    if n_kept in (0, n_documents):
+        raise InputError(f"keep_back is {share:g}, which keeps {n_kept} of {n_documents} documents back; keep some, not all.")
     return np.sort(order[n_kept:]), np.sort(order[:n_kept])
 
 
 def take(texts: Any, positions: Ints) -> Any:
     """Some of the texts, in any form that a classifier takes."""
-    if hasattr(texts, "take") and not hasattr(texts, "shape"):
+    if isinstance(texts, np.ndarray) or issparse(texts):
+        return texts[positions]
+    if isinstance(texts, TextsElsewhere):
         return texts.take(positions)
-    return texts[positions] if hasattr(texts, "shape") else [texts[place] for place in positions.tolist()]
+    listed = list(texts)
+    return [listed[place] for place in positions.tolist()]
+
+
+def count_texts(texts: Any) -> int:
+    """How many texts there are, in any form that a classifier takes."""
+    return int(texts.shape[0]) if hasattr(texts, "shape") else len(texts)
 
 
 def promise_of(classifier: TextClassifier) -> Promise:
@@ -75,7 +88,7 @@ def promise_of(classifier: TextClassifier) -> Promise:
     if classifier.promised_ is None:
         raise InputError(
             "the model knows of no documents that it has not learnt from, so it cannot promise anything; "
-            "train it with some kept back, such as keep_back=0.1 (--keep-back 0.1)."
+            "train it with some kept back, such as keep_back=0.1 (--keep-back 0.1), or give it some by learn_promise()."
         )
     return classifier.promised_.promise
 
@@ -114,6 +127,7 @@ def promises_kept(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pr
 
 def promise_note(promised: Promised) -> str:
     """What a promise rests on, in words."""
-    what = "of labels that are right" if promised.promise.kind == "share" else "of answers that the true path passes through"
+    by_text = "of a text's labels that are right, on the average over texts"
+    what = by_text if promised.promise.kind == "share" else "of texts whose true path passes through the answer"
     why = "kept back from learning" if promised.is_proven else "scored by models that had not seen them, which is no proof"
-    return f"promised is the share {what}, from {promised.documents:,} documents {why}"
+    return f"promised is the share {what}; no label is never wrong. It rests on {promised.documents:,} documents {why}"

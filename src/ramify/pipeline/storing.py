@@ -73,10 +73,12 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
     }
     arrays = {f"features.{name}": array for name, array in feature_arrays.items()}
     arrays |= {f"learner.{name}": array for name, array in learner_arrays.items()}
-    if classifier.calibration_ is not None:
+    about["confidence"] = {"calibrate": bool(classifier.calibrate), "keep_back": float(classifier.keep_back)}
+    in_shards = bool(files)  # looks at few nodes only, so there is nothing to calibrate and to promise
+    if classifier.calibration_ is not None and not in_shards:
         about["calibration"] = {"kind": classifier.calibration_.kind}
         arrays |= {f"calibration.{name}": array for name, array in classifier.calibration_.arrays().items()}
-    if classifier.promised_ is not None:
+    if classifier.promised_ is not None and not in_shards:
         promised = classifier.promised_
         about["promise"] = {"kind": promised.promise.kind, "documents": promised.documents, "is_proven": promised.is_proven}
         arrays |= {f"promise.{name}": array for name, array in promised.promise.arrays().items()}

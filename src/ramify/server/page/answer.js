@@ -14,6 +14,7 @@ export function makeAnswer({ onChoose }) {
   const sentence = el("p", { id: "stop-sentence" });
   let labels = [];
   let items = new Map();
+  let safe = new Set(); // nodes that keep a promise
   let hadFocus = false; // drawing the tree anew must not throw out who is walking in it
 
   const weigh = () => {
@@ -26,6 +27,13 @@ export function makeAnswer({ onChoose }) {
     markStops(items, labels, stops);
   };
   slider.addEventListener("input", weigh);
+  const markSafe = () => {
+    for (const [key, item] of items) {
+      item.isSafe = safe.has(key);
+      item.li?.classList.toggle("promised", item.isSafe);
+      item.li?.querySelector(":scope > .row .promise-badge")?.classList.toggle("shown", item.isSafe);
+    }
+  };
 
   return {
     element: el("div", {}, tree.element,
@@ -38,10 +46,11 @@ export function makeAnswer({ onChoose }) {
       items = found.items;
       tree.show(found.roots);
       weigh();
+      markSafe();
     },
     promise(kept) {
-      const ends = new Set((kept ?? []).map((label) => keyOf(label.path)));
-      for (const [key, item] of items) item.li?.classList.toggle("promised", ends.has(key));
+      safe = new Set((kept ?? []).map((label) => keyOf(label.path)));
+      markSafe();
     },
     mark(step) {
       const item = step && [...items.values()].find((one) => one.name === step.name);
@@ -149,7 +158,7 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: "badge promise-badge" }, "within the risk")),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge promise-badge ${item.isSafe ? "shown" : ""}` }, "within the risk")),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),

@@ -29,10 +29,9 @@ export function makeRisk({ onAnswer }) {
   const ask = async () => {
     const signal = lane.start();
     const [asked, risk] = [run, chosen()];
-    if (!asked || risk === undefined) {
-      sentence.textContent = "";
-      return onAnswer(null);
-    }
+    sentence.textContent = "";
+    onAnswer(null);
+    if (!asked || asked.result.problem || risk === undefined) return undefined;
     return attempt(problem, async () => {
       const found = await post("/v1/classify", { text: asked.text, model: asked.model, risk, queue: false }, signal);
       if (signal.aborted) return;
@@ -65,7 +64,7 @@ function inWords(labels, risk, promise) {
   const why = promise.is_proven ? `${count(promise.documents)} documents that were kept back say so` : `judged by ${count(promise.documents)} documents, without proof`;
   const named = labels.map((label) => label.path.join(JOIN)).join(" and ");
   if (!labels.length) return `With a risk of ${inPercent(risk)} there is no label: not even a branch is sure enough (${why}).`;
-  if (promise.kind === "share") return `With a risk of ${inPercent(risk)} the answer is ${named}: of all labels given so, no larger share is wrong (${why}).`;
+  if (promise.kind === "share") return `With a risk of ${inPercent(risk)} the answer is ${named}: on the average over texts, no larger share of a text's labels is wrong (${why}).`;
   return `With a risk of ${inPercent(risk)} the answer stops at ${named}: for no larger share of texts does the truth lie elsewhere (${why}).`;
 }
 
