@@ -25,7 +25,7 @@ def render_audit(found: Audit, most: int) -> RenderableType:
 
 
 def _findings(found: Audit, most: int) -> list[RenderableType]:
-    about = "" if found.estimated_wrong is None else f"; about {found.estimated_wrong:,.0f} labels are wrong, by estimate"
+    about = f"; about {found.estimated_wrong:,.0f} labels are wrong, by estimate"
     told = f"\n{counted(found.doubtful, 'label')} with a likelier one{about}"
     parts: list[RenderableType] = [Text(told, style="bold")]
     for rank, finding in enumerate(found.findings[:most], start=1):
@@ -34,12 +34,13 @@ def _findings(found: Audit, most: int) -> list[RenderableType]:
 
 
 def _finding(rank: int, finding: Finding) -> list[RenderableType]:
-    far = f", {finding.distance} steps apart" if finding.distance else ""
+    far = f", {counted(finding.distance, 'step')} apart" if finding.distance else ""
     head = Text(f"{rank:>3}  ").append(finding.place, style="bold").append(f"  {KIND_WORDS[finding.kind]}{far}", style="dim")
     lines: list[RenderableType] = [head]
+    better = "also" if finding.kind == "missing" else "rather"
     if finding.text is not None:
         lines.append(Text(f"     {beginning(finding.text, TEXT)}"))
-    lines += [_label(*each) for each in (("given", finding.given, "red"), ("rather", finding.suggested, "green")) if each[1]]
+    lines += [_label(*each) for each in (("given", finding.given, "red"), (better, finding.suggested, "green")) if each[1]]
     words = told_words(finding)
     return [*lines, *([Text(f"     words   {words}", style="dim")] if words else [])]
 

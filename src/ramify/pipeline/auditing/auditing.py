@@ -12,7 +12,7 @@ from ramify.errors import InputError
 from ramify.execution import stage
 from ramify.pipeline.auditing.classes import ClassTrouble, find_troubled
 from ramify.pipeline.auditing.competition import Competition, Sample
-from ramify.pipeline.auditing.doubts import Doubts, OneLabel, SeveralLabels
+from ramify.pipeline.auditing.doubts import Given, Missing
 from ramify.pipeline.auditing.duplicates import DuplicateGroup, find_groups
 from ramify.pipeline.auditing.finding import Describer, Finding, line_of
 from ramify.pipeline.auditing.memberships import Memberships
@@ -73,7 +73,7 @@ class Audit:
     """What is doubtful about a corpus.
 
     doubtful: how many labels have a better one, of which `findings` are the first. unjudged: documents of classes that no other
-    document has. estimated_wrong: about how many labels are wrong, by those that are far off; None where documents have several.
+    document has. estimated_wrong: about how many labels are wrong, by those that are far off.
     duplicates, classes, twins: what else was found.
     """
 
@@ -87,7 +87,7 @@ class Audit:
     fewest: int
     doubtful: int
     unjudged: int
-    estimated_wrong: float | None
+    estimated_wrong: float
     findings: list[Finding]
     duplicates: list[Duplicates]
     classes: list[TroubledClass]
@@ -121,14 +121,17 @@ def audit(
     check_labels(corpus, taxonomy)
     unseen = learn_in_folds(classifier, corpus, split_into_folds(corpus, taxonomy, folds, seed))
     several = share_with_several(taxonomy.encode(corpus.labels), taxonomy) >= SEVERAL
-    chances, looker, estimated = _several(unseen) if several else _one(unseen)
-    rivals = Rivals(unseen, chances.classes)
+    sample = Sample.of(unseen)
+    chances = Competition.learn(sample, unseen.classes)
+    slips = Slips.learn(sample, chances, taxonomy)
+    given, rivals = Given(unseen, chances, slips), Rivals(unseen, chances.classes)
+    missing = _missing(unseen) if several else None
     with stage("judging labels", len(corpus)) as step:
         for rows, P in unseen.judged(np.arange(len(corpus)), chances):
-            looker.look(rows, P)
+            given.look(rows, P)
             rivals.look(rows, P)
             step.advance(len(rows))
-    doubts: Doubts = looker.find()
+    doubts = given.find() if missing is None else missing.find(given.find())
     form = find_form(corpus.labels, several, False, taxonomy)
     own = unseen.pairs[0]
     return Audit(
@@ -142,13 +145,13 @@ def audit(
         fewest=fewest,
         doubtful=len(doubts),
         unjudged=len(np.unique(own[~unseen.was_learnt()])),
-        estimated_wrong=estimated,
+        estimated_wrong=float(slips.shares.sum() * unseen.own.nnz),
         findings=Describer(unseen, corpus, form, chances).findings(doubts, most),
         duplicates=[
             _told_group(group, corpus)
             for group in find_groups(unseen.X, unseen.own, similarity, are_texts=not corpus.has_vectors)
         ],
-        classes=[_told_class(each, form, taxonomy) for each in find_troubled(unseen, chances.classes[looker.taken], fewest)],
+        classes=[_told_class(each, form, taxonomy) for each in find_troubled(unseen, chances.classes[given.taken], fewest)],
         twins=[_told_twins(pair, form, taxonomy) for pair in rivals.find()],
     )
 
@@ -160,18 +163,11 @@ def _check_settings(most: int, similarity: float, fewest: int) -> None:
         raise InputError(f"similarity is {similarity}; give a share of common words from 0.5 to 1.")
 
 
-def _one(unseen: Unseen) -> tuple[Any, Any, float | None]:
-    """For documents with one label: probabilities, who doubts labels, and about how many labels are wrong."""
-    sample = Sample.of(unseen)
-    competition = Competition.learn(sample, unseen.classes)
-    slips = Slips.learn(sample, competition, unseen.taxonomy)
-    return competition, OneLabel(unseen, competition, slips), float(slips.shares.sum() * unseen.own.nnz)
-
-
-def _several(unseen: Unseen) -> tuple[Any, Any, float | None]:
-    """The same for documents with several labels."""
-    memberships = Memberships.learn(unseen)
-    return memberships, SeveralLabels(unseen, memberships.classes), None
+def _missing(unseen: Unseen) -> Missing:
+    memberships, found = Memberships.learn(unseen), Missing(unseen, unseen.classes)
+    for rows, M in unseen.judged(np.arange(unseen.own.shape[0]), memberships):
+        found.look(rows, M)
+    return found
 
 
 # ---- nodes and positions in words ---------------------------------------------------------------------------------------

@@ -2,9 +2,9 @@
 
     P(class | document) ∝ exp(γ fit + b(class))
 
-γ has the highest likelihood on documents that were not learnt from; b gives every class as many documents as it has. Two numbers
-are all there is for a fit, so what is far off stays far off: labels that are wrong are found in that tail. Probabilities of
-nodes are sums of those of the classes at or below them.
+γ has the highest likelihood on documents that were not learnt from; b gives every class as many documents as it has. Two
+numbers are all there is for a fit, so what is far off stays far off: labels that are wrong are found in that tail.
+Probabilities of nodes are sums of those of the classes at or below them.
 """
 
 from __future__ import annotations

@@ -1,12 +1,13 @@
 """Labels that seem wrong, most doubtful first.
 
-Where documents have one label, a label g of document x is as doubtful as
+A label g of document x is as doubtful as
 
     ln Σ_t P(t | x) slip(t → g) − ln P(g | x) − ln usual(s, g)
 
 says: how much likelier it is that the label slipped to g from any other class than that g is right, and how rare it is among
-documents that are taken for the same class s as x. Labels that are always confused are a matter of the classes; see siblings.py.
-Where documents have several labels, a label that is unlikely counts by its odds, and so does one that is missing.
+documents that are taken for the same class s as x. Classes that are always confused are a matter of their own; see
+siblings.py. An inner node is right where a class below it is. Of several labels each is judged without the others. Where
+documents have several labels, one may also be missing; it counts by its odds.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from ramify.pipeline.auditing.competition import Competition
 from ramify.pipeline.auditing.slips import Slips, above_classes, usual_confusions
@@ -51,16 +53,18 @@ class Doubts:
         return Doubts(*(getattr(self, name)[order] for name in self.__slots__))
 
 
-# ---- one label a document -----------------------------------------------------------------------------------------------
+# ---- labels that are given ------------------------------------------------------------------------------------------------
 
 
-class OneLabel:
+class Given:
     """Sets every label beside the best other class; only labels that learners could know are doubted."""
 
     def __init__(self, unseen: Unseen, competition: Competition, slips: Slips) -> None:
         self.unseen, self.classes, self.slips = unseen, competition.classes, slips
         self.documents, self.nodes = unseen.pairs
         self.columns = np.searchsorted(self.classes, self.nodes)
+        self.within = csr_array(above_classes(self.classes, unseen.taxonomy)[:, self.classes].T)  # classes at or below each
+        self.inner = np.flatnonzero(np.diff(self.within.indptr) > 1)
         self.starts = unseen.own.indptr.astype(np.int64)
         self.taken = np.zeros(unseen.own.shape[0], dtype=np.int64)
         self.best, self.kinds = (np.zeros(len(self.nodes), dtype=np.int64) for _ in range(2))
@@ -73,11 +77,22 @@ class OneLabel:
         row = np.repeat(np.arange(len(rows)), self.starts[rows + 1] - self.starts[rows])
         there, mine = np.arange(len(pairs)), self.columns[pairs]
         Q, likeliest = _without_others(P, row, mine)
-        self.p_given[pairs], self.slipped[pairs] = Q[there, mine], self.slips.onto(Q, mine)
-        Q[there, mine] = 0.0
+        self.p_given[pairs] = self._take_given(Q, mine)
+        self.slipped[pairs] = self.slips.onto(Q, mine)
         best = Q.argmax(axis=1)
         self.best[pairs], self.p_best[pairs] = best, Q[there, best]
         self.kinds[pairs] = likeliest > P[row, best]
+
+    def _take_given(self, Q: Floats, mine: Ints) -> Floats:
+        """How likely it is that a document ends at its label or below it; that is set to 0."""
+        there = np.arange(len(mine))
+        found = Q[there, mine]
+        Q[there, mine] = 0.0
+        for column in np.intersect1d(mine, self.inner).tolist():
+            rows, below = np.flatnonzero(mine == column), self.within.indices[slice(*self.within.indptr[column : column + 2])]
+            found[rows] += Q[np.ix_(rows, below)].sum(axis=1)
+            Q[np.ix_(rows, below)] = 0.0
+        return found
 
     def find(self) -> Doubts:
         """Labels that another class is likelier than."""
@@ -91,7 +106,7 @@ class OneLabel:
 def _ranges(starts: Ints, ends: Ints) -> Ints:
     """All places from each start to its end, one range after the other."""
     counts = ends - starts
-    return np.arange(counts.sum()) + np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts))
 
 
 def _without_others(P: Floats, row: Ints, columns: Ints) -> tuple[Floats, Floats]:
@@ -106,48 +121,34 @@ def _without_others(P: Floats, row: Ints, columns: Ints) -> tuple[Floats, Floats
     return Q, likeliest
 
 
-# ---- several labels a document ------------------------------------------------------------------------------------------
+# ---- labels that are missing --------------------------------------------------------------------------------------------
 
 
-class SeveralLabels:
-    """Looks at the least likely label of every document, and at the likeliest class that it lacks."""
+class Missing:
+    """Looks, where documents have several labels, for the likeliest class that each document lacks."""
 
     def __init__(self, unseen: Unseen, classes: Ints) -> None:
         self.unseen, self.classes = unseen, classes
         self.above = above_classes(classes, unseen.taxonomy)[:, classes].astype(np.int32)
-        n = unseen.own.shape[0]
-        self.taken, self.worst, self.best = (np.zeros(n, dtype=np.int64) for _ in range(3))
-        self.p_worst, self.p_best = np.zeros(n), np.zeros(n)
+        self.best, self.p_best = np.zeros(unseen.own.shape[0], dtype=np.int64), np.zeros(unseen.own.shape[0])
 
-    def look(self, rows: Ints, P: Floats) -> None:
-        """Take in some documents; P: how likely each class is."""
-        given = self.unseen.own[rows][:, self.classes]
-        is_implied = (given.astype(np.int32) @ self.above).toarray() > 0  # what lies above a label is given with it
-        known, lacking = np.where(given.toarray(), P, np.inf), np.where(is_implied, -np.inf, P)
-        self.taken[rows] = P.argmax(axis=1)
-        self.worst[rows], self.best[rows] = known.argmin(axis=1), lacking.argmax(axis=1)
-        self.p_worst[rows], self.p_best[rows] = known.min(axis=1), lacking.max(axis=1)
+    def look(self, rows: Ints, M: Floats) -> None:
+        """Take in some documents; M: how likely it is that each has each label."""
+        given = self.unseen.own[rows][:, self.classes].astype(np.int32)
+        # what lies above a label is given with it, and what lies below one only makes it finer
+        is_out = (given @ self.above + given @ self.above.T).toarray() > 0
+        lacking = np.where(is_out, 0.0, M)
+        self.best[rows], self.p_best[rows] = lacking.argmax(axis=1), lacking.max(axis=1)
 
-    def find(self) -> Doubts:
-        """Labels that are unlikely, and likely ones that are missing."""
-        has_label, lacks = np.isfinite(self.p_worst), np.isfinite(self.p_best)
-        against = np.where(has_label, -_log_odds(self.p_worst), 0.0)
-        missing = np.where(lacks, _log_odds(self.p_best), 0.0)
-        is_alone = np.diff(self.unseen.own.indptr) == 1
-        kinds = np.where(against <= 0, 2, np.where((missing > 0) | is_alone, 0, 1))
-        given = np.where(kinds == 2, NOBODY, self.classes[self.worst])
-        suggested = np.where((kinds == 1) | ~lacks, NOBODY, self.classes[self.best])
-        doubt = np.maximum(against, 0) + np.maximum(missing, 0)
-        p_given, p_best = np.where(has_label, self.p_worst, 1.0), np.where(lacks, self.p_best, 0.0)
-        found = Doubts(np.arange(len(doubt)), given, suggested, kinds, p_given, p_best, doubt)
-        return found.ranked((doubt > 0) & (self._is_known() | (kinds == 2)))
-
-    def _is_known(self) -> NDArray[np.bool_]:
-        """Whether the least likely label of each document is one that its learner could know."""
-        documents, nodes = self.unseen.pairs
-        known = np.zeros(len(self.worst), dtype=bool)
-        known[documents[(self.classes[self.worst][documents] == nodes) & self.unseen.was_learnt()]] = True
-        return known
+    def find(self, others: Doubts) -> Doubts:
+        """Labels that documents rather have than not, where their own are not doubted; and the other doubts."""
+        n = len(self.best)
+        nobody, ones = np.full(n, NOBODY), np.ones(n)
+        doubt = _log_odds(self.p_best)
+        every = Doubts(np.arange(n), nobody, self.classes[self.best], 2 * ones.astype(np.int64), ones, self.p_best, doubt)
+        mine = every.ranked((doubt > 0) & ~np.isin(np.arange(n), others.documents))
+        joined = Doubts(*(np.concatenate([getattr(each, name) for each in (others, mine)]) for name in Doubts.__slots__))
+        return joined.ranked(np.ones(len(joined), dtype=bool))
 
 
 def _log_odds(p: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Documents that are the same, or nearly, and have different labels.
 
 Two texts are nearly the same where of all their terms so large a share is in both (Jaccard similarity). Pairs are found by
-prefixes (Chaudhuri et al. 2006, Bayardo et al. 2007): with terms in the order of rising frequency, two sets with similarity s or
-more share one of the first |x| − ⌈s |x|⌉ + 1 terms of each, so that only documents that share a rare term are compared. All
+prefixes (Chaudhuri et al. 2006, Bayardo et al. 2007): with terms in the order of rising frequency, two sets with similarity s
+or more share one of the first |x| − ⌈s |x|⌉ + 1 terms of each, so that only documents that share a rare term are compared. All
 pairs are found, but for those that share no term rarer than one that stands in the prefixes of very many documents.
 """
 

@@ -1,4 +1,4 @@
-"""A doubtful label with all that a person needs to decide about it: where it stands, what it should be, and which words say so."""
+"""A doubtful label with all that a person needs to decide about it: where it stands, what it should be, and why."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Finding:
 
     document: its position. place: where it stands, in words. text: None for vectors. labels: all that it has.
     kind: "wrong": `given` should be `suggested`; "too many": it should not have `given`; "missing": it lacks `suggested`.
-    proposed: all labels that it should have. distance: steps in the tree between given and suggested; where a label is missing, from the
-    nearest that it has; 0 where there is none.
+    proposed: all labels that it should have. distance: steps in the tree between given and suggested; where a label is missing,
+    from the nearest that it has; 0 where there is none.
     doubt: what findings are ranked by. words: those that speak for the suggestion, and against what is given.
     """
 

@@ -1,4 +1,4 @@
-"""How likely each class is, where documents have any number of labels."""
+"""How likely each class is a label of a document, where it may have any number of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 @dataclass(frozen=True, slots=True)
 class Memberships:
-    """Probabilities of classes, each for itself."""
+    """Probabilities of classes, each for itself; of an inner node, that no child is right."""
 
     classes: Ints
     calibration: SeveralCalibration
@@ -30,5 +30,11 @@ class Memberships:
         return cls(unseen.classes, SeveralCalibration.learn(P, Y, unseen.taxonomy), unseen.taxonomy)
 
     def __call__(self, learner: Any, scores: NDArray[np.float32]) -> Floats:
-        """P(class), documents × classes."""
-        return self.calibration.apply(learner.memberships(scores), self.taxonomy)[:, self.classes]
+        """P(a document has the class as a most specific label), documents × classes."""
+        P = self.calibration.apply(learner.memberships(scores), self.taxonomy)
+        found = P[:, self.classes]
+        for place, node in enumerate(self.classes.tolist()):
+            below = self.taxonomy.children_of(node)
+            if len(below):
+                found[:, place] -= P[:, below].max(axis=1)
+        return found

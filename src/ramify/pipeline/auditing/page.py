@@ -21,8 +21,8 @@ STYLE = """
 .change .was { color: var(--c4); } .change .now { color: var(--c2); } .change .p { font-variant-numeric: tabular-nums; }
 .change span { overflow-wrap: anywhere; } .change b { font-weight: 600; }
 .why { margin: .5rem 0 0; font-size: .85rem; color: var(--soft); }
-.why span { display: inline-block; border: 1px solid var(--line); border-radius: 999px; padding: 0 .55rem; margin: .15rem .25rem 0 0;
-  color: var(--ink); background: var(--page); }
+.why span { display: inline-block; border: 1px solid var(--line); border-radius: 999px; padding: 0 .55rem;
+  margin: .15rem .25rem 0 0; color: var(--ink); background: var(--page); }
 td.text { overflow-wrap: anywhere; } .group { margin: .9rem 0; }
 """
 
@@ -34,10 +34,9 @@ def render_audit_page(found: Audit, title: str) -> str:
 
 
 def _cards(found: Audit) -> str:
-    about = "–" if found.estimated_wrong is None else f"≈ {found.estimated_wrong:,.0f}"
     cards = (
         (f"{found.documents:,}", "documents"),
-        (about, "labels that are wrong, by estimate"),
+        (f"≈ {found.estimated_wrong:,.0f}", "labels that are wrong, by estimate"),
         (f"{found.doubtful:,}", "labels with a likelier one"),
         (f"{len(found.duplicates):,}", "groups of duplicates with different labels"),
         (f"{len(found.twins):,}", "pairs of siblings that cannot be told apart"),
@@ -59,11 +58,17 @@ def _findings(found: Audit) -> str:
 
 
 def _finding(rank: int, finding: Finding) -> str:
-    far = f'<span class="far">{finding.distance} steps apart</span>' if finding.distance else ""
+    far = f'<span class="far">{_steps(finding.distance)} apart</span>' if finding.distance else ""
     top = f"<b>{rank}</b><span>{escape(finding.place)}</span><span>{escape(KIND_WORDS[finding.kind])}</span>{far}"
     said = "" if finding.text is None else f'<p class="said">{escape(beginning(finding.text, TEXT))}</p>'
-    labels = _label("given", "was", finding.given) + _label("rather", "now", finding.suggested)
-    return f'<section class="finding"><div class="top">{top}</div>{said}<div class="change">{labels}</div>{_why(finding)}</section>'
+    better = "also" if finding.kind == "missing" else "rather"
+    labels = _label("given", "was", finding.given) + _label(better, "now", finding.suggested)
+    change = f'<div class="change">{labels}</div>{_why(finding)}'
+    return f'<section class="finding"><div class="top">{top}</div>{said}{change}</section>'
+
+
+def _steps(distance: int) -> str:
+    return "1 step" if distance == 1 else f"{distance} steps"
 
 
 def _label(name: str, kind: str, view: LabelView | None) -> str:

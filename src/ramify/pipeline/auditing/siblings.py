@@ -1,8 +1,9 @@
 """Siblings that cannot be told apart: their documents are given to one or the other hardly better than by guessing.
 
-A document of one of two siblings is right where its own side is likelier than the other, by a learner that has not seen it. Each
-side counts as much as the other, so that guessing is right in half of the cases however large the two are. Siblings are named
-where it is sure that fewer than two of three are right: a one-sided test, corrected after Holm for all pairs that were tested.
+A document of one of two siblings is right where its own side is likelier than the other, by a learner that has not seen it.
+Each side counts as much as the other, so that guessing is right in half of the cases however large the two are. Siblings are
+named where it is sure that fewer than two of three are right: a one-sided test, corrected after Holm for all pairs
+that were tested.
 """
 
 from __future__ import annotations

@@ -48,8 +48,8 @@ def above_classes(classes: Ints, taxonomy: Taxonomy) -> csr_array:
 class Slips:
     """The chance that a label slips to one class at a distance.
 
-    kind: of every two classes, the place of their distance in `distances`. rates: at each distance, to one class.
-    shares: at each distance, of all labels.
+    kind: of every two classes, the place of their distance in `distances`; 0 where the second lies above the first.
+    rates: at each distance, to one class. shares: at each distance, of all labels.
     """
 
     distances: Ints
@@ -61,11 +61,11 @@ class Slips:
     def learn(cls, sample: Sample, competition: Competition, taxonomy: Taxonomy) -> Self:
         """From some documents that learners have not seen."""
         classes = competition.classes
-        if len(classes) <= MOST_CLASSES:
-            distances, kind = np.unique(distances_between(classes, taxonomy), return_inverse=True)
-        else:
-            distances, kind = np.asarray([0, 1]), 1 - np.eye(len(classes), dtype=np.int16)
-        kind = kind.reshape(len(classes), -1).astype(np.int16)
+        is_large = len(classes) > MOST_CLASSES
+        between = 1 - np.eye(len(classes), dtype=np.int16) if is_large else distances_between(classes, taxonomy)
+        distances = np.unique(between)
+        kind = np.searchsorted(distances, between).astype(np.int16)
+        kind[above_classes(classes, taxonomy)[:, classes].nonzero()] = 0  # a label above the right one is coarse, not wrong
         labels = sample.rows, np.searchsorted(classes, sample.labels)
         return cls(distances.astype(np.int64), kind, *_rates(competition.of(sample.fits), labels, kind, len(distances)))
 

@@ -34,6 +34,6 @@ def summary_of(found: Audit) -> str:
     """What was done, in a sentence or two."""
     unjudged = f" {found.unjudged:,} documents are the only ones of their class and were not judged." if found.unjudged else ""
     return (
-        f"{found.documents:,} documents of {found.source}, judged by {found.system} in {found.folds} folds: each by what learnt "
-        f"from the others.{unjudged}"
+        f"{found.documents:,} documents of {found.source}, judged by {found.system} in {found.folds} folds: each by what "
+        f"learnt from the others.{unjudged}"
     )

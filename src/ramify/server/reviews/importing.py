@@ -11,7 +11,7 @@ from ramify.errors import DataError, InputError
 
 Queued = tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]  # text, labels, others, confidence, source
 SOURCE = 2_000  # characters, at most
-KEYS = {"label": str, "path": list, "probabilities": list, "probability": (int, float)}
+KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "probability": (int, float)}
 
 
 def read_findings(path: Path) -> Iterator[Queued]:
@@ -32,7 +32,7 @@ def read_findings(path: Path) -> Iterator[Queued]:
                 yield _queued(json.loads(line))
             except (ValueError, TypeError, KeyError):
                 raise DataError(
-                    f"{path}, line {number}: this is no finding of an audit; give the file of 'ramify audit --out findings.jsonl'."
+                    f"{path}, line {number}: no finding of an audit; give what 'ramify audit --out findings.jsonl' wrote."
                 ) from None
 
 
