@@ -41,6 +41,7 @@ def _finding(rank: int, finding: Finding) -> list[RenderableType]:
     if finding.text is not None:
         lines.append(Text(f"     {beginning(finding.text, TEXT)}"))
     lines += [_label(*each) for each in (("given", finding.given, "red"), (better, finding.suggested, "green")) if each[1]]
+    lines += [_label("keeps", view, "") for view in finding.kept]
     words = told_words(finding)
     return [*lines, *([Text(f"     words   {words}", style="dim")] if words else [])]
 

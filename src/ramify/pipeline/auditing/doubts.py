@@ -131,6 +131,7 @@ class Missing:
         self.unseen, self.classes = unseen, classes
         self.above = above_classes(classes, unseen.taxonomy)[:, classes].astype(np.int32)
         self.best, self.p_best = np.zeros(unseen.own.shape[0], dtype=np.int64), np.zeros(unseen.own.shape[0])
+        self.likely = csr_array(unseen.own.shape, dtype=bool)
 
     def look(self, rows: Ints, M: Floats) -> None:
         """Take in some documents; M: how likely it is that each has each label."""
@@ -139,9 +140,13 @@ class Missing:
         is_out = (given @ self.above + given @ self.above.T).toarray() > 0
         lacking = np.where(is_out, 0.0, M)
         self.best[rows], self.p_best[rows] = lacking.argmax(axis=1), lacking.max(axis=1)
+        row, column = np.nonzero(np.where(given.toarray() > 0, M, 0.0) >= 0.5)
+        ones = np.ones(len(row), dtype=bool)
+        self.likely = self.likely + csr_array((ones, (rows[row], self.classes[column])), shape=self.likely.shape)
 
     def find(self, others: Doubts) -> Doubts:
-        """Labels that documents rather have than not, where their own are not doubted; and the other doubts."""
+        """Labels that documents rather have than not, where their own are not doubted; and other doubts of unlikely labels."""
+        others = others.ranked(~np.asarray(self.likely[others.documents, others.given]).ravel())
         n = len(self.best)
         nobody, ones = np.full(n, NOBODY), np.ones(n)
         doubt = _log_odds(self.p_best)

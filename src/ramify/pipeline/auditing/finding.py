@@ -59,6 +59,11 @@ class Finding:
     doubt: float
     words: Words
 
+    @property
+    def kept(self) -> tuple[LabelView, ...]:
+        """The labels that it has and should keep."""
+        return tuple(view for view in self.proposed if view != self.suggested)
+
 
 class Describer:
     """Makes findings of doubts, with the learners that have not seen the documents."""

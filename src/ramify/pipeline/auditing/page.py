@@ -13,12 +13,13 @@ from ramify.pipeline.auditing.wording import KIND_WORDS, beginning, chance, summ
 TEXT, SHORT = 420, 160  # characters of a document that are shown
 MOST_GROUPS = 200
 STYLE = """
+.cards { grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
 .finding { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .8rem 1rem; margin: .7rem 0; }
 .finding .top { display: flex; gap: .8rem; color: var(--soft); font-size: .85rem; flex-wrap: wrap; }
 .finding .top b { color: var(--ink); } .finding .top .far { margin-left: auto; }
 .finding p.said { margin: .5rem 0; overflow-wrap: anywhere; }
 .change { display: grid; grid-template-columns: auto 1fr auto; gap: .15rem .7rem; font-size: .92rem; align-items: baseline; }
-.change .was { color: var(--c4); } .change .now { color: var(--c2); } .change .p { font-variant-numeric: tabular-nums; }
+.change .was { color: var(--c4); } .change .now { color: var(--c2); } .change .p { text-align: right; font-variant-numeric: tabular-nums; }
 .change span { overflow-wrap: anywhere; } .change b { font-weight: 600; }
 .why { margin: .5rem 0 0; font-size: .85rem; color: var(--soft); }
 .why span { display: inline-block; border: 1px solid var(--line); border-radius: 999px; padding: 0 .55rem;
@@ -63,6 +64,7 @@ def _finding(rank: int, finding: Finding) -> str:
     said = "" if finding.text is None else f'<p class="said">{escape(beginning(finding.text, TEXT))}</p>'
     better = "also" if finding.kind == "missing" else "rather"
     labels = _label("given", "was", finding.given) + _label(better, "now", finding.suggested)
+    labels += "".join(_label("keeps", "kept", view) for view in finding.kept)
     change = f'<div class="change">{labels}</div>{_why(finding)}'
     return f'<section class="finding"><div class="top">{top}</div>{said}{change}</section>'
 

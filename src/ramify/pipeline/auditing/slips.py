@@ -71,7 +71,7 @@ class Slips:
 
     def onto(self, P: Floats, columns: Ints) -> Floats:
         """P(a label slips to this class from any other), for rows of probabilities and a class each."""
-        return np.asarray(np.einsum("ij,ij->i", P, self.rates[self.kind[columns]]))
+        return np.asarray(np.einsum("ij,ij->i", P, self.rates[self.kind.T[columns]]))
 
 
 def _rates(P: Floats, labels: tuple[Ints, Ints], kind: NDArray[np.int16], n_kinds: int) -> tuple[Floats, Floats]:
