@@ -386,4 +386,4 @@ def test_learners_of_other_kinds_have_no_words_to_tell():
     foreign = SimpleNamespace(is_additive=False)
     unseen = unseen_of([{1}, {2}], FOOD, learners=(foreign,))
     describer = Describer(unseen, Corpus("m", ["a", "b"], [["x"], ["y"]]), None, SimpleNamespace(classes=unseen.classes))
-    assert describer._words(0, 1, 2, np.asarray([1])) == []
+    assert describer._words(0, 1, 2, np.asarray([1]), None) == []

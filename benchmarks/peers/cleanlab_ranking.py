@@ -14,9 +14,11 @@ from time import perf_counter
 
 import numpy as np
 from cleanlab.filter import find_label_issues
+from cleanlab.rank import get_label_quality_scores
 from scipy.sparse import csr_matrix, load_npz
 from sklearn.linear_model import LogisticRegression
 
+MOST = 500  # that are told
 RANKINGS = ("self_confidence", "normalized_margin", "confidence_weighted_entropy")
 
 
@@ -45,7 +47,13 @@ def _out_of_fold(learner, X, labels, fold):
 
 
 def _rank(labels, chances):
-    return {name: find_label_issues(labels, chances, return_indices_ranked_by=name, n_jobs=1).tolist() for name in RANKINGS}
+    """Issues by each ranking, and behind them the other documents by the same score."""
+    ranked = {}
+    for name in RANKINGS:
+        issues = find_label_issues(labels, chances, return_indices_ranked_by=name, n_jobs=1)
+        rest = np.argsort(get_label_quality_scores(labels, chances, method=name), kind="stable")
+        ranked[name] = [*issues.tolist(), *rest[~np.isin(rest, issues)].tolist()][:MOST]
+    return ranked
 
 
 def _parse():

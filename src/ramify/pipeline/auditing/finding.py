@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ramify.datasets import Corpus
 from ramify.learners.evidence import Contributions
 from ramify.pipeline.auditing.doubts import KINDS, NOBODY, Doubts
-from ramify.pipeline.auditing.slips import above_classes, distances_between
+from ramify.pipeline.auditing.slips import above_classes
 from ramify.pipeline.auditing.unseen import Floats, Ints, Unseen
 from ramify.pipeline.explaining import names_of_features
 from ramify.taxonomy import LabelForm
@@ -79,13 +79,14 @@ class Describer:
         for place, document in enumerate(doubts.documents[:n].tolist()):
             wanted.setdefault(document, []).append(place)
         found: dict[int, Finding] = {}
-        for rows, P in self.unseen.judged(np.asarray(sorted(wanted), dtype=np.int64), self.chances):
+        judge = lambda learner, scores: (self.chances(learner, scores), scores)  # noqa: E731
+        for rows, (P, scores) in self.unseen.judged(np.asarray(sorted(wanted), dtype=np.int64), judge):
             nodes = np.minimum(np.asarray(P @ self.above), 1.0)
             for row, document in enumerate(rows.tolist()):
-                found |= {place: self._finding(doubts, place, nodes[row]) for place in wanted[document]}
+                found |= {place: self._finding(doubts, place, nodes[row], scores[row]) for place in wanted[document]}
         return [found[place] for place in range(n)]
 
-    def _finding(self, doubts: Doubts, place: int, nodes: Floats) -> Finding:
+    def _finding(self, doubts: Doubts, place: int, nodes: Floats, scores: Any) -> Finding:
         document, given, suggested = (int(each[place]) for each in (doubts.documents, doubts.given, doubts.suggested))
         own = self.unseen.own
         labels = own.indices[own.indptr[document] : own.indptr[document + 1]].astype(np.int64)
@@ -103,7 +104,7 @@ class Describer:
             proposed=tuple(view for view in (*kept, better) if view is not None),
             distance=self._distance(given, suggested, labels),
             doubt=round(float(doubts.doubt[place]), DIGITS),
-            words=self._words(document, given, suggested, labels),
+            words=self._words(document, given, suggested, labels, scores),
         )
 
     def _view(self, node: int, nodes: Floats, probability: float) -> LabelView | None:
@@ -114,12 +115,14 @@ class Describer:
         return LabelView(self.form.write(taxonomy, [node])[0], taxonomy.path_of(node), chances, round(probability, DIGITS))
 
     def _distance(self, given: int, suggested: int, labels: Ints) -> int:
-        others = labels if given == NOBODY else np.asarray([given])
-        if suggested == NOBODY or not len(others):
-            return 0
-        return int(distances_between(np.asarray([suggested, *others]), self.unseen.taxonomy)[0, 1:].min())
+        others = labels.tolist() if given == NOBODY else [given]
+        return 0 if suggested == NOBODY else min((self._steps(suggested, other) for other in others), default=0)
 
-    def _words(self, document: int, given: int, suggested: int, labels: Ints) -> Words:
+    def _steps(self, one: int, other: int) -> int:
+        first, second = ({node, *self.unseen.taxonomy.ancestors_of(node).tolist()} for node in (one, other))
+        return len(first ^ second)
+
+    def _words(self, document: int, given: int, suggested: int, labels: Ints, scores: Any) -> Words:
         """The words that speak most for what is suggested, or kept, and against what is given."""
         learner, x = self.unseen.learners[self.unseen.fold[document]], self.unseen.X[[document]]
         kept = labels[labels != given]
@@ -127,7 +130,6 @@ class Describer:
         if not learner.is_additive:
             return []
         x.sort_indices()
-        scores = learner.scores(x)[0]
         spoken = [_contributions(learner, x, scores, node) for node in (better, given)]
         added = np.subtract(*(np.zeros(x.nnz) if each is None else each[1] for each in spoken))
         features = next((each[0] for each in spoken if each is not None), np.zeros(0, dtype=np.int64))

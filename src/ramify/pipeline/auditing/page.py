@@ -19,7 +19,8 @@ STYLE = """
 .finding .top b { color: var(--ink); } .finding .top .far { margin-left: auto; }
 .finding p.said { margin: .5rem 0; overflow-wrap: anywhere; }
 .change { display: grid; grid-template-columns: auto 1fr auto; gap: .15rem .7rem; font-size: .92rem; align-items: baseline; }
-.change .was { color: var(--c4); } .change .now { color: var(--c2); } .change .p { text-align: right; font-variant-numeric: tabular-nums; }
+.change .was { color: var(--c4); }
+  .change .now { color: var(--c2); } .change .p { text-align: right; font-variant-numeric: tabular-nums; }
 .change span { overflow-wrap: anywhere; } .change b { font-weight: 600; }
 .why { margin: .5rem 0 0; font-size: .85rem; color: var(--soft); }
 .why span { display: inline-block; border: 1px solid var(--line); border-radius: 999px; padding: 0 .55rem;
@@ -77,7 +78,7 @@ def _label(name: str, kind: str, view: LabelView | None) -> str:
     if view is None:
         return ""
     path = " › ".join(view.path)
-    return f'<b>{name}</b><span class="{kind}">{escape(path)}</span><span class="p">{chance(view.probability)}</span>'
+    return f'<b>{name}</b><span class="{kind}">{escape(path)}</span><span class="p">{escape(chance(view.probability))}</span>'
 
 
 def _why(finding: Finding) -> str:
