@@ -284,7 +284,7 @@ def test_pairs_are_the_same_however_few_are_compared_together(monkeypatch):
     sets = [set(rng.choice(12, size=rng.integers(3, 9), replace=False).tolist()) for _ in range(120)]
     X, first = rows_of(sets, 12), np.asarray([sets.index(terms) for terms in sets])
     whole = similar_pairs(X, first, 0.7)
-    monkeypatch.setattr(duplicates, "AT_ONCE", 7)
+    monkeypatch.setattr(duplicates, "AT_ONCE", 20)
     assert len(whole) > 50
     assert np.array_equal(similar_pairs(X, first, 0.7), whole)
 
