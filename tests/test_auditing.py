@@ -253,6 +253,25 @@ def test_how_often_labels_slip_is_found_by_distance():
     assert rates[0] == shares[0] == 0
 
 
+@given(st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_slips_and_usual_confusions_are_those_of_the_oracle(seed):
+    rng = np.random.default_rng(seed)
+    n, K, n_kinds = int(rng.integers(6, 40)), int(rng.integers(2, 6)), 3
+    P = rng.dirichlet(np.full(K, 0.3), size=n)
+    kind = np.where(np.eye(K), 0, rng.integers(1, n_kinds, (K, K))).astype(np.int16)
+    rows, columns = np.arange(n), np.concatenate([np.arange(K), rng.integers(0, K, n - K)])  # every class has a label
+    rates, shares = slips._rates(P, (rows, columns), kind, n_kinds)
+    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    wanted = oracle.slip_rates(P.tolist(), pairs, kind.tolist(), n_kinds, slips.FAR_OFF)
+    assert rates.tolist() == pytest.approx(wanted[0])
+    assert shares.tolist() == pytest.approx(wanted[1])
+    taken = P.argmax(axis=1)
+    found = usual_confusions(taken, columns, K)(taken, columns)
+    for value, of, label in zip(found.tolist(), taken.tolist(), columns.tolist(), strict=True):
+        assert value == pytest.approx(oracle.usual(taken.tolist(), columns.tolist(), K, 10.0, of, label))
+
+
 @given(trees(max_nodes=8))
 @settings(max_examples=40)
 def test_distances_are_the_steps_of_a_walk(parents):

@@ -73,3 +73,31 @@ def doubt(p: list[float], given: int, others: set[int], below: dict[int, set[int
     best = max(left, key=lambda t: (left[t], -t))
     slipped = sum(value * slip(t, given) for t, value in left.items())
     return best, p_given, math.log(slipped) - math.log(p_given) - math.log(usual(best, given))
+
+
+def slip_rates(P: list[list[float]], labels: list[tuple[int, int]], kind: list[list[int]], n_kinds: int, far_off: float):
+    """At every distance: the chance to slip to one class, and the share of labels that slip.
+
+    labels: a document and a class each. kind: of two classes, the place of their distance.
+    """
+    best = [max(range(len(p)), key=lambda t: (p[t], -t)) for p in P]
+    rates, shares = [0.0] * n_kinds, [0.0] * n_kinds
+    for k in range(1, n_kinds):
+        pairs = [p for row, p_row in enumerate(P) for t, p in enumerate(p_row) if kind[best[row]][t] == k]
+        given = [P[row][t] for row, t in labels if kind[best[row]][t] == k]
+        bound = far_off * len(given) / max(len(pairs), 1)
+        far = [p for p in pairs if p < bound]
+        beyond = max(sum(p < bound for p in given) - sum(far), 0.0)
+        rates[k] = (beyond + 1) / (len(far) + 1)
+        shares[k] = beyond / max(len(far), 1) * len(pairs) / max(len(labels), 1)
+    return rates, shares
+
+
+def usual(taken: list[int], labels: list[int], n_classes: int, smoothing: float, of: int, label: int) -> float:
+    """Of documents that are taken for a class: how many bear a label, for one that bears the class's own."""
+
+    def share(which: int) -> float:
+        count = sum(t == of and g == which for t, g in zip(taken, labels, strict=True))
+        return (count + smoothing * labels.count(which) / max(1, len(labels))) / (taken.count(of) + smoothing)
+
+    return share(label) / share(of)

@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from ramify.datasets import Corpus
+from ramify.datasets.corpus import TextsElsewhere
 from ramify.errors import InputError
 from ramify.execution import stage
 from ramify.pipeline.auditing.classes import ClassTrouble, find_troubled
 from ramify.pipeline.auditing.competition import Competition, Sample
-from ramify.pipeline.auditing.doubts import Given, Missing
+from ramify.pipeline.auditing.doubts import Doubts, Given, Missing
 from ramify.pipeline.auditing.duplicates import DuplicateGroup, find_groups
 from ramify.pipeline.auditing.finding import Describer, Finding, line_of
 from ramify.pipeline.auditing.memberships import Memberships
 from ramify.pipeline.auditing.siblings import Inseparable, Rivals
 from ramify.pipeline.auditing.slips import Slips
-from ramify.pipeline.auditing.unseen import Unseen, learn_in_folds
-from ramify.pipeline.classifier import SEVERAL, TextClassifier, share_with_several
+from ramify.pipeline.auditing.unseen import Ints, Unseen, learn_in_folds
+from ramify.pipeline.classifier import SEVERAL, TextClassifier
 from ramify.pipeline.folds import split_into_folds
 from ramify.pipeline.training import check_labels, prepared
 from ramify.taxonomy import LabelForm, Taxonomy, find_form
@@ -115,25 +116,13 @@ def audit(
     fewest: a class with fewer documents is tiny.
     """
     _check_settings(most, similarity, fewest)
-    if not any(corpus.labels):
-        raise InputError(f"no document of {corpus.source} has a label, so there is none to audit; name the column of labels.")
+    _check_corpus(corpus)
     classifier, taxonomy = prepared(classifier, corpus)
     check_labels(corpus, taxonomy)
     unseen = learn_in_folds(classifier, corpus, split_into_folds(corpus, taxonomy, folds, seed))
-    several = share_with_several(taxonomy.encode(corpus.labels), taxonomy) >= SEVERAL
-    sample = Sample.of(unseen)
-    chances = Competition.learn(sample, unseen.classes)
-    slips = Slips.learn(sample, chances, taxonomy)
-    given, rivals = Given(unseen, chances, slips), Rivals(unseen, chances.classes)
-    missing = _missing(unseen) if several else None
-    with stage("judging labels", len(corpus)) as step:
-        for rows, P in unseen.judged(np.arange(len(corpus)), chances):
-            given.look(rows, P)
-            rivals.look(rows, P)
-            step.advance(len(rows))
-    doubts = given.find() if missing is None else missing.find(given.find())
-    form = find_form(corpus.labels, several, False, taxonomy)
-    own = unseen.pairs[0]
+    judged = _judge(unseen)
+    form = find_form(corpus.labels, True, False, taxonomy)
+    groups = find_groups(unseen.X, unseen.own, similarity, are_texts=not corpus.has_vectors)
     return Audit(
         source=corpus.source,
         system=classifier.system,
@@ -143,16 +132,13 @@ def audit(
         seed=seed,
         similarity=similarity,
         fewest=fewest,
-        doubtful=len(doubts),
-        unjudged=len(np.unique(own[~unseen.was_learnt()])),
-        estimated_wrong=float(slips.shares.sum() * unseen.own.nnz),
-        findings=Describer(unseen, corpus, form, chances).findings(doubts, most),
-        duplicates=[
-            _told_group(group, corpus)
-            for group in find_groups(unseen.X, unseen.own, similarity, are_texts=not corpus.has_vectors)
-        ],
-        classes=[_told_class(each, form, taxonomy) for each in find_troubled(unseen, chances.classes[given.taken], fewest)],
-        twins=[_told_twins(pair, form, taxonomy) for pair in rivals.find()],
+        doubtful=len(judged.doubts),
+        unjudged=len(np.unique(unseen.pairs[0][~unseen.was_learnt()])),
+        estimated_wrong=judged.estimated,
+        findings=Describer(unseen, corpus, form, judged.chances).findings(judged.doubts, most),
+        duplicates=[_told_group(group, corpus) for group in groups],
+        classes=[_told_class(each, form, taxonomy) for each in find_troubled(unseen, judged.taken, fewest)],
+        twins=[_told_twins(pair, form, taxonomy) for pair in judged.rivals.find()],
     )
 
 
@@ -163,7 +149,43 @@ def _check_settings(most: int, similarity: float, fewest: int) -> None:
         raise InputError(f"similarity is {similarity}; give a share of common words from 0.5 to 1.")
 
 
-def _missing(unseen: Unseen) -> Missing:
+def _check_corpus(corpus: Corpus) -> None:
+    if not any(corpus.labels):
+        raise InputError(f"no document of {corpus.source} has a label, so there is none to audit; name the column of labels.")
+    if isinstance(corpus.documents, TextsElsewhere):
+        raise InputError(f"the texts of {corpus.source} are not held in memory, and an audit needs them; use read_corpus.")
+
+
+# ---- judging ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What learners that have not seen documents say of them. taken: the node that each is taken for."""
+
+    chances: Competition
+    doubts: Doubts
+    taken: Ints
+    rivals: Rivals
+    estimated: float
+
+
+def _judge(unseen: Unseen) -> Judged:
+    sample = Sample.of(unseen)
+    chances = Competition.learn(sample, unseen.classes)
+    slips = Slips.learn(sample, chances, unseen.taxonomy)
+    given, rivals = Given(unseen, chances, slips), Rivals(unseen, chances.classes)
+    with stage("judging labels", unseen.own.shape[0]) as step:
+        for rows, P in unseen.judged(np.arange(unseen.own.shape[0]), chances):
+            given.look(rows, P)
+            rivals.look(rows, P)
+            step.advance(len(rows))
+    several = np.mean(np.diff(unseen.own.indptr) > 1) >= SEVERAL
+    doubts = _look_for_missing(unseen).find(given.find()) if several else given.find()
+    return Judged(chances, doubts, chances.classes[given.taken], rivals, float(slips.shares.sum() * unseen.own.nnz))
+
+
+def _look_for_missing(unseen: Unseen) -> Missing:
     memberships, found = Memberships.learn(unseen), Missing(unseen, unseen.classes)
     for rows, M in unseen.judged(np.arange(unseen.own.shape[0]), memberships):
         found.look(rows, M)

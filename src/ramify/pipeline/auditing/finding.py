@@ -79,12 +79,14 @@ class Describer:
         for place, document in enumerate(doubts.documents[:n].tolist()):
             wanted.setdefault(document, []).append(place)
         found: dict[int, Finding] = {}
-        judge = lambda learner, scores: (self.chances(learner, scores), scores)  # noqa: E731
-        for rows, (P, scores) in self.unseen.judged(np.asarray(sorted(wanted), dtype=np.int64), judge):
+        for rows, (P, scores) in self.unseen.judged(np.asarray(sorted(wanted), dtype=np.int64), self._judge):
             nodes = np.minimum(np.asarray(P @ self.above), 1.0)
             for row, document in enumerate(rows.tolist()):
                 found |= {place: self._finding(doubts, place, nodes[row], scores[row]) for place in wanted[document]}
         return [found[place] for place in range(n)]
+
+    def _judge(self, learner: Any, scores: Any) -> tuple[Floats, Any]:
+        return self.chances(learner, scores), scores
 
     def _finding(self, doubts: Doubts, place: int, nodes: Floats, scores: Any) -> Finding:
         document, given, suggested = (int(each[place]) for each in (doubts.documents, doubts.given, doubts.suggested))
