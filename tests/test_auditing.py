@@ -207,7 +207,7 @@ def test_doubts_are_what_the_formula_says(parents, data):
             continue
         best, p, value = oracle.doubt(
             P[document].tolist(), column, others, below,
-            lambda t, g: float(rates[np.searchsorted(distances, kinds[t, g])]) or 1e-13, lambda s, g: float(usual(np.array([s]), np.array([g]))[0]),
+            lambda t, g: float(rates[np.searchsorted(distances, kinds[t, g])] ** slips.TRUST) or 1e-13, lambda s, g: float(usual(np.array([s]), np.array([g]))[0]),
         )  # fmt: skip
         assert given.best[k] == best
         assert given.p_given[k] == pytest.approx(p)

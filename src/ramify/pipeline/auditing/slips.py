@@ -18,6 +18,7 @@ from ramify.pipeline.auditing.unseen import Floats, Ints
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 FAR_OFF = 0.2  # of what is usual
+TRUST = 0.7  # the power to which rates count: those of neighbours are too high, since neighbours are confused as well
 MOST_CLASSES = 8_000  # beyond them, all are taken to be equally far from each other
 
 
@@ -70,8 +71,8 @@ class Slips:
         return cls(distances.astype(np.int64), kind, *_rates(competition.of(sample.fits), labels, kind, len(distances)))
 
     def onto(self, P: Floats, columns: Ints) -> Floats:
-        """P(a label slips to this class from any other), for rows of probabilities and a class each."""
-        return np.asarray(np.einsum("ij,ij->i", P, self.rates[self.kind.T[columns]]))
+        """How likely a label slips to this class from any other, for rows of probabilities and a class each."""
+        return np.asarray(np.einsum("ij,ij->i", P, (self.rates**TRUST)[self.kind.T[columns]]))
 
 
 def _rates(P: Floats, labels: tuple[Ints, Ints], kind: NDArray[np.int16], n_kinds: int) -> tuple[Floats, Floats]:
