@@ -111,13 +111,15 @@ def _ranges(starts: Ints, ends: Ints) -> Ints:
 
 def _without_others(P: Floats, row: Ints, columns: Ints) -> tuple[Floats, Floats]:
     """Rows of one label each, without the other labels of its document, and how likely the likeliest of those was."""
-    Q, likeliest = P[row], np.zeros(len(row))
-    counts = np.bincount(row, minlength=len(P))
-    for pair in np.flatnonzero(counts[row] > 1).tolist():
-        others = columns[(row == row[pair]) & (columns != columns[pair])]
-        likeliest[pair] = Q[pair, others].max()
-        Q[pair, others] = 0.0
-        Q[pair] /= max(float(Q[pair].sum()), TINY)
+    is_given = np.zeros(P.shape, dtype=bool)
+    is_given[row, columns] = True
+    is_other = is_given[row]
+    is_other[np.arange(len(row)), columns] = False
+    Q = P[row]
+    likeliest = np.where(is_other, Q, 0.0).max(axis=1, initial=0.0)
+    Q[is_other] = 0.0
+    several = is_other.any(axis=1)
+    Q[several] /= np.maximum(Q[several].sum(axis=1, keepdims=True), TINY)
     return Q, likeliest
 
 
