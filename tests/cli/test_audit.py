@@ -126,3 +126,11 @@ def test_files_that_hold_no_findings_are_refused(capsys, tmp_path, line):
     code, _, err = ramify(capsys, "reviews", "add", tmp_path / "r.db", tmp_path / "none.jsonl", "--model", "m")
     assert code == 2
     assert "cannot be read" in err
+
+
+def test_large_groups_of_duplicates_are_cut_short(capsys, tickets):
+    with open(tickets, "a") as file:
+        file.writelines(f"the very same words,{label}\n" for label in ["TV > Sound"] * 5 + ["TV > Picture"] * 4)
+    out = ramify(capsys, "audit", tickets)[1]
+    assert "and 3 more" in out
+    assert out.count("the very same words") >= 6

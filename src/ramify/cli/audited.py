@@ -16,6 +16,7 @@ from ramify.pipeline.auditing.rows import told_words
 from ramify.pipeline.auditing.wording import KIND_WORDS, beginning, chance, summary_of
 
 TEXT = 110  # characters of a document that are shown
+MOST_KEPT, MOST_ALIKE = 3, 6  # further labels of a document, and documents of a group of duplicates
 
 
 def render_audit(found: Audit, most: int) -> RenderableType:
@@ -41,7 +42,8 @@ def _finding(rank: int, finding: Finding) -> list[RenderableType]:
     if finding.text is not None:
         lines.append(Text(f"     {beginning(finding.text, TEXT)}"))
     lines += [_label(*each) for each in (("given", finding.given, "red"), (better, finding.suggested, "green")) if each[1]]
-    lines += [_label("keeps", view, "") for view in finding.kept]
+    lines += [_label("keeps", view, "") for view in finding.kept[:MOST_KEPT]]
+    lines += [Text(f"             and {n:,} more") for n in [len(finding.kept) - MOST_KEPT] if n > 0]
     words = told_words(finding)
     return [*lines, *([Text(f"     words   {words}", style="dim")] if words else [])]
 
@@ -64,9 +66,11 @@ def _duplicates(found: Audit, most: int) -> list[RenderableType]:
     rows: list[Sequence[str]] = []
     for group in found.duplicates[:most]:
         kind = "same words" if group.is_equal else "nearly the same"
-        for k, (place, labels) in enumerate(zip(group.places, group.labels, strict=True)):
-            text = group.texts[k]
-            rows.append((kind if k == 0 else "", place, " | ".join(labels), "" if text is None else beginning(text, TEXT // 2)))
+        for k, place in enumerate(group.places[:MOST_ALIKE]):
+            text = "" if group.texts[k] is None else beginning(group.texts[k] or "", TEXT // 2)
+            rows.append((kind if k == 0 else "", place, " | ".join(group.labels[k]), text))
+        if len(group.places) > MOST_ALIKE:
+            rows.append(("", f"and {len(group.places) - MOST_ALIKE:,} more", "", ""))
     head = ("", "where", "labels", "text")
     told = _section("Duplicates with different labels", head, rows, len(rows))
     return [*told, *_more(len(found.duplicates), most, "--page tells all", "group")]

@@ -11,7 +11,7 @@ from ramify.pipeline.auditing.finding import Finding, LabelView
 from ramify.pipeline.auditing.wording import KIND_WORDS, beginning, chance, summary_of
 
 TEXT, SHORT = 420, 160  # characters of a document that are shown
-MOST_GROUPS = 200
+MOST_GROUPS, MOST_KEPT = 200, 5
 STYLE = """
 .cards { grid-template-columns: repeat(auto-fit, minmax(150px, 1fr)); }
 .finding { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: .8rem 1rem; margin: .7rem 0; }
@@ -65,7 +65,7 @@ def _finding(rank: int, finding: Finding) -> str:
     said = "" if finding.text is None else f'<p class="said">{escape(beginning(finding.text, TEXT))}</p>'
     better = "also" if finding.kind == "missing" else "rather"
     labels = _label("given", "was", finding.given) + _label(better, "now", finding.suggested)
-    labels += "".join(_label("keeps", "kept", view) for view in finding.kept)
+    labels += "".join(_label("keeps", "kept", view) for view in finding.kept[:MOST_KEPT])
     change = f'<div class="change">{labels}</div>{_why(finding)}'
     return f'<section class="finding"><div class="top">{top}</div>{said}{change}</section>'
 
