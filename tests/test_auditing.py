@@ -313,7 +313,8 @@ def test_siblings_that_cannot_be_told_apart_are_those_of_the_oracle(seed, severa
         rivals.look(rows, P[rows])
     found = {(pair.first, pair.second): (pair.right, pair.p_value) for pair in rivals.find()}
     closed = [set(map(int, nodes)) | {int(a) for node in nodes for a in taxonomy.ancestors_of(node)} for nodes in labels]
-    chances = (P @ slips.above_classes(leaves, taxonomy).toarray()).tolist()
+    sizes = [max(1, sum(node in nodes for nodes in closed)) for node in range(len(taxonomy))]
+    chances = ((P @ slips.above_classes(leaves, taxonomy).toarray()) / sizes).tolist()
     wanted = oracle.inseparable([group.tolist() for group in siblings_of(taxonomy)], closed, chances, ENOUGH, USEFUL)
     assert found.keys() == wanted.keys()
     for pair, (right_ones, p) in wanted.items():

@@ -15,13 +15,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 from ramify.pipeline.auditing.unseen import Floats, Ints, Unseen
 
 SPREAD = 10.0  # between the best and the worst class, at the sharpness from which the search begins
 REACH = 6.0  # how far the logarithm of the sharpness may go from there
-TURNS, SMOOTHING = 20, 5.0  # for the offsets, and documents that are added to those of every class
+TURNS, SMOOTHING = 10, 5.0  # for the offsets, and documents that are added to those of every class
 FAINTEST = -30.0  # logarithm of the least probability
 
 
@@ -89,7 +88,7 @@ def _sharpest(fits: Floats, rows: Ints, columns: Ints, weights: Floats) -> float
 
     def loss(at: float) -> float:
         logs = unit * np.exp(at) * fits
-        return float(weights @ (logsumexp(logs, axis=1)[rows] - logs[rows, columns]))
+        return float(weights @ (_log_sums(logs)[rows] - logs[rows, columns]))
 
     found = minimize_scalar(loss, bounds=(-REACH, REACH), method="bounded", options={"xatol": 0.01})
     return float(unit * np.exp(found.x))
@@ -105,4 +104,11 @@ def _offsets(logs: Floats, columns: Ints, weights: Floats) -> Floats:
 
 
 def _logarithms(logs: Floats) -> Floats:
-    return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+    return np.asarray(logs - _log_sums(logs)[:, None])
+
+
+def _log_sums(logs: Floats) -> Floats:
+    """Logarithms of sums, one a row; in every row something is finite."""
+    top = logs.max(axis=1)
+    parts = logs - top[:, None]
+    return np.asarray(top + np.log(np.exp(parts, out=parts).sum(axis=1)))

@@ -1,9 +1,9 @@
 """Siblings that cannot be told apart: their documents are given to one or the other hardly better than by guessing.
 
-A document of one of two siblings is right where its own side is likelier than the other, by a learner that has not seen it.
-Each side counts as much as the other, so that guessing is right in half of the cases however large the two are. Siblings are
-named where it is sure that fewer than two of three are right: a one-sided test, corrected after Holm for all pairs
-that were tested.
+A document of one of two siblings is right where its own side is likelier than the other for its size, by a learner that has not
+seen it. Each side counts as much as the other, so that guessing is right in half of the cases however large the two are.
+Siblings are named where it is sure that fewer than two of three are right: a one-sided test, corrected after Holm for all
+pairs that were tested.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csc_array, csr_array
 from scipy.stats import norm
 
 from ramify.pipeline.auditing.slips import above_classes
@@ -48,18 +48,19 @@ class Rivals:
         self.Y = csr_array(expand_to_ancestors(unseen.own, unseen.taxonomy))
         self.sides = siblings_of(unseen.taxonomy)
         self.above = above_classes(classes, unseen.taxonomy).astype(np.float64)
+        self.sizes = np.maximum(np.bincount(self.Y.indices, minlength=len(unseen.taxonomy)), 1)
         self.lost = csr_array((len(unseen.taxonomy),) * 2, dtype=np.int64)
 
     def look(self, rows: Ints, P: Floats) -> None:
         """Take in some documents; P: how likely each class is."""
-        nodes, has = np.asarray(P @ self.above), self.Y[rows].toarray().astype(bool)
+        nodes, has = np.asarray(P @ self.above) / self.sizes, self.Y[rows].toarray().astype(bool)
         parts = [np.zeros((2, 0), dtype=np.int64), *(part for group in self.sides for part in _lost_among(group, nodes, has))]
         at = np.concatenate(parts, axis=1)
         self.lost = self.lost + csr_array((np.ones(at.shape[1], dtype=np.int64), (at[0], at[1])), shape=self.lost.shape)
 
     def find(self) -> list[Inseparable]:
         """All pairs of siblings that cannot be told apart, worst first."""
-        sizes = np.bincount(self.Y.indices, minlength=self.Y.shape[1])
+        sizes = np.diff(csc_array(self.Y).indptr).astype(np.int64)
         n_tested = sum(int(n * (n - 1) // 2) for n in ((sizes[group] >= ENOUGH).sum() for group in self.sides))
         met = coo_array(self.lost + self.lost.T)
         a, b = (each[met.row < met.col].astype(np.int64) for each in (met.row, met.col))
