@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from ramify import __version__
+from ramify.cli.audit import audit
 from ramify.cli.compare import compare
 from ramify.cli.decide import decide
 from ramify.cli.demo import demo
@@ -20,7 +21,7 @@ from ramify.cli.keys import add, remove, show
 from ramify.cli.main import INTERRUPTED, drop_output
 from ramify.cli.predict import predict
 from ramify.cli.reproduce import reproduce
-from ramify.cli.reviews import export, summary
+from ramify.cli.reviews import export, summary, take_in
 from ramify.cli.score import score
 from ramify.cli.serve import serve
 from ramify.cli.systems import systems
@@ -59,7 +60,9 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-for command in (train, update, predict, explain, evaluate, compare, score, decide, inspect, serve, systems, demo, reproduce):
+for command in (
+    train, update, predict, explain, evaluate, compare, audit, score, decide, inspect, serve, systems, demo, reproduce,
+):  # fmt: skip
     app.command()(guarded(command))
 
 taxonomy = typer.Typer(
@@ -82,10 +85,12 @@ reviews = typer.Typer(
 
     \b
     Examples:
+      ramify reviews add ramify-reviews.db findings.jsonl --model out
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify reviews summary ramify-reviews.db
     """,
 )
+reviews.command("add")(guarded(take_in))
 reviews.command()(guarded(export))
 reviews.command()(guarded(summary))
 app.add_typer(reviews, name="reviews")

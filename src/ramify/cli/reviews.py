@@ -13,10 +13,32 @@ from ramify.cli.options import AsJson
 from ramify.cli.tables import opened
 from ramify.errors import InputError
 from ramify.persistence import refuse_unwritable
-from ramify.server.reviews import ReviewStore, Summary, export_rows, summarize, training_rows
+from ramify.server.reviews import ReviewStore, Summary, export_rows, read_findings, summarize, training_rows
 
 ReviewFile = Annotated[Path, typer.Argument(help="File of reviews that 'ramify serve' keeps.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="Only documents of this model.")]
+
+
+def take_in(
+    file: Annotated[Path, typer.Argument(help="File of reviews, made where there is none; 'ramify serve --reviews' uses it.")],
+    findings: Annotated[Path, typer.Argument(help="What 'ramify audit --out findings.jsonl' wrote.")],
+    model: Annotated[str, typer.Option("--model", help="Name of the served model whose labels people choose from.")],
+) -> None:
+    """Put doubtful labels of an audit into the review queue: with the better label to accept, the most doubtful first.
+
+    \b
+    Examples:
+      ramify audit tickets.csv --out findings.jsonl
+      ramify reviews add ramify-reviews.db findings.jsonl --model out
+      ramify serve out --reviews ramify-reviews.db
+      ramify reviews export ramify-reviews.db --out reviews.csv
+      ramify train tickets.csv --add reviews.csv --model out
+    """
+    documents = list(read_findings(findings))
+    store = ReviewStore(file)
+    queued, known = store.queue(model, documents, by="audit")
+    store.close()
+    say(f"{counted(len(queued) - known, 'document')} queued in {file}" + (f", {known:,} were there already" if known else ""))
 
 
 def export(

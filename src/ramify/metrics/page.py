@@ -68,11 +68,11 @@ def render_page(report: Report, title: str, lead: str = "") -> str:
     )
 
 
-def whole_page(title: str, lead: str, body: str) -> str:
+def whole_page(title: str, lead: str, body: str, style: str = "") -> str:
     """A page around a body of HTML; void elements are closed, so that readers of XML can read it, too."""
     return (
         f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"/><title>{escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}</style></head><body><main>'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1"/><style>{STYLE}{style}</style></head><body><main>'
         f'<h1>{escape(title)}</h1><p class="lead">{escape(lead)}</p>{body}</main></body></html>\n'
     )
 

@@ -2,6 +2,7 @@
 
 from ramify.pipeline.answer_files import FilesAnswered, classify_files
 from ramify.pipeline.answering import Answering, Wish
+from ramify.pipeline.auditing import Audit, Finding, audit
 from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparing import compare
 from ramify.pipeline.comparison import Comparison
@@ -16,15 +17,18 @@ from ramify.pipeline.training import Trained, evaluate, train
 __all__ = [
     "Answer",
     "Answering",
+    "Audit",
     "Comparison",
     "Explanation",
     "FilesAnswered",
+    "Finding",
     "NodeView",
     "Recommendation",
     "Step",
     "TextClassifier",
     "Trained",
     "Wish",
+    "audit",
     "classify_files",
     "classify_rows",
     "classify_vectors",

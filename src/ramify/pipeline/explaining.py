@@ -140,12 +140,7 @@ class Case:
     @cached_property
     def names(self) -> dict[int, str]:
         """What the features of the text are called."""
-        columns, vectorizer = self.x.indices.astype(np.int64), self.vectorizer
-        if hasattr(vectorizer, "names_in"):
-            found = vectorizer.names_in(self.text, columns)
-        else:
-            found = np.asarray(vectorizer.get_feature_names_out())[columns].tolist()
-        return dict(zip(columns.tolist(), map(str, found), strict=True))
+        return names_of_features(self.vectorizer, self.x, self.text)
 
     def words(self, evidence: Evidence) -> tuple[Words, list[int]]:
         """The words that speak, strongest first, and their columns."""
@@ -164,6 +159,16 @@ class Case:
         if not self.learner.is_additive:
             return Evidence(float(np.nan_to_num(row[speaker] - row[rival])), *nothing, 0.0, rival)
         return lead_over(rival, self.learner.contributions(self.x, speaker), self.learner.contributions(self.x, rival))
+
+
+def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str]:
+    """What the features of a text are called, by their columns."""
+    columns = x.indices.astype(np.int64)
+    if hasattr(vectorizer, "names_in"):
+        found = vectorizer.names_in(text, columns)
+    else:
+        found = np.asarray(vectorizer.get_feature_names_out())[columns].tolist()
+    return dict(zip(columns.tolist(), map(str, found), strict=True))
 
 
 # ---- one label, step by step ------------------------------------------------------------------------------------------

@@ -55,7 +55,7 @@ def train(
     from_labels = classifier.taxonomy is None
     corpus = corpus if more is None else _corrected(corpus, more)
     everything = corpus if more is None else corpus.joined(more)
-    classifier, taxonomy = _prepared(classifier, everything)
+    classifier, taxonomy = prepared(classifier, everything)
     for part in (corpus, more):
         if part is not None:
             check_labels(part, taxonomy)
@@ -151,7 +151,7 @@ def _corrected(corpus: Corpus, more: Corpus) -> Corpus:
     return corpus.without_texts_of(more)
 
 
-def _prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:
+def prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:
     """A copy whose taxonomy is that of all labels, and which takes vectors where documents are vectors."""
     made: TextClassifier = clone(classifier)
     given = made.taxonomy

@@ -2,6 +2,7 @@
 
 from ramify.server.reviews.agreement import Summary, summarize
 from ramify.server.reviews.exporting import export_rows, training_rows
+from ramify.server.reviews.importing import read_findings
 from ramify.server.reviews.store import Decision, Review, ReviewStore
 
-__all__ = ["Decision", "Review", "ReviewStore", "Summary", "export_rows", "summarize", "training_rows"]
+__all__ = ["Decision", "Review", "ReviewStore", "Summary", "export_rows", "read_findings", "summarize", "training_rows"]

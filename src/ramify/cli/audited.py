@@ -1,0 +1,103 @@
+"""An audit in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ramify.cli.console import counted
+from ramify.pipeline import Audit, Finding
+from ramify.pipeline.auditing.finding import LabelView
+from ramify.pipeline.auditing.rows import told_words
+from ramify.pipeline.auditing.wording import KIND_WORDS, beginning, chance, summary_of
+
+TEXT = 110  # characters of a document that are shown
+MOST_KEPT, MOST_ALIKE = 3, 6  # further labels of a document, and documents of a group of duplicates
+
+
+def render_audit(found: Audit, most: int) -> RenderableType:
+    """The whole audit, with so many entries of each kind."""
+    parts = [Text(summary_of(found)), *_findings(found, most), *_twins(found, most)]
+    return Group(*parts, *_duplicates(found, most), *_classes(found, most))
+
+
+def _findings(found: Audit, most: int) -> list[RenderableType]:
+    about = f"; about {found.estimated_wrong:,.0f} labels are wrong, by estimate"
+    told = f"\n{counted(found.doubtful, 'label')} with a likelier one{about}"
+    parts: list[RenderableType] = [Text(told, style="bold")]
+    for rank, finding in enumerate(found.findings[:most], start=1):
+        parts += [Text(), *_finding(rank, finding)]
+    return [*parts, *_more(len(found.findings), most, "--show, --page and --out tell more")]
+
+
+def _finding(rank: int, finding: Finding) -> list[RenderableType]:
+    far = f", {counted(finding.distance, 'step')} apart" if finding.distance else ""
+    head = Text(f"{rank:>3}  ").append(finding.place, style="bold").append(f"  {KIND_WORDS[finding.kind]}{far}", style="dim")
+    lines: list[RenderableType] = [head]
+    better = "also" if finding.kind == "missing" else "rather"
+    if finding.text is not None:
+        lines.append(Text(f"     {beginning(finding.text, TEXT)}"))
+    lines += [_label(*each) for each in (("given", finding.given, "red"), (better, finding.suggested, "green")) if each[1]]
+    lines += [_label("keeps", view, "") for view in finding.kept[:MOST_KEPT]]
+    lines += [Text(f"             and {n:,} more") for n in [len(finding.kept) - MOST_KEPT] if n > 0]
+    words = told_words(finding)
+    return [*lines, *([Text(f"     words   {words}", style="dim")] if words else [])]
+
+
+def _label(name: str, view: LabelView | None, style: str) -> Text:
+    assert view is not None
+    return Text(f"     {name:<7} ").append(" > ".join(view.path), style=style).append(f"  {chance(view.probability)}")
+
+
+def _twins(found: Audit, most: int) -> list[RenderableType]:
+    rows = [
+        (p.first, p.second, f"{p.documents[0]:,}", f"{p.documents[1]:,}", f"{p.share:.0%}", f"{p.p_value:.2g}")
+        for p in found.twins
+    ]
+    head = ("one", "other", "documents", "of other", "told right", "p, corrected")
+    return _section("Siblings that cannot be told apart (guessing is right for 50%)", head, rows, most, right=range(2, 6))
+
+
+def _duplicates(found: Audit, most: int) -> list[RenderableType]:
+    rows: list[Sequence[str]] = []
+    for group in found.duplicates[:most]:
+        kind = "same words" if group.is_equal else "nearly the same"
+        for k, place in enumerate(group.places[:MOST_ALIKE]):
+            text = "" if group.texts[k] is None else beginning(group.texts[k] or "", TEXT // 2)
+            rows.append((kind if k == 0 else "", place, " | ".join(group.labels[k]), text))
+        if len(group.places) > MOST_ALIKE:
+            rows.append(("", f"and {len(group.places) - MOST_ALIKE:,} more", "", ""))
+    head = ("", "where", "labels", "text")
+    told = _section("Duplicates with different labels", head, rows, len(rows))
+    return [*told, *_more(len(found.duplicates), most, "--page tells all", "group")]
+
+
+def _classes(found: Audit, most: int) -> list[RenderableType]:
+    rows = [
+        (each.label, each.kind, f"{each.documents:,}", "" if each.taken_for is None else f"{each.taken_for} ({each.taken:,})")
+        for each in found.classes
+    ]
+    head = ("class", "trouble", "documents", "mostly taken for")
+    return _section("Classes that cannot be learnt", head, rows, most, right=(2,))
+
+
+def _section(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], most: int, right: Any = ()
+) -> list[RenderableType]:
+    if not rows:
+        return []
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place in right else "left")
+    for row in rows[:most]:
+        table.add_row(*(Text(cell) for cell in row))
+    return [Text(f"\n{title}", style="bold"), table, *_more(len(rows), most, "--show and --page tell more")]
+
+
+def _more(n: int, most: int, how: str, thing: str = "") -> list[RenderableType]:
+    what = counted(n - most, thing) if thing else f"{n - most:,}"
+    return [Text(f"and {what} more; {how}", style="dim")] if n > most else []
