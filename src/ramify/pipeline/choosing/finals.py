@@ -1,0 +1,64 @@
+"""The best few candidates on all folds, with all documents, as far as there is time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ramify.pipeline.choosing.candidates import Candidate
+from ramify.pipeline.choosing.looks import Look
+from ramify.pipeline.choosing.tester import Tester
+
+FINALISTS = 4
+
+
+def cost_of_final(tester: Tester, look: Look) -> float:
+    """Seconds that the folds take that a look has not seen; what was seen with fewer documents does not count."""
+    return tester.predict(look.candidate, _missing(tester, look), 1.0)
+
+
+def play_finals(tester: Tester, ranked: Sequence[Look], last: float, tell: Callable[[Candidate, int], None]) -> list[Look]:
+    """The best few looks, on the same folds, best first.
+
+    ranked: looks, best first. last: seconds that must be left over. All finalists take a fold before any takes the next; what
+    is not done when time is up does not count.
+    """
+    chosen = [_entered(look) for look in ranked[: _affordable(tester, ranked, last)]]
+    for number in range(tester.ground.n_folds):
+        waiting = [look for look in chosen if number not in look.folds]
+        if sum(tester.predict(look.candidate, [number], 1.0) for look in waiting) > tester.allowance.left - last:
+            break
+        for look in waiting:
+            tell(look.candidate, number)
+            if not tester.go_on(look, [number], tester.allowance.end - last):
+                chosen.remove(look)
+    return _comparable(tester, chosen) or _comparable(tester, ranked[:FINALISTS])
+
+
+def _affordable(tester: Tester, ranked: Sequence[Look], last: float) -> int:
+    """How many of the best can be tried on all folds; one alone would have nobody to beat."""
+    for n in range(min(FINALISTS, len(ranked)), 1, -1):
+        if sum(cost_of_final(tester, look) for look in ranked[:n]) <= tester.allowance.left - last:
+            return n
+    return 0
+
+
+def _comparable(tester: Tester, chosen: Sequence[Look]) -> list[Look]:
+    """Looks on the folds that all of them have seen, best first; nothing where there are no such folds."""
+    shared = set(range(tester.ground.n_folds)).intersection(*(look.folds for look in chosen))
+    if not shared:
+        return []
+    for look in chosen:
+        if set(look.folds) != shared:
+            look.folds = {number: look.folds[number] for number in sorted(shared)}
+            look.judge(tester.ground, tester.by)
+    return sorted(chosen, key=lambda look: -look.score)
+
+
+def _entered(look: Look) -> Look:
+    """A look that goes on; one that learnt from fewer documents begins anew."""
+    return look if look.share == 1.0 else Look(look.candidate, 1.0, look.rules)
+
+
+def _missing(tester: Tester, look: Look) -> list[int]:
+    done = look.folds if look.share == 1.0 else {}
+    return [number for number in range(tester.ground.n_folds) if number not in done]

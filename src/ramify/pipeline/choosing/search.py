@@ -1,0 +1,136 @@
+"""A search that knows when it must end.
+
+First looks: many candidates on one fold or a few, and where documents are many on a part of them. Then finals: the best few on
+all folds. A trial is begun only if what similar ones took says that it ends in time, with what must follow; one that takes much
+longer than was thought is broken off. Time for the last training is never touched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NoReturn
+
+from ramify.errors import InputError
+from ramify.execution.progress import Whole
+from ramify.pipeline.amounts import duration
+from ramify.pipeline.choosing.candidates import Candidate, Fixed, relative_cost
+from ramify.pipeline.choosing.finals import FINALISTS, cost_of_final, play_finals
+from ramify.pipeline.choosing.looks import Look
+from ramify.pipeline.choosing.proposing import propose
+from ramify.pipeline.choosing.tester import Tester
+
+ENOUGH = 2000  # documents that are tested in a look, if there are so many
+FEW = 1000  # documents that the very first look learns from
+LOOK = 0.04  # of the time: what a look of flat machines should take at most
+NEARLY = 0.7  # share of the documents from which on all of them can be taken as well
+LONGEST = 0.25  # of what is left: what a look may take at most
+FINALS = 0.35  # of the time: what is kept back for finals at most
+REMEMBERED = 8  # candidates whose scores are kept for rules to learn from
+USUAL = Candidate("svm", (("C", 1.0),))
+
+
+@dataclass(slots=True)
+class Search:
+    """What is being searched, and what was found so far.
+
+    ending: says how many seconds the last training of a candidate takes. looks: of candidates that were tried.
+    share, n_folds: what a look learns from, and on how many folds. finalists: those that were compared at the end, on
+    the same folds, best first.
+    """
+
+    tester: Tester
+    fixed: Fixed
+    ending: Callable[[Look], float]
+    looks: dict[Candidate, Look] = field(default_factory=dict)
+    share: float = 1.0
+    n_folds: int = 1
+    finalists: list[Look] = field(default_factory=list)
+
+    def run(self, whole: Whole) -> None:
+        """Look around, and put the best to the test."""
+        self._begin(whole)
+        while (candidate := self._next()) is not None:
+            self._tell(whole, candidate)
+            self._look(candidate)
+        if not self.looks:
+            self._refuse()
+        tell = lambda candidate, number: self._tell(whole, candidate, number)  # noqa: E731
+        self.finalists = play_finals(self.tester, self.ranked(), self._last(), tell)
+
+    def ranked(self) -> list[Look]:
+        """Looks, the best first; of equals the one that was tried first, which is the one that promised more."""
+        return sorted(self.looks.values(), key=lambda look: -look.score)
+
+    def left(self) -> list[tuple[Candidate, float]]:
+        """What was not tried, or not to its end, in the order in which it would be; and seconds that it would take."""
+        folds = range(self.n_folds)
+        return [(each, self.tester.predict(each, folds, self.share)) for each in (*self._proposals(), *self.tester.slow)]
+
+    def _begin(self, whole: Whole) -> None:
+        """A first look at few documents tells how fast this is, and so how many of them other looks may have."""
+        ground, allowance = self.tester.ground, self.tester.allowance
+        few = min(1.0, FEW / max(1, len(ground.positions(0, 1.0)[0])))
+        for start in sorted(self.fixed.starts(), key=relative_cost):
+            self._tell(whole, start)
+            if self.tester.look(start, [0], few, allowance.end) is not None:
+                break
+        else:
+            self._refuse()
+        needed = self.tester.predict(start, [0], 1.0)
+        if needed > allowance.left:
+            raise InputError(
+                f"{start.system}, the quickest system here, would take about {duration(needed)}, and of "
+                f"{duration(allowance.seconds)} there are {duration(max(0.0, allowance.left))} left; give more time."
+            )
+        self._plan(few)
+
+    def _plan(self, few: float) -> None:
+        """How many documents a look learns from, and on how many folds it is tested."""
+        ground = self.tester.ground
+        n_tested = len(ground.positions(0, 1.0)[1])
+        self.n_folds = min(ground.n_folds, math.ceil(ENOUGH / n_tested))
+        seconds = self.tester.predict(USUAL, range(self.n_folds), 1.0)
+        share = LOOK * self.tester.allowance.left / max(seconds, 1e-9)
+        self.share = 1.0 if share > NEARLY else max(share, few)
+
+    def _next(self) -> Candidate | None:
+        """The first of the proposals that can be looked at in time."""
+        left, folds = self.tester.allowance.left, range(self.n_folds)
+        room = min(LONGEST * left, left - self._kept_back())
+        return next((each for each in self._proposals() if self.tester.predict(each, folds, self.share) <= room), None)
+
+    def _look(self, candidate: Candidate) -> None:
+        latest = self.tester.allowance.end - self._last()
+        look = self.tester.look(candidate, range(self.n_folds), self.share, latest)
+        if look is not None:
+            self.looks[candidate] = look
+            for each in self.ranked()[REMEMBERED:]:
+                each.forget()
+
+    def _proposals(self) -> list[Candidate]:
+        scores = {candidate: look.score for candidate, look in self.looks.items()}
+        closed = {*self.tester.refused, *self.tester.slow}
+        return propose(self.fixed, scores, closed, not self.tester.ground.corpus.has_vectors)
+
+    def _kept_back(self) -> float:
+        """Seconds for finals and the last training."""
+        finals = sum(cost_of_final(self.tester, look) for look in self.ranked()[:FINALISTS])
+        return min(finals, FINALS * self.tester.allowance.seconds) + self._last()
+
+    def _last(self) -> float:
+        """Seconds for the last training of the best so far."""
+        return self.ending(self.ranked()[0]) if self.looks else 0.0
+
+    def _tell(self, whole: Whole, candidate: Candidate, number: int | None = None) -> None:
+        where = "" if number is None else f", fold {number + 1} of {self.tester.ground.n_folds}"
+        best = f"; best of {len(self.looks)} so far: {self.ranked()[0].candidate}" if self.looks else ""
+        whole.tell(f"{candidate}{where}{best}")
+
+    def _refuse(self) -> NoReturn:
+        """Nothing was tried to its end: say what the first of them says, or that there was no time."""
+        if self.tester.refused and not self.tester.slow:
+            raise InputError(next(iter(self.tester.refused.values())))
+        seconds = duration(self.tester.allowance.seconds)
+        raise InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")

@@ -1,0 +1,78 @@
+"""How long candidates took, and how long others will take."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from statistics import median
+
+from ramify.execution import Clock
+from ramify.pipeline.choosing.candidates import Candidate, relative_cost
+
+POWER = 1.1  # time grows with so high a power of the number of documents
+CAUTION = 1.5  # times as long as others suggest is what a system may take that was never tried
+LEAST = 0.02  # seconds that everything takes
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Seconds that may be used from a moment on. share_of_all: what is meant with a share of the whole time."""
+
+    seconds: float
+    begun: float
+    clock: Clock = time.monotonic
+
+    @property
+    def end(self) -> float:
+        """The moment by which all must be done."""
+        return self.begun + self.seconds
+
+    @property
+    def used(self) -> float:
+        """Seconds that are gone."""
+        return self.clock() - self.begun
+
+    @property
+    def left(self) -> float:
+        """Seconds that remain; below zero when it is late."""
+        return self.seconds - self.used
+
+
+@dataclass(slots=True)
+class Times:
+    """What was measured: candidate, documents that it learnt from or answered, seconds."""
+
+    seen: list[tuple[Candidate, int, float]] = field(default_factory=list)
+
+    def note(self, candidate: Candidate, n_documents: int, seconds: float) -> None:
+        """Remember how long one training and its answers took."""
+        self.seen.append((candidate, n_documents, max(seconds, LEAST)))
+
+    def predict(self, candidate: Candidate, n_documents: int) -> float:
+        """Seconds that a candidate will take: by the nearest of its system that was measured, or else by other systems.
+
+        >>> times = Times()
+        >>> times.note(Candidate("svm", (("C", 1.0),)), 1000, 2.0)
+        >>> times.predict(Candidate("svm", (("C", 1.0),)), 1000), times.predict(Candidate("td-svm", (("C", 1.0),)), 1000)
+        (2.0, 2.1)
+        """
+        own = [each for each in self.seen if each[0].system == candidate.system]
+        if own:
+            like, size, seconds = min(reversed(own), key=lambda each: _distance(each, candidate, n_documents))
+            return seconds * _ratio(candidate, like) * _growth(n_documents, size)
+        others = [seconds * _ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.seen]
+        return CAUTION * median(others) if others else 0.0
+
+
+def _ratio(candidate: Candidate, other: Candidate) -> float:
+    return relative_cost(candidate) / relative_cost(other)
+
+
+def _growth(n_documents: int, other: int) -> float:
+    return float((n_documents / max(1, other)) ** POWER)
+
+
+def _distance(seen: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
+    """How unlike something that was measured is: another number of documents, then other settings."""
+    like, size, _ = seen
+    return abs(size - n_documents) > 0.2 * n_documents, abs(relative_cost(like) - relative_cost(candidate)), like != candidate
