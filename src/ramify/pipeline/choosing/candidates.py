@@ -130,7 +130,11 @@ class Fixed:
     def _start(self, name: str) -> Candidate:
         known = prospect(name)
         first = {} if known.knob is None else {known.knob: known.first}
-        return Candidate(name, tuple((first | dict(self.params)).items()), tuple(sorted(self.features.items())))
+        return Candidate(
+            name,
+            tuple((first | dict(self.params)).items()),
+            tuple(sorted((name, _hashable(value)) for name, value in self.features.items())),
+        )
 
     def steps(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with the number of its learner one step up, and one down."""
@@ -184,6 +188,10 @@ def growth(known: Prospect, times: float) -> float:
     return float(times) if known.knob == "n_rounds" else float(max(times, 0.1) ** 0.4)
 
 
+def _hashable(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
 def _short(value: Any) -> str:
     """A value in few letters.
 
@@ -191,5 +199,5 @@ def _short(value: Any) -> str:
     ('2', '10', 'english')
     """
     if isinstance(value, tuple):
-        return str(value[1])
+        return str(value[1]) if len(value) == 2 and isinstance(value[1], int) else f"{len(value)} words"
     return f"{value:g}" if isinstance(value, (int, float)) and not isinstance(value, bool) else str(value)

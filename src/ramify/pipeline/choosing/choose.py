@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from ramify.datasets import Corpus
 from ramify.errors import InputError
@@ -24,8 +24,7 @@ SPARE, SPARE_SHARE = 2.0, 0.03  # seconds, and of the time: for starting, writin
 FEWEST_SECONDS = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """A classifier that was chosen and trained, and how it was chosen."""
 
     trained: Trained
@@ -69,7 +68,7 @@ def train_best(
     parts = divide(classifier, corpus, test, share=share, seed=seed, more=more)
     allowance, times = Allowance(seconds - SPARE - SPARE_SHARE * seconds, begun, clock), Times()
     finish = Finish(parts, refit, allowance, times)
-    with as_one_stage("choosing") as whole:
+    with as_one_stage("choosing", seconds) as whole:
         ground = make_ground(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
         tester = Tester(ground, by, _has_several(parts), fixed.rule, allowance, attempt, times)
         search = Search(tester, fixed, lambda look: finish.reserve(look.candidate, look.rule))
@@ -84,9 +83,7 @@ def train_best(
 def check_seconds(seconds: float) -> None:
     """Refuse so little time that nothing can be tried."""
     if not seconds >= FEWEST_SECONDS:
-        raise InputError(
-            f"{seconds:g} seconds are too few to choose anything; give {FEWEST_SECONDS:g} or more, or some minutes."
-        )
+        raise InputError(f"{seconds:g} seconds are too few to choose anything; give {FEWEST_SECONDS:g} or more.")
 
 
 def _has_several(parts: Parts) -> bool:

@@ -46,6 +46,12 @@ class Ground:
         """How many folds there are."""
         return int(self.fold.max()) + 1
 
+    @property
+    def n_not_single(self) -> int:
+        """How many documents do not have just one label."""
+        own = most_specific(self.taxonomy.encode(self.corpus.labels), self.taxonomy)
+        return int((np.diff(own.indptr) != 1).sum())
+
     def round(self, candidate: Candidate, number: int, share: float) -> tuple[Corpus, Corpus]:
         """Vectors to learn from, and others to be tested on; share: of the other folds to learn from."""
         if self.corpus.has_vectors:

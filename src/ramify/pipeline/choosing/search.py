@@ -20,6 +20,7 @@ from ramify.pipeline.choosing.finals import FINALISTS, cost_of_final, play_final
 from ramify.pipeline.choosing.looks import Look
 from ramify.pipeline.choosing.proposing import propose
 from ramify.pipeline.choosing.tester import Tester
+from ramify.pipeline.choosing.trying import problem_with
 
 ENOUGH = 2000  # documents that are tested in a look, if there are so many
 FEW = 1000  # documents that the very first look learns from
@@ -37,7 +38,7 @@ class Search:
 
     ending: says how many seconds the last training of a candidate takes. looks: of candidates that were tried.
     share, n_folds: what a look learns from, and on how many folds. finalists: those that were compared at the end, on
-    the same folds, best first.
+    the same folds, best first. shown: seconds that a listener has heard of.
     """
 
     tester: Tester
@@ -47,6 +48,7 @@ class Search:
     share: float = 1.0
     n_folds: int = 1
     finalists: list[Look] = field(default_factory=list)
+    shown: float = 0.0
 
     def run(self, whole: Whole) -> None:
         """Look around, and put the best to the test."""
@@ -71,8 +73,12 @@ class Search:
     def _begin(self, whole: Whole) -> None:
         """A first look at few documents tells how fast this is, and so how many of them other looks may have."""
         ground, allowance = self.tester.ground, self.tester.allowance
+        for start in self.fixed.starts():
+            if problem := problem_with(start, ground):
+                self.tester.refused[start] = problem
         few = min(1.0, FEW / max(1, len(ground.positions(0, 1.0)[0])))
-        for start in sorted(self.fixed.starts(), key=relative_cost):
+        able = [start for start in self.fixed.starts() if start not in self.tester.refused]
+        for start in sorted(able, key=relative_cost):
             self._tell(whole, start)
             if self.tester.look(start, [0], few, allowance.end) is not None:
                 break
@@ -126,6 +132,8 @@ class Search:
     def _tell(self, whole: Whole, candidate: Candidate, number: int | None = None) -> None:
         where = "" if number is None else f", fold {number + 1} of {self.tester.ground.n_folds}"
         best = f"; best of {len(self.looks)} so far: {self.ranked()[0].candidate}" if self.looks else ""
+        whole.advance(self.tester.allowance.used - self.shown)
+        self.shown = self.tester.allowance.used
         whole.tell(f"{candidate}{where}{best}")
 
     def _refuse(self) -> NoReturn:

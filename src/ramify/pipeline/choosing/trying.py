@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from ramify.decisions import Best, DecisionRule, LearnableRule, PCut, PredictedCut, RCut, SCut
+from ramify.errors import RamifyError
 from ramify.pipeline.choosing.candidates import Candidate
 from ramify.pipeline.choosing.ground import Ground
 from ramify.pipeline.classifier import TextClassifier
@@ -49,6 +50,20 @@ def rules_for(candidate: Candidate, several: bool, n_scores: int, given: Decisio
         others += [PredictedCut(at_least_one=True), Best()]
     rules = [own, *(rule for rule in others if repr(rule) != repr(own))]
     return rules if n_scores <= MOST_SCORES else [rule for rule in rules if not has_to_learn(rule)]
+
+
+def problem_with(candidate: Candidate, ground: Ground) -> str | None:
+    """Why a candidate cannot take the documents, as far as that shows without trying; None if nothing is against it."""
+    system = find_system(candidate.system)
+    if system.needs_tree:
+        try:
+            ground.taxonomy.require_tree(f"system {system.name!r}")
+        except RamifyError as error:
+            return str(error)
+    others = 0 if system.learner().takes_several else ground.n_not_single
+    if others:
+        return f"{others:,} documents have several labels or none, and {system.name} takes one label a document."
+    return None
 
 
 def try_out(candidate: Candidate, ground: Ground, number: int, share: float, rules: Sequence[DecisionRule]) -> Tried:
