@@ -130,11 +130,8 @@ class Fixed:
     def _start(self, name: str) -> Candidate:
         known = prospect(name)
         first = {} if known.knob is None else {known.knob: known.first}
-        return Candidate(
-            name,
-            tuple((first | dict(self.params)).items()),
-            tuple(sorted((name, _hashable(value)) for name, value in self.features.items())),
-        )
+        features = tuple(sorted((setting, _hashable(value)) for setting, value in self.features.items()))
+        return Candidate(name, tuple((first | dict(self.params)).items()), features)
 
     def steps(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with the number of its learner one step up, and one down."""

@@ -13,7 +13,7 @@ from ramify.pipeline.choosing.candidates import Candidate, Fixed, prospect, rela
 
 NEAR = 0.02  # of the measure: a system so far behind the best gains a third as much from another step
 FAR = 0.05  # of what the best gains: systems that gain less are left as they are
-STEP, CHANGE = 0.6, 0.5  # what a step of the number of a learner gains, and a change of the features; a promising system is 1
+STEP, CHANGE = 0.6, 0.5  # what another number of the learner gains, and other features; trying the system itself is 1
 
 
 def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[Candidate], has_texts: bool) -> list[Candidate]:
@@ -26,11 +26,12 @@ def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[
     for system in dict.fromkeys(candidate.system for candidate in scores):
         best = _best(system, scores)
         near = math.exp((scores[best] - highest) / NEAR)
+        worth = near * prospect(system).promise
         if near >= FAR:
             for other in fixed.steps(best):
-                gains.setdefault(other, STEP * near)
+                gains.setdefault(other, STEP * worth)
             for other in fixed.changes(best) if has_texts else ():
-                gains.setdefault(other, CHANGE * near)
+                gains.setdefault(other, CHANGE * worth)
     left = [candidate for candidate in gains if candidate not in scores and candidate not in closed]
     return sorted(left, key=lambda candidate: -gains[candidate] / relative_cost(candidate))
 

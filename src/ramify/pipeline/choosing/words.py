@@ -46,10 +46,8 @@ def _taken(choice: Choice) -> Iterator[str]:
     winner, n_tried = choice.trials[0], len(choice.trials)
     most = "least" if choice.by in LOSSES else "highest"
     among = f"the {most} of {n_tried} ways that were tried" if n_tried > 1 else "the only way that was tried"
-    yield (
-        f"Took {winner.settings}, decided by {winner.rule}: {LABELS[choice.by]} {winner.score:.3f} ± {choice.sureness.error:.3f} "
-        f"in {_folds(winner)}, {among}."
-    )
+    score = f"{LABELS[choice.by]} {winner.score:.3f} ± {choice.sureness.error:.3f}"
+    yield f"Took {winner.settings}, decided by {winner.rule}: {score} in {_folds(winner)}, {among}."
 
 
 def _sure(choice: Choice) -> Iterator[str]:
@@ -60,8 +58,8 @@ def _sure(choice: Choice) -> Iterator[str]:
     lead = "so its lead is more than luck" if sure.first >= SURE else "so it is likely the best" if sure.first >= LIKELY else ""
     lead = lead or "so these documents cannot tell which is best"
     yield (
-        f"Of {len(finalists)} finalists it is first in {100 * sure.first:.0f} of 100 resamples of the {sure.documents:,} documents, "
-        f"{lead}; {finalists[1].settings} is next, {sure.ahead:.3f} behind [{sure.low:.3f}, {sure.high:.3f}]."
+        f"Of {len(finalists)} finalists it is first in {100 * sure.first:.0f} of 100 resamples of the {sure.documents:,} "
+        f"documents, {lead}; {finalists[1].settings} is next, {sure.ahead:.3f} behind [{sure.low:.3f}, {sure.high:.3f}]."
     )
     other = next((trial for trial in finalists[1:] if trial.system != finalists[0].system), None)
     if other is not None and other is not finalists[1]:
@@ -70,12 +68,8 @@ def _sure(choice: Choice) -> Iterator[str]:
 
 
 def _honest(is_reported: bool) -> Iterator[str]:
-    why = "The score above is of the best of many, so it is a little too good"
-    yield (
-        f"{why}; the report is on documents that took no part in the choice."
-        if is_reported
-        else f"{why}; nothing was held out."
-    )
+    but = "the report is on documents that took no part in the choice" if is_reported else "nothing was held out"
+    yield f"The score above is of the best of many, so it is a little too good; {but}."
 
 
 def _next(choice: Choice) -> Iterator[str]:
