@@ -8,7 +8,18 @@ from ramify.pipeline.choosing.candidates import Candidate
 from ramify.pipeline.choosing.looks import Look
 from ramify.pipeline.choosing.tester import Tester
 
-FINALISTS = 4
+FINALISTS, OF_EACH = 4, 2  # how many in all, and of one system
+
+Tell = Callable[[Candidate, int], None]  # says what is tried, on which fold
+
+
+def few_of_each(ranked: Sequence[Look]) -> list[Look]:
+    """Who takes part: the best, but not too many of one system."""
+    chosen: list[Look] = []
+    for look in ranked:
+        if sum(other.candidate.system == look.candidate.system for other in chosen) < OF_EACH:
+            chosen.append(look)
+    return chosen[:FINALISTS]
 
 
 def cost_of_final(tester: Tester, look: Look) -> float:
@@ -16,13 +27,13 @@ def cost_of_final(tester: Tester, look: Look) -> float:
     return tester.predict(look.candidate, _missing(tester, look), 1.0)
 
 
-def play_finals(tester: Tester, ranked: Sequence[Look], last: float, tell: Callable[[Candidate, int], None]) -> list[Look]:
+def play_finals(tester: Tester, entered: Sequence[Look], last: float, tell: Tell) -> list[Look]:
     """The best few looks, on the same folds, best first.
 
-    ranked: looks, best first. last: seconds that must be left over. All finalists take a fold before any takes the next; what
-    is not done when time is up does not count.
+    entered: those that take part, best first. last: seconds that must be left over. All finalists take a fold before any takes
+    the next; what is not done when time is up does not count.
     """
-    chosen = [_entered(look) for look in ranked[: _affordable(tester, ranked, last)]]
+    chosen = [_begun(look) for look in entered[: _affordable(tester, entered, last)]]
     for number in range(tester.ground.n_folds):
         waiting = [look for look in chosen if number not in look.folds]
         if sum(tester.predict(look.candidate, [number], 1.0) for look in waiting) > tester.allowance.left - last:
@@ -31,13 +42,14 @@ def play_finals(tester: Tester, ranked: Sequence[Look], last: float, tell: Calla
             tell(look.candidate, number)
             if not tester.go_on(look, [number], tester.allowance.end - last):
                 chosen.remove(look)
-    return _comparable(tester, chosen) or _comparable(tester, ranked[:FINALISTS])
+    return _comparable(tester, chosen) or _comparable(tester, entered)
 
 
-def _affordable(tester: Tester, ranked: Sequence[Look], last: float) -> int:
-    """How many of the best can be tried on all folds; one alone would have nobody to beat."""
-    for n in range(min(FINALISTS, len(ranked)), 1, -1):
-        if sum(cost_of_final(tester, look) for look in ranked[:n]) <= tester.allowance.left - last:
+def _affordable(tester: Tester, entered: Sequence[Look], last: float) -> int:
+    """How many of the best can be tried on one fold more; one alone would have nobody to beat."""
+    for n in range(len(entered), 1, -1):
+        seconds = sum(tester.predict(look.candidate, _missing(tester, look)[:1], 1.0) for look in entered[:n])
+        if seconds <= tester.allowance.left - last:
             return n
     return 0
 
@@ -54,7 +66,7 @@ def _comparable(tester: Tester, chosen: Sequence[Look]) -> list[Look]:
     return sorted(chosen, key=lambda look: -look.score)
 
 
-def _entered(look: Look) -> Look:
+def _begun(look: Look) -> Look:
     """A look that goes on; one that learnt from fewer documents begins anew."""
     return look if look.share == 1.0 else Look(look.candidate, 1.0, look.rules)
 

@@ -39,6 +39,8 @@ class Ground:
     order: NDArray[np.int64]
     classes: NDArray[np.int64]
     n_jobs: int | None = None
+    _positions: dict[tuple[int, float], tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    _truth: dict[int, csr_array] = field(default_factory=dict)
     _made: OrderedDict[Any, tuple[Corpus, Corpus]] = field(default_factory=OrderedDict)
 
     @property
@@ -68,6 +70,11 @@ class Ground:
 
     def positions(self, number: int, share: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Positions of the documents to learn from and to be tested on, rising."""
+        if (number, share) not in self._positions:
+            self._positions[number, share] = self._find(number, share)
+        return self._positions[number, share]
+
+    def _find(self, number: int, share: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         is_tested = self.fold[self.order] == number
         others, tested = self.order[~is_tested], self.order[is_tested][:MOST_TESTED]
         return np.sort(others[: max(FEWEST, round(share * len(others)))]), np.sort(tested)
@@ -78,7 +85,9 @@ class Ground:
 
     def truth(self, number: int) -> csr_array:
         """The labels of the documents of a fold that are tested."""
-        return self.taxonomy.encode([self.corpus.labels[i] for i in self.positions(number, 0.0)[1]])
+        if number not in self._truth:
+            self._truth[number] = self.taxonomy.encode([self.corpus.labels[i] for i in self.positions(number, 0.0)[1]])
+        return self._truth[number]
 
     def _vectors(self, vectorizer: Any, number: int, share: float) -> tuple[Corpus, Corpus]:
         learn, tested = (self.corpus.take(some) for some in self.positions(number, share))

@@ -8,15 +8,14 @@ longer than was thought is broken off. Time for the last training is never touch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NoReturn
 
 from ramify.errors import InputError
 from ramify.execution.progress import Whole
 from ramify.pipeline.amounts import duration
 from ramify.pipeline.choosing.candidates import Candidate, Fixed, relative_cost
-from ramify.pipeline.choosing.finals import FINALISTS, cost_of_final, play_finals
+from ramify.pipeline.choosing.finals import cost_of_final, few_of_each, play_finals
 from ramify.pipeline.choosing.looks import Look
 from ramify.pipeline.choosing.proposing import propose
 from ramify.pipeline.choosing.tester import Tester
@@ -24,12 +23,13 @@ from ramify.pipeline.choosing.trying import problem_with
 
 ENOUGH = 2000  # documents that are tested in a look, if there are so many
 FEW = 1000  # documents that the very first look learns from
-LOOK = 0.04  # of the time: what a look of flat machines should take at most
+MANY = 10_000  # documents that a look learns from, unless that takes very long
+LOOK = 0.04  # of the time: what a look of flat machines may take, if it is to learn from more
 NEARLY = 0.7  # share of the documents from which on all of them can be taken as well
 LONGEST = 0.25  # of what is left: what a look may take at most
-FINALS = 0.35  # of the time: what is kept back for finals at most
+FINALS = 0.25  # of the time: what is kept back for finals at most
 REMEMBERED = 8  # candidates whose scores are kept for rules to learn from
-USUAL = Candidate("svm", (("C", 1.0),))
+USUAL = "svm"  # the system by which the time of a look is judged
 
 
 @dataclass(slots=True)
@@ -57,9 +57,9 @@ class Search:
             self._tell(whole, candidate)
             self._look(candidate)
         if not self.looks:
-            self._refuse()
+            raise self._refusal()
         tell = lambda candidate, number: self._tell(whole, candidate, number)  # noqa: E731
-        self.finalists = play_finals(self.tester, self.ranked(), self._last(), tell)
+        self.finalists = play_finals(self.tester, few_of_each(self.ranked()), self._last(), tell)
 
     def ranked(self) -> list[Look]:
         """Looks, the best first; of equals the one that was tried first, which is the one that promised more."""
@@ -71,35 +71,40 @@ class Search:
         return [(each, self.tester.predict(each, folds, self.share)) for each in (*self._proposals(), *self.tester.slow)]
 
     def _begin(self, whole: Whole) -> None:
-        """A first look at few documents tells how fast this is, and so how many of them other looks may have."""
+        """First looks at few documents tell how fast this is, and so how many of them other looks may have."""
         ground, allowance = self.tester.ground, self.tester.allowance
-        for start in self.fixed.starts():
+        starts = self.fixed.starts()
+        for start in starts:
             if problem := problem_with(start, ground):
                 self.tester.refused[start] = problem
-        few = min(1.0, FEW / max(1, len(ground.positions(0, 1.0)[0])))
-        able = [start for start in self.fixed.starts() if start not in self.tester.refused]
-        for start in sorted(able, key=relative_cost):
-            self._tell(whole, start)
-            if self.tester.look(start, [0], few, allowance.end) is not None:
-                break
-        else:
-            self._refuse()
-        needed = self.tester.predict(start, [0], 1.0)
+        n_learnt = max(1, len(ground.positions(0, 1.0)[0]))
+        quickest = self._first_able(sorted(starts, key=relative_cost), min(1.0, FEW / n_learnt), whole)
+        needed = self.tester.predict(quickest, [0], 1.0)
         if needed > allowance.left:
             raise InputError(
-                f"{start.system}, the quickest system here, would take about {duration(needed)}, and of "
+                f"{quickest.system}, the quickest system here, would take about {duration(needed)}, and of "
                 f"{duration(allowance.seconds)} there are {duration(max(0.0, allowance.left))} left; give more time."
             )
-        self._plan(few)
+        usual = [start for start in starts if start.system == USUAL] or [quickest]
+        self._plan(self._first_able([*usual, quickest], min(1.0, FEW / n_learnt), whole), n_learnt)
 
-    def _plan(self, few: float) -> None:
+    def _first_able(self, starts: Sequence[Candidate], share: float, whole: Whole) -> Candidate:
+        """The first of some candidates that can take the documents."""
+        for start in starts:
+            if start not in self.tester.refused and start not in self.tester.slow:
+                self._tell(whole, start)
+                if self.tester.look(start, [0], share, self.tester.allowance.end) is not None:
+                    return start
+        raise self._refusal()
+
+    def _plan(self, usual: Candidate, n_learnt: int) -> None:
         """How many documents a look learns from, and on how many folds it is tested."""
-        ground = self.tester.ground
-        n_tested = len(ground.positions(0, 1.0)[1])
-        self.n_folds = min(ground.n_folds, math.ceil(ENOUGH / n_tested))
-        seconds = self.tester.predict(USUAL, range(self.n_folds), 1.0)
-        share = LOOK * self.tester.allowance.left / max(seconds, 1e-9)
-        self.share = 1.0 if share > NEARLY else max(share, few)
+        ground, left = self.tester.ground, self.tester.allowance.left
+        self.n_folds = min(ground.n_folds, math.ceil(ENOUGH / len(ground.positions(0, 1.0)[1])))
+        seconds = max(self.tester.predict(usual, range(self.n_folds), 1.0), 1e-9)
+        wanted = max(LOOK * left / seconds, MANY / n_learnt)
+        share = min(wanted, LONGEST * left / seconds)
+        self.share = 1.0 if share > NEARLY else max(share, FEW / n_learnt)
 
     def _next(self) -> Candidate | None:
         """The first of the proposals that can be looked at in time."""
@@ -122,7 +127,7 @@ class Search:
 
     def _kept_back(self) -> float:
         """Seconds for finals and the last training."""
-        finals = sum(cost_of_final(self.tester, look) for look in self.ranked()[:FINALISTS])
+        finals = sum(cost_of_final(self.tester, look) for look in few_of_each(self.ranked()))
         return min(finals, FINALS * self.tester.allowance.seconds) + self._last()
 
     def _last(self) -> float:
@@ -136,9 +141,9 @@ class Search:
         self.shown = self.tester.allowance.used
         whole.tell(f"{candidate}{where}{best}")
 
-    def _refuse(self) -> NoReturn:
-        """Nothing was tried to its end: say what the first of them says, or that there was no time."""
+    def _refusal(self) -> InputError:
+        """Nothing was tried to its end: what the first of them says, or that there was no time."""
         if self.tester.refused and not self.tester.slow:
-            raise InputError(next(iter(self.tester.refused.values())))
+            return InputError(next(iter(self.tester.refused.values())))
         seconds = duration(self.tester.allowance.seconds)
-        raise InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")
+        return InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")
