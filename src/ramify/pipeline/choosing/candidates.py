@@ -33,12 +33,15 @@ class Prospect:
     first: float | None = None
 
 
+Prospects = Mapping[str, Prospect]
+
+
 def _of_costs(cost: float, promise: float, first: float = 1.0) -> Prospect:
     return Prospect(cost, promise, "C", COSTS, first)
 
 
 # times and promises as in docs/choosing.md, rounded: where each system stood on five corpora, and how long it took
-PROSPECTS: Mapping[str, Prospect] = {
+ON_WORDS: Prospects = {
     "nb": Prospect(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
     "shrinkage-nb": Prospect(0.5, 0.7),
     "pachinko-nb": Prospect(0.2, 0.1, "alpha", SMOOTHINGS, 0.1),
@@ -56,6 +59,21 @@ PROSPECTS: Mapping[str, Prospect] = {
     "treeboost-mh": Prospect(1, 0.2, "n_rounds", ROUNDS, 500),
     "isotonic-svm": _of_costs(7, 0.4),
     "isotonic-nb": Prospect(2, 0.1, "alpha", SMOOTHINGS, 0.1),
+}
+# few features that most documents have: logistic problems are solved in no time, those of machines take long
+ON_FEW_FEATURES: Prospects = {
+    **ON_WORDS,
+    "svm": _of_costs(12, 0.4),
+    "lr": _of_costs(2, 1.0),
+    "td-svm": _of_costs(5, 0.2),
+    "hr-svm": _of_costs(12, 0.4),
+    "hr-lr": _of_costs(2, 1.0),
+    "hsvm": _of_costs(20, 0.6),
+    "ot": _of_costs(20, 0.1),
+    "hblr": Prospect(20, 0.8),
+    "h-svm": _of_costs(8, 0.2),
+    "b-svm": _of_costs(8, 0.1),
+    "isotonic-svm": _of_costs(20, 0.3),
 }
 UNKNOWN = Prospect(10, 0.1)  # a system that was added and not measured yet
 
@@ -107,13 +125,14 @@ class Candidate:
 class Fixed:
     """What is not to be chosen, since the user has said it.
 
-    system, params: of the learner. features: of the vectorizer. rule: how to decide.
+    system, params: of the learner. features: of the vectorizer. rule: how to decide. prospects: what is known of systems.
     """
 
     system: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
     rule: DecisionRule | None = None
+    prospects: Prospects = field(default_factory=lambda: ON_WORDS)
 
     def check(self) -> None:
         """Refuse parameters of nobody."""
@@ -122,21 +141,25 @@ class Fixed:
         elif self.params:
             raise InputError("parameters were given without the system that has them; say which, or let them be chosen.")
 
+    def prospect(self, system: str) -> Prospect:
+        """What is known of a system."""
+        return self.prospects.get(system, UNKNOWN)
+
     def starts(self) -> list[Candidate]:
         """Every system as it is tried first, the most promising for its time first; of equals those that are listed first."""
         names = SYSTEMS if self.system is None else (self.system,)
-        ordered = sorted(names, key=lambda name: -prospect(name).promise / prospect(name).cost)
+        ordered = sorted(names, key=lambda name: -self.prospect(name).promise / self.prospect(name).cost)
         return [self._start(name) for name in ordered]
 
     def _start(self, name: str) -> Candidate:
-        known = prospect(name)
+        known = self.prospect(name)
         first = {} if known.knob is None else {known.knob: known.first}
         features = tuple(sorted((setting, _hashable(value)) for setting, value in self.features.items()))
         return Candidate(name, tuple((first | dict(self.params)).items()), features)
 
     def steps(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with the number of its learner one step up, and one down."""
-        known = prospect(candidate.system)
+        known = self.prospect(candidate.system)
         if known.knob is None or known.knob in self.params:
             return
         place = known.ladder.index(dict(candidate.params)[known.knob])
@@ -160,14 +183,9 @@ class Fixed:
         return name in self.features or (name == "min_df" and "hashing" in self.features)
 
 
-def prospect(system: str) -> Prospect:
-    """What is known of a system."""
-    return PROSPECTS.get(system, UNKNOWN)
-
-
-def relative_cost(candidate: Candidate) -> float:
+def relative_cost(candidate: Candidate, prospects: Prospects = ON_WORDS) -> float:
     """How long a candidate takes before it was ever tried, flat machines with C = 1 on words being 1."""
-    known = prospect(candidate.system)
+    known = prospects.get(candidate.system, UNKNOWN)
     runs = _cost_of_runs(dict(candidate.features))
     if known.knob is None or known.first is None:
         return float(known.cost * runs)
@@ -184,7 +202,7 @@ def _cost_of_runs(features: dict[str, Any]) -> float:
 def growth(known: Prospect, times: float) -> float:
     """How much longer a learner takes when its number is so many times as large.
 
-    >>> growth(PROSPECTS["svm"], 1.0), growth(PROSPECTS["adaboost-mh"], 2.0), growth(PROSPECTS["nb"], 0.1)
+    >>> growth(ON_WORDS["svm"], 1.0), growth(ON_WORDS["adaboost-mh"], 2.0), growth(ON_WORDS["nb"], 0.1)
     (1.0, 2.0, 1.0)
     """
     if known.knob == "alpha":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ramify.decisions import DecisionRule
@@ -50,7 +50,8 @@ class Choice:
 
     by: the measure. candidate, rule: what to take; is_own_rule: whether the rule is what the system has anyway. trials: best
     first, finalists before all others. left: what would be tried next. skipped: systems that cannot take the documents.
-    seconds: that choosing took; allowed: how many were given for all.
+    seconds: that choosing took; allowed: how many were given for all. in_place_of: the best of all, where there was no time to
+    train it.
     """
 
     by: str
@@ -63,6 +64,7 @@ class Choice:
     skipped: list[Skipped]
     seconds: float
     allowed: float
+    in_place_of: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
@@ -70,7 +72,7 @@ class Choice:
         chosen |= {"features": {name: _plain(value) for name, value in self.candidate.features}}
         chosen |= {"rule": self.rule.kind, "rule_params": rule_settings(self.rule), "is_own_rule": self.is_own_rule}
         lists = {name: [asdict(each) for each in getattr(self, name)] for name in ("trials", "left", "skipped")}
-        spent = {"seconds": self.seconds, "allowed": self.allowed}
+        spent = {"seconds": self.seconds, "allowed": self.allowed, "in_place_of": self.in_place_of}
         return {"by": self.by, "chosen": chosen, "sureness": asdict(self.sureness), **lists, **spent}
 
 
@@ -83,6 +85,14 @@ def choice_of(search: Search, seed: int, allowed: float) -> Choice:
     left = [Untried(str(candidate), seconds) for candidate, seconds in search.left()[:MOST_LEFT]]
     chosen = winner.candidate, winner.rule, winner.is_own_rule
     return Choice(tester.by, *chosen, sureness, trials, left, _skipped(search), tester.allowance.used, allowed)
+
+
+def taken_instead(choice: Choice, taken: Look) -> Choice:
+    """A choice after what was best could not be trained in time, and another was."""
+    if taken.candidate == choice.candidate:
+        return choice
+    best = str(choice.candidate)
+    return replace(choice, candidate=taken.candidate, rule=taken.rule, is_own_rule=taken.is_own_rule, in_place_of=best)
 
 
 def rule_settings(rule: DecisionRule) -> dict[str, Any]:

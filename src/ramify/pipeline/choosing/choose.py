@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 from ramify.datasets import Corpus
 from ramify.errors import InputError
 from ramify.execution import Clock, as_one_stage
-from ramify.pipeline.choosing.candidates import Fixed
-from ramify.pipeline.choosing.choice import Choice, choice_of
+from ramify.pipeline.choosing.candidates import ON_FEW_FEATURES, ON_WORDS, Fixed, Prospects
+from ramify.pipeline.choosing.choice import Choice, choice_of, taken_instead
 from ramify.pipeline.choosing.finishing import Finish
 from ramify.pipeline.choosing.ground import make_ground
 from ramify.pipeline.choosing.search import Search
@@ -22,6 +23,7 @@ from ramify.pipeline.training import Parts, Trained, divide
 
 SPARE, SPARE_SHARE = 2.0, 0.03  # seconds, and of the time: for starting, writing the model and showing what was found
 FEWEST_SECONDS = 5.0
+DENSE = 0.5  # share of values that are there, from which on vectors are no bags of words
 
 
 class Chosen(NamedTuple):
@@ -66,16 +68,18 @@ def train_best(
     fixed.check()
     begun = clock() if begun is None else begun
     parts = divide(classifier, corpus, test, share=share, seed=seed, more=more)
-    allowance, times = Allowance(seconds - SPARE - SPARE_SHARE * seconds, begun, clock), Times()
-    finish = Finish(parts, refit, allowance, times)
+    fixed = replace(fixed, prospects=prospects_for(parts.learn))
+    allowance, times = Allowance(seconds - SPARE - SPARE_SHARE * seconds, begun, clock), Times(fixed.prospects)
+    finish = Finish(parts, refit, allowance, times, fixed.rule)
     with as_one_stage("choosing", seconds) as whole:
         ground = make_ground(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
         tester = Tester(ground, by, _has_several(parts), fixed.rule, allowance, attempt, times)
-        search = Search(tester, fixed, lambda look: finish.reserve(look.candidate, look.rule))
+        search = Search(tester, fixed, finish.reserve)
         search.run(whole)
         choice = choice_of(search, seed, seconds)
         whole.tell(f"training {choice.candidate}")
-        trained = finish.run(choice.candidate, choice.rule, choice.is_own_rule)
+        taken, trained = finish.run(search.finalists[0], search.ranked())
+    choice = taken_instead(choice, taken)
     trained.classifier.figures_["choice"] = choice.as_dict()
     return Chosen(trained, choice)
 
@@ -88,3 +92,11 @@ def check_seconds(seconds: float) -> None:
 
 def _has_several(parts: Parts) -> bool:
     return share_with_several(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= SEVERAL
+
+
+def prospects_for(corpus: Corpus) -> Prospects:
+    """What is known of systems, for documents of one kind or the other."""
+    if not corpus.has_vectors:
+        return ON_WORDS
+    n_documents, n_features = corpus.documents.shape
+    return ON_FEW_FEATURES if corpus.documents.nnz > DENSE * n_documents * n_features else ON_WORDS

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+from sklearn.base import clone
 
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.execution import OutOfTime, ending_by
 from ramify.pipeline.amounts import duration
 from ramify.pipeline.calibrating import FEWEST, MOST_NODES
-from ramify.pipeline.choosing.candidates import Candidate
+from ramify.pipeline.choosing.looks import Look
 from ramify.pipeline.choosing.times import Allowance, Times
 from ramify.pipeline.choosing.trying import LOOSE, has_to_learn
 from ramify.pipeline.cross_fitting import few_folds
 from ramify.pipeline.rules import FOLDS
 from ramify.pipeline.training import Parts, Trained, train_on_all, train_on_part
 
-CAUTION = 1.5  # times as long as was thought is what is kept back
+CAUTION = 1.5  # times as long as was thought, a training is expected to take at most
+SURELY = 2.5  # times as long as was thought is what is kept back for the quickest way
+QUICK = 0.4  # of the time of the best: what one takes that is trained if the best cannot be
 CLOSELY = 3.0  # times as long as a loose training takes one that is as close as usual
 CALIBRATION = 0.25  # of the time: what may be kept back for calibrated probabilities
-EVALUATED = 5e6  # probabilities that are judged in a second
-OVERHEAD = 1.0  # seconds for what is not training
+EVALUATED = 2e6  # probabilities that are judged in a second
+OVERHEAD = 2.0  # seconds for what is not training, such as resamples
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,40 +44,57 @@ LEAST = WAYS[-1]
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """What is to be trained at the end. refit: whether all documents are learnt from after a report on some."""
+    """What is to be trained at the end. refit: whether all documents are learnt from after a report on some.
+
+    rule: the one that was given, if any.
+    """
 
     parts: Parts
     refit: bool
     allowance: Allowance
     times: Times
+    rule: DecisionRule | None = None
 
-    def reserve(self, candidate: Candidate, rule: DecisionRule) -> float:
+    def reserve(self, look: Look) -> float:
         """Seconds to keep back: for calibrated probabilities too, unless they take very long."""
-        calibrated = CAUTION * self.cost(candidate, rule, Way(False, True))
-        if calibrated <= CALIBRATION * self.allowance.seconds:
-            return calibrated
-        return CAUTION * self.cost(candidate, rule, LEAST)
+        least, calibrated = SURELY * self.cost(look, LEAST), CAUTION * self.cost(look, Way(False, True))
+        return least + (calibrated if calibrated <= CALIBRATION * self.allowance.seconds else 0.0)
 
-    def cost(self, candidate: Candidate, rule: DecisionRule, way: Way) -> float:
+    def cost(self, look: Look, way: Way) -> float:
         """Seconds of all that is left to do."""
-        first = self._training(candidate, rule, way, len(self.parts.learn))
-        return OVERHEAD + first + self._evaluation() + (self._again(candidate, rule, way) if self._is_refitted else 0.0)
+        return OVERHEAD + self._part(look, way) + (self._again(look, way) if self._is_refitted else 0.0)
 
-    def run(self, candidate: Candidate, rule: DecisionRule, is_own_rule: bool) -> Trained:
-        """Train in the best way for which there is time; in the least one, where that took longer than was thought."""
-        for way in self._ways(candidate, rule):
-            kept = 0.0 if way == LEAST else CAUTION * self.cost(candidate, rule, LEAST)
-            parts = replace(self.parts, classifier=self._classifier(candidate, rule, is_own_rule, way))
-            trained = self._in_time(lambda parts=parts: train_on_part(parts), kept)  # type: ignore[misc]
+    def run(self, best: Look, others: Sequence[Look]) -> tuple[Look, Trained]:
+        """Train the best in the best way for which there is time; if that took longer than was thought, in a quicker one."""
+        for look, way, kept in self._plans(best, others):
+            parts = replace(self.parts, classifier=self._classifier(look, way))
+            trained = self._in_time(partial(train_on_part, parts), kept)
             if trained is not None:
-                return self._all(parts, trained, candidate, rule, way)
-        raise InputError(f"{candidate.system} could not be trained within {duration(self.allowance.seconds)}; give more time.")
+                return look, self._all(parts, trained, look, way)
+        raise InputError(f"no system could be trained within {duration(self.allowance.seconds)}; give more time.")
 
-    def _all(self, parts: Parts, trained: Trained, candidate: Candidate, rule: DecisionRule, way: Way) -> Trained:
+    def _plans(self, best: Look, others: Sequence[Look]) -> Iterator[tuple[Look, Way, float]]:
+        """What is to be trained, in which way, and how many seconds are kept back for the next plan, should it fail."""
+        quick = self._quicker(best, others)
+        for_quick = 0.0 if quick is None else SURELY * self._part(quick, LEAST)
+        for_least = SURELY * self._part(best, LEAST)
+        way = next((way for way in WAYS if CAUTION * self.cost(best, way) + for_least <= self.allowance.left), LEAST)
+        if way != LEAST:
+            yield best, way, for_least
+        yield best, LEAST, for_quick
+        if quick is not None:
+            yield quick, LEAST, 0.0
+
+    def _quicker(self, best: Look, others: Sequence[Look]) -> Look | None:
+        """The best of those that are trained in much less time."""
+        enough = QUICK * self._part(best, LEAST)
+        return next((look for look in others if self._part(look, LEAST) <= enough), None)
+
+    def _all(self, parts: Parts, trained: Trained, look: Look, way: Way) -> Trained:
         """What was trained on a part, trained once more on everything, if that is wanted and there is time."""
-        if not self._is_refitted or self._again(candidate, rule, way) > self.allowance.left:
+        if not self._is_refitted or self._again(look, way) > self.allowance.left:
             return trained
-        return self._in_time(lambda: train_on_all(parts, trained), 0.0) or trained
+        return self._in_time(partial(train_on_all, parts, trained), 0.0) or trained
 
     def _in_time(self, work: Callable[[], Trained], kept: float) -> Trained | None:
         try:
@@ -81,43 +103,39 @@ class Finish:
         except OutOfTime:
             return None
 
-    def _ways(self, candidate: Candidate, rule: DecisionRule) -> Iterator[Way]:
-        left = self.allowance.left
-        best = next((way for way in WAYS if self.cost(candidate, rule, way) <= left / CAUTION), LEAST)
-        yield best
-        if best != LEAST:
-            yield LEAST
-
     @property
     def _is_refitted(self) -> bool:
         return self.refit and self.parts.is_held_out and self.parts.tested is not None
 
-    def _again(self, candidate: Candidate, rule: DecisionRule, way: Way) -> float:
-        return self._training(candidate, rule, way, len(self.parts.everything))
+    def _part(self, look: Look, way: Way) -> float:
+        tested = self.parts.tested
+        evaluation = 0.0 if tested is None else len(tested) * len(self.parts.taxonomy) / EVALUATED
+        return self._training(look, way, len(self.parts.learn)) + evaluation
 
-    def _training(self, candidate: Candidate, rule: DecisionRule, way: Way, n_documents: int) -> float:
+    def _again(self, look: Look, way: Way) -> float:
+        return self._training(look, way, len(self.parts.everything))
+
+    def _training(self, look: Look, way: Way, n_documents: int) -> float:
+        candidate = look.candidate
         once, extra, learner = self.times.predict(candidate, n_documents), 0.0, candidate.learner()
         if way.closely and _is_solved(learner):
             once *= CLOSELY
-        if has_to_learn(rule) and getattr(learner, "calibration", None) is None:
+        if has_to_learn(look.rule) and getattr(learner, "calibration", None) is None:
             extra += FOLDS * (1 - 1 / FOLDS)
         if way.calibrated and n_documents >= FEWEST and len(self.parts.taxonomy) <= MOST_NODES:
             extra += len(few_folds(n_documents, len(self.parts.taxonomy)))
         return once * (1 + extra)
 
-    def _evaluation(self) -> float:
-        tested = self.parts.tested
-        return 0.0 if tested is None else len(tested) * len(self.parts.taxonomy) / EVALUATED
-
-    def _classifier(self, candidate: Candidate, rule: DecisionRule, is_own_rule: bool, way: Way) -> Any:
+    def _classifier(self, look: Look, way: Way) -> Any:
+        candidate = look.candidate
         learner = candidate.learner()
         if _is_solved(learner) and not way.closely:
             learner.set_params(tol=max(LOOSE, learner.tol))
         settings = {"system": candidate.system, "learner": learner, "calibrate": way.calibrated}
-        settings["decision"] = None if is_own_rule else rule
+        settings["decision"] = None if look.is_own_rule and self.rule is None else look.rule
         if not self.parts.everything.has_vectors:
             settings["vectorizer"] = candidate.vectorizer()
-        return self.parts.classifier.set_params(**settings)
+        return clone(self.parts.classifier).set_params(**settings)
 
 
 def _is_solved(learner: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 
 from ramify.datasets import Corpus
 from ramify.errors import InputError, RamifyError
+from ramify.execution import Clock
 from ramify.learners.targets import refuse_single_class
 from ramify.metrics.sums import modified_classes
 from ramify.pipeline.choosing.candidates import Candidate
@@ -39,8 +41,10 @@ class Ground:
     order: NDArray[np.int64]
     classes: NDArray[np.int64]
     n_jobs: int | None = None
+    clock: Clock = time.monotonic
     _positions: dict[tuple[int, float], tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
     _truth: dict[int, csr_array] = field(default_factory=dict)
+    _seconds: dict[Any, float] = field(default_factory=dict)
     _made: OrderedDict[Any, tuple[Corpus, Corpus]] = field(default_factory=OrderedDict)
 
     @property
@@ -59,14 +63,24 @@ class Ground:
         if self.corpus.has_vectors:
             learnt, tested = self.positions(number, share)
             return self.corpus.take(learnt), self.corpus.take(tested)
-        vectorizer = candidate.vectorizer()
-        key = number, share, repr(vectorizer.get_params())
+        key = self._key(candidate, number, share)
         if key not in self._made:
             while len(self._made) >= REMEMBERED:
                 self._made.popitem(last=False)
-            self._made[key] = self._vectors(vectorizer.set_params(n_jobs=self.n_jobs), number, share)
+            began = self.clock()
+            self._made[key] = self._vectors(candidate.vectorizer().set_params(n_jobs=self.n_jobs), number, share)
+            self._seconds[key] = self.clock() - began
         self._made.move_to_end(key)
         return self._made[key]
+
+    def spared(self, candidate: Candidate, number: int, share: float) -> float:
+        """Seconds that a round does not take because its features are there already."""
+        key = self._key(candidate, number, share)
+        return self._seconds[key] if key in self._made else 0.0
+
+    @staticmethod
+    def _key(candidate: Candidate, number: int, share: float) -> Any:
+        return number, share, repr(candidate.vectorizer().get_params())
 
     def positions(self, number: int, share: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Positions of the documents to learn from and to be tested on, rising."""

@@ -25,11 +25,12 @@ ENOUGH = 2000  # documents that are tested in a look, if there are so many
 FEW = 1000  # documents that the very first look learns from
 MANY = 10_000  # documents that a look learns from, unless that takes very long
 LOOK = 0.04  # of the time: what a look of flat machines may take, if it is to learn from more
+FOLDS = 0.08  # of the time: what a look of flat machines may take, if it is to be tested on more than one fold
 NEARLY = 0.7  # share of the documents from which on all of them can be taken as well
 LONGEST = 0.25  # of what is left: what a look may take at most
 FINALS = 0.25  # of the time: what is kept back for finals at most
 REMEMBERED = 8  # candidates whose scores are kept for rules to learn from
-USUAL = "svm"  # the system by which the time of a look is judged
+USUAL = 2.0  # what a system may cost by which the time of looks is judged; flat machines on words are 1
 
 
 @dataclass(slots=True)
@@ -78,14 +79,15 @@ class Search:
             if problem := problem_with(start, ground):
                 self.tester.refused[start] = problem
         n_learnt = max(1, len(ground.positions(0, 1.0)[0]))
-        quickest = self._first_able(sorted(starts, key=relative_cost), min(1.0, FEW / n_learnt), whole)
+        quickest = self._first_able(sorted(starts, key=self._cost), min(1.0, FEW / n_learnt), whole)
         needed = self.tester.predict(quickest, [0], 1.0)
         if needed > allowance.left:
             raise InputError(
                 f"{quickest.system}, the quickest system here, would take about {duration(needed)}, and of "
                 f"{duration(allowance.seconds)} there are {duration(max(0.0, allowance.left))} left; give more time."
             )
-        usual = [start for start in starts if start.system == USUAL] or [quickest]
+        usual = [start for start in starts if self._cost(start) <= USUAL]
+        usual.sort(key=lambda start: -self.fixed.prospect(start.system).promise)
         self._plan(self._first_able([*usual, quickest], min(1.0, FEW / n_learnt), whole), n_learnt)
 
     def _first_able(self, starts: Sequence[Candidate], share: float, whole: Whole) -> Candidate:
@@ -93,15 +95,21 @@ class Search:
         for start in starts:
             if start not in self.tester.refused and start not in self.tester.slow:
                 self._tell(whole, start)
-                if self.tester.look(start, [0], share, self.tester.allowance.end) is not None:
+                latest = self.tester.allowance.end - (1 - LONGEST) * self.tester.allowance.left
+                if self.tester.look(start, [0], share, latest) is not None:
                     return start
         raise self._refusal()
+
+    def _cost(self, candidate: Candidate) -> float:
+        return relative_cost(candidate, self.fixed.prospects)
 
     def _plan(self, usual: Candidate, n_learnt: int) -> None:
         """How many documents a look learns from, and on how many folds it is tested."""
         ground, left = self.tester.ground, self.tester.allowance.left
-        self.n_folds = min(ground.n_folds, math.ceil(ENOUGH / len(ground.positions(0, 1.0)[1])))
-        seconds = max(self.tester.predict(usual, range(self.n_folds), 1.0), 1e-9)
+        fold = max(self.tester.predict(usual, [0], 1.0), 1e-9)
+        wished = math.ceil(ENOUGH / len(ground.positions(0, 1.0)[1]))
+        self.n_folds = max(1, min(ground.n_folds, wished, math.floor(FOLDS * left / fold)))
+        seconds = self.n_folds * fold
         wanted = max(LOOK * left / seconds, MANY / n_learnt)
         share = min(wanted, LONGEST * left / seconds)
         self.share = 1.0 if share > NEARLY else max(share, FEW / n_learnt)

@@ -15,7 +15,7 @@ from ramify.pipeline.choosing.ground import Ground
 from ramify.pipeline.choosing.looks import Look, pooled_truth
 
 RESAMPLES, FEWEST_RESAMPLES = 1000, 200
-MANY = 10_000  # documents; with more of them fewer resamples are drawn
+MANY = 2_000  # documents; with more of them fewer resamples are drawn
 
 
 @dataclass(frozen=True, slots=True)

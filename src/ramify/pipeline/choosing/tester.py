@@ -66,7 +66,7 @@ class Tester:
 
     def _try(self, look: Look, number: int, latest: float) -> None:
         candidate, clock, size = look.candidate, self.allowance.clock, self.ground.size(number, look.share)
-        began = clock()
+        began, spared = clock(), self.ground.spared(candidate, number, look.share)
         if self.times.seen:
             latest = min(latest, began + max(SHORTEST, PATIENCE * self.times.predict(candidate, size)))
         try:
@@ -77,4 +77,4 @@ class Tester:
             raise
         finally:
             look.seconds += clock() - began
-            self.times.note(candidate, size, clock() - began)
+            self.times.note(candidate, size, clock() - began + spared)

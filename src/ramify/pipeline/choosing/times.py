@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from statistics import median
 
 from ramify.execution import Clock
-from ramify.pipeline.choosing.candidates import Candidate, relative_cost
+from ramify.pipeline.choosing.candidates import ON_WORDS, Candidate, Prospects, relative_cost
 
 POWER = 1.1  # time grows with so high a power of the number of documents
 CAUTION = 1.5  # times as long as others suggest is what a system may take that was never tried
@@ -16,7 +17,7 @@ LEAST = 0.02  # seconds that everything takes
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """Seconds that may be used from a moment on. share_of_all: what is meant with a share of the whole time."""
+    """Seconds that may be used from a moment on."""
 
     seconds: float
     begun: float
@@ -40,8 +41,9 @@ class Allowance:
 
 @dataclass(slots=True)
 class Times:
-    """What was measured: candidate, documents that it learnt from or answered, seconds."""
+    """What was measured: candidate, documents that it learnt from or answered, seconds. prospects: what was known before."""
 
+    prospects: Prospects = field(default_factory=lambda: ON_WORDS)
     seen: list[tuple[Candidate, int, float]] = field(default_factory=list)
 
     def note(self, candidate: Candidate, n_documents: int, seconds: float) -> None:
@@ -58,21 +60,20 @@ class Times:
         """
         own = [each for each in self.seen if each[0].system == candidate.system]
         if own:
-            like, size, seconds = min(reversed(own), key=lambda each: _distance(each, candidate, n_documents))
-            return seconds * _ratio(candidate, like) * _growth(n_documents, size)
-        others = [seconds * _ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.seen]
+            like, size, seconds = min(reversed(own), key=lambda each: self._distance(each, candidate, n_documents))
+            return seconds * self._ratio(candidate, like) * _growth(n_documents, size)
+        others = [seconds * self._ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.seen]
         return CAUTION * median(others) if others else 0.0
 
+    def _ratio(self, candidate: Candidate, other: Candidate) -> float:
+        return relative_cost(candidate, self.prospects) / relative_cost(other, self.prospects)
 
-def _ratio(candidate: Candidate, other: Candidate) -> float:
-    return relative_cost(candidate) / relative_cost(other)
+    def _distance(self, seen: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
+        """How unlike something that was measured is: another number of documents, then other settings."""
+        like, size, _ = seen
+        apart = abs(math.log(self._ratio(candidate, like)))
+        return abs(size - n_documents) > 0.2 * n_documents, apart, like != candidate
 
 
 def _growth(n_documents: int, other: int) -> float:
     return float((n_documents / max(1, other)) ** POWER)
-
-
-def _distance(seen: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
-    """How unlike something that was measured is: another number of documents, then other settings."""
-    like, size, _ = seen
-    return abs(size - n_documents) > 0.2 * n_documents, abs(relative_cost(like) - relative_cost(candidate)), like != candidate

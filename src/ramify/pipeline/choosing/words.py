@@ -25,7 +25,7 @@ OPTIONS = {
 
 def choice_in_words(choice: Choice, is_reported: bool) -> list[str]:
     """Sentences. is_reported: whether there is a report on documents that took no part in the choice."""
-    return [*_taken(choice), *_sure(choice), *_honest(is_reported), *_next(choice), *_left_out(choice)]
+    return [*_instead(choice), *_taken(choice), *_sure(choice), *_honest(is_reported), *_next(choice), *_left_out(choice)]
 
 
 def options_by_hand(choice: Choice) -> str:
@@ -47,7 +47,13 @@ def _taken(choice: Choice) -> Iterator[str]:
     most = "least" if choice.by in LOSSES else "highest"
     among = f"the {most} of {n_tried} ways that were tried" if n_tried > 1 else "the only way that was tried"
     score = f"{LABELS[choice.by]} {winner.score:.3f} ± {choice.sureness.error:.3f}"
-    yield f"Took {winner.settings}, decided by {winner.rule}: {score} in {_folds(winner)}, {among}."
+    found = "Took" if choice.in_place_of is None else "Found"
+    yield f"{found} {winner.settings}, decided by {winner.rule}: {score} in {_folds(winner)}, {among}."
+
+
+def _instead(choice: Choice) -> Iterator[str]:
+    if choice.in_place_of is not None:
+        yield f"There was no time to train {choice.in_place_of}, the best of all, so {choice.candidate} was trained instead."
 
 
 def _sure(choice: Choice) -> Iterator[str]:
