@@ -76,8 +76,8 @@ class Finish:
     def _plans(self, best: Look, others: Sequence[Look]) -> Iterator[tuple[Look, Way, float]]:
         """What is to be trained, in which way, and how many seconds are kept back for the next plan, should it fail."""
         quick = self._quicker(best, others)
-        for_quick = 0.0 if quick is None else SURELY * self._part(quick, LEAST)
-        for_least = SURELY * self._part(best, LEAST)
+        for_quick = 0.0 if quick is None else OVERHEAD + SURELY * self._part(quick, LEAST)
+        for_least = OVERHEAD + SURELY * self._part(best, LEAST)
         way = next((way for way in WAYS if CAUTION * self.cost(best, way) + for_least <= self.allowance.left), LEAST)
         if way != LEAST:
             yield best, way, for_least
