@@ -6,7 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ramify.errors import InputError
-from ramify.execution import OutOfTime, heed_deadline
 from ramify.pipeline.choosing.candidates import ON_WORDS, Candidate, Fixed, relative_cost
 from ramify.pipeline.choosing.proposing import propose
 from ramify.pipeline.choosing.times import Times
@@ -239,14 +238,3 @@ def test_a_system_is_timed_by_itself_once_it_was_tried():
     assert by_others < 50
     assert times.predict(LR.with_param("C", 30.0), 1000) > 100.0
     assert times.predict(LR, 2000) > 200.0
-
-
-def test_a_deadline_is_heeded_only_within_its_block():
-    clock = Clock()
-    from ramify.execution import ending_by
-
-    with ending_by(clock.now + 1, clock):
-        heed_deadline()
-        with pytest.raises(OutOfTime), ending_by(clock.now + 100, clock):  # a block within is given no more
-            clock.work(2)
-    heed_deadline()

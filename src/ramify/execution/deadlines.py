@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
+from ramify.execution.contract import Block, Result
+
 Clock = Callable[[], float]  # seconds since some moment
 
 
@@ -41,6 +43,22 @@ def ending_by(moment: float | None, clock: Clock = time.monotonic) -> Iterator[N
         yield
     finally:
         _deadline.reset(token)
+
+
+def with_deadline(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
+    """The same work, which heeds the deadline of this thread wherever it is done."""
+    deadline = _deadline.get()
+    if deadline is None:
+        return work
+
+    def heeding(block: Block) -> Result:
+        token = _deadline.set(deadline)
+        try:
+            return work(block)
+        finally:
+            _deadline.reset(token)
+
+    return heeding
 
 
 def heed_deadline() -> None:

@@ -67,7 +67,7 @@ ON_FEW_FEATURES: Prospects = {
     "lr": _of_costs(2, 1.0),
     "td-svm": _of_costs(5, 0.2),
     "hr-svm": _of_costs(12, 0.4),
-    "hr-lr": _of_costs(2, 1.0),
+    "hr-lr": _of_costs(3, 1.0),
     "hsvm": _of_costs(20, 0.6),
     "ot": _of_costs(20, 0.1),
     "hblr": Prospect(20, 0.8),
