@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -16,6 +17,7 @@ from ramify.pipeline.choosing.trying import Tried, rules_for, try_out
 from ramify.pipeline.trials import NO_MEMORY
 
 PATIENCE, SHORTEST = 4.0, 1.0  # times as long as was thought, and seconds, after which a trial is broken off
+FIRST = 0.1  # of what is left: what the first trial of a system may take, whatever was thought
 
 Attempt = Callable[[Candidate, Ground, int, float, list[DecisionRule]], Tried]
 
@@ -67,14 +69,19 @@ class Tester:
     def _try(self, look: Look, number: int, latest: float) -> None:
         candidate, clock, size = look.candidate, self.allowance.clock, self.ground.size(number, look.share)
         began, spared = clock(), self.ground.spared(candidate, number, look.share)
-        if self.times.seen:
-            latest = min(latest, began + max(SHORTEST, PATIENCE * self.times.predict(candidate, size)))
         try:
-            with ending_by(latest, clock):
+            with ending_by(min(latest, began + self._patience(candidate, size)), clock):
                 look.folds[number] = self.attempt(candidate, self.ground, number, look.share, look.rules)
         except OutOfTime:
             self.slow[candidate] = clock() - began
-            raise
-        finally:
-            look.seconds += clock() - began
             self.times.note(candidate, size, clock() - began + spared)
+            raise
+        look.seconds += clock() - began
+        self.times.note(candidate, size, clock() - began + spared)
+
+    def _patience(self, candidate: Candidate, size: int) -> float:
+        """Seconds after which a trial is broken off; a system that was never tried is given some time in any case."""
+        if not self.times.seen:
+            return math.inf
+        least = SHORTEST if self.times.knows(candidate.system) else FIRST * self.allowance.left
+        return max(least, PATIENCE * self.times.predict(candidate, size))

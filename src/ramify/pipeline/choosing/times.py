@@ -50,6 +50,10 @@ class Times:
         """Remember how long one training and its answers took."""
         self.seen.append((candidate, n_documents, max(seconds, LEAST)))
 
+    def knows(self, system: str) -> bool:
+        """Whether a system was measured."""
+        return any(candidate.system == system for candidate, _, _ in self.seen)
+
     def predict(self, candidate: Candidate, n_documents: int) -> float:
         """Seconds that a candidate will take: by the nearest of its system that was measured, or else by other systems.
 
