@@ -46,7 +46,7 @@ class Untried:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What :func:`choose` found.
+    """What :func:`~ramify.pipeline.choosing.train_best` found.
 
     by: the measure. candidate, rule: what to take; is_own_rule: whether the rule is what the system has anyway. trials: best
     first, finalists before all others. left: what would be tried next. skipped: systems that cannot take the documents.

@@ -52,7 +52,7 @@ def train_best(
     """Choose what to train by cross-validation, train it, and test it on documents that took no part in the choice.
 
     classifier: gives the taxonomy, the separator of paths and the threads; everything else about it is chosen, but for what is
-    `fixed`. test, share, seed, refit, more: as :func:`~ramify.pipeline.train` takes them. by: the measure to choose by.
+    `fixed`. test, share, seed, refit, more: as ``ramify.pipeline.train`` takes them. by: the measure to choose by.
     seconds: for all of it, counted from `begun`, a moment of the clock, or from now. The same documents and seed give the same
     trials in the same order; time decides only how many of them there are.
 

@@ -22,7 +22,7 @@ from ramify.pipeline.rules import FOLDS
 from ramify.pipeline.training import Parts, Trained, train_on_all, train_on_part
 
 CAUTION = 1.5  # times as long as was thought, a training is expected to take at most
-SURELY = 2.5  # times as long as was thought is what is kept back for the quickest way
+SURELY = 2.0  # times as long as was thought is what is kept back for the quickest way
 QUICK = 0.4  # of the time of the best: what one takes that is trained if the best cannot be
 CLOSELY = 3.0  # times as long as a loose training takes one that is as close as usual
 CALIBRATION = 0.25  # of the time: what may be kept back for calibrated probabilities

@@ -15,7 +15,7 @@ from ramify.errors import InputError
 from ramify.execution.progress import Whole
 from ramify.pipeline.amounts import duration
 from ramify.pipeline.choosing.candidates import Candidate, Fixed, relative_cost
-from ramify.pipeline.choosing.finals import cost_of_final, few_of_each, play_finals
+from ramify.pipeline.choosing.finals import FINALISTS, cost_of_final, few_of_each, play_finals
 from ramify.pipeline.choosing.looks import Look
 from ramify.pipeline.choosing.proposing import propose
 from ramify.pipeline.choosing.tester import Tester
@@ -93,6 +93,8 @@ class Search:
     def _first_able(self, starts: Sequence[Candidate], share: float, whole: Whole) -> Candidate:
         """The first of some candidates that can take the documents."""
         for start in starts:
+            if self.tester.times.knows(start.system) and start not in self.tester.slow:
+                return start
             if start not in self.tester.refused and start not in self.tester.slow:
                 self._tell(whole, start)
                 latest = self.tester.allowance.end - (1 - LONGEST) * self.tester.allowance.left
@@ -134,8 +136,9 @@ class Search:
         return propose(self.fixed, scores, closed, not self.tester.ground.corpus.has_vectors)
 
     def _kept_back(self) -> float:
-        """Seconds for finals and the last training."""
-        finals = sum(cost_of_final(self.tester, look) for look in few_of_each(self.ranked()))
+        """Seconds for finals, once there are candidates enough for them, and for the last training."""
+        entered = few_of_each(self.ranked())
+        finals = sum(cost_of_final(self.tester, look) for look in entered) if len(entered) == FINALISTS else 0.0
         return min(finals, FINALS * self.tester.allowance.seconds) + self._last()
 
     def _last(self) -> float:
