@@ -46,7 +46,7 @@ def test_a_choice_is_told_in_a_table_and_in_words(capsys, tickets, tmp_path):
     assert code == 0, err
     for part in ("what was tried", "micro F1", "Took nb alpha=", "finalists it is first in", "a little too good"):
         assert part in out
-    assert f"The same by hand: ramify train {tickets} --system nb --param alpha=" in out
+    assert f": ramify train {tickets} --system nb --param alpha=" in out
     assert "Nothing was left to try." in out
     assert "By level" in out
     page = report.read_text()

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ramify.cli import main
+from ramify.cli.console import answers
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.features import Vectorizer
@@ -65,8 +66,15 @@ def seconds_of(minutes: float | None) -> float:
     return 60 * (DEFAULT_MINUTES if minutes is None else minutes)
 
 
-def render_choice(choice: Choice, data: Path, is_reported: bool) -> RenderableType:
-    """What was tried, what was taken, how sure that is, what would be next, and the same by hand."""
+def show_choice(choice: Choice, data: Path, is_reported: bool) -> None:
+    """Print what was tried and chosen, and on a line of its own, to be copied, how to train the same by hand."""
+    answers.print(render_choice(choice, is_reported))
+    by_hand = f"\nThe same by hand, with the other options as here: ramify train {data} {options_by_hand(choice)}\n"
+    answers.print(by_hand, markup=False, soft_wrap=True, style="dim")
+
+
+def render_choice(choice: Choice, is_reported: bool) -> RenderableType:
+    """What was tried, what was taken, how sure that is, and what would be next."""
     n_tried, n_finalists = len(choice.trials), sum(trial.is_finalist for trial in choice.trials)
     many = max(SHOWN, n_finalists)
     table = Table(title=f"{n_tried} tried", title_justify="left", title_style="bold", box=None, pad_edge=False)
@@ -77,5 +85,4 @@ def render_choice(choice: Choice, data: Path, is_reported: bool) -> RenderableTy
     hidden = [Text(f"and {n_tried - many} more, in --report and --json", style="dim")] if n_tried > many else []
     first, *others = choice_in_words(choice, is_reported)
     words = Text("\n").append(first, style="bold").append("".join(f"\n{each}" for each in others))
-    by_hand = Text(f"\nThe same by hand: ramify train {data} {options_by_hand(choice)}\n", style="dim")
-    return Group(table, *hidden, words, by_hand)
+    return Group(table, *hidden, words)

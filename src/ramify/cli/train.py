@@ -16,8 +16,8 @@ from ramify.cli.auto import (
     moment_begun,
     refuse_beside_auto,
     refuse_without_auto,
-    render_choice,
     seconds_of,
+    show_choice,
 )
 from ramify.cli.building import (
     Hashing,
@@ -210,7 +210,7 @@ def train(
         print_json(_as_dict(trained, model) | ({} if choice is None else {"choice": choice.as_dict()}))
         return
     if choice is not None:
-        answers.print(render_choice(choice, data, trained.report is not None))
+        show_choice(choice, data, trained.report is not None)
     _tell(trained, model, report)
 
 
