@@ -9,9 +9,9 @@ from ramify.datasets import Corpus
 from ramify.decisions import Best
 from ramify.execution import as_one_stage, heed_deadline
 from ramify.pipeline.choosing.candidates import Fixed, relative_cost
+from ramify.pipeline.choosing.examiner import Examiner
 from ramify.pipeline.choosing.ground import make_ground
 from ramify.pipeline.choosing.search import Search
-from ramify.pipeline.choosing.tester import Tester
 from ramify.pipeline.choosing.times import Allowance
 from ramify.pipeline.choosing.trying import Tried
 from ramify.taxonomy import Taxonomy
@@ -70,8 +70,8 @@ def small_corpus(n=300):
 def new_search(trials, seconds, fixed=None, last=0.0, n=300):
     """A search over fake trials, in which the last training takes `last` seconds."""
     clock, ground = trials.clock, make_ground(small_corpus(n), FLAT, 0, None)
-    tester = Tester(ground, "micro_f1", False, Best(), Allowance(seconds, clock.now, clock), trials)
-    return Search(tester, fixed or Fixed(), lambda look: last)
+    examiner = Examiner(ground, "micro_f1", False, Best(), Allowance(seconds, clock.now, clock), trials)
+    return Search(examiner, fixed or Fixed(), lambda look: last)
 
 
 def run(search):

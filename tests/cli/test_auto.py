@@ -85,7 +85,7 @@ def test_every_system_may_be_chosen_and_all_of_it_ends_in_time(capsys, tickets, 
     began = time.monotonic()
     code, out, err = train(capsys, tickets, "-m", tmp_path / "out", "--auto", "--minutes", 0.15, "--json")
     assert code == 0, err
-    assert time.monotonic() - began < 9
+    assert time.monotonic() - began < 15  # the limit, and patience with a busy machine
     assert len({trial["system"] for trial in json.loads(out)["choice"]["trials"]}) > 2
 
 

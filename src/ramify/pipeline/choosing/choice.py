@@ -78,13 +78,13 @@ class Choice:
 
 def choice_of(search: Search, seed: int, allowed: float) -> Choice:
     """What a search came to. allowed: seconds for all."""
-    tester, winner = search.tester, search.finalists[0]
-    sureness = how_sure(search.finalists, tester.ground, tester.by, seed)
+    examiner, winner = search.examiner, search.finalists[0]
+    sureness = how_sure(search.finalists, examiner.ground, examiner.by, seed)
     beside = [look for look in search.ranked() if look.candidate not in {each.candidate for each in search.finalists}]
     trials = [_trial(look, search, True) for look in search.finalists] + [_trial(look, search, False) for look in beside]
     left = [Untried(str(candidate), seconds) for candidate, seconds in search.left()[:MOST_LEFT]]
     chosen = winner.candidate, winner.rule, winner.is_own_rule
-    return Choice(tester.by, *chosen, sureness, trials, left, _skipped(search), tester.allowance.used, allowed)
+    return Choice(examiner.by, *chosen, sureness, trials, left, _skipped(search), examiner.allowance.used, allowed)
 
 
 def taken_instead(choice: Choice, taken: Look) -> Choice:
@@ -108,15 +108,15 @@ def describe_rule(rule: DecisionRule) -> str:
 
 
 def _trial(look: Look, search: Search, is_finalist: bool) -> Trial:
-    tester, sign = search.tester, -1.0 if search.tester.by in LOSSES else 1.0
-    ground = tester.ground
+    examiner, sign = search.examiner, -1.0 if search.examiner.by in LOSSES else 1.0
+    ground = examiner.ground
     learnt_from = len(ground.positions(0, look.share)[0])
     return Trial(
         look.candidate.system,
         str(look.candidate),
         describe_rule(look.rule),
         sign * look.score,
-        [sign * score for score in look.by_fold(ground, tester.by)],
+        [sign * score for score in look.by_fold(ground, examiner.by)],
         sum(len(ground.positions(number, 0.0)[1]) for number in look.folds),
         learnt_from,
         look.seconds,
@@ -125,7 +125,7 @@ def _trial(look: Look, search: Search, is_finalist: bool) -> Trial:
 
 
 def _skipped(search: Search) -> list[Skipped]:
-    reasons = {candidate.system: reason for candidate, reason in search.tester.refused.items()}
+    reasons = {candidate.system: reason for candidate, reason in search.examiner.refused.items()}
     tried: Iterable[str] = {candidate.system for candidate in search.looks}
     return [Skipped(system, reason) for system, reason in reasons.items() if system not in tried]
 

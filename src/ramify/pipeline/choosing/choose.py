@@ -11,10 +11,10 @@ from ramify.errors import InputError
 from ramify.execution import Clock, as_one_stage
 from ramify.pipeline.choosing.candidates import ON_FEW_FEATURES, ON_WORDS, Fixed, Prospects
 from ramify.pipeline.choosing.choice import Choice, choice_of, taken_instead
+from ramify.pipeline.choosing.examiner import Attempt, Examiner
 from ramify.pipeline.choosing.finishing import Finish
 from ramify.pipeline.choosing.ground import make_ground
 from ramify.pipeline.choosing.search import Search
-from ramify.pipeline.choosing.tester import Attempt, Tester
 from ramify.pipeline.choosing.times import Allowance, Times
 from ramify.pipeline.choosing.trying import try_out
 from ramify.pipeline.classifier import SEVERAL, TextClassifier, share_with_several
@@ -58,9 +58,10 @@ def train_best(
 
     >>> from ramify.datasets import load_electronics
     >>> shop = load_electronics()
-    >>> found = train_best(TextClassifier(taxonomy=shop.taxonomy), shop.train, shop.test, seconds=60, fixed=Fixed("nb"))
+    >>> few, nb = shop.train.take(range(300)), Fixed("nb", {"alpha": 0.1})
+    >>> found = train_best(TextClassifier(taxonomy=shop.taxonomy), few, shop.test, seconds=60, fixed=nb)
     >>> found.choice.candidate.system, found.trained.tested_on
-    ('nb', 1276)
+    ('nb', 1053)
     """
     check_measure(by)
     check_seconds(seconds)
@@ -73,8 +74,8 @@ def train_best(
     finish = Finish(parts, refit, allowance, times, fixed.rule)
     with as_one_stage("choosing", seconds) as whole:
         ground = make_ground(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
-        tester = Tester(ground, by, _has_several(parts), fixed.rule, allowance, attempt, times)
-        search = Search(tester, fixed, finish.reserve)
+        examiner = Examiner(ground, by, _has_several(parts), fixed.rule, allowance, attempt, times)
+        search = Search(examiner, fixed, finish.reserve)
         search.run(whole)
         choice = choice_of(search, seed, seconds)
         whole.tell(f"training {choice.candidate}")

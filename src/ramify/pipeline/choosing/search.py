@@ -15,10 +15,10 @@ from ramify.errors import InputError
 from ramify.execution.progress import Whole
 from ramify.pipeline.amounts import duration
 from ramify.pipeline.choosing.candidates import Candidate, Fixed, relative_cost
+from ramify.pipeline.choosing.examiner import Examiner
 from ramify.pipeline.choosing.finals import FINALISTS, cost_of_final, few_of_each, play_finals
 from ramify.pipeline.choosing.looks import Look
 from ramify.pipeline.choosing.proposing import propose
-from ramify.pipeline.choosing.tester import Tester
 from ramify.pipeline.choosing.trying import problem_with
 
 ENOUGH = 2000  # documents that are tested in a look, if there are so many
@@ -42,7 +42,7 @@ class Search:
     the same folds, best first. shown: seconds that a listener has heard of.
     """
 
-    tester: Tester
+    examiner: Examiner
     fixed: Fixed
     ending: Callable[[Look], float]
     looks: dict[Candidate, Look] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Search:
         if not self.looks:
             raise self._refusal()
         tell = lambda candidate, number: self._tell(whole, candidate, number)  # noqa: E731
-        self.finalists = play_finals(self.tester, few_of_each(self.ranked()), self._last(), tell)
+        self.finalists = play_finals(self.examiner, few_of_each(self.ranked()), self._last(), tell)
 
     def ranked(self) -> list[Look]:
         """Looks, the best first; of equals the one that was tried first, which is the one that promised more."""
@@ -69,18 +69,18 @@ class Search:
     def left(self) -> list[tuple[Candidate, float]]:
         """What was not tried, or not to its end, in the order in which it would be; and seconds that it would take."""
         folds = range(self.n_folds)
-        return [(each, self.tester.predict(each, folds, self.share)) for each in (*self._proposals(), *self.tester.slow)]
+        return [(each, self.examiner.predict(each, folds, self.share)) for each in (*self._proposals(), *self.examiner.slow)]
 
     def _begin(self, whole: Whole) -> None:
         """First looks at few documents tell how fast this is, and so how many of them other looks may have."""
-        ground, allowance = self.tester.ground, self.tester.allowance
+        ground, allowance = self.examiner.ground, self.examiner.allowance
         starts = self.fixed.starts()
         for start in starts:
             if problem := problem_with(start, ground):
-                self.tester.refused[start] = problem
+                self.examiner.refused[start] = problem
         n_learnt = max(1, len(ground.positions(0, 1.0)[0]))
         quickest = self._first_able(sorted(starts, key=self._cost), min(1.0, FEW / n_learnt), whole)
-        needed = self.tester.predict(quickest, [0], 1.0)
+        needed = self.examiner.predict(quickest, [0], 1.0)
         if needed > allowance.left:
             raise InputError(
                 f"{quickest.system}, the quickest system here, would take about {duration(needed)}, and of "
@@ -93,12 +93,12 @@ class Search:
     def _first_able(self, starts: Sequence[Candidate], share: float, whole: Whole) -> Candidate:
         """The first of some candidates that can take the documents."""
         for start in starts:
-            if self.tester.times.knows(start.system) and start not in self.tester.slow:
+            if self.examiner.times.knows(start.system) and start not in self.examiner.slow:
                 return start
-            if start not in self.tester.refused and start not in self.tester.slow:
+            if start not in self.examiner.refused and start not in self.examiner.slow:
                 self._tell(whole, start)
-                latest = self.tester.allowance.end - (1 - LONGEST) * self.tester.allowance.left
-                if self.tester.look(start, [0], share, latest) is not None:
+                latest = self.examiner.allowance.end - (1 - LONGEST) * self.examiner.allowance.left
+                if self.examiner.look(start, [0], share, latest) is not None:
                     return start
         raise self._refusal()
 
@@ -107,8 +107,8 @@ class Search:
 
     def _plan(self, usual: Candidate, n_learnt: int) -> None:
         """How many documents a look learns from, and on how many folds it is tested."""
-        ground, left = self.tester.ground, self.tester.allowance.left
-        fold = max(self.tester.predict(usual, [0], 1.0), 1e-9)
+        ground, left = self.examiner.ground, self.examiner.allowance.left
+        fold = max(self.examiner.predict(usual, [0], 1.0), 1e-9)
         wished = math.ceil(ENOUGH / len(ground.positions(0, 1.0)[1]))
         self.n_folds = max(1, min(ground.n_folds, wished, math.floor(FOLDS * left / fold)))
         seconds = self.n_folds * fold
@@ -118,13 +118,13 @@ class Search:
 
     def _next(self) -> Candidate | None:
         """The first of the proposals that can be looked at in time."""
-        left, folds = self.tester.allowance.left, range(self.n_folds)
+        left, folds = self.examiner.allowance.left, range(self.n_folds)
         room = min(LONGEST * left, left - self._kept_back())
-        return next((each for each in self._proposals() if self.tester.predict(each, folds, self.share) <= room), None)
+        return next((each for each in self._proposals() if self.examiner.predict(each, folds, self.share) <= room), None)
 
     def _look(self, candidate: Candidate) -> None:
-        latest = self.tester.allowance.end - self._last()
-        look = self.tester.look(candidate, range(self.n_folds), self.share, latest)
+        latest = self.examiner.allowance.end - self._last()
+        look = self.examiner.look(candidate, range(self.n_folds), self.share, latest)
         if look is not None:
             self.looks[candidate] = look
             for each in self.ranked()[REMEMBERED:]:
@@ -132,29 +132,29 @@ class Search:
 
     def _proposals(self) -> list[Candidate]:
         scores = {candidate: look.score for candidate, look in self.looks.items()}
-        closed = {*self.tester.refused, *self.tester.slow}
-        return propose(self.fixed, scores, closed, not self.tester.ground.corpus.has_vectors)
+        closed = {*self.examiner.refused, *self.examiner.slow}
+        return propose(self.fixed, scores, closed, not self.examiner.ground.corpus.has_vectors)
 
     def _kept_back(self) -> float:
         """Seconds for finals, once there are candidates enough for them, and for the last training."""
         entered = few_of_each(self.ranked())
-        finals = sum(cost_of_final(self.tester, look) for look in entered) if len(entered) == FINALISTS else 0.0
-        return min(finals, FINALS * self.tester.allowance.seconds) + self._last()
+        finals = sum(cost_of_final(self.examiner, look) for look in entered) if len(entered) == FINALISTS else 0.0
+        return min(finals, FINALS * self.examiner.allowance.seconds) + self._last()
 
     def _last(self) -> float:
         """Seconds for the last training of the best so far."""
         return self.ending(self.ranked()[0]) if self.looks else 0.0
 
     def _tell(self, whole: Whole, candidate: Candidate, number: int | None = None) -> None:
-        where = "" if number is None else f", fold {number + 1} of {self.tester.ground.n_folds}"
+        where = "" if number is None else f", fold {number + 1} of {self.examiner.ground.n_folds}"
         best = f"; best of {len(self.looks)} so far: {self.ranked()[0].candidate}" if self.looks else ""
-        whole.advance(self.tester.allowance.used - self.shown)
-        self.shown = self.tester.allowance.used
+        whole.advance(self.examiner.allowance.used - self.shown)
+        self.shown = self.examiner.allowance.used
         whole.tell(f"{candidate}{where}{best}")
 
     def _refusal(self) -> InputError:
         """Nothing was tried to its end: what the first of them says, or that there was no time."""
-        if self.tester.refused and not self.tester.slow:
-            return InputError(next(iter(self.tester.refused.values())))
-        seconds = duration(self.tester.allowance.seconds)
+        if self.examiner.refused and not self.examiner.slow:
+            return InputError(next(iter(self.examiner.refused.values())))
+        seconds = duration(self.examiner.allowance.seconds)
         return InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
+from heapq import nsmallest
 from statistics import median
 
 from ramify.execution import Clock
@@ -12,6 +13,7 @@ from ramify.pipeline.choosing.candidates import ON_WORDS, Candidate, Prospects, 
 
 POWER = 1.1  # time grows with so high a power of the number of documents
 CAUTION = 1.5  # times as long as others suggest is what a system may take that was never tried
+NEAREST = 3  # measurements of which the middle one counts, since any of them may have met a busy moment
 LEAST = 0.02  # seconds that everything takes
 
 
@@ -55,17 +57,18 @@ class Times:
         return any(candidate.system == system for candidate, _, _ in self.seen)
 
     def predict(self, candidate: Candidate, n_documents: int) -> float:
-        """Seconds that a candidate will take: by the nearest of its system that was measured, or else by other systems.
+        """Seconds that a candidate will take: by the nearest of its system that were measured, or else by other systems.
 
         >>> times = Times()
         >>> times.note(Candidate("svm", (("C", 1.0),)), 1000, 2.0)
-        >>> times.predict(Candidate("svm", (("C", 1.0),)), 1000), times.predict(Candidate("td-svm", (("C", 1.0),)), 1000)
-        (2.0, 2.1)
+        >>> times.predict(Candidate("svm", (("C", 1.0),)), 1000), times.predict(Candidate("hr-svm", (("C", 1.0),)), 1000)
+        (2.0, 12.0)
         """
         own = [each for each in self.seen if each[0].system == candidate.system]
         if own:
-            like, size, seconds = min(reversed(own), key=lambda each: self._distance(each, candidate, n_documents))
-            return seconds * self._ratio(candidate, like) * _growth(n_documents, size)
+            nearest = nsmallest(NEAREST, reversed(own), key=lambda each: self._distance(each, candidate, n_documents))
+            nearest = [each for each in nearest if _is_far(each[1], n_documents) == _is_far(nearest[0][1], n_documents)]
+            return median(seconds * self._ratio(candidate, like) * _growth(n_documents, n) for like, n, seconds in nearest)
         others = [seconds * self._ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.seen]
         return CAUTION * median(others) if others else 0.0
 
@@ -75,8 +78,12 @@ class Times:
     def _distance(self, seen: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
         """How unlike something that was measured is: another number of documents, then other settings."""
         like, size, _ = seen
-        apart = abs(math.log(self._ratio(candidate, like)))
-        return abs(size - n_documents) > 0.2 * n_documents, apart, like != candidate
+        return _is_far(size, n_documents), abs(math.log(self._ratio(candidate, like))), like != candidate
+
+
+def _is_far(size: int, n_documents: int) -> bool:
+    """Whether something was measured on a very different number of documents."""
+    return abs(size - n_documents) > 0.2 * n_documents
 
 
 def _growth(n_documents: int, other: int) -> float:

@@ -23,7 +23,7 @@ Attempt = Callable[[Candidate, Ground, int, float, list[DecisionRule]], Tried]
 
 
 @dataclass(slots=True)
-class Tester:
+class Examiner:
     """Tries candidates on folds.
 
     by: the measure. several: whether documents have several labels. rule: the one that was given, if any. attempt: makes a
