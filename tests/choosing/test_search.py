@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from ramify.errors import InputError
 from ramify.pipeline.choosing.candidates import ON_WORDS, Candidate, Fixed, relative_cost
+from ramify.pipeline.choosing.finals import play_finals
 from ramify.pipeline.choosing.proposing import propose
 from ramify.pipeline.choosing.times import Times
 from ramify.systems import SYSTEMS
@@ -113,14 +114,15 @@ def test_a_search_never_ends_late_whatever_trials_take(seconds, speed, last, slo
         assert search.finalists
 
 
-def test_what_does_not_fit_is_never_begun():
+@pytest.mark.parametrize("last", [5.0, 30.0, 45.0])
+def test_what_does_not_fit_is_never_begun(last):
     clock = Clock()
     trials = Trials(clock, speed=1.0, skill=skill_of)
-    search = run(new_search(trials, seconds=60, last=5.0))
+    search = run(new_search(trials, seconds=60, last=last))
     assert "hblr" not in trials.names  # 60 times as long as flat machines
     assert "hblr" in [candidate.system for candidate, _ in search.left()]
-    assert not search.examiner.slow
-    assert clock.now <= search.examiner.allowance.end - 5.0
+    assert not search.examiner.slow  # so nothing was begun that had to be broken off
+    assert clock.now <= search.examiner.allowance.end - last
 
 
 def test_a_trial_that_takes_much_longer_than_was_thought_is_broken_off_and_the_search_goes_on():
@@ -191,6 +193,24 @@ def test_a_finalist_that_is_broken_off_is_out():
     assert search.ranked()[0].candidate.system == "hr-lr"
     assert {look.candidate.system for look in search.finalists} == {"svm"}
     assert set(search.finalists[0].folds) == set(range(5))
+
+
+def test_finalists_that_were_broken_off_on_different_folds_are_compared_on_what_they_share():
+    clock = Clock()
+    trials = Trials(clock, 0.01, skill_of)
+    search = new_search(trials, seconds=1000, n=30_000)
+    examiner = search.examiner
+    svm, lr = (examiner.look(each, [0], 1.0, examiner.allowance.end) for each in (SVM, LR))
+
+    def attempt(candidate, ground, number, share, rules):
+        if number == {"svm": 1, "lr": 2}[candidate.system]:
+            raise InputError("no more")
+        return trials(candidate, ground, number, share, rules)
+
+    examiner.attempt = attempt
+    found = play_finals(examiner, [svm, lr], 0.0, lambda *_: None)
+    assert [sorted(look.folds) for look in found] == [[0], [0]]
+    assert len({look.answers.shape for look in found}) == 1
 
 
 def test_looks_learn_from_some_of_very_many_documents():
