@@ -170,6 +170,13 @@ def test_time_that_is_gone_after_reading_is_told_before_anything_long_begins():
     assert clock.now <= search.examiner.allowance.end
 
 
+def test_where_there_is_time_for_no_more_the_first_looks_are_all_there_is():
+    trials = Trials(Clock(), speed=50.0, skill=skill_of)
+    search = run(new_search(trials, seconds=60, last=25.0))
+    assert search.looks == search.first
+    assert search.finalists[0].candidate in search.first
+
+
 def test_finalists_are_compared_on_the_same_folds_and_are_not_all_of_one_system():
     search = run(new_search(Trials(Clock(), 0.01, skill_of), seconds=1000, n=30_000))
     folds = {tuple(sorted(look.folds)) for look in search.finalists}

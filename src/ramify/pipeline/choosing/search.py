@@ -38,6 +38,7 @@ class Search:
     """What is being searched, and what was found so far.
 
     ending: says how many seconds the last training of a candidate takes. looks: of candidates that were tried.
+    first: looks at few documents, which tell how fast this is.
     share, n_folds: what a look learns from, and on how many folds. finalists: those that were compared at the end, on
     the same folds, best first. shown: seconds that a listener has heard of.
     """
@@ -46,6 +47,7 @@ class Search:
     fixed: Fixed
     ending: Callable[[Look], float]
     looks: dict[Candidate, Look] = field(default_factory=dict)
+    first: dict[Candidate, Look] = field(default_factory=dict)
     share: float = 1.0
     n_folds: int = 1
     finalists: list[Look] = field(default_factory=list)
@@ -57,8 +59,7 @@ class Search:
         while (candidate := self._next()) is not None:
             self._tell(whole, candidate)
             self._look(candidate)
-        if not self.looks:
-            raise self._refusal()
+        self.looks = self.looks or self.first  # better than nothing
         tell = lambda candidate, number: self._tell(whole, candidate, number)  # noqa: E731
         self.finalists = play_finals(self.examiner, few_of_each(self.ranked()), self._last(), tell)
 
@@ -93,12 +94,14 @@ class Search:
     def _first_able(self, starts: Sequence[Candidate], share: float, whole: Whole) -> Candidate:
         """The first of some candidates that can take the documents."""
         for start in starts:
-            if self.examiner.times.knows(start.system) and start not in self.examiner.slow:
+            if start in self.first:
                 return start
             if start not in self.examiner.refused and start not in self.examiner.slow:
                 self._tell(whole, start)
                 latest = self.examiner.allowance.end - (1 - LONGEST) * self.examiner.allowance.left
-                if self.examiner.look(start, [0], share, latest) is not None:
+                look = self.examiner.look(start, [0], share, latest)
+                if look is not None:
+                    self.first[start] = look
                     return start
         raise self._refusal()
 
@@ -154,7 +157,7 @@ class Search:
 
     def _refusal(self) -> InputError:
         """Nothing was tried to its end: what the first of them says, or that there was no time."""
-        if self.examiner.refused and not self.examiner.slow:
+        if self.examiner.refused.keys() >= set(self.fixed.starts()):
             return InputError(next(iter(self.examiner.refused.values())))
         seconds = duration(self.examiner.allowance.seconds)
         return InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")
