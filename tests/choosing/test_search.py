@@ -1,5 +1,8 @@
 """The search for what to train: what it tries, in which order, and that it ends in time."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from fake_trials import Clock, Trials, new_search, run
 from hypothesis import given, settings
@@ -183,6 +186,20 @@ def test_finalists_are_compared_on_the_same_folds_and_are_not_all_of_one_system(
     assert folds == {tuple(range(5))}
     systems = [look.candidate.system for look in search.finalists]
     assert all(systems.count(system) <= 2 for system in systems)
+
+
+def test_what_rules_learn_from_is_kept_for_those_who_may_still_be_finalists():
+    trials = Trials(Clock(), 0.01, skill_of)
+
+    def attempt(*given):
+        made = trials(*given)
+        return replace(made, values={"scores": np.zeros((1, 1), dtype=np.float32)})
+
+    search = new_search(trials, seconds=1000, n=30_000)
+    search.examiner.attempt = attempt
+    run(search)
+    kept = {candidate for candidate, look in search.looks.items() if all(tried.values for tried in look.folds.values())}
+    assert kept == {look.candidate for look in search.finalists}
 
 
 def test_a_finalist_that_is_broken_off_is_out():

@@ -14,7 +14,7 @@ Tell = Callable[[Candidate, int], None]  # says what is tried, on which fold
 
 
 def few_of_each(ranked: Sequence[Look]) -> list[Look]:
-    """Who takes part: the best, but not too many of one system."""
+    """Who takes part: the best, but not too many of one system. Whoever is not among them never will be, whatever is tried."""
     chosen: list[Look] = []
     for look in ranked:
         if sum(other.candidate.system == look.candidate.system for other in chosen) < OF_EACH:

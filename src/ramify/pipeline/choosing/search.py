@@ -29,7 +29,6 @@ FOLDS = 0.08  # of the time: what a look of flat machines may take, if it is to 
 NEARLY = 0.7  # share of the documents from which on all of them can be taken as well
 LONGEST = 0.25  # of what is left: what a look may take at most
 FINALS = 0.25  # of the time: what is kept back for finals at most
-REMEMBERED = 8  # candidates whose scores are kept for rules to learn from
 USUAL = 2.0  # what a system may cost by which the time of looks is judged; flat machines on words are 1
 
 
@@ -130,8 +129,10 @@ class Search:
         look = self.examiner.look(candidate, range(self.n_folds), self.share, latest)
         if look is not None:
             self.looks[candidate] = look
-            for each in self.ranked()[REMEMBERED:]:
-                each.forget()
+            kept = {each.candidate for each in few_of_each(self.ranked())}
+            for each in self.looks.values():
+                if each.candidate not in kept:
+                    each.forget()
 
     def _proposals(self) -> list[Candidate]:
         scores = {candidate: look.score for candidate, look in self.looks.items()}
