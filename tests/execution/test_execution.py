@@ -9,11 +9,14 @@ from hypothesis import strategies as st
 from ramify import TextClassifier
 from ramify.errors import InputError
 from ramify.execution import (
+    OutOfTime,
     SerialExecutor,
     ThreadExecutor,
     as_one_stage,
     choose_executor,
     count_workers,
+    ending_by,
+    heed_deadline,
     note,
     reporting_to,
     row_blocks,
@@ -203,3 +206,54 @@ def test_notes_go_to_who_takes_them():
     with reporting_to(bar), as_one_stage("comparing"):
         note("inside")
     assert lines == ["inside"]
+
+
+# ---- deadlines ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=["serial", "one thread", "three threads"])
+def test_blocks_after_a_deadline_are_never_begun(executor):
+    done = []
+    with pytest.raises(OutOfTime), ending_by(4.5, lambda: len(done)):
+        list(executor.map(done.append, range(1000)))
+    assert 5 <= len(done) <= 5 + 2 * executor.workers
+
+
+@pytest.mark.parametrize("executor", EXECUTORS, ids=["serial", "one thread", "three threads"])
+def test_a_long_block_heeds_the_deadline_of_whoever_waits_for_it(executor):
+    rounds = []
+
+    def work(block):
+        for _ in range(1000):
+            heed_deadline()
+            rounds.append(block)
+
+    with pytest.raises(OutOfTime), ending_by(9.5, lambda: len(rounds)):
+        list(executor.map(work, range(2)))
+    assert len(rounds) <= 20
+    list(executor.map(work, [0]))  # and nothing of it is left
+    assert len(rounds) >= 1000
+
+
+def test_work_that_tells_how_far_it_is_is_broken_off_there():
+    now = []
+    with ending_by(2.5, lambda: len(now)), stage("work") as step:
+        for _ in range(2):
+            now.append(1)
+            step.advance()
+        now.append(1)
+        with pytest.raises(OutOfTime):
+            step.advance()
+        with pytest.raises(OutOfTime), stage("more"):
+            pass
+    with ending_by(None), stage("work") as step:
+        step.advance()
+
+
+def test_a_block_within_is_given_no_more_time_than_the_one_around_it():
+    with ending_by(1.0, lambda: 2.0):
+        with pytest.raises(OutOfTime), ending_by(5.0, lambda: 2.0):
+            heed_deadline()
+        with pytest.raises(OutOfTime), ending_by(None):
+            heed_deadline()
+    heed_deadline()

@@ -8,18 +8,36 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
+from pathlib import Path
 
 INTERRUPTED = "interrupted; every file is as it was before, or complete."
 
 
+began: float | None = None  # when this program was started, by the monotonic clock; None within another program
+
+
 def main() -> None:
     """Run the command of the command line; being told to end is an interruption like any other."""
+    global began
+    began = moment_of_start()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = run(sys.argv[1:])
     except KeyboardInterrupt:
         code = fail(INTERRUPTED)
     sys.exit(code)
+
+
+def moment_of_start() -> float:
+    """When this program was started, before any library was loaded; now, where nothing can tell."""
+    now = time.monotonic()
+    try:
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        running = float(Path("/proc/uptime").read_text().split()[0]) - ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return now
+    return now - max(0.0, running)
 
 
 def run(arguments: list[str]) -> int:

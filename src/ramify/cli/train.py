@@ -8,6 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
+from ramify.cli.auto import (
+    Auto,
+    By,
+    Minutes,
+    fixed_parts,
+    moment_begun,
+    refuse_beside_auto,
+    refuse_without_auto,
+    seconds_of,
+    show_choice,
+)
 from ramify.cli.building import (
     Hashing,
     MaxFeatures,
@@ -60,6 +71,8 @@ from ramify.metrics.terminal import render_report
 from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
 from ramify.pipeline import TextClassifier, Trained
 from ramify.pipeline import train as train_on
+from ramify.pipeline.choosing import train_best
+from ramify.pipeline.choosing.section import choice_section
 from ramify.pipeline.promising import check_share
 from ramify.pipeline.sharded import needs_shards
 from ramify.pipeline.storing import refuse_shards
@@ -76,7 +89,10 @@ def train(
     taxonomy: TaxonomyFile = None,
     taxonomy_format: TaxonomyFormat = None,
     path_separator: PathSeparator = None,
-    system: Annotated[str, typer.Option(help="Which system to train; see 'ramify systems'.")] = "nb",
+    auto: Auto = False,
+    minutes: Minutes = None,
+    by: By = None,
+    system: Annotated[str | None, typer.Option(help="Which system to train; see 'ramify systems'; nb unless told.")] = None,
     add: Annotated[
         list[Path] | None, typer.Option(help="More documents to learn from, such as exported reviews; never tested on.")
     ] = None,
@@ -125,6 +141,8 @@ def train(
     Examples:
       ramify train tickets.csv --model out
       ramify train tickets.csv --text body --label category --model out --report report.html
+      ramify train tickets.csv --auto --minutes 5 --model out
+      ramify train tickets.csv --auto --system hr-svm --by macro_f1 --model out
       ramify train docs.jsonl --taxonomy taxonomy.tsv --test test.jsonl --model out
       ramify train tickets.csv --system shrinkage-nb --stop-words english --model out
       ramify train tickets.csv --add reviews.csv --model out
@@ -136,25 +154,33 @@ def train(
       ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
+    begun, name = moment_begun(), system or "nb"
     refuse_foreign_target(model)
-    tell_about_change(model, system)
+    if auto:
+        beside_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
+        refuse_beside_auto(beside_auto | {"--select": select}, system, param)
+    else:
+        refuse_without_auto(minutes, by)
+        tell_about_change(model, name)
     if report is not None:
         refuse_output(report, model, data, test, taxonomy, *(add or ()))
-    chosen = find_system(system)
+    chosen = find_system(name)
     known = None if taxonomy is None else read_taxonomy(taxonomy, taxonomy_format)
     features = {"ngram_range": (1, ngrams), "stop_words": read_stop_words(stop_words), "stemmer": stem, "hashing": hashing}
+    features |= {"min_df": min_df, "max_features": max_features}
     selector = new_selector(select, select_by, select_join, select_scope)
-    learner = new_learner(chosen, read_params(param or []))
+    params = read_params(param or [])
+    learner = new_learner(chosen, params)
     refuse_selector(selector, learner)
     if shards is not None:
         if check_share(keep_back) > 0:
             raise InputError("a model in shards looks at few nodes and can promise nothing; leave out --keep-back or --shards.")
-        refuse_shards(chosen.learner() if learner is None else learner, system)
+        refuse_shards(chosen.learner() if learner is None else learner, name)
     count_workers(threads)
     classifier = TextClassifier(
-        system,
+        name,
         known,
-        vectorizer=new_vectorizer(chosen, min_df=min_df, max_features=max_features, **features),
+        vectorizer=new_vectorizer(chosen, **features),
         learner=learner,
         decision=chosen_rule(rule, rule_param),
         selector=selector,
@@ -166,26 +192,37 @@ def train(
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
-    in_shards = needs_shards(data) or (test is not None and needs_shards(test))
+    in_shards = not auto and (needs_shards(data) or (test is not None and needs_shards(test)))
     beside = scratch_beside(model) if in_shards or cluster else nullcontext()
     with (
         RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch,
         sharded_in(scratch if cluster else None),
     ):  # fmt: skip
-        sharding = {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
+        sharding = None if auto else {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
         corpus = read_labelled(data, reading, keep_unlabelled, sharding)
         tested = None if test is None else read_labelled(test, reading, keep_unlabelled, sharding)
         more = read_added(add or [], corpus, known, strict, encoding)
-        warn_about_several_labels(chosen, corpus, rule is not None)
-        trained = train_on(classifier, corpus, tested, share=holdout, seed=seed, refit=refit, more=more)
+        testing: dict[str, Any] = {"share": holdout, "seed": seed, "refit": refit, "more": more}
+        choice = None
+        if auto:
+            fixed = fixed_parts(system, params, features, classifier.decision)
+            choosing: dict[str, Any] = {"seconds": seconds_of(minutes), "by": by or "micro_f1", "fixed": fixed, "begun": begun}
+            trained, choice = train_best(classifier, corpus, tested, **testing, **choosing)
+            tell_about_change(model, trained.classifier.system)
+        else:
+            warn_about_several_labels(chosen, corpus, rule is not None)
+            trained = train_on(classifier, corpus, tested, **testing)
         trained.classifier.save(model, shards)
     if report is not None and trained.report is not None:
-        title = f"{system} on {data.name}"
-        write_text_atomically(report, render_page(trained.report, title, _what_was_tested(trained)))
+        title = f"{trained.classifier.system} on {data.name}"
+        how = "" if choice is None else choice_section(choice)
+        write_text_atomically(report, render_page(trained.report, title, _what_was_tested(trained), how))
     if as_json:
-        print_json(_as_dict(trained, model))
-    else:
-        _tell(trained, model, report)
+        print_json(_as_dict(trained, model) | ({} if choice is None else {"choice": choice.as_dict()}))
+        return
+    if choice is not None:
+        show_choice(choice, data, trained.report is not None)
+    _tell(trained, model, report)
 
 
 def _what_was_tested(trained: Trained) -> str:

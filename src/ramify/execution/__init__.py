@@ -4,6 +4,7 @@ from ramify.execution.checkpoints import Checkpoints
 from ramify.execution.choosing import choose_executor, count_workers
 from ramify.execution.clusters import open_cluster
 from ramify.execution.contract import Arrays, Crew, Executor, Keeper, Member, Needs, row_blocks
+from ramify.execution.deadlines import Clock, OutOfTime, ending_by, heed_deadline
 from ramify.execution.progress import Progress, Stage, as_one_stage, note, reporting_to, stage, tell
 from ramify.execution.serial import SerialExecutor
 from ramify.execution.surroundings import current_executor, current_shards, is_elsewhere, kept_in, running_on, sharded_in
@@ -12,11 +13,13 @@ from ramify.execution.threads import ThreadExecutor
 __all__ = [
     "Arrays",
     "Checkpoints",
+    "Clock",
     "Crew",
     "Executor",
     "Keeper",
     "Member",
     "Needs",
+    "OutOfTime",
     "Progress",
     "SerialExecutor",
     "Stage",
@@ -26,6 +29,8 @@ __all__ = [
     "count_workers",
     "current_executor",
     "current_shards",
+    "ending_by",
+    "heed_deadline",
     "is_elsewhere",
     "kept_in",
     "note",

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
+from ramify.execution.deadlines import heed_deadline
+
 
 class Stage(Protocol):
     """One piece of work under way."""
@@ -38,14 +40,15 @@ class Progress(Protocol):
 
 class _Silent:
     def advance(self, amount: float = 1) -> None:
-        pass
+        heed_deadline()
 
 
 _listener: ContextVar[Progress | None] = ContextVar("ramify_progress", default=None)
 
 
 def stage(title: str, total: float | None = None) -> AbstractContextManager[Stage]:
-    """A piece of work, told to whoever listens."""
+    """A piece of work, told to whoever listens; work that must end by some moment is broken off here, and where it advances."""
+    heed_deadline()
     listener = _listener.get()
     return nullcontext(_Silent()) if listener is None else listener.stage(title, total)
 

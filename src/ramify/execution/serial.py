@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from ramify.execution.contract import Block, Result
+from ramify.execution.deadlines import heed_deadline
 from ramify.execution.here import Here
 
 
@@ -17,4 +18,6 @@ class SerialExecutor(Here):
         self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
     ) -> Iterator[Result]:
         """The function's results, in the order of the blocks."""
-        return map(function, blocks)
+        for block in blocks:
+            heed_deadline()
+            yield function(block)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from ramify.execution.contract import Block, Result
+from ramify.execution.deadlines import heed_deadline, with_deadline
 from ramify.execution.here import Here
 
 
@@ -24,13 +25,16 @@ class ThreadExecutor(Here):
         stop: called before waiting for blocks under way whose results nobody wants any more.
         """
         waiting: deque[Future[Result]] = deque()
+        function = with_deadline(function)
         with ThreadPoolExecutor(self.workers, thread_name_prefix="ramify") as pool:
             try:
                 for block in blocks:
+                    heed_deadline()
                     waiting.append(pool.submit(function, block))
                     if len(waiting) >= 2 * self.workers:
                         yield waiting.popleft().result()
                 while waiting:
+                    heed_deadline()
                     yield waiting.popleft().result()
             finally:
                 if stop is not None:

@@ -56,15 +56,15 @@ th { color: var(--soft); font-weight: 600; } .text { text-align: left; }
 )
 
 
-def render_page(report: Report, title: str, lead: str = "") -> str:
-    """The whole page; every word that comes from the data is escaped."""
+def render_page(report: Report, title: str, lead: str = "", more: str = "") -> str:
+    """The whole page; every word that comes from the data is escaped. more: HTML that stands at the end."""
     notes = "".join(f"<p>Note: {escape(note)}.</p>" for note in report.notes)
     return whole_page(
         title,
         lead,
         f"{_cards(report)}<h2>At a glance</h2>{_plots(report)}"
         f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_calibration(report)}{_promises(report)}{_branches(report)}"
-        f"{_confusions(report)}{_distances(report)}{_nodes(report)}{notes}",
+        f"{_confusions(report)}{_distances(report)}{_nodes(report)}{notes}{more}",
     )
 
 

@@ -52,6 +52,33 @@ def train(
     more: documents that are learnt from and never tested on, such as reviewed ones; one with the text of a document of the
     corpus takes its place.
     """
+    parts = divide(classifier, corpus, test, share=share, seed=seed, more=more)
+    trained = train_on_part(parts)
+    return train_on_all(parts, trained) if parts.is_held_out and refit and trained.report is not None else trained
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What is learnt from and tested on.
+
+    classifier: not fitted; its taxonomy is that of all labels. from_labels: whether these spelled it out.
+    learn, tested: what a report is on; None and everything to learn from where there is none. is_held_out: whether what is
+    tested on was taken from the same documents.
+    """
+
+    classifier: TextClassifier
+    taxonomy: Taxonomy
+    from_labels: bool
+    everything: Corpus
+    learn: Corpus
+    tested: Corpus | None
+    is_held_out: bool
+
+
+def divide(
+    classifier: TextClassifier, corpus: Corpus, test: Corpus | None, *, share: float, seed: int, more: Corpus | None
+) -> Parts:
+    """The documents to learn from and to test on, as :func:`train` takes them; refuses labels that are unknown."""
     from_labels = classifier.taxonomy is None
     corpus = corpus if more is None else _corrected(corpus, more)
     everything = corpus if more is None else corpus.joined(more)
@@ -63,16 +90,34 @@ def train(
     learn, tested = _split(corpus, share, seed) if held_out else (corpus, test)
     learn = learn if more is None else learn.joined(more)
     if tested is None or len(tested) == 0:
-        fitted = _fit(classifier, everything, from_labels)
-        return Trained(fitted, None, int(fitted.figures_["documents"]))
+        return Parts(classifier, taxonomy, from_labels, everything, everything, None, False)
     check_labels(tested, taxonomy)
-    fitted = _fit(classifier, learn, from_labels)
-    report, learnt_from = evaluate(fitted, tested), int(fitted.figures_["documents"])
-    if held_out and refit:
-        fitted = _refit(fitted, clone(classifier), everything, from_labels)
-    fitted.figures_ |= {"tested_on": len(tested), "held_out": held_out, "evaluation": report.figures}
+    return Parts(classifier, taxonomy, from_labels, everything, learn, tested, held_out)
+
+
+def train_on_part(parts: Parts) -> Trained:
+    """A classifier that learnt from what is not tested on, and how well it did there."""
+    fitted = _fit(clone(parts.classifier), parts.learn, parts.from_labels)
+    learnt_from = int(fitted.figures_["documents"])
+    if parts.tested is None:
+        return Trained(fitted, None, learnt_from)
+    report = evaluate(fitted, parts.tested)
+    _note_report(fitted, report, parts)
+    return Trained(fitted, report, learnt_from, len(parts.tested), False, _count_seen(parts.learn, parts.tested))
+
+
+def train_on_all(parts: Parts, trained: Trained) -> Trained:
+    """The same classifier, which learnt once more, from everything; the figures stay those of the one that was tested."""
+    fitted = _refit(trained.classifier, clone(parts.classifier), parts.everything, parts.from_labels)
+    assert trained.report is not None
+    _note_report(fitted, trained.report, parts)
+    return replace(trained, classifier=fitted, refitted=True)
+
+
+def _note_report(fitted: TextClassifier, report: Report, parts: Parts) -> None:
+    tested_on = 0 if parts.tested is None else len(parts.tested)
+    fitted.figures_ |= {"tested_on": tested_on, "held_out": parts.is_held_out, "evaluation": report.figures}
     fitted.report_ = report.as_dict()
-    return Trained(fitted, report, learnt_from, len(tested), held_out and refit, _count_seen(learn, tested))
 
 
 def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original") -> Report:

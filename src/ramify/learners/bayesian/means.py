@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ramify.execution import heed_deadline
 from ramify.learners.bayesian.approximation import Approximation
 from ramify.learners.bayesian.covariance import Floats, covariances, invert
 from ramify.learners.bayesian.problem import Problem
@@ -35,6 +36,7 @@ TINY = 1e-300
 def update_means(q: Approximation, enough: float) -> None:
     """Take steps until the next one promises to raise the bound by no more than `enough`."""
     for _ in range(STEPS):
+        heed_deadline()
         gradient = _gradient(q)
         direction = _direction(q, gradient, Elimination.of(q.problem, q.precisions(), _blocks(q)))
         promised = float(np.vdot(gradient, direction))
@@ -78,6 +80,7 @@ def _direction(q: Approximation, gradient: Floats, tree: Elimination) -> Floats:
     way, size = solved.copy(), float(np.vdot(left, solved))
     least = CLOSE**2 * size
     for _ in range(PRODUCTS):
+        heed_deadline()
         if not size > least:
             break
         curved = _curve(q, way)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify.execution import heed_deadline
 from ramify.learners.boosting.committee import Committee, Floats, Ints
 from ramify.learners.boosting.problems import Problem
 from ramify.native import boost_in_place
@@ -43,6 +44,7 @@ def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
     epsilon = 1.0 / (problem.weights.sum() * len(problem.classes))
     spell = min(SPELL, max(1, LONG // max(1, len(columns) * len(problem.classes))))
     while done.n_rounds < n_rounds:
+        heed_deadline()
         n = min(spell, n_rounds - done.n_rounds)
         more = _spell(problem, matrices, VARIANTS.index(variant), epsilon, n, D, columns)
         done = done.extended(more)

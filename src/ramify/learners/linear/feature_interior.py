@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from ramify.execution import heed_deadline
 from ramify.learners.linear.feature_newton import SMOOTH, Descent, descend, soft_hinge
 from ramify.learners.linear.feature_problem import Best, Problem
 from ramify.learners.linear.unit_blocks import Floats
@@ -61,6 +62,7 @@ def follow_path(problem: Problem, tolerance: float, max_iter: int, start: Floats
 def _follow(problem: Problem, now: Interior, best: Best, tolerance: float, max_iter: int) -> None:
     """Predictor and corrector steps; notes the best point."""
     while True:
+        heed_deadline()
         mu, U = _look(problem, now, best)
         if best.iterations >= max_iter or best.gap <= tolerance or not mu > LEAST_MU:
             break

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
+from ramify.execution import heed_deadline
 from ramify.learners.linear.feature_problem import Best, Problem
 from ramify.learners.linear.unit_blocks import Floats
 
@@ -63,6 +64,7 @@ def descend(problem: Problem, loss: Loss, start: Floats, max_iter: int, toleranc
     """Steps until the gap is small, or what a step promises, both relative to the objective, or nothing improves."""
     now = Descent(start, problem.margins(start), Best.nothing(problem))
     for k in range(max_iter + 1):
+        heed_deadline()
         value, gradient = _look(problem, loss, now)
         if k == max_iter or now.best.gap <= tolerance or not np.isfinite(value):
             break

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.sparse import csr_array
 
+from ramify.execution import heed_deadline
+
 Floats = NDArray[np.float64]
 
 GRADIENT_STEPS = 300  # of conjugate gradients at most
@@ -155,6 +157,7 @@ class ConjugateGradients:
         s = p = self._precondition(left)
         size = target = float(np.vdot(left, s))
         for _ in range(GRADIENT_STEPS):
+            heed_deadline()
             if size <= GRADIENT_TOLERANCE**2 * target or size == 0.0:
                 break
             product = self._times(p)

@@ -1,0 +1,176 @@
+"""``ramify train --auto`` as a user meets it."""
+
+import json
+import time
+
+import pytest
+
+import ramify
+from ramify.cli import main
+from ramify.cli.main import moment_of_start, run
+from ramify.pipeline.choosing import words
+
+QUICK = ("--auto", "--minutes", 2)  # ends as soon as nothing is left to try
+NB = ("--system", "nb")
+
+
+def train(capsys, *arguments):
+    code = run([str(argument) for argument in ("train", *arguments)])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def several(tmp_path):
+    """Some documents have two labels."""
+    lines = ["text,labels"]
+    lines += [f"apple juice {i},a|b" for i in range(8)]
+    lines += [f"apple pie {i},a" for i in range(8)] + [f"juice of an orange {i},b" for i in range(8)]
+    path = tmp_path / "several.csv"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    """Two classes of few, dense features; the second is always below zero."""
+    lines = [f"{'ab'[i % 2]} 1:{1.5 + i % 2 + i / 100} 2:-{0.5 + i % 3}" for i in range(40)]
+    path = tmp_path / "vectors.svm"
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_a_choice_is_told_in_a_table_and_in_words(capsys, tickets, tmp_path):
+    report = tmp_path / "report.html"
+    code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, *NB, "--report", report)
+    assert code == 0, err
+    for part in ("what was tried", "micro F1", "Took nb alpha=", "finalists it is first in", "a little too good"):
+        assert part in out
+    assert f": ramify train {tickets} --system nb --param alpha=" in out
+    assert "Nothing was left to try." in out
+    assert "By level" in out
+    page = report.read_text()
+    assert "How it was chosen" in page
+    assert "nb alpha=0.03" in page
+
+
+def test_a_choice_speaks_json_and_the_model_remembers_it(capsys, tickets, tmp_path):
+    code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, *NB, "--json", "--by", "macro_f1")
+    facts = json.loads(out)
+    assert code == 0, err
+    choice = facts["choice"]
+    assert choice["by"] == "macro_f1"
+    assert choice["chosen"]["system"] == "nb"
+    assert choice["seconds"] <= choice["allowed"] == 120
+    assert len(choice["trials"]) > 5
+    assert facts["refitted"]
+    kept = ramify.load(tmp_path / "out")
+    assert kept.figures_["choice"] == choice
+    assert kept.figures_["choice"]["chosen"]["params"]["alpha"] == kept.learner_.alpha
+
+
+def test_the_same_by_hand_is_the_same(capsys, tickets, tmp_path):
+    options = ("--system", "svm", "--seed", 3)
+    code, out, _ = train(capsys, tickets, "-m", tmp_path / "auto", *QUICK, *options)
+    assert code == 0
+    by_hand = next(line for line in out.splitlines() if "by hand" in line).split("ramify train ")[1].split()
+    assert train(capsys, *by_hand, "-m", tmp_path / "hand", "--seed", 3)[0] == 0
+    texts = ["late parcel", "no sound", "wrong box", "dark screen"]
+    auto, hand = ramify.load(tmp_path / "auto"), ramify.load(tmp_path / "hand")
+    assert (auto.learner_.C_, auto.vectorizer_.get_params()) == (hand.learner_.C_, hand.vectorizer_.get_params())
+    assert auto.predict(texts).tolist() == hand.predict(texts).tolist()
+
+
+def test_every_system_may_be_chosen_and_all_of_it_ends_in_time(capsys, tickets, tmp_path):
+    began = time.monotonic()
+    code, out, err = train(capsys, tickets, "-m", tmp_path / "out", "--auto", "--minutes", 0.15, "--json")
+    assert code == 0, err
+    assert time.monotonic() - began < 15  # the limit, and patience with a busy machine
+    assert len({trial["system"] for trial in json.loads(out)["choice"]["trials"]}) > 2
+
+
+def test_several_labels_get_a_rule_that_gives_several(capsys, several, tmp_path):
+    code, out, err = train(capsys, several, "-m", tmp_path / "out", *QUICK, "--system", "svm", "--param", "C=1", "--json")
+    assert code == 0, err
+    rules = {trial["rule"] for trial in json.loads(out)["choice"]["trials"]}
+    assert rules - {"best"}
+    assert ramify.load(tmp_path / "out").predict(["apple juice"]) == [["a", "b"]]
+
+
+def test_vectors_have_systems_and_costs_to_choose_and_no_features(capsys, vectors, tmp_path):
+    code, out, err = train(capsys, vectors, "-m", tmp_path / "out", "--auto", "--minutes", 0.15, "--json")
+    assert code == 0, err
+    choice = json.loads(out)["choice"]
+    assert choice["chosen"]["features"] == {}
+    assert "nb" in {each["name"] for each in choice["skipped"]}  # no negative counts
+    assert choice["trials"][0]["score"] == 1.0
+
+
+def test_what_is_said_beside_auto_is_kept_to(capsys, tickets, tmp_path):
+    fixed = ("--system", "lr", "--param", "C=3", "--ngrams", 2, "--rule", "best")
+    code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, *fixed, "--json")
+    assert code == 0, err
+    for trial in json.loads(out)["choice"]["trials"]:
+        assert trial["settings"].startswith("lr C=3")
+        assert "ngrams=" in trial["settings"]
+        assert trial["rule"] == "best"
+
+
+def test_a_model_of_another_system_is_not_replaced_silently(capsys, tickets, tmp_path):
+    train(capsys, tickets, "-m", tmp_path / "out")
+    code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, "--system", "shrinkage-nb")
+    assert code == 0
+    assert "holds a model of system 'nb'" in err
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--minutes", 5), "give --auto as well"),
+        (("--by", "accuracy"), "give --auto as well"),
+        (("--auto", "--minutes", 0.01), "0.6 seconds are too few"),
+        (("--auto", "--minutes", "nan"), "nan seconds are too few"),
+        (("--auto", "--by", "beauty"), "measure 'beauty' is unknown"),
+        (("--auto", "--select", 5), "--auto and --select were given"),
+        (("--auto", "--cluster", "local"), "--auto and --cluster were given"),
+        (("--auto", "--shards", 2), "--auto and --shards were given"),
+        (("--auto", "--resume"), "--auto and --resume were given"),
+        (("--auto", "--param", "C=1"), "say whose parameter it is with --system"),
+        (("--auto", "--system", "vsm"), "system 'vsm' is unknown"),
+        (("--auto", "--system", "nb", "--param", "C=1"), "C is no parameter of nb"),
+    ],
+)
+def test_what_cannot_be_chosen_ends_with_one_sentence(capsys, tickets, tmp_path, options, words):
+    code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *options)
+    assert (code, out) == (2, "")
+    assert words in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_class_is_refused_as_without_a_choice(capsys, tmp_path):
+    path = tmp_path / "one.csv"
+    path.write_text("text,label\n" + "".join(f"text number {i},only\n" for i in range(12)))
+    without = train(capsys, path, "-m", tmp_path / "out")
+    assert train(capsys, path, "-m", tmp_path / "out", *QUICK) == without
+    assert without[0] == 2
+
+
+def test_ten_documents_are_enough(capsys, tmp_path):
+    path = tmp_path / "ten.csv"
+    path.write_text("text,label\n" + "".join(f"{'red apple' if i % 2 else 'rye bread'} {i},{'ab'[i % 2]}\n" for i in range(10)))
+    code, _, err = train(capsys, path, "-m", tmp_path / "out", *QUICK, *NB)
+    assert code == 0, err
+
+
+def test_time_counts_from_the_start_of_the_program(monkeypatch, capsys, tickets, tmp_path):
+    assert 0 <= time.monotonic() - moment_of_start() < 24 * 3600
+    monkeypatch.setattr(main, "began", time.monotonic() - 1000)
+    code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK)
+    assert code == 2
+    assert "give more time" in err
+
+
+def test_options_of_every_feature_are_known():
+    from ramify.pipeline.choosing.candidates import CHANGES
+
+    assert {name for change in CHANGES for name, _ in change} <= set(words.OPTIONS)

@@ -1,0 +1,81 @@
+"""A clock that stands still, and trials that take as long, and are as good, as a test says."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from ramify.datasets import Corpus
+from ramify.decisions import Best
+from ramify.execution import as_one_stage, heed_deadline
+from ramify.pipeline.choosing.candidates import Fixed, relative_cost
+from ramify.pipeline.choosing.examiner import Examiner
+from ramify.pipeline.choosing.ground import make_ground
+from ramify.pipeline.choosing.search import Search
+from ramify.pipeline.choosing.times import Allowance
+from ramify.pipeline.choosing.trying import Tried
+from ramify.taxonomy import Taxonomy
+
+NAMES = ["a", "b", "c"]
+FLAT = Taxonomy.flat(NAMES)
+
+
+class Clock:
+    """Seconds that pass only when something is done."""
+
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+    def work(self, seconds, steps=10):
+        """Work that can be broken off now and then."""
+        for _ in range(steps):
+            self.now += seconds / steps
+            heed_deadline()
+
+
+class Trials:
+    """Fake trials: seconds by relative cost, and as many right answers as the skill of a candidate.
+
+    speed: seconds that flat machines take for all documents. skill: a function of the candidate, the share of right answers.
+    slow: systems that take so many times longer than anyone would think. began: what was tried, and when.
+    """
+
+    def __init__(self, clock, speed=1.0, skill=lambda candidate: 0.5, slow=None):
+        self.clock, self.speed, self.skill, self.slow, self.began = clock, speed, skill, slow or {}, []
+
+    def __call__(self, candidate, ground, number, share, rules):
+        self.began.append((str(candidate), number, share, self.clock.now))
+        size = ground.size(number, share) / len(ground.corpus)
+        self.clock.work(self.speed * size * relative_cost(candidate) * self.slow.get(candidate.system, 1.0))
+        truth = ground.truth(number)
+        n_right = round(self.skill(candidate) * truth.shape[0])
+        rows = np.arange(truth.shape[0])
+        answers = np.where(rows < n_right, truth.indices, (truth.indices + 1) % len(NAMES))
+        given = csr_array((np.ones(len(rows), dtype=bool), (rows, answers)), shape=truth.shape)
+        return Tried(dict.fromkeys(range(len(rules)), given), {})
+
+    @property
+    def names(self):
+        return [name for name, *_ in self.began]
+
+
+def small_corpus(n=300):
+    """Documents of three classes, all different."""
+    return Corpus("memory", [f"word{i} text" for i in range(n)], [[NAMES[i % 3]] for i in range(n)])
+
+
+def new_search(trials, seconds, fixed=None, last=0.0, n=300):
+    """A search over fake trials, in which the last training takes `last` seconds."""
+    clock, ground = trials.clock, make_ground(small_corpus(n), FLAT, 0, None)
+    examiner = Examiner(ground, "micro_f1", False, Best(), Allowance(seconds, clock.now, clock), trials)
+    return Search(examiner, fixed or Fixed(), lambda look: last)
+
+
+def run(search):
+    """Let a search run to its end."""
+    with as_one_stage("choosing") as whole:
+        search.run(whole)
+    return search

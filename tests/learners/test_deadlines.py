@@ -1,0 +1,29 @@
+"""Every system's training can be broken off, and tells so often enough that it ends soon after its time."""
+
+import pytest
+
+import ramify
+from ramify.execution import OutOfTime, as_one_stage, ending_by
+from ramify.systems import SYSTEMS
+
+
+@pytest.mark.parametrize("system", sorted(SYSTEMS))
+def test_training_is_broken_off_once_time_is_up(shop, system):
+    few = shop.train.take([i for i, labels in enumerate(shop.train.labels) if len(labels) == 1][:200])
+    asked = []
+
+    def clock():
+        asked.append(None)
+        return len(asked)
+
+    def train():
+        return ramify.TextClassifier(system, shop.taxonomy, calibrate=False).fit(few.documents, few.labels)
+
+    with as_one_stage("training"), ending_by(1e9, clock):
+        train()
+    n_asked = len(asked)
+    assert n_asked >= 3  # when words are read, when something is learnt, and again until it is
+    asked.clear()
+    with pytest.raises(OutOfTime), as_one_stage("training"), ending_by(n_asked // 2, clock):
+        train()
+    assert len(asked) == n_asked // 2 + 1
