@@ -21,6 +21,7 @@ from ramify.pipeline.calibrating import learn_calibration
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
+from ramify.pipeline.kept import KeptDocuments, refuse_unkeepable
 from ramify.pipeline.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
@@ -41,6 +42,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     separator: what joins the parts of a label path; found from the labels when not given.
     calibrate: whether probabilities are calibrated, on scores of documents by learners that have not seen them. That takes some
     more training: four times as much with few documents, as much again with many.
+    keep_documents: keep the documents, as vectors, with the model, so that it can follow a change of its taxonomy.
     n_jobs: threads, as in scikit-learn.
 
     ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
@@ -54,6 +56,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     sizes_: NDArray[np.int64] | None
     report_: dict[str, Any] | None
     calibration_: Any = None
+    documents_: KeptDocuments | None = None
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         selector: Any = None,
         separator: str | None = None,
         calibrate: bool = True,
+        keep_documents: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.system = system
@@ -76,6 +80,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.selector = selector
         self.separator = separator
         self.calibrate = calibrate
+        self.keep_documents = keep_documents
         self.n_jobs = n_jobs
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -93,6 +98,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(decision, LearnableRule) or decision.is_learnt:
             refuse_misfit(decision, taxonomy)
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
+        if self.keep_documents:
+            refuse_unkeepable(learner)
+            learner.is_to_go_on = True
         X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
         learner.fit(X, Y)
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
@@ -104,6 +112,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.calibration_ = calibration
+        self.documents_ = KeptDocuments(X, most_specific(Y, taxonomy)) if self.keep_documents else None
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None

@@ -76,6 +76,8 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
     if classifier.calibration_ is not None:
         about["calibration"] = {"kind": classifier.calibration_.kind}
         arrays |= {f"calibration.{name}": array for name, array in classifier.calibration_.arrays().items()}
+    if classifier.documents_ is not None:
+        arrays |= {f"documents.{name}": array for name, array in classifier.documents_.arrays().items()}
     if classifier.sizes_ is not None:
         arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
     if classifier.report_ is not None:

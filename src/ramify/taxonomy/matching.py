@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ramify.taxonomy.hierarchy import Taxonomy
 
 NOBODY = -1
+Key = Callable[[Taxonomy, int, bool], Hashable | None]  # of a node, and whether it is an old one; None where it has none
 
 
 def match_nodes(old: Taxonomy, new: Taxonomy) -> NDArray[np.int64]:
@@ -78,7 +79,7 @@ class _Matching:
                 if self.predecessor[child] < 0 and self.new.titles[child] == self.old.titles[node]:
                     self._take(node, child)
 
-    def _match_by(self, key: Callable[[Taxonomy, int, bool], Hashable | None]) -> bool:
+    def _match_by(self, key: Key) -> bool:
         """Match unmatched nodes that alone have a key, on both sides; says whether there were any."""
         ours, theirs = self._by_key(self.old, self.successor, key, True), self._by_key(self.new, self.predecessor, key, False)
         found = [(nodes[0], theirs[it][0]) for it, nodes in ours.items() if len(nodes) == len(theirs.get(it, ())) == 1]
@@ -88,9 +89,7 @@ class _Matching:
                 self._take(node, same)
         return bool(certain)
 
-    def _by_key(
-        self, taxonomy: Taxonomy, matched: NDArray[np.int64], key: Callable[[Taxonomy, int, bool], Hashable | None], is_old: bool
-    ) -> dict[Hashable, list[int]]:
+    def _by_key(self, taxonomy: Taxonomy, matched: NDArray[np.int64], key: Key, is_old: bool) -> dict[Hashable, list[int]]:
         found: dict[Hashable, list[int]] = defaultdict(list)
         for node in np.flatnonzero(matched < 0).tolist():
             if (it := key(taxonomy, node, is_old)) is not None:

@@ -102,7 +102,7 @@ class TreeMember(FlatMember):
 
     def regather(self) -> Vectors:
         """δ anew, made of the dual variables: sums of changes in 32 bits drift, and what is certified must not."""
-        problem, forest, walks = self.problem, self.problem.forest, self.climb.walks
+        problem, forest, walks = self.problem, self.problem.forest, self.walks  # all classes, whoever climbs
         self.deltas.values[:] = 0
 
         def work(visited: NDArray[np.uint8]) -> Any:
@@ -127,6 +127,26 @@ class TreeMember(FlatMember):
         leaves = replace(self.pairs, alphas=self.pairs.alphas.copy())
         self._settle(leaves, known, mine, 0.5 * tolerance)
         return [dual, float(known.certificates[mine, 0].sum()), self._inner()]
+
+    def figures_by_class(self) -> NDArray[np.float64]:
+        """By class, its part of the objective and of the dual, on the pairs that are known and without a step."""
+        known = Known.nothing(self.problem.n_classes)
+        self._settle(self.pairs, known, self.problem.classes, 1.0, most=0)
+        return known.certificates[:, :2]
+
+    def narrow(self, chosen: list[int]) -> None:
+        """Go on climbing with some of all classes only, as far as these are its own; others stay as they are."""
+        forest, visited = self.problem.forest, np.zeros_like(self.walks.visited)
+        units = np.flatnonzero(np.isin(forest.class_of, self._own_of(chosen)))
+        visited[:, units] = self.walks.visited[:, units]
+        for unit in range(len(forest) - 1, -1, -1):  # parents come first
+            if forest.parent[unit] >= 0:
+                visited[:, forest.parent[unit]] |= visited[:, unit]
+        # units that walks of others pass, too, keep their number of walks, which is then on the safe side
+        share = np.where(self.is_far, self.walks.share, np.maximum(1, visited.sum(axis=0))).astype(np.float32)
+        first = (0, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+        self.climb = replace(self.climb, walks=Walks(visited, share), held=[first] * len(visited))
+        self.climb.awake[:] = 1
 
     # ---- settling ---------------------------------------------------------------------------------------------------
 
@@ -172,6 +192,10 @@ class TreeMember(FlatMember):
         """The pairs as settling left them."""
         return self.leaves
 
+    def dual_variables(self) -> Pairs:
+        """The pairs on which it climbed, and those that settling took in, which begin at 0."""
+        return self.wider
+
     def weights(self) -> Weights:
         """Weights of all units; what they are made of is given up."""
         self.__dict__.pop("climb", None)
@@ -188,7 +212,7 @@ class TreeMember(FlatMember):
         """All that has changed since the member was made; what settling found is not needed to go on climbing."""
         climb = self.climb
         held = {f"held_{k}": vectors[3] for k, vectors in enumerate(climb.held)}
-        numbers = {"rounds": np.array([self.rounds]), "share": climb.walks.share}
+        numbers = {"rounds": np.array([self.rounds]), "share": self.walks.share}
         return super().state() | numbers | held | {
             "deltas": self.deltas.values, "awake": climb.awake, "slack": climb.slack,
         }  # fmt: skip
