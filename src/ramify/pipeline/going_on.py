@@ -72,9 +72,8 @@ def refuse_unable(classifier: TextClassifier) -> None:
     """Refuse systems that learn from all documents at once."""
     if not hasattr(classifier.learner_, "partial_fit"):
         others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can go on learning"
-        raise InputError(
-            f"system {classifier.system!r} learns from all documents at once; {others}, and others can if they were trained with --keep-documents."
-        )
+        kept = "and so can a model that was trained with --keep-documents"
+        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}, {kept}.")
 
 
 def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: Any) -> Taxonomy:

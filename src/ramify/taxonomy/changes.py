@@ -10,7 +10,7 @@ listed one by one; the topmost change tells how many there are. Retired nodes th
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -170,9 +170,13 @@ class _Comparison:
 
 
 def _topmost(taxonomy: Taxonomy, chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Of chosen nodes those with no chosen parent, and how many chosen ones are below each."""
-    tops = [node for node in np.flatnonzero(chosen).tolist() if not chosen[taxonomy.parents_of(node)].any()]
-    return [(node, int(chosen[taxonomy.descendants_of(node)].sum())) for node in tops]
+    """Of chosen nodes those with no chosen parent, and how many chosen ones hang below each by chosen ones alone."""
+    top_of: dict[int, int] = {}
+    for node in np.flatnonzero(chosen).tolist():  # parents come first
+        above = [parent for parent in taxonomy.parents_of(node).tolist() if chosen[parent]]
+        top_of[node] = top_of[above[0]] if above else node
+    counts = Counter(top_of.values())
+    return [(node, counts[node] - 1) for node in sorted(counts)]
 
 
 def suggestion_for(changes: Changes, node: int) -> str | None:
