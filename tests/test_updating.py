@@ -96,14 +96,16 @@ def test_going_on_from_the_optimum_needs_no_round_where_pairs_are_looked_for():
     first.fit(problem.X, problem.Y)
     before = Before(first, own, np.arange(1500), 1500)
     again = RecursiveSVM(problem.taxonomy).relearn(problem.X, problem.Y, before)
-    assert again.gap_.rounds == 0 and again.gap_ <= 1e-3
+    assert again.gap_.rounds == 0
+    assert again.gap_ <= 1e-3
     assert again.gap_.dual == pytest.approx(first.gap_.dual, rel=1e-5)
     node = int(np.flatnonzero(problem.taxonomy.is_leaf)[7])
     edges = edges_of(problem.taxonomy) | {problem.taxonomy.names[node]: problem.taxonomy.names[0]}
     moved = Taxonomy.from_edges(edges.items())
     Y = moved.encode(problem.taxonomy.decode(problem.Y))
     gone_on, anew = RecursiveSVM(moved).relearn(problem.X, Y, before), RecursiveSVM(moved).fit(problem.X, Y)
-    assert gone_on.gap_ <= 1e-3 and gone_on.gap_.rounds < anew.gap_.rounds
+    assert gone_on.gap_ <= 1e-3
+    assert gone_on.gap_.rounds < anew.gap_.rounds
     assert gone_on.gap_.primal == pytest.approx(anew.gap_.primal, rel=1e-3)
 
 
@@ -117,7 +119,8 @@ def test_new_titles_train_nothing_and_change_no_bit(system, tmp_path, monkeypatc
     order = list(edges_of(OLD).items())
     titles = {name: f"Title of {name}" for name in OLD.names}
     done = update(before, Taxonomy.from_edges(order[:1] + order[:0:-1], titles=titles))  # in another order, too
-    assert not done.is_trained and done.changes.counts["renamed"] == len(OLD)
+    assert not done.is_trained
+    assert done.changes.counts["renamed"] == len(OLD)
     ours, theirs = (each.learner_.state()[1] for each in (done.classifier, before))
     assert set(ours) == set(theirs)
     for name in ours:
@@ -141,7 +144,8 @@ def test_answers_are_given_by_new_names_where_names_are_paths():
 def test_flat_classes_of_moved_nodes_keep_their_weights_and_only_merged_ones_are_trained():
     before = fitted("svm")
     moved = update(before, MOVED)
-    assert moved.taken_over == (24, 24) and not moved.is_trained
+    assert moved.taken_over == (24, 24)
+    assert not moved.is_trained
     first, second = LEAVES[:2]
     merged = update(before, with_edges({}, drop=[first]), answers=_merge(first, second))
     assert merged.taken_over == (22, 23)
@@ -223,7 +227,8 @@ def test_without_kept_documents_all_of_them_do():
 def test_rules_and_calibrations_are_learnt_anew():
     before = fitted("svm", decision=SCut(), calibrate=True)
     merged = update(before, with_edges({}, drop=LEAVES[:1]), answers=_merge(*LEAVES[:2])).classifier
-    assert merged.decision_.is_learnt and merged.calibration_ is not None
+    assert merged.decision_.is_learnt
+    assert merged.calibration_ is not None
     assert merged.predict_proba(PROBLEM.X[:5]).shape == (5, len(OLD) - 1)
 
 

@@ -35,7 +35,8 @@ def test_diff_tells_what_changed_and_writes_questions(files, capsys):
     assert "1 moved, 1 added" in err
     code, out, err = ramify(capsys, "taxonomy", "diff", files / "old.txt", files / "retired.txt", "--out", files / "q.tsv")
     assert code == 0, err
-    assert "1 retired node without a successor" in err and f"written to {files / 'q.tsv'}" in err
+    assert "1 retired node without a successor" in err
+    assert f"written to {files / 'q.tsv'}" in err
     assert (files / "q.tsv").read_text() == "old\tnew\tsuggestion\nTV > Sound\t\t\n"
     (files / "q.tsv").write_text("old\tnew\tsuggestion\nTV > Sound\tTV > Screen\t\n")
     code, out, _ = ramify(
@@ -69,7 +70,8 @@ def test_update_with_documents_adds_them_and_tells_what_it_did(files, capsys):
     assert load(model).figures_["documents"] == 9
     code, _, err = ramify(capsys, "update", model, "--data", more)  # the same ones once more, and no new taxonomy
     assert code == 0, err
-    assert "Taxonomy: as before." in err and load(model).figures_["documents"] == 9
+    assert "Taxonomy: as before." in err
+    assert load(model).figures_["documents"] == 9
 
 
 def test_new_titles_need_no_documents_and_train_nothing(files, capsys):
@@ -77,7 +79,8 @@ def test_new_titles_need_no_documents_and_train_nothing(files, capsys):
     (files / "titles.txt").write_text(OLD.replace("TV", "Television"))
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "titles.txt")
     assert code == 0, err
-    assert "Taxonomy: 1 renamed." in err and "Nothing was trained" in err
+    assert "Taxonomy: 1 renamed." in err
+    assert "Nothing was trained" in err
     assert load(model).predict(["dark screen"]).tolist() == ["Television > Picture"]
 
 
@@ -108,8 +111,10 @@ def test_mistakes_end_in_one_sentence(files, capsys, arguments, sentence):
     model = trained(files, capsys, "svm")
     given = [files / word if word.endswith((".txt", ".csv", ".tsv")) else word for word in arguments]
     code, out, err = ramify(capsys, "update", model, *given)
-    assert code == 2 and not out
-    assert sentence in err and "Traceback" not in err
+    assert code == 2
+    assert not out
+    assert sentence in err
+    assert "Traceback" not in err
 
 
 def test_without_kept_documents_all_of_them_are_taken_from_a_file(files, capsys):

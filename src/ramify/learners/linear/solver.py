@@ -263,7 +263,11 @@ class TreeSolver(FlatSolver):
                 tolerance = settings.tolerance
                 if taken_in:
                     self.crew.ask("grow")
-                    self._begin()
+                elif self.resumed is not None:  # what was left out is missed
+                    self.resumed = self.gaining = None
+                else:
+                    continue
+                self._begin()
 
     def _begin(self) -> None:
         self.crew.exchange("count_walks", sum_counts, "begin")
@@ -293,13 +297,18 @@ class TreeSolver(FlatSolver):
         self.tell(step, f"round {self.rounds}{gap}")
 
     def _go_on(self, step: Stage, tolerance: float, aim: float, most: int) -> None:
-        """The same from an earlier solution, most of which is still right: rounds over classes that have something to gain."""
-        last = min(self.rounds + most, self.problem.settings.max_iter)
+        """The same from an earlier solution, most of which is still right: rounds over classes that have something to gain.
+
+        At first there may be nothing to do.
+        """
+        last, is_first = min(self.rounds + most, self.problem.settings.max_iter), self.gaining is None
         self._narrow(tolerance)
-        while (gap := self._sampled_gap(tolerance)) > aim * tolerance and self.rounds < last:
+        gap = self._sampled_gap(tolerance)
+        while (gap > aim * tolerance or not is_first) and self.rounds < last:
             for _ in range(min(TURN, last - self.rounds)):
                 self._ascend(step, f", gap about {gap:.1e}")
             self._narrow(tolerance)
+            gap, is_first = self._sampled_gap(tolerance), True
 
     def _narrow(self, tolerance: float) -> None:
         """Leave out the classes that have the least to gain, and all together next to nothing."""
