@@ -1,10 +1,10 @@
 """Following a change of the taxonomy beside training anew: ``python benchmarks/updating.py --systems hr-svm,svm,td-svm``.
 
-One subtree after the other is moved to another parent, from a single leaf to a third of the tree. The model of the taxonomy as it
-was follows (``update``), and another one is trained from nothing on the same documents; both in turn, in one run. Told are
-the objective and the certified gap of both, their accuracy on documents that neither has seen, and the ratio of their times, drawn
-against the share of classes that the change reaches: classes at or below a node that has other classes below it than before.
-Last, all nodes get new titles.
+One subtree after the other is moved to another parent, from a single leaf to a third of the tree. The model of the taxonomy as
+it was follows (``update``), and another one is trained from nothing on the same documents; both in turn, in one run. Told are
+the objective and the certified gap of both, their accuracy on documents that neither has seen, and the ratio of their times,
+drawn against the share of classes that the change reaches: classes at or below a node that has other classes below it than
+before. Last, all nodes get new titles.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ramify.pipeline.rules import make_rule
 from ramify.pipeline.sharded import read_sharded
 from ramify.pipeline.streaming import Answer, classify_rows, classify_vectors, score_rows
 from ramify.pipeline.training import Trained, evaluate, train
+from ramify.pipeline.updating import Updated, update
 
 __all__ = [
     "Answer",
@@ -24,6 +25,7 @@ __all__ = [
     "Step",
     "TextClassifier",
     "Trained",
+    "Updated",
     "Wish",
     "classify_files",
     "classify_rows",
@@ -37,4 +39,5 @@ __all__ = [
     "recommend",
     "score_rows",
     "train",
+    "update",
 ]
