@@ -21,6 +21,7 @@ from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import choose_cost, give_classes
 from ramify.learners.linear.dual import Dual
 from ramify.learners.linear.forest import Forest, single_units
+from ramify.learners.linear.local import solve_reached
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.problem import Certificate, Costs
@@ -69,6 +70,7 @@ class LinearLearner(LinearModel):
     ``near_``: in the fast mode, how to find the classes near a document; ``n_nearest_``: how many of them are scored.
     ``gap_``: the relative duality gap, a number, with ``primal`` and ``dual`` beside it.
     ``dual_``, ``class_figures_``: where training is to go on later, dual variables, and what is certain of every class.
+    ``loose_``: how much of the gap is that of weights which an update has held.
     ``C_``: the cost that was used; ``C_scores_``: with ``C="auto"``, the quality of every cost that was tried.
     """
 
@@ -76,6 +78,7 @@ class LinearLearner(LinearModel):
     n_nearest_: int = 0
     dual_: Dual | None = None
     class_figures_: NDArray[np.float64] | None = None
+    loose_: float = 0.0
     gap_: Gap
     several_labels_: bool
     C: float | str
@@ -165,6 +168,8 @@ class LinearLearner(LinearModel):
     def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         gap = {"primal": self.gap_.primal, "dual": self.gap_.dual, "rounds": self.gap_.rounds}
         values = {"gap": gap, "several_labels": self.several_labels_, "chosen_C": self.C_, "n_nearest": self.n_nearest_}
+        if self.loose_:
+            values["loose"] = self.loose_
         arrays = {} if self.near_ is None else self.near_.kept()
         if self.class_figures_ is not None:
             arrays["class_figures"] = self.class_figures_
@@ -177,6 +182,7 @@ class LinearLearner(LinearModel):
         self.n_nearest_ = int(values["n_nearest"])
         if "dual_offsets" in arrays:
             self.dual_ = Dual.from_arrays(arrays, self.weights_.n_classes)
+        self.loose_ = float(values.get("loose", 0.0))
         if "class_figures" in arrays:
             self.class_figures_ = checked_figures(arrays["class_figures"], self.weights_.n_classes)
         if isinstance(self.weights_, ShardedWeights):
@@ -231,8 +237,11 @@ class TiedLearner(LinearLearner):
             setup = replace(setup, C=best)
         shards = new_shards() if self._before is None else None
         setup = replace(setup, shards=shards, to_go_on=self.is_to_go_on)
-        trained = self._take_over(X, own, ties, setup) or train_on(X, own, sample_weight, setup, self._start(own, setup))
-        self._take(trained, setup, targets)
+        trained, self.loose_ = self._take_over(X, own, ties, setup), 0.0
+        start = None if trained is not None else self._start(own, setup)
+        if start is not None:
+            trained, start = self._solve_reached(X, own, ties, setup, start)
+        self._take(trained or train_on(X, own, sample_weight, setup, start), setup, targets)
         self._set_classes(ties.class_nodes)
         if self._before is not None and self.draws_to_parents and isinstance(ties, Forest):
             assert isinstance(self.weights_, Weights)
@@ -245,6 +254,20 @@ class TiedLearner(LinearLearner):
         start = start_from(before, own) if before is not None and is_alike(self, before, setup.C) else None
         self.has_gone_on_ = start is not None
         return start
+
+    def _solve_reached(
+        self, X: csr_array, own: csr_array, ties: Any, setup: Setup, start: Dual
+    ) -> tuple[Trained | None, Dual | None]:
+        """The part of a tree that a change has reached, where that is enough; and what the whole can start from otherwise."""
+        before = self._before
+        if before is None or not isinstance(ties, Forest) or ties.is_flat or not self.draws_to_parents:
+            return None, start
+        costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, np.ones(X.shape[0]))
+        found = solve_reached(X, own, ties, costs, setup, before, start)
+        if isinstance(found, Dual):
+            return None, found
+        self.loose_, self.taken_over_ = found.loose, (found.taken_over, own.shape[1])
+        return found.trained, None
 
     def _take_over(self, X: csr_array, own: csr_array, ties: Any, setup: Setup) -> Trained | None:
         """Classes that stand alone, and have the same documents on both sides as before, are as they were."""

@@ -63,7 +63,7 @@ class Solution:
     """Weights and what is certain of them.
 
     near: by what near classes were found, unless all pairs were taken. pairs: the dual variables, where they were asked for.
-    figures: of classes that stand alone, the objective and the bound of each.
+    figures: of every class its part of the objective and of the bound; inner units add as much to both.
     """
 
     weights: Weights | ShardedWeights
@@ -144,7 +144,7 @@ def _solve(
     with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
         certificate = solver(problem, crew, shares, complete, resumed).run()
         crew.keep()
-        figures = np.concatenate(crew.ask("figures_by_class")) if problem.forest.is_flat else None
+        figures = np.concatenate(crew.ask("figures_by_class"))
         return Solution(ending.weights(crew, shares, executor), certificate, pairs=ending.pairs(crew), figures=figures)
 
 
@@ -312,7 +312,7 @@ class TreeSolver(FlatSolver):
 
     def _narrow(self, tolerance: float) -> None:
         """Leave out the classes that have the least to gain, and all together next to nothing."""
-        primal, dual = np.concatenate(self.crew.ask("figures_by_class")).T
+        primal, dual = np.concatenate(self.crew.ask("gains_by_class")).T
         order = np.argsort(primal - dual)
         is_left_out = np.cumsum((primal - dual)[order]) <= SPARED * tolerance * primal.sum()
         self.gaining = np.sort(order[~is_left_out])

@@ -103,7 +103,8 @@ def begin_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> 
 
 def checked_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Objectives and bounds of a model file."""
-    if figures.dtype != np.float64 or figures.shape != (n_classes, 2) or not np.isfinite(figures).all():
+    fits = figures.ndim == 2 and figures.shape[0] <= n_classes and figures.shape[1] == 2  # leaves without documents have none
+    if figures.dtype != np.float64 or not fits or not np.isfinite(figures).all():
         raise ModelError("what is certain of the classes does not fit the linear model; train the model again.")
     return figures
 
