@@ -60,6 +60,11 @@ def test_all_but_what_is_reached_stands_where_it_stood(pair, leaves_only):
         assert now.parent[unit] < 0 or now.parent[unit] in reached.units or now.parent[unit] == reached.path[-1]
     if old == new:
         assert not len(reached.units)
+    if reached.path:
+        wider = reached.wider(now)
+        assert wider.path == reached.path[:-1]
+        assert {int(now.node[unit]) for unit in wider.units if now.class_of[unit] >= 0} == are[reached.path[-1]]
+        assert set(reached.units) < set(wider.units)
 
 
 # ---- certificates -----------------------------------------------------------------------------------------------------------

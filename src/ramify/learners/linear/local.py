@@ -6,7 +6,7 @@ All other classes keep their weights and dual variables. For any weights W and d
 
 over the classes n and the units v (Fenchel), so it is the sum of what was certified of the other classes, of the gap of the
 part, and of how far δ of the units above the part, which are held, have come away from their dual variables. Where that is no
-more than the tolerance, the solution is as good as any; otherwise the whole tree is solved.
+more than the tolerance, the solution is as good as any; otherwise less is held, and in the end nothing.
 """
 
 from __future__ import annotations
@@ -57,13 +57,16 @@ def solve_reached(
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
     same = same_columns([before.now(columns_of(before.own, nodes))], [own.tocsc()])
-    reached = find_reached(old, ties, same)
-    classes = reached.classes(ties)
-    if len(classes) > MOST * own.shape[1] or not np.array_equal(old.class_nodes, nodes):
+    if not np.array_equal(old.class_nodes, nodes):
         return start
-    part = _Part(X, own, ties, costs, setup, other, same, reached, classes)
-    known = other.dual_.numbered(before.documents).of_classes(same)
-    return part.joined(part.solve(executor, start) if len(classes) else None, known)
+    reached, known = find_reached(old, ties, same), other.dual_.numbered(before.documents).of_classes(same)
+    while len(classes := reached.classes(ties)) <= MOST * own.shape[1]:
+        part = _Part(X, own, ties, costs, setup, other, same, reached, classes)
+        found = part.joined(part.solve(executor, start) if len(classes) else None, known)
+        if isinstance(found, Local) or not reached.path:
+            return found
+        reached, start = reached.wider(ties), found  # hold less
+    return start
 
 
 class _Part:

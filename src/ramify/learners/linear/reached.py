@@ -35,6 +35,16 @@ class Reached:
         found = forest.class_of[self.units]
         return found[found >= 0].astype(np.int64)
 
+    def wider(self, forest: Forest) -> Reached:
+        """The same with everything below the last unit of the path, and that unit itself, taken for reached."""
+        is_reached = np.zeros(len(forest) + 1, dtype=bool)  # the last one stands above the roots
+        is_reached[self.path[-1]] = True
+        for unit in range(self.path[-1] + 1, len(forest)):  # parents come first
+            is_reached[unit] = is_reached[forest.parent[unit]]
+        units, before = np.flatnonzero(is_reached[:-1]), self.before.copy()
+        before[units] = -1
+        return Reached(before, self.path[:-1], units)
+
     def forest(self, forest: Forest) -> Forest:
         """The units that have changed, and above them the one that is held, if there is any."""
         units = np.sort(np.concatenate([self.path[-1:], self.units])).astype(np.int64)
