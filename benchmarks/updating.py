@@ -4,7 +4,7 @@ One subtree after the other is moved, from a single leaf to a large part of the 
 The model of the taxonomy as it was follows (``update``), and another one is trained from nothing on the same documents; both in
 turn, in one run. Told are the objective and the certified gap of both, their accuracy on documents that neither has seen, and
 the ratio of their times, drawn against the share of classes that the change reaches: classes at or below a node that has other
-classes below it than before. Last, all nodes get new titles.
+classes below it than before, or another parent. Last, all nodes get new titles.
 """
 
 from __future__ import annotations
@@ -157,11 +157,11 @@ def move_subtree(taxonomy: Taxonomy, share: float, is_near: bool, seed: int) -> 
 
 
 def count_reached(old: Taxonomy, new: Taxonomy) -> int:
-    """Leaves at or below a node that has other leaves below it than before."""
+    """Leaves at or below a node that has other leaves below it than before, or another parent."""
     before, after = dict(zip(old.names, leaves_below(old), strict=True)), leaves_below(new)
-    reached: set[str] = set()
+    parents, reached = (edges_of(old), edges_of(new)), set[str]()
     for node, name in enumerate(new.names):
-        if before[name] != after[node]:
+        if before[name] != after[node] or parents[0][name] != parents[1][name]:
             reached |= after[node]
     return len(reached)
 
