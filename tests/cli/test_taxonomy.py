@@ -197,7 +197,7 @@ def test_the_data_are_not_overwritten(capsys, tmp_path):
 def test_every_command_of_the_group_has_help_with_an_example(capsys, command):
     code, out, _ = ramify(capsys, "taxonomy", *([] if command is None else [command]), "--help")
     assert code == 0
-    assert "ramify taxonomy learn" in out.split("Example")[1]
+    assert f"ramify taxonomy {command or 'learn'}" in out.split("Example")[1]
 
 
 @pytest.fixture

@@ -53,6 +53,22 @@ class Calibration:
         columns = [np.interp(m[:, k], *self._curve(k)) for k in range(len(self))]
         return np.where(np.isnan(m), np.nan, np.column_stack(columns)) if columns else m
 
+    def followed_by(self, other: Calibration) -> Calibration:
+        """The curves of classifiers after each other."""
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
+        margins, probabilities = (
+            np.concatenate([ours, theirs])
+            for ours, theirs in ((self.margins, other.margins), (self.probabilities, other.probabilities))
+        )
+        return Calibration(self.kind, offsets, margins, probabilities)
+
+    def of(self, classifiers: NDArray[np.int64]) -> Calibration:
+        """The curves of some classifiers."""
+        lengths = np.diff(self.offsets)[classifiers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        taken = np.repeat(self.offsets[classifiers] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return Calibration(self.kind, offsets, self.margins[taken], self.probabilities[taken])
+
     def _curve(self, k: int) -> tuple[Floats, Floats]:
         here = slice(self.offsets[k], self.offsets[k + 1])
         return self.margins[here], self.probabilities[here]

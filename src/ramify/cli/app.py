@@ -26,6 +26,7 @@ from ramify.cli.score import score
 from ramify.cli.serve import serve
 from ramify.cli.systems import systems
 from ramify.cli.taxonomy import learn
+from ramify.cli.taxonomy_diff import diff
 from ramify.cli.train import train
 from ramify.cli.update import update
 from ramify.errors import RamifyError
@@ -68,14 +69,16 @@ for command in (
 taxonomy = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
-    help="""Make a taxonomy where there is none.
+    help="""Make a taxonomy where there is none, or tell two of them apart.
 
     \b
-    Example:
+    Examples:
       ramify taxonomy learn tickets.csv --out taxonomy.tsv
+      ramify taxonomy diff taxonomy.tsv newer.tsv
     """,
 )
 taxonomy.command()(guarded(learn))
+taxonomy.command()(guarded(diff))
 app.add_typer(taxonomy, name="taxonomy")
 
 reviews = typer.Typer(

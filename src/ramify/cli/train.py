@@ -125,6 +125,13 @@ def train(
             help="Keep the weights in so many files that stay on the disk: svm, lr, hr-svm and hr-lr with very many classes.",
         ),
     ] = None,
+    keep_documents: Annotated[
+        bool,
+        typer.Option(
+            "--keep-documents",
+            help="Keep the documents, as vectors, with the model: 'ramify update' can then follow a new taxonomy.",
+        ),
+    ] = False,
     report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
@@ -187,6 +194,7 @@ def train(
         separator=path_separator,
         calibrate=calibrate,
         keep_back=check_share(keep_back),
+        keep_documents=keep_documents,
         n_jobs=threads,
     )
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}

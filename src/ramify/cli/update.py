@@ -1,7 +1,8 @@
-"""``ramify update``: let a model go on learning."""
+"""``ramify update``: let a model follow a change of its taxonomy, or go on learning."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -21,6 +22,8 @@ from ramify.cli.options import (
     labelled,
     readable,
 )
+from ramify.cli.taxonomy_diff import AnswersFile
+from ramify.cli.updated import tell_about_update
 from ramify.datasets import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.execution import reporting_to
@@ -28,13 +31,16 @@ from ramify.persistence import refuse_foreign_target
 from ramify.pipeline import TextClassifier, load
 from ramify.pipeline.going_on import cut_rounds, larger_taxonomy, refuse_unable
 from ramify.pipeline.training import check_labels, fitting
-from ramify.taxonomy import Taxonomy, read_taxonomy
+from ramify.pipeline.updating import OUTDATED, follows_changes
+from ramify.pipeline.updating import update as follow
+from ramify.taxonomy import Taxonomy, read_answers, read_taxonomy
 
 
 def update(
     model: ModelDirectory,
-    data: Annotated[Path, typer.Option(help="More labelled documents, in any form that 'ramify train' reads.")],
-    taxonomy: Annotated[Path | None, typer.Option(help="The taxonomy so far with nodes added, where labels need them.")] = None,
+    data: Annotated[Path | None, typer.Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
+    taxonomy: Annotated[Path | None, typer.Option(help="The taxonomy as it is now, in any format.")] = None,
+    answers: AnswersFile = None,
     to: Annotated[Path | None, typer.Option(help="Write the new model here; otherwise it replaces the old one.")] = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Of boosting: make so many more rounds; as many as in training by default.")
@@ -53,14 +59,20 @@ def update(
     threads: Threads = -1,
     as_json: AsJson = False,
 ) -> None:
-    """Add documents to what a model has learnt; nothing is learnt anew.
+    """Let a model follow a change of its taxonomy, or add documents to what it has learnt.
 
-    nb, shrinkage-nb and pachinko-nb count them, new classes included; where label paths spelled out the taxonomy, new ones
-    add to it. adaboost-mh and treeboost-mh make more rounds on them, with the classes that they have: with the training
-    documents of old, this is the same as one longer training.
+    A changed taxonomy: documents that the model has kept ('ramify train --keep-documents') are relabelled as the change says,
+    and what it reaches is trained, from where it was; new titles train nothing. Where documents of retired nodes go is asked;
+    see 'ramify taxonomy diff'. Without kept documents give all of them with --data.
+
+    More documents: nb, shrinkage-nb and pachinko-nb count them, new classes included; where label paths spelled out the
+    taxonomy, new ones add to it. adaboost-mh and treeboost-mh make more rounds on them, with the classes that they have: with
+    the training documents of old, this is the same as one longer training. Other systems need kept documents.
 
     \b
     Examples:
+      ramify update out --taxonomy newer.tsv
+      ramify update out --taxonomy newer.tsv --answers answers.tsv --data more.csv --to newer
       ramify update out --data more.csv
       ramify update out --data more.csv --taxonomy larger.tsv --to newer
       ramify update boosted --data tickets.csv --rounds 500
@@ -68,32 +80,88 @@ def update(
     """
     target = model if to is None else to
     refuse_foreign_target(target)
-    if rounds is not None and choose_rounds:
-        raise InputError("--rounds makes more rounds, and --choose-rounds makes none; give one of them.")
+    _refuse_options(data, taxonomy, answers, rounds, choose_rounds)
     given = None if taxonomy is None else read_taxonomy(taxonomy)
-    with RichProgress() as progress, reporting_to(progress), readable(data) as file:
+    with RichProgress() as progress, reporting_to(progress), nullcontext() if data is None else readable(data) as file:
         classifier = load(model)
-        refuse_unable(classifier)
         _refuse_rounds(classifier, rounds, choose_rounds)
         classifier.use_threads(threads)
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         columns |= {"label_separator": label_separator, "strict": strict, "encoding": encoding}
-        corpus = _read(classifier, file, given, columns)
-        before = set(_classes(classifier)), classifier.vectorizer_.n_features_out
-        quality = cut_rounds(classifier, corpus.documents, corpus.labels) if choose_rounds else None
-        if not choose_rounds:
-            _learn(classifier, corpus, given, rounds)
-        classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in _OUTDATED}
-        classifier.report_ = None
-        classifier.save(target)
+        if file is None or follows_changes(classifier, given, answers is not None, rounds is not None or choose_rounds):
+            told = _follow(classifier, given, answers, file, columns, target)
+        else:
+            told = _add(classifier, given, file, columns, target, rounds, choose_rounds)
+    if as_json:
+        print_json(told)
+    elif "changes" in told:
+        tell_about_update(told)
+    else:
+        _tell(told)
+    if not as_json:
+        say(f"Model saved in {target}.")
+
+
+def _refuse_options(data: Path | None, taxonomy: Path | None, answers: Path | None, rounds: int | None, choose: bool) -> None:
+    if data is None and taxonomy is None:
+        raise InputError("there is nothing to do; give a taxonomy with --taxonomy, documents with --data, or both.")
+    if answers is not None and taxonomy is None:
+        raise InputError(
+            "--answers says where documents of retired nodes go; give the taxonomy that lacks them with --taxonomy."
+        )
+    if rounds is not None and choose:
+        raise InputError("--rounds makes more rounds, and --choose-rounds makes none; give one of them.")
+    if data is None and (rounds is not None or choose):
+        raise InputError("rounds are made or chosen by documents; give some with --data.")
+
+
+def _follow(
+    classifier: TextClassifier,
+    given: Taxonomy | None,
+    table: Path | None,
+    file: Path | None,
+    columns: dict[str, Any],
+    target: Path,
+) -> dict[str, Any]:
+    """Let a model follow a change of its taxonomy."""
+    new = classifier.taxonomy_ if given is None else given
+    answers = None if table is None else read_answers(table, classifier.taxonomy_, new)
+    texts = labels = None
+    if file is not None:
+        columns["label_separator"] = columns["label_separator"] or classifier.figures_.get("columns", {}).get("label_separator")
+        columns["is_label"] = lambda label: label in new or label in classifier.taxonomy_
+        corpus = fitting(classifier, labelled(read_corpus(file, **columns), False))
+        texts, labels = corpus.documents, corpus.labels
+    done = follow(classifier, new, texts, labels, answers=answers)
+    done.classifier.save(target)
+    return {"model": str(target), **done.as_dict()}
+
+
+def _add(
+    classifier: TextClassifier,
+    given: Taxonomy | None,
+    file: Path,
+    columns: dict[str, Any],
+    target: Path,
+    rounds: Any,
+    choose: bool,
+) -> dict[str, Any]:
+    """Let a model go on learning."""
+    refuse_unable(classifier)
+    corpus = _read(classifier, file, given, columns)
+    before = set(_classes(classifier)), classifier.vectorizer_.n_features_out
+    quality = cut_rounds(classifier, corpus.documents, corpus.labels) if choose else None
+    if not choose:
+        _learn(classifier, corpus, given, rounds)
+    classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in OUTDATED}
+    classifier.report_ = None
+    classifier.save(target)
     told: dict[str, Any] = {"model": str(target), "documents": len(corpus)}
     told["new_classes"] = sorted(set(_classes(classifier)) - before[0])
     told["new_words"] = classifier.vectorizer_.n_features_out - before[1]
     if hasattr(classifier.learner_, "n_rounds_"):
         told["rounds"] = classifier.learner_.n_rounds_
-    if quality is not None:
-        told["micro_f1"] = quality
-    print_json(told) if as_json else _tell(told)
+    return told if quality is None else told | {"micro_f1": quality}
 
 
 def _read(classifier: TextClassifier, file: Path, given: Taxonomy | None, columns: dict[str, Any]) -> Corpus:
@@ -129,7 +197,6 @@ def _tell(told: dict[str, Any]) -> None:
             say(f"  {name}")
         if "rounds" in told:
             say(f"Committees have up to {counted(told['rounds'], 'round')} now.")
-    say(f"Model saved in {told['model']}.")
 
 
 def _refuse_rounds(classifier: TextClassifier, rounds: int | None, choose: bool) -> None:
@@ -138,9 +205,6 @@ def _refuse_rounds(classifier: TextClassifier, rounds: int | None, choose: bool)
     if "n_rounds" not in classifier.learner_.get_params():
         option = "--choose-rounds" if choose else "--rounds"
         raise InputError(f"{option} is for boosting, and system {classifier.system!r} makes no rounds; leave it out.")
-
-
-_OUTDATED = ("evaluation", "tested_on", "held_out")
 
 
 def _classes(classifier: TextClassifier) -> list[str]:

@@ -23,6 +23,7 @@ from ramify.calibration import Energies
 from ramify.errors import InputError
 from ramify.execution import SerialExecutor, choose_executor, row_blocks, stage
 from ramify.features.vectors import check_documents
+from ramify.learners.before import Before
 from ramify.learners.evidence import Contributions, Evidence
 from ramify.learners.paths import SURE
 from ramify.learners.targets import Targets, read_targets
@@ -49,6 +50,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     held_out_: tuple[NDArray[np.int64], Scores] | None = (
         None  # training documents with scores by learners that had not seen them
     )
+    is_to_go_on: bool = False  # whether what another training could start from is kept
+    taken_over_: tuple[int, int] | None = None  # how many classifiers a learner before this one had learnt, and of how many
+    has_gone_on_: bool = False  # whether training began where that of a learner before this one ended
+    _before: Before | None = None
 
     # ---- what each learner says -------------------------------------------------------------------------------------
 
@@ -127,8 +132,20 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             self.taxonomy_, self.form_ = targets.taxonomy, targets.form
             self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
+            self.taken_over_, self.has_gone_on_ = None, False
             self._learn(X, targets, weights)
         return self
+
+    def relearn(self, X: Any, y: Any, before: Before) -> Self:
+        """Learn as :meth:`fit` does, and take over what an earlier learner with the same parameters knows already.
+
+        ``taken_over_`` says how much that was, and ``has_gone_on_`` whether the rest began where that one ended.
+        """
+        self._before = before
+        try:
+            return self.fit(X, y)
+        finally:
+            del self._before
 
     @contextmanager
     def _whole_or_as_before(self) -> Iterator[None]:

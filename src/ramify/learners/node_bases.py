@@ -16,7 +16,8 @@ from sklearn.base import clone
 from ramify.errors import InputError, ModelError
 from ramify.execution import stage
 from ramify.learners.linear.forest import single_units
-from ramify.learners.linear.pairs import pair_up
+from ramify.learners.linear.pairs import negatives_of, pair_up
+from ramify.learners.linear.taking_over import train_others
 from ramify.learners.linear.training import Setup, Trained, suits, train, train_apart, train_pairs, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.native import score_rows_in_place
@@ -85,18 +86,41 @@ class Base(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LinearBase:
-    """Support vector machines or logistic regression by the solver of this package."""
+    """Support vector machines or logistic regression by the solver of this package.
+
+    figures: objective and bound of every unit, where they are solved one by one.
+    """
 
     weights: Weights
     gap: tuple[float, float, int]
+    figures: Floats | None = None
     name: ClassVar[str] = "linear"
 
     @classmethod
-    def fit(cls, X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> LinearBase:
-        """Solve all units; their objectives add up."""
-        trained = _train(X, questions, taxonomy, setup, sample_weight)
+    def fit(
+        cls,
+        X: csr_array,
+        questions: Questions,
+        taxonomy: Taxonomy,
+        setup: Setup,
+        sample_weight: Floats,
+        taken: NDArray[np.int64] | None = None,
+        known: LinearBase | None = None,
+    ) -> LinearBase:
+        """Solve all units; their objectives add up.
+
+        taken: for every unit the one of `known` that is taken over as it is, -1 where it is to be solved.
+        """
+        if taken is None or known is None or known.figures is None:
+            trained = _train(X, questions, taxonomy, setup, sample_weight)
+        else:
+
+            def train_some(some: NDArray[np.int64]) -> Trained:
+                return _train(X, questions.of_units(some), taxonomy, setup, sample_weight)
+
+            trained = train_others(taken, known.weights, known.figures, train_some)
         found = trained.certificate
-        return cls(trained.weights, (found.primal, found.dual, found.rounds))
+        return cls(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
     def score(self, X: csr_array) -> Floats:
         """Documents × units."""
@@ -114,7 +138,7 @@ class LinearBase:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file keeps."""
-        return self.weights.arrays()
+        return self.weights.arrays() | ({} if self.figures is None else {"class_figures": self.figures})
 
 
 def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> Trained:
@@ -124,9 +148,8 @@ def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup,
         return train(X, csr_array(positive), single_units(questions.nodes), costs, setup)
     if suits(X, csr_array(positive), setup):
         return train_apart(X, csr_array(positive), asked, questions.groups, costs, setup)
-    others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
-    others.eliminate_zeros()
-    return train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
+    pairs = pair_up(positive, negatives_of(positive, asked), costs.positive, costs.negative)
+    return train_pairs(X, pairs, costs, setup)
 
 
 @dataclass(frozen=True, slots=True)

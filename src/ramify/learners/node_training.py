@@ -12,8 +12,10 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.calibration import Calibration, fit_calibration
 from ramify.execution import row_blocks, stage
+from ramify.learners.before import same_columns
 from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import FOLDS, choose_cost, deal_folds
+from ramify.learners.linear.taking_over import is_alike
 from ramify.learners.linear.training import MOST_COST, Setup, seed_of
 from ramify.learners.node_bases import Base, EstimatorBase, LinearBase, NaiveBayesBase, Questions
 from ramify.learners.targets import Targets
@@ -35,13 +37,17 @@ class Task:
     targets: Targets
     weight: NDArray[np.float64]
 
-    def fit(self, setup: Setup | None, documents: Any = None, units: Any = None) -> Base:
-        """Classifiers for all units, or for some of them from some of the documents."""
+    def fit(self, setup: Setup | None, documents: Any = None, units: Any = None, taken: Any = None) -> Base:
+        """Classifiers for all units, or for some of them from some of the documents.
+
+        taken: for every unit the one of an earlier learner that is taken over, -1 where there is none.
+        """
         learner, X, questions, weight = self.learner, self.X, self.units, self.weight
         if documents is not None:
             X, questions, weight = X[documents], questions.of_documents(documents).of_units(units), weight[documents]
         if setup is not None:
-            return LinearBase.fit(X, questions, self.targets.taxonomy, setup, weight)
+            before = None if taken is None or learner._before is None else learner._before.learner.base_
+            return LinearBase.fit(X, questions, self.targets.taxonomy, setup, weight, taken, before)
         if isinstance(learner.base, str):
             return NaiveBayesBase.fit(X, questions, float(learner.alpha), weight)
         return EstimatorBase.fit(X, questions, learner.base, weight)
@@ -57,6 +63,23 @@ class Task:
                 S[:, can] = base.score(self.X[held_out[rows]])
             yield rows, S
 
+    def find_same(self, setup: Setup | None) -> NDArray[np.int64] | None:
+        """For every unit one of an earlier learner that was asked about the same documents; None where none counts."""
+        learner, before = self.learner, self.learner._before
+        if before is None or setup is None or not is_alike(learner, before, setup.C):
+            return None
+        other = before.learner
+        same = other.calibration == learner.calibration and other.negatives == learner.negatives and other.base == learner.base
+        if not same or not isinstance(other.base_, LinearBase) or other.base_.figures is None:
+            return None
+        asked = ask_nodes(before.own, other.taxonomy_, learner.negatives == "parent")
+        were = asked.of_units(np.argsort(asked.nodes)[other.unit_nodes_])
+        if were.asked is None or self.units.asked is None:
+            is_whole = were.asked is None and self.units.asked is None and before.has_same_documents
+            return same_columns([before.now(were.positive)], [self.units.positive]) if is_whole else None
+        parts = [before.now(csc_array(part)) for part in (were.positive, were.asked)]
+        return same_columns(parts, [csc_array(self.units.positive), csc_array(self.units.asked)])
+
     def choose_cost(self, setup: Setup) -> tuple[float, dict[float, float]]:
         """A held-out document gets the nodes, of those that it is asked about, whose score is not below 0."""
         asked = None if self.units.asked is None else csr_array(self.units.asked)
@@ -69,6 +92,19 @@ class Task:
             return csr_array(vstack(given, format="csr")), None
 
         return choose_cost(csr_array(self.units.positive), setup, attempt)
+
+    def calibrate_others(
+        self, setup: Setup | None, taken: NDArray[np.int64] | None
+    ) -> tuple[Calibration, tuple[NDArray[np.int64], Scores] | None]:
+        """The same as :meth:`calibrate`, with the curves of units that are taken over; held-out scores are then not known."""
+        if taken is None or self.learner._before is None:
+            return self.calibrate(setup)
+        fresh, known = np.flatnonzero(taken < 0), self.learner._before.learner.calibration_
+        place = taken.copy()
+        place[fresh] = len(known) + np.arange(len(fresh))
+        if not len(fresh):
+            return known.of(place), None
+        return known.followed_by(replace(self, units=self.units.of_units(fresh)).calibrate(setup)[0]).of(place), None
 
     def calibrate(self, setup: Setup | None) -> tuple[Calibration, tuple[NDArray[np.int64], Scores]]:
         """Curves for all units, and the held-out documents and scores that they were learnt from."""

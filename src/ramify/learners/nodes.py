@@ -28,6 +28,7 @@ from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.evidence import Contributions, Evidence, answer_of, no_question
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.problem import Certificate
+from ramify.learners.linear.taking_over import checked_figures
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
 from ramify.learners.node_bases import Base, LinearBase, NaiveBayesBase, Questions
@@ -115,8 +116,11 @@ class NodeClassifiers(Learner):
         if self.C == "auto" and setup is not None:
             best, self.C_scores_ = task.choose_cost(setup)
             setup = replace(setup, C=best)
-        base = task.fit(setup)
-        curves, held_out = (None, None) if self.calibration is None else task.calibrate(setup)
+        taken = task.find_same(setup)
+        base = task.fit(setup, taken=taken)
+        if taken is not None:
+            self.taken_over_ = int(np.sum(taken >= 0)), len(taken)
+        curves, held_out = (None, None) if self.calibration is None else task.calibrate_others(setup, taken)
         self.C_, self.base_, self.calibration_ = 1.0 if setup is None else setup.C, base, curves
         self.unit_nodes_, self.always_ = units.nodes, questions.nodes[always]
         self.always_counts_ = n_yes[always].astype(np.float64)
@@ -252,6 +256,8 @@ class NodeClassifiers(Learner):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
         kept = self.base_.arrays()  # first, since it may refuse
+        if not self.is_to_go_on:
+            kept.pop("class_figures", None)
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
         parameters["random_state"] = seed_of(self.random_state)
         values = {"parameters": parameters, "n_features": int(self.n_features_in_), "chosen_C": float(self.C_)}
@@ -311,7 +317,8 @@ def _restored_base(made: NodeClassifiers, values: dict[str, Any], arrays: dict[s
     if len(weights.class_units) != n_units:
         raise ModelError("the node classifiers do not fit their weights; train the model again.")
     primal, dual, rounds = values["gap"]
-    return LinearBase(weights, (float(primal), float(dual), int(rounds)))
+    figures = checked_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
+    return LinearBase(weights, (float(primal), float(dual), int(rounds)), figures)
 
 
 def _check_nodes(made: NodeClassifiers, n_nodes: int) -> None:

@@ -48,6 +48,7 @@ class RecursiveSVM(OneVsRestSVM):
     """
 
     kind: ClassVar[str] = "recursive-svm"
+    draws_to_parents: ClassVar[bool] = True
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return _tie_recursively(self.taxonomy, taxonomy, labelled)
@@ -68,6 +69,7 @@ class RecursiveLogistic(OneVsRestLogistic):
     """
 
     kind: ClassVar[str] = "recursive-logistic"
+    draws_to_parents: ClassVar[bool] = True
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return _tie_recursively(self.taxonomy, taxonomy, labelled)

@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from ramify.learners.before import same_columns
 from ramify.learners.branch_machines import BranchMachines
 from ramify.learners.branches import find_branches, only_ways
-from ramify.learners.linear.pairs import pair_up
-from ramify.learners.linear.training import check_setup, suits, train_apart, train_pairs, weigh_classes
+from ramify.learners.linear.pairs import negatives_of, pair_up
+from ramify.learners.linear.taking_over import is_alike, train_others
+from ramify.learners.linear.training import Setup, Trained, check_setup, suits, train_apart, train_pairs, weigh_classes
 from ramify.learners.one_vs_rest import OneVsRestSVM
 from ramify.learners.targets import Targets
 from ramify.taxonomy import expand_to_ancestors
@@ -53,15 +55,32 @@ class TopDownSVM(BranchMachines, OneVsRestSVM):
             best, self.C_scores_ = self._choose_cost(X, targets, sample_weight, setup)
             setup = replace(setup, C=best)
         positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
-        costs = weigh_classes(positive, setup, taxonomy, nodes, sample_weight)
-        if suits(X, csr_array(positive), setup):
-            trained = train_apart(X, csr_array(positive), asked, parents, costs, setup)
+
+        def train_some(some: Nodes) -> Trained:
+            mine, theirs = csc_array(positive[:, some]), csc_array(asked[:, some])
+            costs = weigh_classes(mine, setup, taxonomy, nodes[some], sample_weight)
+            if suits(X, csr_array(mine), setup):
+                return train_apart(X, csr_array(mine), theirs, parents[some], costs, setup)
+            return train_pairs(X, pair_up(mine, negatives_of(mine, theirs), costs.positive, costs.negative), costs, setup)
+
+        taken = self._same_branches(positive, asked, setup)
+        if taken is None or self._before is None:
+            trained = train_some(np.arange(len(nodes)))
         else:
-            others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
-            others.eliminate_zeros()
-            trained = train_pairs(X, pair_up(positive, others, costs.positive, costs.negative), costs, setup)
+            other, self.taken_over_ = self._before.learner, (int(np.sum(taken >= 0)), len(taken))
+            trained = train_others(taken, other.weights_, other.class_figures_, train_some)
         self._take(trained, setup, targets)
         self._set_branches(nodes, parents, only_ways(np.diff(closed.indptr) > 0, nodes, parents))
+
+    def _same_branches(self, positive: csc_array, asked: csc_array, setup: Setup) -> Nodes | None:
+        """For every branch one of an earlier learner with the same documents, -1 without any; None where none counts."""
+        before = self._before
+        if before is None or not is_alike(self, before, setup.C) or before.learner.class_figures_ is None:
+            return None
+        other, own = before.learner, csc_array(before.own)
+        closed = csc_array(expand_to_ancestors(before.own, other.taxonomy_))
+        were = _members(own, closed, other.branch_nodes_, other.branch_parents_)
+        return same_columns([before.now(part) for part in were], [positive, asked])
 
 
 def _members(

@@ -10,7 +10,8 @@
 // gathers δ from the dual variables anew.
 //
 // Several walks may share the work, each on classes of its own. A unit that s walks pass counts with weight s in each: the
-// sum of s changes, squared, is at most s times the sum of their squares, so together they never lower the dual.
+// sum of s changes, squared, is at most s times the sum of their squares, so together they never lower the dual. A unit with
+// weight 0 is held as it is: its δ is part of the weights below it, and what happens there does not change it.
 #include "kernels.h"
 
 namespace ramify {
@@ -59,7 +60,7 @@ struct Walk {
       const auto f = static_cast<size_t>(delta.features[p]);
       above[f] += change[f];
       w[f] += reach.back() * change[f];
-      if (!is_shared) delta.values[p] += change[f];
+      if (!is_shared && tree.share[unit] > 0) delta.values[p] += change[f];
       change[f] = 0;
     }
   }

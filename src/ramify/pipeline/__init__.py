@@ -13,6 +13,7 @@ from ramify.pipeline.rules import make_rule
 from ramify.pipeline.sharded import read_sharded
 from ramify.pipeline.streaming import Answer, classify_rows, classify_vectors, score_rows
 from ramify.pipeline.training import Trained, evaluate, train
+from ramify.pipeline.updating import Updated, update
 
 __all__ = [
     "Answer",
@@ -27,6 +28,7 @@ __all__ = [
     "Step",
     "TextClassifier",
     "Trained",
+    "Updated",
     "Wish",
     "audit",
     "classify_files",
@@ -41,4 +43,5 @@ __all__ = [
     "recommend",
     "score_rows",
     "train",
+    "update",
 ]

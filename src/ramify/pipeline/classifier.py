@@ -23,24 +23,15 @@ from ramify.pipeline.calibrating import learn_calibration
 from ramify.pipeline.explaining import Explanation, explain
 from ramify.pipeline.features import Narrow, fit_features, selector_for
 from ramify.pipeline.going_on import learn_more
-from ramify.pipeline.promising import (
-    WITHOUT_RISK,
-    Promised,
-    branches_refused,
-    check_share,
-    count_texts,
-    promise_of,
-    set_aside,
-    take,
-)
+from ramify.pipeline.kept import KeptDocuments, refuse_unkeepable
+from ramify.pipeline.promising import WITHOUT_RISK, Promised, branches_refused, promise_of, set_texts_aside
 from ramify.pipeline.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
+from ramify.pipeline.several import SEVERAL, have_one_each, share_with_several
 from ramify.pipeline.storing import to_stored
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
 
 Result = TypeVar("Result")
-
-SEVERAL = 0.05  # the share of documents with several labels from which answers may have several, too
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
@@ -55,6 +46,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     more training: four times as much with few documents, as much again with many.
     keep_back: the share of the documents from which nothing is learnt but what can be promised (see :meth:`predict`); without
     any, promises rest on the documents that probabilities are calibrated on, and are not proven.
+    keep_documents: keep the documents, as vectors, with the model, so that it can follow a change of its taxonomy.
     n_jobs: threads, as in scikit-learn.
 
     ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
@@ -69,6 +61,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     report_: dict[str, Any] | None
     calibration_: Any = None
     promised_: Promised | None = None
+    documents_: KeptDocuments | None = None
 
     def __init__(
         self,
@@ -82,6 +75,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         separator: str | None = None,
         calibrate: bool = True,
         keep_back: float = 0.0,
+        keep_documents: bool = False,
         n_jobs: int | None = None,
     ) -> None:
         self.system = system
@@ -93,6 +87,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.separator = separator
         self.calibrate = calibrate
         self.keep_back = keep_back
+        self.keep_documents = keep_documents
         self.n_jobs = n_jobs
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -104,24 +99,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         system = find_system(self.system)
         rows, many, integers = listed_labels(labels)
         taxonomy = self._taxonomy_for(rows, system)
-        texts, kept_texts, rows, kept_rows = self._set_aside(texts, rows)
+        texts, kept_texts, rows, kept_rows = set_texts_aside(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
         decision = self._new_decision(system, share_with_several(Y, taxonomy) >= SEVERAL)
         if not isinstance(decision, LearnableRule) or decision.is_learnt:
             refuse_misfit(decision, taxonomy)
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
+        if self.keep_documents:
+            refuse_unkeepable(learner)
+            learner.is_to_go_on = True
         X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
         learner.fit(X, Y)
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
             decision = learn_rule(decision, learner, X, Y)
             refuse_misfit(decision, taxonomy)
-        one_each = share_with_one(Y, taxonomy) > 1 - SEVERAL
+        one_each = have_one_each(Y, taxonomy)
         calibration, promised = learn_calibration(learner, X, Y, one_each, not kept_rows) if self.calibrate else (None, None)
         learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.calibration_, self.promised_ = calibration, promised
+        self.documents_ = KeptDocuments(X, most_specific(Y, taxonomy)) if self.keep_documents else None
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
@@ -139,7 +138,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if labels is None or not len(labels):
             raise InputError("there are no labelled texts to learn a promise from; give some that nothing was learnt from.")
         Y = self.taxonomy_.encode(listed_labels(labels)[0])
-        self._promise_from(texts, Y, share_with_one(Y, self.taxonomy_) > 1 - SEVERAL)
+        self._promise_from(texts, Y, have_one_each(Y, self.taxonomy_))
         return self
 
     def _promise_from(self, texts: Any, Y: csr_array, one_each: bool) -> None:
@@ -342,17 +341,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             taxonomy.require_tree(f"system {system.name!r}")
         return taxonomy
 
-    def _set_aside(self, texts: Any, rows: list[list[str]]) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
-        """Texts to learn from and texts to keep back, and the labels of both."""
-        share = check_share(self.keep_back)
-        if share == 0 or isinstance(texts, str):
-            return texts, None, rows, []
-        texts = texts if hasattr(texts, "__len__") or hasattr(texts, "shape") else list(texts)
-        if count_texts(texts) != len(rows):
-            raise InputError(f"there are {count_texts(texts)} texts but labels for {len(rows)}; give one entry a text.")
-        learnt, kept = set_aside(len(rows), share)
-        return take(texts, learnt), take(texts, kept), [rows[i] for i in learnt], [rows[i] for i in kept]
-
     def _new_vectorizer(self, system: System) -> Any:
         vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
         return vectorizer.set_params(n_jobs=self.n_jobs) if "n_jobs" in vectorizer.get_params() else vectorizer
@@ -382,16 +370,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if not hasattr(self, "_narrow"):
             self._narrow = Narrow()
         return self._narrow.parts(self.vectorizer_, self.learner_)
-
-
-def share_with_several(Y: csr_array, taxonomy: Taxonomy) -> float:
-    """The share of documents that have more than one most specific label."""
-    return float(np.mean(np.diff(most_specific(Y, taxonomy).indptr) > 1))
-
-
-def share_with_one(Y: csr_array, taxonomy: Taxonomy) -> float:
-    """The share of documents that have just one most specific label."""
-    return float(np.mean(np.diff(most_specific(Y, taxonomy).indptr) == 1))
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:

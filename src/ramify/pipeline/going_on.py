@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import LearnableRule
 from ramify.errors import InputError
-from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, most_specific, taxonomy_of_labels
 
 if TYPE_CHECKING:
     from ramify.pipeline.classifier import TextClassifier
@@ -33,9 +33,14 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)
     if n_texts != Y.shape[0]:
         raise InputError(f"there are {n_texts} texts but labels for {Y.shape[0]}; give one entry a text.")
-    if getattr(vectorizer, "is_open", False):
-        learner.widen(vectorizer.grow(texts), vectorizer.n_features_out)
-    learner.partial_fit(vectorizer.transform(texts), Y, taxonomy=taxonomy)
+    columns = vectorizer.grow(texts) if getattr(vectorizer, "is_open", False) else None
+    if columns is not None:
+        learner.widen(columns, vectorizer.n_features_out)
+    X = vectorizer.transform(texts)
+    learner.partial_fit(X, Y, taxonomy=taxonomy)
+    if classifier.documents_ is not None:
+        nodes = np.asarray([taxonomy.index(name) for name in classifier.taxonomy_.names], dtype=np.int64)
+        classifier.documents_ = classifier.documents_.followed_by(X, most_specific(Y, taxonomy), columns, nodes)
     classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
     classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
@@ -76,7 +81,8 @@ def refuse_unable(classifier: TextClassifier) -> None:
     """Refuse systems that learn from all documents at once."""
     if not hasattr(classifier.learner_, "partial_fit"):
         others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can go on learning"
-        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}.")
+        kept = "and so can a model that was trained with --keep-documents"
+        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}, {kept}.")
 
 
 def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: Any) -> Taxonomy:

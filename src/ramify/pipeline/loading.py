@@ -35,6 +35,7 @@ from ramify.learners import (
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.pipeline.classifier import TextClassifier
+from ramify.pipeline.kept import KeptDocuments
 from ramify.pipeline.promising import Promised, check_share
 from ramify.pipeline.rules import RULES, refuse_misfit
 from ramify.systems import find_system
@@ -85,6 +86,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     made.classes_ = np.asarray(made.taxonomy_.names)
     made.sizes_ = _checked_sizes(stored.arrays.get("figures.sizes"), len(made.taxonomy_))
     made.report_ = _checked_report(stored.documents.get("report"))
+    _restore_documents(made, _arrays_of(stored, "documents"))
     # parameters as well as parts, so that a clone of what was loaded trains the same
     made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
     made.learner = clone(made.learner_).set_params(taxonomy=None)
@@ -92,6 +94,16 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
     return made
+
+
+def _restore_documents(made: TextClassifier, arrays: dict[str, NDArray[Any]]) -> None:
+    made.keep_documents = made.learner_.is_to_go_on = bool(arrays)
+    if not arrays:
+        return
+    made.documents_ = KeptDocuments.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))
+    dual = getattr(made.learner_, "dual_", None)
+    if dual is not None and len(dual.documents) and dual.documents.max() >= len(made.documents_):
+        raise ModelError("the dual variables speak of documents that the model has not kept; train the model again.")
 
 
 def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[str, Any]) -> Any:

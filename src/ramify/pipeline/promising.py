@@ -66,6 +66,18 @@ def set_aside(n_documents: int, share: float) -> tuple[Ints, Ints]:
     return np.sort(order[n_kept:]), np.sort(order[:n_kept])
 
 
+def set_texts_aside(texts: Any, rows: list[list[str]], keep_back: float) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
+    """Texts to learn from and texts to keep back, and the labels of both."""
+    share = check_share(keep_back)
+    if share == 0 or isinstance(texts, str):
+        return texts, None, rows, []
+    texts = texts if hasattr(texts, "__len__") or hasattr(texts, "shape") else list(texts)
+    if count_texts(texts) != len(rows):
+        raise InputError(f"there are {count_texts(texts)} texts but labels for {len(rows)}; give one entry a text.")
+    learnt, kept = set_aside(len(rows), share)
+    return take(texts, learnt), take(texts, kept), [rows[i] for i in learnt], [rows[i] for i in kept]
+
+
 def take(texts: Any, positions: Ints) -> Any:
     """Some of the texts, in any form that a classifier takes."""
     if isinstance(texts, np.ndarray) or issparse(texts):

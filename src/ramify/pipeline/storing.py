@@ -82,6 +82,8 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
         promised = classifier.promised_
         about["promise"] = {"kind": promised.promise.kind, "documents": promised.documents, "is_proven": promised.is_proven}
         arrays |= {f"promise.{name}": array for name, array in promised.promise.arrays().items()}
+    if classifier.documents_ is not None:
+        arrays |= {f"documents.{name}": array for name, array in classifier.documents_.arrays().items()}
     if classifier.sizes_ is not None:
         arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
     if classifier.report_ is not None:

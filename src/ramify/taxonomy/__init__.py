@@ -1,5 +1,7 @@
 """Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
 
+from ramify.taxonomy.answers import parse_answers, read_answers, render_questions
+from ramify.taxonomy.changes import Change, Changes, compare_taxonomies
 from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_general, most_specific
 from ramify.taxonomy.descent import levels_of, walk_best, walk_down
 from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
@@ -11,6 +13,8 @@ from ramify.taxonomy.learning import Group, LearntTaxonomy, learn_groups, learn_
 __all__ = [
     "ARROW",
     "PATH_SEPARATORS",
+    "Change",
+    "Changes",
     "Group",
     "LabelForm",
     "LabelGraph",
@@ -19,6 +23,7 @@ __all__ = [
     "ancestor_matrix",
     "as_label_matrix",
     "as_taxonomy",
+    "compare_taxonomies",
     "expand_to_ancestors",
     "find_form",
     "learn_groups",
@@ -27,7 +32,10 @@ __all__ = [
     "listed_labels",
     "most_general",
     "most_specific",
+    "parse_answers",
+    "read_answers",
     "read_taxonomy",
+    "render_questions",
     "taxonomy_of_labels",
     "walk_best",
     "walk_down",

@@ -250,6 +250,10 @@ class Taxonomy:
         """Whether any node has this name, title or path; several may."""
         return len(self._find(label)) > 0
 
+    def bearers_of(self, title: str) -> tuple[int, ...]:
+        """The nodes with this title."""
+        return self._bearers.get(title, ())
+
     def _refuse_outside(self, node: int) -> None:
         if not 0 <= node < len(self.names):
             raise InputError(f"node {node} is not one of the {len(self)} nodes, which are counted from 0; -1 means no parent.")

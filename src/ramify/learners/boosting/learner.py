@@ -21,6 +21,7 @@ from ramify.learners.boosting.rounds import VARIANTS
 from ramify.learners.boosting.spreading import boost_all
 from ramify.learners.boosting.stopping import Settings
 from ramify.learners.boosting.storing import committee_arrays, read_committees, read_nodes, read_parameters
+from ramify.learners.boosting.taking_over import known_committees
 from ramify.learners.contract import Learner, Result, Scores
 from ramify.learners.counting import is_count
 from ramify.learners.evidence import Contributions
@@ -76,9 +77,28 @@ class BoostedLearner(Learner):
         asked, merged = self._pose(counted)
         self.class_nodes_ = np.unique(counted.own.indices).astype(np.int64)
         self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
-        documents = Documents(X, self._members(targets), sample_weight)
-        committees = self._boost(documents, settings, [Committee.empty(*question) for question in asked])
+        members = self._members(targets)
+        documents = Documents(X, members, sample_weight)
+        known = self._known_committees(members, asked)
+        fresh = [Committee.empty(*question) for question, same in zip(asked, known, strict=True) if same is None]
+        made = iter(self._boost(documents, settings, fresh) if fresh else [])
+        committees = [next(made) if same is None else same for same in known]
         self._set_committees(committees, *np.asarray(merged, dtype=np.int64).reshape(-1, 2).T)
+
+    def _known_committees(self, members: csr_array, asked: list[tuple[int, Ints]]) -> list[Committee | None]:
+        """Committees that an earlier learner with the same parameters made of the same documents."""
+        before = self._before
+        if before is None or type(before.learner) is not type(self):
+            return [None] * len(asked)
+        other = before.learner
+        same = {name: value for name, value in self.get_params().items() if name not in ("taxonomy", "n_jobs")}
+        is_whole = self.early_stopping or other.n_rounds_ in (0, self.n_rounds)  # nobody has taken rounds away or added some
+        if not is_whole or any(getattr(other, name) != value for name, value in same.items()):
+            return [None] * len(asked)
+        were = other._members(Targets(other.taxonomy_, before.own, "matrix"))
+        known = known_committees(before, were, members, asked)
+        self.taken_over_ = sum(same is not None for same in known), len(known)
+        return known
 
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, taxonomy: Taxonomy | None = None

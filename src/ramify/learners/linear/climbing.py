@@ -61,8 +61,14 @@ class TreeMember(FlatMember):
 
     def count_walks(self) -> tuple[NDArray[np.int32], NDArray[np.float32]]:
         """Units that others pass, too, and how many of its own walks pass each."""
-        self.walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+        self.walks = self._share_out()
         return self.units[self.is_far], self.walks.share[self.is_far]
+
+    def _share_out(self) -> Walks:
+        walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+        if self.problem.held is not None:
+            walks.share[0] = 0
+        return walks
 
     def begin(self, walks: tuple[NDArray[np.int64], NDArray[np.float32]]) -> None:
         """Start to climb, with so many walks over shared units in all."""
@@ -102,8 +108,10 @@ class TreeMember(FlatMember):
 
     def regather(self) -> Vectors:
         """δ anew, made of the dual variables: sums of changes in 32 bits drift, and what is certified must not."""
-        problem, forest, walks = self.problem, self.problem.forest, self.climb.walks
+        problem, forest, walks = self.problem, self.problem.forest, self.walks  # all classes, whoever climbs
         self.deltas.values[:] = 0
+        if problem.held is not None:
+            self.deltas.values[self.deltas.start[0] : self.deltas.end[0]] = problem.held
 
         def work(visited: NDArray[np.uint8]) -> Any:
             tree = forest.parent, forest.class_of, walks.share, visited
@@ -127,6 +135,27 @@ class TreeMember(FlatMember):
         leaves = replace(self.pairs, alphas=self.pairs.alphas.copy())
         self._settle(leaves, known, mine, 0.5 * tolerance)
         return [dual, float(known.certificates[mine, 0].sum()), self._inner()]
+
+    def gains_by_class(self) -> NDArray[np.float64]:
+        """By class, its part of the objective and of the dual, on the pairs that are known and without a step."""
+        known = Known.nothing(self.problem.n_classes)
+        self._settle(self.pairs, known, self.problem.classes, 1.0, most=0)
+        return known.certificates[:, :2]
+
+    def narrow(self, chosen: list[int]) -> None:
+        """Go on climbing with some of all classes only, as far as these are its own; others stay as they are."""
+        forest, visited = self.problem.forest, np.zeros_like(self.walks.visited)
+        units = np.flatnonzero(np.isin(forest.class_of, self._own_of(chosen)))
+        visited[:, units] = self.walks.visited[:, units]
+        for unit in range(len(forest) - 1, -1, -1):  # parents come first
+            if forest.parent[unit] >= 0:
+                visited[:, forest.parent[unit]] |= visited[:, unit]
+        # units that walks of others pass, too, keep their number of walks, which is then on the safe side
+        share = np.where(self.is_far, self.walks.share, np.maximum(1, visited.sum(axis=0))).astype(np.float32)
+        share[self.walks.share == 0] = 0
+        first = (0, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+        self.climb = replace(self.climb, walks=Walks(visited, share), held=[first] * len(visited))
+        self.climb.awake[:] = 1
 
     # ---- settling ---------------------------------------------------------------------------------------------------
 
@@ -160,7 +189,12 @@ class TreeMember(FlatMember):
     def certify(self) -> list[float]:
         """What its classes cost, their part of the dual, the size of the inner units, and how many pairs were taken in."""
         taken_in = len(self.wider.documents) - len(self.pairs.documents)
-        return [self.known.primal, self._duals(self.problem.classes), self._inner(), taken_in]
+        self.duals = self._duals_of(self.problem.classes)
+        return [self.known.primal, float(self.duals.sum()), self._inner(), taken_in]
+
+    def figures_by_class(self) -> NDArray[np.float64]:
+        """What each class costs, and its part of the dual, when they were last certified."""
+        return np.column_stack([self.known.certificates[:, 0] + self.known.strays, self.duals])
 
     def grow(self) -> None:
         """Go on with the pairs that were taken in."""
@@ -171,6 +205,10 @@ class TreeMember(FlatMember):
     def solved(self) -> Pairs:
         """The pairs as settling left them."""
         return self.leaves
+
+    def dual_variables(self) -> Pairs:
+        """The pairs on which it climbed, and those that settling took in, which begin at 0."""
+        return self.wider
 
     def weights(self) -> Weights:
         """Weights of all units; what they are made of is given up."""
@@ -188,7 +226,7 @@ class TreeMember(FlatMember):
         """All that has changed since the member was made; what settling found is not needed to go on climbing."""
         climb = self.climb
         held = {f"held_{k}": vectors[3] for k, vectors in enumerate(climb.held)}
-        numbers = {"rounds": np.array([self.rounds]), "share": climb.walks.share}
+        numbers = {"rounds": np.array([self.rounds]), "share": self.walks.share}
         return super().state() | numbers | held | {
             "deltas": self.deltas.values, "awake": climb.awake, "slack": climb.slack,
         }  # fmt: skip
@@ -211,7 +249,7 @@ class TreeMember(FlatMember):
 
     def _take_walks(self, share: NDArray[np.float32]) -> None:
         """Share out the classes as before. share: how many walks of all members passed each unit."""
-        self.walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+        self.walks = self._share_out()
         own = self.walks.share
         if np.any(np.where(self.is_far, share < own, share != own)):
             raise strange("walks over other units")
@@ -222,12 +260,16 @@ class TreeMember(FlatMember):
     def _gather(self, walks: Walks) -> Deltas:
         """δ of the inner units, made of the dual variables."""
         problem, forest = self.problem, self.problem.forest
+        share = np.where(walks.share == 0, len(walks.visited) + 1, walks.share).astype(
+            np.float32
+        )  # shared units have all features
 
         def work(visited: NDArray[np.uint8]) -> Any:
-            tree = forest.parent, forest.class_of, walks.share, visited
+            tree = forest.parent, forest.class_of, share, visited
             return gather_tree(*problem.rows.arrays, *tree, *self.pairs.arrays)
 
-        return join(list(self.executor.map(work, walks.visited)), len(forest))
+        gathered = join(list(self.executor.map(work, walks.visited)), len(forest))
+        return gathered if problem.held is None else gathered.with_first(problem.held)
 
     def _hold(self, walks: Walks) -> list[Any]:
         """u of the classes of every walk over the features of their documents, unless that were too much."""
@@ -270,10 +312,16 @@ class TreeMember(FlatMember):
     def _inner(self) -> float:
         """½ Σ ‖δ‖² over the units that it answers for."""
         theirs = (self.deltas.values[self.deltas.start[u] : self.deltas.end[u]] for u in np.flatnonzero(self.is_theirs))
-        return self.deltas.half_squares() - 0.5 * sum(float(np.square(values, dtype=np.float64).sum()) for values in theirs)
+        held = 0.0 if self.problem.held is None else 0.5 * float(np.square(self.problem.held, dtype=np.float64).sum())
+        return (
+            self.deltas.half_squares() - held - 0.5 * sum(float(np.square(values, dtype=np.float64).sum()) for values in theirs)
+        )
 
     def _duals(self, classes: NDArray[np.int32]) -> float:
         """What classes add to the dual, beside the inner units: Σ U h(α/U) − u·w + ½‖u‖²."""
+        return float(self._duals_of(classes).sum())
+
+    def _duals_of(self, classes: NDArray[np.int32]) -> NDArray[np.float64]:
         known = Known.nothing(self.problem.n_classes)
         self._settle(self.pairs, known, classes, 1.0, most=0)
-        return float(known.certificates[classes, 1].sum())
+        return np.asarray(known.certificates[classes, 1])

@@ -39,6 +39,14 @@ class Deltas:
         """Those of some units; vectors are not copied."""
         return Deltas(self.start[units], self.end[units], self.features, self.values)
 
+    def with_first(self, weights: NDArray[np.float32]) -> Deltas:
+        """The same with other weights of the first unit, over all features."""
+        start, end = self.start.copy(), self.end.copy()
+        self.values[start[0] : end[0]] = 0
+        start[0], end[0] = len(self.values), len(self.values) + len(weights)
+        features = np.concatenate([self.features, np.arange(len(weights), dtype=np.int32)])
+        return Deltas(start, end, features, np.concatenate([self.values, weights]))
+
     def half_squares(self) -> float:
         """½ Σ ‖δ‖² over all units; summed part by part, since there may be hundreds of millions."""
         parts = (self.values[at : at + PART].astype(np.float64) for at in range(0, len(self.values), PART))

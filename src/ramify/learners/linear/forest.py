@@ -26,6 +26,17 @@ class Forest:
     above_offsets: NDArray[np.int64]
     above: NDArray[np.int32]
 
+    @classmethod
+    def numbered(cls, parent: NDArray[np.int32], node: NDArray[np.int64], is_class: NDArray[np.bool_]) -> Forest:
+        """Units in order, some of which are classes."""
+        class_of = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
+        paths: list[list[int]] = [[]] * len(parent)
+        for unit, above in enumerate(parent.tolist()):
+            paths[unit] = [] if above < 0 else [*paths[above], above]
+        listed = [paths[unit] for unit in np.flatnonzero(is_class).tolist()]
+        offsets = np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64)
+        return cls(parent, node, class_of, offsets, np.asarray([unit for path in listed for unit in path], dtype=np.int32))
+
     def __len__(self) -> int:
         return len(self.parent)
 
@@ -93,17 +104,8 @@ def _walk(taxonomy: Taxonomy, has_own: Any, alive: Any, has_inner: Any) -> Fores
         classes = [(child, unit, True) for child in children if not has_inner[child]]
         stack += reversed(inner)
         stack += reversed(([(here, unit, True)] if has_own[here] else []) + classes)
-    return _number(np.asarray(parent, dtype=np.int32), np.asarray(node, dtype=np.int64), np.asarray(is_class, dtype=bool))
-
-
-def _number(parent: NDArray[np.int32], node: NDArray[np.int64], is_class: NDArray[np.bool_]) -> Forest:
-    class_of = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
-    paths: list[list[int]] = [[]] * len(parent)
-    for unit, above in enumerate(parent.tolist()):
-        paths[unit] = [] if above < 0 else [*paths[above], above]
-    listed = [paths[unit] for unit in np.flatnonzero(is_class).tolist()]
-    offsets = np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64)
-    return Forest(parent, node, class_of, offsets, np.asarray([unit for path in listed for unit in path], dtype=np.int32))
+    arrays = np.asarray(parent, dtype=np.int32), np.asarray(node, dtype=np.int64), np.asarray(is_class, dtype=bool)
+    return Forest.numbered(*arrays)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,19 @@ from scipy.special import expit
 
 from ramify.errors import ModelError
 from ramify.execution import Executor, current_shards
+from ramify.learners.before import same_columns
 from ramify.learners.contract import Scores
 from ramify.learners.linear.choosing import choose_cost, give_classes
-from ramify.learners.linear.forest import Forest
+from ramify.learners.linear.dual import Dual
+from ramify.learners.linear.forest import Forest, single_units
+from ramify.learners.linear.local import solve_reached
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.problem import Certificate, Costs
 from ramify.learners.linear.routing import score_near
 from ramify.learners.linear.shards import Shard, ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.structure import Structure
+from ramify.learners.linear.taking_over import begin_leaves, checked_figures, columns_of, is_alike, start_from, train_others
 from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.paths import spread_few_upward, spread_upward
@@ -32,6 +36,7 @@ from ramify.learners.targets import Targets
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
 
+MOST_KEPT = 1 << 25  # dual variables that are kept with a model
 IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document gets for want of a better one
 
 
@@ -64,11 +69,16 @@ class LinearLearner(LinearModel):
 
     ``near_``: in the fast mode, how to find the classes near a document; ``n_nearest_``: how many of them are scored.
     ``gap_``: the relative duality gap, a number, with ``primal`` and ``dual`` beside it.
+    ``dual_``, ``class_figures_``: where training is to go on later, dual variables, and what is certain of every class.
+    ``loose_``: how much of the gap is that of weights which an update has held.
     ``C_``: the cost that was used; ``C_scores_``: with ``C="auto"``, the quality of every cost that was tried.
     """
 
     near_: Signatures | None = None
     n_nearest_: int = 0
+    dual_: Dual | None = None
+    class_figures_: NDArray[np.float64] | None = None
+    loose_: float = 0.0
     gap_: Gap
     several_labels_: bool
     C: float | str
@@ -89,6 +99,9 @@ class LinearLearner(LinearModel):
         warn_unless_converged(trained.certificate, setup)
         self.weights_, self.C_ = trained.weights, setup.C
         self.near_, self.n_nearest_ = trained.near, trained.n_nearest
+        self.class_figures_ = trained.figures if self.is_to_go_on else None
+        is_small = trained.dual is not None and len(trained.dual.values) <= MOST_KEPT
+        self.dual_ = trained.dual if self.is_to_go_on and is_small else None
         certificate = trained.certificate
         self.gap_ = Gap(certificate.primal, certificate.dual, certificate.rounds)
         self.n_iter_ = max(1, certificate.rounds)
@@ -155,13 +168,23 @@ class LinearLearner(LinearModel):
     def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         gap = {"primal": self.gap_.primal, "dual": self.gap_.dual, "rounds": self.gap_.rounds}
         values = {"gap": gap, "several_labels": self.several_labels_, "chosen_C": self.C_, "n_nearest": self.n_nearest_}
-        return values, {} if self.near_ is None else self.near_.kept()
+        if self.loose_:
+            values["loose"] = self.loose_
+        arrays = {} if self.near_ is None else self.near_.kept()
+        if self.class_figures_ is not None:
+            arrays["class_figures"] = self.class_figures_
+        return values, arrays if self.dual_ is None else arrays | self.dual_.arrays()
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         self.several_labels_, self.C_ = bool(values["several_labels"]), float(values["chosen_C"])
         self.n_iter_ = max(1, int(values["gap"]["rounds"]))
         self.gap_ = Gap(float(values["gap"]["primal"]), float(values["gap"]["dual"]), int(values["gap"]["rounds"]))
         self.n_nearest_ = int(values["n_nearest"])
+        if "dual_offsets" in arrays:
+            self.dual_ = Dual.from_arrays(arrays, self.weights_.n_classes)
+        self.loose_ = float(values.get("loose", 0.0))
+        if "class_figures" in arrays:
+            self.class_figures_ = checked_figures(arrays["class_figures"], self.weights_.n_classes)
         if isinstance(self.weights_, ShardedWeights):
             if self.weights_.is_fast != (self.n_nearest_ > 0):
                 raise ModelError("the shards are not those of this model: their mode differs; train the model again.")
@@ -188,6 +211,8 @@ def new_shards() -> Path | None:
 class TiedLearner(LinearLearner):
     """Linear classifiers that are learnt in one problem, whose units are tied to each other or stand alone."""
 
+    draws_to_parents: ClassVar[bool] = False  # whether a node without documents is best off with the weights of its parent
+
     @abstractmethod
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         """The units, and which of them are drawn to which."""
@@ -197,9 +222,7 @@ class TiedLearner(LinearLearner):
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
 
-        def train_on(
-            X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None, to_go_on: bool = False
-        ) -> Trained:
+        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None) -> Trained:
             costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, weight)
             return self._train(X, own, ties, costs, setup, start)
 
@@ -212,9 +235,58 @@ class TiedLearner(LinearLearner):
 
             best, self.C_scores_ = choose_cost(own, setup, attempt)
             setup = replace(setup, C=best)
-        trained = train_on(X, own, sample_weight, replace(setup, shards=new_shards()))
-        self._take(trained, setup, targets)
+        shards = new_shards() if self._before is None else None
+        setup = replace(setup, shards=shards, to_go_on=self.is_to_go_on)
+        trained, self.loose_ = self._take_over(X, own, ties, setup), 0.0
+        start = None if trained is not None else self._start(own, setup)
+        if start is not None:
+            trained, start = self._solve_reached(X, own, ties, setup, start)
+        self._take(trained or train_on(X, own, sample_weight, setup, start), setup, targets)
         self._set_classes(ties.class_nodes)
+        if self._before is not None and self.draws_to_parents and isinstance(ties, Forest):
+            assert isinstance(self.weights_, Weights)
+            self.weights_, leaves = begin_leaves(self.weights_, ties, self._before.leaves, targets.taxonomy.parent)
+            self._set_classes(np.append(ties.class_nodes, leaves))
+
+    def _start(self, own: csr_array, setup: Setup) -> Dual | None:
+        """What an earlier learner leaves to go on from; classes that it does not know begin at 0."""
+        before = self._before
+        start = start_from(before, own) if before is not None and is_alike(self, before, setup.C) else None
+        self.has_gone_on_ = start is not None
+        return start
+
+    def _solve_reached(
+        self, X: csr_array, own: csr_array, ties: Any, setup: Setup, start: Dual
+    ) -> tuple[Trained | None, Dual | None]:
+        """The part of a tree that a change has reached, where that is enough; and what the whole can start from otherwise."""
+        before = self._before
+        if before is None or not isinstance(ties, Forest) or ties.is_flat or not self.draws_to_parents:
+            return None, start
+        costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, np.ones(X.shape[0]))
+        found = solve_reached(X, own, ties, costs, setup, before, start)
+        if isinstance(found, Dual):
+            return None, found
+        self.loose_, self.taken_over_ = found.loose, (found.taken_over, own.shape[1])
+        return found.trained, None
+
+    def _take_over(self, X: csr_array, own: csr_array, ties: Any, setup: Setup) -> Trained | None:
+        """Classes that stand alone, and have the same documents on both sides as before, are as they were."""
+        before = self._before
+        if before is None or not is_alike(self, before, setup.C) or not (isinstance(ties, Forest) and ties.is_flat):
+            return None
+        other = before.learner
+        if not before.has_same_documents or other.class_figures_ is None:
+            return None
+
+        def train_some(some: NDArray[np.int64]) -> Trained:
+            mine, nodes = csr_array(own[:, some]), ties.class_nodes[some]
+            costs = weigh_classes(mine.tocsc(), setup, self.taxonomy_, nodes, np.ones(X.shape[0]))
+            return train(X, mine, single_units(nodes), costs, setup)
+
+        taken = same_columns([before.now(columns_of(before.own, other.class_nodes_))], [own.tocsc()])
+        self.taken_over_ = int(np.sum(taken >= 0)), len(taken)
+        dual = None if other.dual_ is None else other.dual_.numbered(before.documents)
+        return train_others(taken, other.weights_, other.class_figures_, train_some, dual)
 
     def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> Trained:
         """Solve the problem for one cost (own: documents × classes)."""

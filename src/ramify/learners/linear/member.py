@@ -106,6 +106,10 @@ class FlatMember:
         """What all classes cost, and their bound."""
         return [self.known.primal, self.known.dual]
 
+    def figures_by_class(self) -> NDArray[np.float64]:
+        """What each class costs, unknown pairs included, and its bound."""
+        return np.column_stack([self.known.certificates[:, 0] + self.known.strays, self.known.certificates[:, 1]])
+
     def weights(self) -> Weights:
         """Weights of all units, of those above classes included; what they are made of is given up."""
         deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))

@@ -126,6 +126,13 @@ def all_others(own: csc_array) -> csc_array:
     return csc_array((np.ones(len(others), dtype=bool), documents, np.concatenate([[0], ends])), shape=own.shape)
 
 
+def negatives_of(positive: csc_array, asked: csc_array) -> csc_array:
+    """Documents × classes: those that are asked about a class and are not of it."""
+    others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
+    others.eliminate_zeros()
+    return others
+
+
 def by_class(labels: csr_array) -> csc_array:
     """Documents × classes, class by class."""
     return csc_array(labels)

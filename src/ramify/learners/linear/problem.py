@@ -57,13 +57,17 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One problem: documents, the classes' own documents (documents × classes), how classes are tied, and costs."""
+    """One problem: documents, the classes' own documents (documents × classes), how classes are tied, and costs.
+
+    held: weights of the first unit, which stands above all others, where it is to stay as it is.
+    """
 
     rows: Rows
     own: csc_array
     forest: Forest
     costs: Costs
     settings: Settings
+    held: NDArray[np.float32] | None = None
 
     @property
     def loss(self) -> int:
@@ -86,4 +90,5 @@ class Problem:
             return self, np.arange(len(self.forest), dtype=np.int32)
         forest, units = self.forest.part(first, last)
         some = slice(first, last)
-        return Problem(self.rows, csc_array(self.own[:, some]), forest, self.costs.of(some), self.settings), units
+        own = csc_array(self.own[:, some])
+        return Problem(self.rows, own, forest, self.costs.of(some), self.settings, self.held), units

@@ -24,11 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ramify.execution import Crew, Executor, Stage, stage, tell
 from ramify.learners.linear.climbing import WAKING, TreeMember
 from ramify.learners.linear.collecting import join_weights
+from ramify.learners.linear.dual import Dual, resume
 from ramify.learners.linear.estimating import count_weights, estimate_needs
 from ramify.learners.linear.member import FlatMember
 from ramify.learners.linear.near import Signatures, find_near, learn_signatures
@@ -50,8 +52,9 @@ MOST_LOOKS = 20  # at all pairs of classes that stand alone
 MOST_ROUNDS = 40  # over a tree before the next look, where there are pairs to look for
 MOST_GATHERED = 1 << 26  # weights that are gathered where they could be written by members
 SETTLED, MOST_PARTS = 1024, 16  # classes of a member that are settled before work can be kept, and parts at most
-JUDGES = 128  # classes on which the gap is judged before all are settled
+JUDGES, JUDGES_OF_A_PART = 128, 48  # classes on which the gap is judged before all are settled
 AIM, AIM_UNSEEN = 0.9, 0.6  # share of the tolerance that must be reached there, and where pairs not yet known will add to it
+TURN, SPARED = 3, 0.25  # rounds before it is asked again who has something to gain; what others may gain, in tolerances
 PACE, SLOWEST = 0.17, 0.04  # by how much a round over a tree is taken to lower the logarithm of the gap, at most and at least
 
 
@@ -60,36 +63,44 @@ class Solution:
     """Weights and what is certain of them.
 
     near: by what near classes were found, unless all pairs were taken. pairs: the dual variables, where they were asked for.
+    figures: of every class its part of the objective and of the bound; inner units add as much to both.
     """
 
     weights: Weights | ShardedWeights
     certificate: Certificate
     near: Signatures | None = None
     pairs: Pairs | None = None
+    figures: NDArray[np.float64] | None = None
 
 
 def solve(
     problem: Problem,
     executor: Executor,
-    start: Solution | None = None,
+    start: Solution | Dual | None = None,
     to_go_on: bool = False,
     shards: Path | None = None,
 ) -> Solution:
     """Solve a problem, from the dual variables of an earlier solution with other costs if there is one.
+
+    start: a solution for the same classes, or dual variables of classes that may have changed.
 
     to_go_on: whether another solution is going to start from this one. shards: where weights are written by the members, if
     they are too many to be gathered.
     """
     complete = len(problem.rows) * problem.n_classes <= SMALL or problem.settings.loss == "logistic"
     placed = executor.place(problem.rows)
-    if start is not None and start.pairs is not None:
+    near: Signatures | None
+    if isinstance(start, Dual):
+        near, pairs = None, resume(start, problem, complete)
+    elif start is not None and start.pairs is not None:
         near, pairs = start.near, _rescaled(start.pairs, problem)
     else:
         near, others = (None, all_others(problem.own)) if complete else _find_near(problem, executor, placed)
         pairs = pair_up(problem.own, others, problem.costs.positive, problem.costs.negative)
     signatures = near.as_they_came(problem.rows.place) if near is not None and problem.settings.fast else None
     ending = Ending(problem, signatures, to_go_on, shards)
-    return replace(_solve(problem, executor, placed, pairs, complete, ending), near=near)
+    resumed = start if isinstance(start, Dual) else None
+    return replace(_solve(problem, executor, placed, pairs, complete, ending, resumed), near=near)
 
 
 def solve_given(problem: Problem, executor: Executor, pairs: Pairs) -> Solution:
@@ -116,16 +127,25 @@ def _rescaled(pairs: Pairs, problem: Problem) -> Pairs:
     return replace(pairs, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
 
 
-def _solve(problem: Problem, executor: Executor, placed: Any, pairs: Pairs, complete: bool, ending: Ending) -> Solution:
+def _solve(
+    problem: Problem,
+    executor: Executor,
+    placed: Any,
+    pairs: Pairs,
+    complete: bool,
+    ending: Ending,
+    resumed: Dual | None = None,
+) -> Solution:
     """Gather a crew, let it work, and take what it has found."""
     make, solver = (FlatMember, FlatSolver) if problem.forest.is_flat else (TreeMember, TreeSolver)
     shares = share_out_classes(problem, pairs, executor.teams, complete)
     needs = estimate_needs(problem, shares)
     del pairs  # the members have them now
     with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
-        certificate = solver(problem, crew, shares, complete).run()
+        certificate = solver(problem, crew, shares, complete, resumed).run()
         crew.keep()
-        return Solution(ending.weights(crew, shares, executor), certificate, pairs=ending.pairs(crew))
+        figures = np.concatenate(crew.ask("figures_by_class"))
+        return Solution(ending.weights(crew, shares, executor), certificate, pairs=ending.pairs(crew), figures=figures)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,19 +178,22 @@ class Ending:
 class FlatSolver:
     """Tells a crew that owns classes that stand alone what to do.
 
-    complete: whether there are no other pairs than those that the members begin with.
+    complete: whether there are no other pairs than those that the members begin with. resumed: the dual variables that they
+    begin with, where these are those of an earlier solution.
     """
 
     problem: Problem
     crew: Crew
     shares: list[Share]
     complete: bool
+    resumed: Dual | None = None
     rounds: int = 0
+    gaining: NDArray[np.int64] | None = None  # classes that have something to gain, where the others are left out
 
     def run(self) -> Certificate:
         """Work until the gap is within the tolerance, or nothing more can be found."""
         settings, looks = self.problem.settings, 0
-        tolerance = settings.tolerance if self.complete else max(settings.tolerance, FIRST)
+        tolerance = settings.tolerance if self.complete or self.resumed else max(settings.tolerance, FIRST)
         with stage("solving", None) as step:
             while True:
                 self.rounds, looks = self.rounds + self._settle(tolerance), looks + 1
@@ -206,12 +229,12 @@ class FlatSolver:
 
     def estimate_strays(self) -> float:
         """What all unknown pairs cost at most, judged by those of a sample of the classes."""
-        sample = self.sample(SAMPLE)
+        sample = self.sample(SAMPLE, self.problem.classes)
         return math.fsum(self.crew.ask("estimate", sample)) * self.problem.n_classes / len(sample)
 
-    def sample(self, size: int) -> list[int]:
-        """Some classes, the same ones every time."""
-        order = np.random.default_rng(self.problem.settings.seed).permutation(self.problem.classes)
+    def sample(self, size: int, classes: NDArray[Any]) -> list[int]:
+        """Some of the classes, the same ones every time."""
+        order = np.random.default_rng(self.problem.settings.seed).permutation(classes)
         return sorted(order[:size].tolist())
 
 
@@ -222,11 +245,12 @@ class TreeSolver(FlatSolver):
         """Climb and settle in turn until the gap is within the tolerance, or rounds are used up."""
         settings = self.problem.settings
         self._begin()
-        tolerance = settings.tolerance if self.complete else max(settings.tolerance, FIRST_IN_TREE)
+        tolerance = settings.tolerance if self.complete or self.resumed else max(settings.tolerance, FIRST_IN_TREE)
         with stage("solving", None) as step:
             while True:
                 aim = AIM if self.complete or tolerance > settings.tolerance else AIM_UNSEEN
-                self._climb(step, tolerance, aim, settings.max_iter if self.complete else MOST_ROUNDS)
+                climb = self._climb if self.resumed is None else self._go_on
+                climb(step, tolerance, aim, settings.max_iter if self.complete else MOST_ROUNDS)
                 if tolerance <= settings.tolerance:
                     self.crew.exchange("regather", add_up, "take_changes")
                 self._settle_leaves(tolerance)
@@ -239,7 +263,11 @@ class TreeSolver(FlatSolver):
                 tolerance = settings.tolerance
                 if taken_in:
                     self.crew.ask("grow")
-                    self._begin()
+                elif self.resumed is not None:  # what was left out is missed
+                    self.resumed = self.gaining = None
+                else:
+                    continue
+                self._begin()
 
     def _begin(self) -> None:
         self.crew.exchange("count_walks", sum_counts, "begin")
@@ -251,26 +279,60 @@ class TreeSolver(FlatSolver):
         last = min(self.rounds + most, self.problem.settings.max_iter)
         judged, before, pace, gap = min(self.rounds + WAKING, last), None, PACE, ""
         while True:
-            self.crew.exchange("ascend", add_up, "take_changes")
-            self.rounds += 1
-            self.crew.keep()
-            self.tell(step, f"round {self.rounds}{gap}")
-            if self.rounds >= judged:
-                excess = self._sampled_gap(tolerance) / (aim * tolerance)
-                gap = f", gap about {excess * aim * tolerance:.1e}"
-                if excess <= 1 or self.rounds >= last:
-                    break
-                if before is not None:
-                    pace = min(PACE, max(SLOWEST, math.log(before[1] / excess) / (self.rounds - before[0])))
-                before = self.rounds, excess
-                judged = min(self.rounds + math.ceil(math.log(excess) / pace), last)
+            while self.rounds < judged:
+                self._ascend(step, gap)
+            excess = self._sampled_gap(tolerance) / (aim * tolerance)
+            gap = f", gap about {excess * aim * tolerance:.1e}"
+            if excess <= 1 or self.rounds >= last:
+                break
+            if before is not None:
+                pace = min(PACE, max(SLOWEST, math.log(before[1] / excess) / (self.rounds - before[0])))
+            before = self.rounds, excess
+            judged = min(self.rounds + math.ceil(math.log(excess) / pace), last)
+
+    def _ascend(self, step: Stage, gap: str) -> None:
+        self.crew.exchange("ascend", add_up, "take_changes")
+        self.rounds += 1
+        self.crew.keep()
+        self.tell(step, f"round {self.rounds}{gap}")
+
+    def _go_on(self, step: Stage, tolerance: float, aim: float, most: int) -> None:
+        """The same from an earlier solution, most of which is still right: rounds over classes that have something to gain.
+
+        At first there may be nothing to do.
+        """
+        last, is_first = min(self.rounds + most, self.problem.settings.max_iter), self.gaining is None
+        self._narrow(tolerance)
+        gap = self._sampled_gap(tolerance)
+        while (gap > aim * tolerance or not is_first) and self.rounds < last:
+            for _ in range(min(TURN, last - self.rounds)):
+                self._ascend(step, f", gap about {gap:.1e}")
+            self._narrow(tolerance)
+            gap, is_first = self._sampled_gap(tolerance), True
+
+    def _narrow(self, tolerance: float) -> None:
+        """Leave out the classes that have the least to gain, and all together next to nothing."""
+        primal, dual = np.concatenate(self.crew.ask("gains_by_class")).T
+        order = np.argsort(primal - dual)
+        is_left_out = np.cumsum((primal - dual)[order]) <= SPARED * tolerance * primal.sum()
+        self.gaining = np.sort(order[~is_left_out])
+        self.crew.ask("narrow", self.gaining.tolist())
 
     def _sampled_gap(self, tolerance: float) -> float:
         """The relative gap that settling all classes would show: objective and dual are sums over inner units and classes."""
-        sample = self.sample(JUDGES)
-        dual, primal, inner = sums(self.crew.ask("judge", sample, tolerance))
-        share = len(sample) / self.problem.n_classes
-        return (primal - dual) / share / max(inner + primal / share, 1e-300)
+        duals = primals = inner = 0.0
+        for sample, share in self._samples():
+            dual, primal, inner = sums(self.crew.ask("judge", sample, tolerance))
+            duals, primals = duals + dual / share, primals + primal / share
+        return (primals - duals) / max(inner + primals, 1e-300)
+
+    def _samples(self) -> list[tuple[list[int], float]]:
+        """Some classes, and the share of all that they stand for; of those that have something to gain, and of the others."""
+        classes = self.problem.classes
+        parts = [classes] if self.gaining is None else [self.gaining, np.setdiff1d(classes, self.gaining)]
+        size = JUDGES if self.gaining is None else JUDGES_OF_A_PART
+        drawn = [(self.sample(size, part), len(part)) for part in parts if len(part)]
+        return [(sample, len(sample) / total) for sample, total in drawn]
 
     def _settle_leaves(self, tolerance: float) -> None:
         """Solve all classes with the weights above them held fixed, taking in pairs that turn out to cost something."""

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.execution import choose_executor, count_workers
+from ramify.learners.linear.dual import Dual
 from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.forest import Forest, single_units
 from ramify.learners.linear.graph import solve_graph
@@ -136,13 +137,16 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
 class Trained:
     """Weights, what is certain of them, and what a solution for other costs can start from.
 
-    near: how to find the classes near a document, where these were learnt on near documents alone; n_nearest: how many to
-    score.
+    dual: the dual variables, where they were asked for. figures: objective and bound of every class, where classes stand
+    alone and are solved one by one. near: how to find the classes near a document, where these were learnt
+    on near documents alone; n_nearest: how many to score.
     """
 
     weights: Any  # Weights, or ShardedWeights where the setup says so
     certificate: Certificate
     start: Any = None
+    dual: Dual | None = None
+    figures: NDArray[np.float64] | None = None
     near: Signatures | None = None
     n_nearest: int = 0
 
@@ -154,18 +158,21 @@ class Trained:
 def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any = None) -> Trained:
     """Solve classes that stand alone, or are tied by a tree, a DAG or a graph, by the method that suits the documents.
 
-    own: documents × classes. start: what an earlier result for the same documents and classes gave.
+    own: documents × classes. start: what an earlier result for the same documents and classes gave; or dual variables.
     """
     if suits(X, own, setup):
-        return _train_in_feature_space(X, own, ties, costs, setup, start)
+        return _train_in_feature_space(X, own, ties, costs, setup, None if isinstance(start, Dual) else start)
     if isinstance(ties, Structure):
         return _train_on_graph(X, own, ties, costs, setup)
     order = _by_class(own)
     rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
     problem, executor = Problem(rows, csc_array(own[order]), ties, costs, setup.settings), choose_executor(setup.n_jobs)
+    if isinstance(start, Dual):
+        start = start.numbered(np.argsort(order))
     solution = solve(problem, executor, start, setup.to_go_on, setup.shards)
-    trained = Trained(solution.weights, solution.certificate, solution if setup.to_go_on else None)
+    dual = None if solution.pairs is None else Dual.of(solution.pairs, order)
+    trained = Trained(solution.weights, solution.certificate, solution if setup.to_go_on else None, dual, solution.figures)
     if solution.near is None or not setup.settings.fast:
         return trained
     n_nearest = count_nearest(rows, solution.near, csr_array(problem.own), executor)
@@ -223,7 +230,7 @@ def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Train
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
     problem = Problem(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings)
     solution = solve_given(problem, executor, pairs)
-    return Trained(solution.weights, solution.certificate)
+    return Trained(solution.weights, solution.certificate, figures=solution.figures)
 
 
 def train_apart(

@@ -20,8 +20,9 @@ from ramify.pipeline.auditing.memberships import Memberships
 from ramify.pipeline.auditing.siblings import Inseparable, Rivals
 from ramify.pipeline.auditing.slips import Slips
 from ramify.pipeline.auditing.unseen import Ints, Unseen, learn_in_folds
-from ramify.pipeline.classifier import SEVERAL, TextClassifier
+from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.folds import split_into_folds
+from ramify.pipeline.several import SEVERAL
 from ramify.pipeline.training import check_labels, prepared
 from ramify.taxonomy import LabelForm, Taxonomy, find_form
 

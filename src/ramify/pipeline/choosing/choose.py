@@ -17,8 +17,9 @@ from ramify.pipeline.choosing.ground import make_ground
 from ramify.pipeline.choosing.search import Search
 from ramify.pipeline.choosing.times import Allowance, Times
 from ramify.pipeline.choosing.trying import try_out
-from ramify.pipeline.classifier import SEVERAL, TextClassifier, share_with_several
+from ramify.pipeline.classifier import TextClassifier
 from ramify.pipeline.comparison import check_measure
+from ramify.pipeline.several import SEVERAL, share_with_several
 from ramify.pipeline.training import Parts, Trained, divide
 
 SPARE, SPARE_SHARE = 2.0, 0.03  # seconds, and of the time: for starting, writing the model and showing what was found

@@ -1,0 +1,113 @@
+"""Dual variables that are kept with a model, so that training can go on from them when documents or classes have changed.
+
+For any dual variables within their bounds, objective and dual differ by what is still to be gained: the same certificate as
+ever, wherever the variables come from. Good ones only make the way shorter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array
+
+from ramify.errors import ModelError
+from ramify.learners.linear.pairs import Pairs, all_others, pair_up
+from ramify.learners.linear.problem import Problem
+from ramify.learners.linear.weights import are_finite
+
+Ints = NDArray[np.int64]
+NAMES = ("dual_offsets", "dual_documents", "dual_values")
+
+
+@dataclass(frozen=True, slots=True)
+class Dual:
+    """Class after class, the documents that were worked on and α y of each: above 0 for the class's own documents."""
+
+    offsets: Ints
+    documents: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @classmethod
+    def of(cls, pairs: Pairs, order: Ints) -> Dual:
+        """From the pairs of a solution, whose documents are numbered by an order."""
+        lengths = np.diff(pairs.offsets)
+        place = np.arange(len(pairs.documents)) - np.repeat(pairs.offsets[:-1], lengths)
+        sign = np.where(place < np.repeat(pairs.n_positive, lengths), np.float32(1), np.float32(-1))
+        return cls(pairs.offsets, order[pairs.documents].astype(np.int32), sign * pairs.alphas)
+
+    def numbered(self, place: Ints) -> Dual:
+        """The same with documents numbered anew; those that have a number below 0 are left out."""
+        documents = place[self.documents]
+        kept = documents >= 0
+        ends = np.concatenate([[0], np.cumsum(kept)])[self.offsets].astype(np.int64)
+        return Dual(ends, documents[kept].astype(np.int32), self.values[kept])
+
+    def of_classes(self, before: Ints) -> Dual:
+        """Those of other classes. before: which class each of them was, -1 where it was none."""
+        lengths = np.where(before >= 0, np.diff(self.offsets)[before], 0)
+        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        taken = np.repeat(self.offsets[before] - ends[:-1], lengths) + np.arange(ends[-1])
+        return Dual(ends, self.documents[taken], self.values[taken])
+
+    @classmethod
+    def none(cls) -> Dual:
+        """Those of no class."""
+        return cls(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+    def followed_by(self, other: Dual) -> Dual:
+        """Those of classes after each other."""
+        offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
+        return Dual(offsets, *(np.concatenate([getattr(d, n) for d in (self, other)]) for n in ("documents", "values")))
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What a model file keeps."""
+        return dict(zip(NAMES, (self.offsets, self.documents, self.values), strict=True))
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_classes: int) -> Dual:
+        """Make them of what was kept, after checking all but the number of documents."""
+        made = cls(*(arrays[name] for name in NAMES))
+        typed = [array.dtype.name for array in (made.offsets, made.documents, made.values)] == ["int64", "int32", "float32"]
+        if not typed or not 0 < made.offsets.size <= n_classes + 1 or made.documents.shape != made.values.shape:
+            raise ModelError("the dual variables do not fit the classes of the linear model; train the model again.")
+        fits = made.offsets[0] == 0 and made.offsets[-1] == len(made.values) and np.all(np.diff(made.offsets) >= 0)
+        if not fits or not are_finite(made.values) or np.any(made.documents < 0):
+            raise ModelError("the dual variables are not ones that the linear model writes; train the model again.")
+        return made
+
+
+def resume(dual: Dual, problem: Problem, complete: bool) -> Pairs:
+    """Pairs to begin with: those that were worked on, all where that is to be so, with the dual variables that they had.
+
+    A document that has changed sides begins at 0, and nothing lies beyond what its loss costs now.
+    """
+    n_docs, own = len(problem.rows), problem.own
+    keys = np.repeat(np.arange(len(dual)), np.diff(dual.offsets)) * n_docs + dual.documents
+    order = np.argsort(keys, kind="stable")
+    keys, values = keys[order], dual.values[order]
+    mine = np.repeat(np.arange(own.shape[1]), np.diff(own.indptr)) * n_docs + own.indices
+    others = all_others(own) if complete else _as_matrix(np.setdiff1d(keys, mine), own.shape)
+    pairs = pair_up(own, others, problem.costs.positive, problem.costs.negative)
+    lengths = np.diff(pairs.offsets)
+    classes = np.repeat(np.arange(len(pairs)), lengths)
+    is_own = np.arange(len(classes)) - pairs.offsets[classes] < pairs.n_positive[classes]
+    if len(keys):
+        asked = classes * n_docs + pairs.documents
+        found = np.minimum(np.searchsorted(keys, asked), len(keys) - 1)
+        known = np.where(keys[found] == asked, values[found], 0) * np.where(is_own, 1, -1)
+        most = np.where(is_own, pairs.cost_positive[classes], pairs.cost_negative[classes])
+        bound = most * problem.costs.documents[pairs.documents]
+        pairs.alphas[:] = np.clip(known, 0, np.inf if problem.settings.loss == "squared_hinge" else bound)
+    return pairs
+
+
+def _as_matrix(keys: Ints, shape: tuple[int, int]) -> csc_array:
+    """Documents × classes, from rising numbers class · documents + document."""
+    ends = np.searchsorted(keys, np.arange(shape[1] + 1) * shape[0])
+    return csc_array((np.ones(len(keys), dtype=bool), (keys % shape[0]).astype(np.int32), ends), shape=shape)
