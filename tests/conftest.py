@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 import hypothesis
@@ -12,6 +13,12 @@ import ramify
 hypothesis.settings.register_profile("ramify", deadline=None, max_examples=150, print_blob=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=3000, print_blob=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ramify"))
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests stay until the end: what collects garbage need not look at them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
