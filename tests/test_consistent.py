@@ -201,10 +201,11 @@ def test_probabilities_next_to_each_other_do_not_make_a_curve_too_steep():
     assert np.isfinite(np.interp(p, corners, found)).all()
 
 
-def test_leaves_below_single_children_are_as_sharp_as_others():
-    """Of siblings, some are leaves, and some have theirs two steps below, where nothing is chosen."""
+@pytest.mark.parametrize("paths", [["a", "b/c/d", "e/f/g", "h/i"], ["a", "h/i", "s/x/p", "s/y/q"]])
+def test_leaves_below_single_children_are_as_sharp_as_others(paths):
+    """Of siblings, some are leaves, and some have theirs below, where nothing is chosen, or not by scores of its own."""
     rng = np.random.default_rng(0)
-    taxonomy = Taxonomy.from_paths(["a", "b/c/d", "e/f/g", "h/i"])
+    taxonomy = Taxonomy.from_paths(paths)
     leaves = np.flatnonzero(taxonomy.is_leaf)
     truth = rng.integers(0, 4, 2000)
     ends = np.full((2000, len(taxonomy)), np.nan)

@@ -236,7 +236,9 @@ def train(
 def _what_was_tested(trained: Trained) -> str:
     others = f"tested on {trained.tested_on:,}" + (" others" if not trained.seen_before else "")
     seen = f", {trained.seen_before:,} of which have the text of one learnt from" if trained.seen_before else ""
-    again = "; the saved model then learnt from all of them" if trained.refitted else ""
+    promised = trained.classifier.promised_
+    but = " but those kept back" if promised is not None and promised.is_proven else ""
+    again = f"; the saved model then learnt from all of them{but}" if trained.refitted else ""
     return f"Learnt from {counted(trained.learnt_from, 'document')}, {others}{seen}{again}."
 
 

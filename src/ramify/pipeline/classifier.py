@@ -43,7 +43,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     selector: a :class:`~ramify.features.TermSelector` that keeps the words which tell most; all are kept without one.
     separator: what joins the parts of a label path; found from the labels when not given.
     calibrate: whether probabilities are calibrated, on scores of documents by learners that have not seen them. That takes some
-    more training: four times as much with few documents, as much again with many.
+    more training, up to four times as much with few documents and as much again with many, and grows with the nodes.
     keep_back: the share of the documents from which nothing is learnt but what can be promised (see :meth:`predict`); without
     any, promises rest on the documents that probabilities are calibrated on, and are not proven.
     keep_documents: keep the documents, as vectors, with the model, so that it can follow a change of its taxonomy.
