@@ -1,15 +1,17 @@
 """Probabilities of all nodes that mean what they say and do not contradict each other.
 
-    tree      one label a document: choices from the top down, then one curve for every depth (see below)
+    nested    one label a document, over a tree: choices from the top down, then curves for every depth (see below)
     closure   one label a document, several parents: a softmax over the nodes where documents end, one sharpness; a node gets
               the sum of all at and below it
     several   any number of labels: one curve for every depth, and no child above its parent
 
 Choices (see choices.py) add up: the children of a node and staying there have what the node has. Their sharpness is right on
 the whole, but a sure choice may be too sure and an unsure one not sure enough. So from the top down the likeliest node of every
-depth gets the share of documents that were right when it was as likely as here, and its siblings have what its parent has
-left, in proportion; the order of siblings stays. Curves are isotonic, from the middle of one step to the middle of the next, so
-that they rise everywhere. All of it is learnt from documents that the learner had not seen. Each row is answered for itself.
+depth gets the share of documents that were right when it was as likely as here; what lies around it follows (see moving.py).
+A node that turns out likelier than the one above it raises that one, for which its depth's curve did not know of it; so all of
+it is done in several rounds, whose curves put right what the round before has changed; the last one raises nothing. Curves are
+isotonic, but that their steps rise a little and go over into each other. All of it is learnt from documents that the learner
+had not seen. Each row is answered for itself.
 """
 
 from __future__ import annotations
@@ -22,18 +24,24 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.isotonic import IsotonicRegression
 
-from ramify.calibration.choices import Choices, Floats, Ints, Level, Truth, fit_choices, levels_with_siblings, share_out
+from ramify.calibration.choices import Choices, Floats, Ints, Truth, fit_choices, levels_with_siblings, share_out
 from ramify.calibration.energies import Energies
+from ramify.calibration.moving import likeliest, move_in_place
 from ramify.errors import ModelError
+from ramify.metrics.calibration import calibration_gap
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 ENOUGH = 50  # documents from which on a depth has a curve of its own
 DIGITS = 9  # of the corners of curves
+TAIL = 0.05  # of the documents of a step at each end: where the curve goes over to the next step
+TILT = 0.05  # of the way to the next step: how far the curve rises on a step, so that no two documents become equal
 OPEN = 0.1  # of what lies beyond the first and the last step of a curve: how far its ends go
-LEFT = 0.01  # of what siblings had: the least that is left to them
+NEAR = 0.01  # how far off a depth may be that needs no other curve after its first; more curves learn more by heart
+ROUNDS = 4  # how often curves go down a tree; the last one does not raise what lies above
 NUMBERS = ("sharpness", "reliance", "staying")
 
 Arrays = dict[str, NDArray[Any]]
+NO_CURVE = (np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,17 +92,24 @@ def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     (array([], dtype=float64), array([], dtype=float64))
     """
     if len(p) < ENOUGH:
-        return np.zeros(0), np.zeros(0)
-    least = 1 / (len(p) + 2)
+        return NO_CURVE
+    order, least = np.argsort(p, kind="stable"), 1 / (len(p) + 2)
     curve = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(p, is_true.astype(np.float64))
-    fitted = curve.predict(p)
-    heights, block = np.unique(fitted, return_inverse=True)
-    centres, kept = np.unique(np.round(np.bincount(block, weights=p) / np.bincount(block), DIGITS), return_index=True)
-    heights = heights[kept]  # centres rise as heights do; some may be too near to each other
-    below, above = int(centres[0] > 0), int(centres[-1] < 1)
-    corners = np.concatenate([[0.0][:below], centres, [1.0][:above]])
-    ends = [(1 - OPEN) * heights[0]][:below], [heights[-1] + OPEN * (1 - heights[-1])][:above]
-    return corners, np.concatenate([ends[0], heights, ends[1]])
+    sorted_p, fitted = np.round(p[order], DIGITS), curve.predict(p[order])
+    starts = np.flatnonzero(np.diff(fitted, prepend=-1.0) > 0)
+    ends = np.append(starts[1:], len(p)) - 1
+    cut = (TAIL * (ends - starts)).astype(np.int64)
+    low, high, heights = sorted_p[starts + cut], sorted_p[ends - cut], fitted[starts]
+    is_wide = low < high
+    rise = TILT * np.diff(heights, prepend=0.0), TILT * np.diff(heights, append=1.0)
+    given = np.column_stack([low, high]).ravel()
+    found = np.column_stack([heights - is_wide * rise[0], heights + is_wide * rise[1]]).ravel()
+    given, kept = np.unique(given, return_index=True)  # both rise; of corners that are too near, the first
+    found = found[kept]
+    below, above = int(given[0] > 0), int(given[-1] < 1)
+    corners = np.concatenate([[0.0][:below], given, [1.0][:above]])
+    sides = [(1 - OPEN) * found[0]][:below], [found[-1] + OPEN * (1 - found[-1])][:above]
+    return corners, np.concatenate([sides[0], found, sides[1]])
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +119,7 @@ class TreeCalibration:
     choices: Choices
     is_end: NDArray[np.bool_]
     curves: Curves
-    kind: ClassVar[str] = "tree"
+    kind: ClassVar[str] = "nested"
     takes: ClassVar[str] = "energies"
 
     @classmethod
@@ -125,24 +140,22 @@ class TreeCalibration:
     def _descend(
         self, energies: Energies, taxonomy: Taxonomy, corners: list[Any] | None = None, truth: NDArray[Any] | None = None
     ) -> Floats:
-        """From the top down; where the truth is given, curves are learnt on the way, and their corners noted."""
+        """From the top down, in rounds; where the truth is given, curves are learnt on the way, and their corners noted."""
         P = share_out(_ending_at(self.is_end, energies), taxonomy, self.choices)
-        rows = np.arange(len(P))
-        for depth, level in enumerate(levels_with_siblings(taxonomy)):
-            if depth:
-                P[:, level.nodes] *= P[:, level.parents][:, level.group]
-            if not len(P):
-                continue
-            place = P[:, level.nodes].argmax(axis=1)
-            for turn, measure in enumerate((_share_of, _chance_of)):
-                p, above, counts = measure(P, level, place, truth)
-                if corners is None or truth is None:
-                    wanted = self.curves.apply(2 * depth + turn, p)
-                else:
-                    best = level.nodes[place]
-                    corners.append(fit_curve(p[counts], truth[rows, best][counts]))
-                    wanted = Curves.joined([corners[-1]]).apply(0, p)
-                _move(P, level, place, above * wanted)
+        levels, rows = levels_with_siblings(taxonomy), np.arange(len(P))
+        for level in levels[1:]:
+            P[:, level.nodes] *= P[:, level.parents][:, level.group]
+        for turn in range(ROUNDS * len(levels) if len(P) else 0):
+            best = likeliest(P, levels[turn % len(levels)].nodes)
+            p = P[rows, best]
+            if corners is None or truth is None:
+                wanted = self.curves.apply(turn, p)
+            else:
+                is_true = truth[rows, best]
+                is_needed = turn < len(levels) or calibration_gap(p, is_true) > NEAR
+                corners.append(fit_curve(p, is_true) if is_needed else NO_CURVE)
+                wanted = Curves.joined([corners[-1]]).apply(0, p)
+            move_in_place(P, taxonomy, best, wanted, raising=turn < (ROUNDS - 1) * len(levels))
         return P
 
     def arrays(self) -> Arrays:
@@ -157,43 +170,12 @@ class TreeCalibration:
         is_end = arrays["is_end"]
         if is_end.dtype != np.bool_ or is_end.shape != (len(taxonomy),) or not is_end[taxonomy.is_leaf].all():
             raise ModelError("the calibration does not fit the taxonomy; train the model again.")
-        return cls(_checked(arrays, taxonomy.n_levels), is_end, Curves.from_arrays(arrays, 2 * taxonomy.n_levels))
+        return cls(_checked(arrays, taxonomy.n_levels), is_end, Curves.from_arrays(arrays, ROUNDS * taxonomy.n_levels))
 
 
 def _ending_at(is_end: NDArray[np.bool_], energies: Energies) -> Energies:
     """The same, but that documents end nowhere else."""
     return Energies(np.where(is_end, energies.ends, np.nan), energies.steps)
-
-
-def _share_of(P: Floats, level: Level, place: Ints, truth: Any) -> tuple[Floats, Floats, Any]:
-    """Of the likeliest nodes: what share of their parents they have, what these have, and the documents that are there."""
-    rows, parent = np.arange(len(P)), level.parents[level.group[place]]
-    above = np.where(parent >= 0, P[rows, parent], 1.0)
-    share = np.divide(P[rows, level.nodes[place]], above, out=np.zeros(len(P)), where=above > 0)
-    return share, above, None if truth is None else truth[rows, parent] | (parent < 0)
-
-
-def _chance_of(P: Floats, level: Level, place: Ints, truth: Any) -> tuple[Floats, Floats, Any]:
-    """Of the likeliest nodes: how likely they are, of all, and all documents."""
-    rows = np.arange(len(P))
-    return P[rows, level.nodes[place]], np.ones(len(P)), slice(None)
-
-
-def _move(P: Floats, level: Level, place: Ints, wanted: Floats) -> None:
-    """Give one node of each document what is wanted, and its siblings what is left, in proportion; order stays."""
-    rows, group = np.arange(len(P)), level.group[place]
-    here = P[:, level.nodes]
-    p, above = here[rows, place], np.where(level.parents >= 0, P[:, level.parents], 1.0)[rows, group]
-    is_sibling = level.group == group[:, None]
-    others = np.where(is_sibling, here, 0.0)
-    others[rows, place] = 0.0
-    next_best, left = others.max(axis=1), np.maximum(above - p, 0.0)
-    lowest = np.divide(next_best * above, left + next_best, out=np.zeros_like(p), where=left + next_best > 0)
-    moved = np.where(left > 0, np.maximum(np.minimum(wanted, above - LEFT * left), np.minimum(lowest, p)), p)
-    factor = np.divide(above - moved, left, out=np.ones_like(p), where=left > 0)
-    here = np.where(is_sibling, here * factor[:, None], here)
-    here[rows, place] = moved
-    P[:, level.nodes] = here
 
 
 @dataclass(frozen=True, slots=True)

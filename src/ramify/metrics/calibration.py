@@ -67,20 +67,29 @@ def answer_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxon
     p = np.asarray(probabilities, dtype=np.float64)[rows, own.indices]
     true = np.asarray(truth[rows, own.indices]).ravel()
     given = ~np.isnan(p)
-    return _mean_gap([_fill_bins(0, p[given], true[given], np.arange(1, bins) / bins)])
+    return calibration_gap(p[given], true[given], bins)
 
 
 def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[LevelErrors]:
     """The calibration error of every depth."""
     truth, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
-    found, edges, rows = [], np.arange(1, bins) / bins, np.arange(len(P))
+    found, rows = [], np.arange(len(P))
     for level in reliability(Y_true, P, taxonomy, bins):
         nodes = np.flatnonzero(taxonomy.depth == level.depth)
         best = nodes[np.nan_to_num(P[:, nodes], nan=-1.0).argmax(axis=1)]
         known = ~np.isnan(P[rows, best])
-        likeliest = _fill_bins(level.depth, P[rows, best][known], truth[rows, best][known], edges)
-        found.append(LevelErrors(level.depth, _mean_gap([level]), _mean_gap([likeliest])))
+        likeliest = calibration_gap(P[rows, best][known], truth[rows, best][known], bins)
+        found.append(LevelErrors(level.depth, _mean_gap([level]), likeliest))
     return found
+
+
+def calibration_gap(p: Floats, is_true: Any, bins: int = 10) -> float:
+    """The mean distance between promised and observed frequency of some probabilities, bin by bin.
+
+    >>> calibration_gap(np.asarray([0.81, 0.85, 0.2]), np.asarray([True, False, False]))
+    0.2866...
+    """
+    return _mean_gap([_fill_bins(0, p, is_true, np.arange(1, bins) / bins)])
 
 
 def _mean_gap(filled: list[ReliabilityBins]) -> float:

@@ -122,6 +122,13 @@ NB_MODULE(_core, m) {
   label_kernel("close_upward", &on_label_rows<ramify::close_upward>);
   label_kernel("keep_most_specific", &on_label_rows<ramify::keep_most_specific>);
   label_kernel("keep_most_general", &on_label_rows<ramify::keep_most_general>);
+  m.def(
+      "move_nodes_in_place",
+      [](OutMatrix<double> P, In<int32_t> parent, In<int32_t> nodes, In<double> wanted, double left, bool raising) {
+        nb::gil_scoped_release unlocked;
+        ramify::move_nodes_in_place(P.data(), P.shape(0), parent.data(), parent.size(), nodes.data(), wanted.data(), left, raising);
+      },
+      "P"_a.noconvert(), "parent"_a.noconvert(), "nodes"_a.noconvert(), "wanted"_a.noconvert(), "left"_a, "raising"_a);
   def_decisions<float>(m);
   def_decisions<double>(m);
   m.def(

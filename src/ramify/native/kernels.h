@@ -68,6 +68,11 @@ template <typename T>
 LabelRows minimize_h_loss(const T *probabilities, size_t n_documents, const int32_t *parent, const double *costs,
                           const uint8_t *by_sign, size_t n_nodes);
 
+// Gives one node of each row of probabilities what is wanted, as far as that can be; what lies beside and below it is multiplied
+// so that sums hold. left: of what lies beside the way down, the least that stays there. raising: whether nodes above may rise.
+void move_nodes_in_place(double *P, size_t n_rows, const int32_t *parent, size_t n_nodes, const int32_t *nodes,
+                         const double *wanted, double left, bool raising);
+
 // ---- words --------------------------------------------------------------------------------------------------------
 
 // How often each word occurs in the documents of each unit: word by word, units rising. totals: of all words, by unit.
