@@ -128,6 +128,14 @@ def test_files_that_hold_no_findings_are_refused(capsys, tmp_path, line):
     assert "cannot be read" in err
 
 
+def test_an_audit_that_found_nothing_queues_nothing(capsys, tmp_path):
+    (tmp_path / "found.jsonl").write_text("")
+    code, _, err = ramify(capsys, "reviews", "add", tmp_path / "r.db", tmp_path / "found.jsonl", "--model", "m")
+    assert code == 0
+    assert "no doubtful labels" in err
+    assert not (tmp_path / "r.db").exists()
+
+
 def test_large_groups_of_duplicates_are_cut_short(capsys, tickets):
     with open(tickets, "a") as file:
         file.writelines(f"the very same words,{label}\n" for label in ["TV > Sound"] * 5 + ["TV > Picture"] * 4)

@@ -32,6 +32,7 @@ from ramify.cli.tables import TABLES, choose_writer, tell_problems, write_answer
 from ramify.datasets import is_several, stream_rows
 from ramify.datasets.svmlight import read_vectors
 from ramify.datasets.tables import find_kind, known_encoding
+from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.execution import count_workers, reporting_to
 from ramify.pipeline import Answer, TextClassifier, Wish, classify_files, classify_rows, classify_vectors, load
@@ -89,8 +90,11 @@ def predict(
     wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
     wish.check()
     count_workers(threads)
+    decision = chosen_rule(rule, rule_param)
     if data is not None and is_several(data):
-        asked = {"rule": chosen_rule(rule, rule_param), "wish": wish, "text": text, "encoding": encoding}
+        asked = {"rule": decision, "wish": wish, "text": text, "encoding": encoding}
+        if by_branch:
+            _tell_refused(_loaded(model, decision), wish)
         with working_on(cluster):
             _predict_files(model, data, out, as_json=as_json, strict=strict, resume=resume, n_jobs=threads, **asked)
         return
@@ -99,17 +103,25 @@ def predict(
     writer = choose_writer(out, as_json)
     if out is not None:
         refuse_output(out, model, data)
-    decision = chosen_rule(rule, rule_param)
-    classifier = load(model) if decision is None else load(model).redecided(decision)
+    classifier = _loaded(model, decision)
     classifier.use_threads(threads)
-    if by_branch and risk is not None and (refusal := branches_refused(classifier, risk)):
-        say(refusal)
+    _tell_refused(classifier, wish)
     if sentence is not None:
         _try(classifier, sentence, wish, as_json)
     elif data is not None:
         with RichProgress() as progress, reporting_to(progress), working_on(cluster), readable(data) as file:
             columns, rows = _answers(classifier, file, text, wish, encoding)
             write_answers(rows, columns, data, out, writer, top, strict)
+
+
+def _loaded(model: Path, decision: DecisionRule | None) -> TextClassifier:
+    return load(model) if decision is None else load(model).redecided(decision)
+
+
+def _tell_refused(classifier: TextClassifier, wish: Wish) -> None:
+    """Name the branches for which nothing can be promised."""
+    if wish.by_branch and wish.risk is not None and (refusal := branches_refused(classifier, wish.risk)):
+        say(refusal)
 
 
 def _predict_files(model: Path, data: Path, out: Path | None, **asked: Any) -> None:

@@ -35,6 +35,9 @@ def take_in(
       ramify train tickets.csv --add reviews.csv --model out
     """
     documents = list(read_findings(findings))
+    if not documents:
+        say(f"{findings} holds no doubtful labels, so nothing was queued")
+        return
     store = ReviewStore(file)
     queued, known = store.queue(model, documents, by="audit")
     store.close()
