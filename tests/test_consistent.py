@@ -122,7 +122,7 @@ def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
     assert ((P >= 0) & (P <= 1)).all()
     for node in range(len(taxonomy)):
         for parent in taxonomy.parents_of(node).tolist():
-            assert (P[:, node] <= P[:, parent] + 1e-12).all()
+            assert (P[:, node] <= P[:, parent] + (1e-12 if case == "dag" else 0)).all()
     for rows in ([3], [7, 3, 100], slice(50, 90)):
         some = memberships[rows] if case == "several" else energies.of(rows)
         np.testing.assert_array_equal(learnt.apply(some, taxonomy), P[rows])
@@ -143,21 +143,25 @@ def test_the_likeliest_node_of_every_depth_is_right_as_often_as_it_says():
     assert max(level.likeliest for level in after) < 0.05 < 0.2 < max(level.likeliest for level in before)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_leaves_that_know_more_than_what_lies_above_them_raise_it(seed):
-    """Noise of other strength in every branch: it says nothing of the branch, but drowns what the right leaf says."""
-    rng = np.random.default_rng(seed)
-    taxonomy, n = Taxonomy.from_paths([f"{a}/{b}" for a in "pqrs" for b in "uvwx"]), 16_000
-    leaves = np.flatnonzero(taxonomy.is_leaf)
-    truth = leaves[rng.integers(0, 16, n)]
-    steps = rng.normal(size=(n, len(taxonomy)))
-    steps[:, leaves] = rng.exponential(1, (n, 16)) * rng.choice([0.5, 2], (n, 4)).repeat(4, axis=1)
-    steps[np.arange(n), truth] += rng.choice([0.0, 5.0], n)
-    Y = expand_to_ancestors(as_matrix([{int(node)} for node in truth], len(taxonomy)), taxonomy)
-    energies = Energies(np.where(taxonomy.is_leaf, 0.0, np.nan) * np.ones((n, 1)), steps)
-    learnt = TreeCalibration.learn(energies.of(slice(0, n // 2)), Y[: n // 2], taxonomy)
-    P = learnt.apply(energies.of(slice(n // 2, n)), taxonomy)
-    assert max(level.likeliest for level in calibration_errors(Y[n // 2 :], P, taxonomy)) < 0.03
+@pytest.mark.parametrize("turn", range(ROUNDS))
+def test_a_node_raises_what_lies_above_it_but_in_the_last_round(turn):
+    taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b/z", "b/w"])
+    steps = np.zeros((1, len(taxonomy)))
+    steps[0, taxonomy.index("a/x")] = 0.1
+    corners = [(np.zeros(0), np.zeros(0))] * ROUNDS * 2
+    corners[2 * turn + 1] = np.array([0.0, 1.0]), np.array([0.9, 0.91])
+    made = TreeCalibration(Choices(np.ones(2), np.zeros(2), np.zeros(2)), taxonomy.is_leaf, Curves.joined(corners))
+    P = made.apply(Energies(np.where(taxonomy.is_leaf, 0.0, np.nan)[None], steps), taxonomy)[0]
+    a, x = P[taxonomy.index("a")], P[taxonomy.index("a/x")]
+    assert (a > x > 0.9) if turn < ROUNDS - 1 else (a == 0.5 and 0.49 < x < 0.5)
+
+
+@pytest.mark.parametrize("is_right", [True, False])
+def test_what_is_always_so_is_said_to_be_so(is_right):
+    """A level that is always right, or that nobody reaches: however sure it seemed, almost 1, or almost 0."""
+    p = np.random.default_rng(0).uniform(0.3, 0.9, 1000)
+    corners, found = fit_curve(p, np.full(1000, is_right))
+    assert (np.abs(np.interp(p, corners, found) - is_right) < 0.002).all()
 
 
 @given(st.lists(st.tuples(st.integers(0, 1000).map(lambda x: x / 1000), st.booleans()), min_size=50, max_size=80))

@@ -9,7 +9,7 @@ from strategies import build, trees
 
 from ramify.calibration.moving import LEFT, likeliest, move_in_place
 
-parts = st.one_of(st.just(0.0), st.floats(0.001, 1))
+parts = st.one_of(st.just(0.0), st.floats(1e-9, 1e-6), st.floats(0.001, 1))
 
 
 @st.composite
@@ -56,7 +56,9 @@ def test_sums_hold_and_nothing_beside_a_node_is_left_with_nothing(case):
     assert found.sum() == pytest.approx(1)
     beside = [v for v in range(len(P)) if node not in oracle.line_of(parents, v)]
     assert (found[beside] >= LEFT * had[beside] - 1e-12).all()
-    assert (np.abs(found[had < 1e-12]) < 1e-9).all()
+    assert (np.abs(found[had < 1e-15]) < 1e-9).all()
+    P = after(*case)
+    assert all(P[v] <= P[above[0]] for v, above in enumerate(parents) if above)
 
 
 @given(moves())
@@ -84,6 +86,24 @@ def test_a_node_that_has_nearly_all_can_lose_it_again():
     found = after(parents, P, 3, 0.7, raising=True)
     np.testing.assert_allclose(found[[3, 4]], [0.7, 0.3])
     np.testing.assert_allclose(after(parents, P, 0, 0.9, raising=False), [0.9, 0.05, 0.05, 0.9, 0.9 * tiny])
+
+
+def test_what_is_as_it_should_be_is_left_alone():
+    assert after([[], []], [1.0, 1e-19], 0, 1.0, raising=True).tolist() == [1.0, 1e-19]
+
+
+def test_raising_leaves_something_where_there_was_almost_nothing():
+    found = after([[], [], [0], [0]], [1.0, 1e-19, 0.5, 0.5], 2, 1.0, raising=True)
+    assert found[1] >= 1e-21
+    np.testing.assert_allclose(found, [1, 0, 0.995, 0.005], atol=1e-12)
+
+
+@pytest.mark.parametrize("P", [[1.0, 1e-310, 0.5, 0.5], [1e-310, 1.0, 0.0, 1e-310]])
+@pytest.mark.parametrize("node", range(4))
+@pytest.mark.parametrize("wanted", [0.1, 0.9])
+def test_numbers_next_to_nothing_stay_numbers(P, node, wanted):
+    found = after([[], [], [0], [0]], P, node, wanted, raising=True)
+    assert ((found >= 0) & (found <= 1)).all()
 
 
 def test_an_only_child_cannot_have_less_than_its_parent():

@@ -23,7 +23,7 @@ def ramify(capsys, *arguments):
 
 
 def rows_of(n, seed):
-    """Documents of four classes, a tenth of whose words are those of any; of tools there are few."""
+    """Documents of four classes, three tenths of whose words may be of any class; of tools there are few."""
     rng, every = random.Random(seed), " ".join(WORDS.values()).split()
     for _ in range(n):
         label = rng.choices(list(WORDS), (10, 10, 10, 1))[0]

@@ -34,7 +34,7 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 ENOUGH = 50  # documents from which on a depth has a curve of its own
 DIGITS = 9  # of the corners of curves
 TAIL = 0.05  # of the documents of a step at each end: where the curve goes over to the next step
-TILT = 0.05  # of the way to the next step: how far the curve rises on a step, so that no two documents become equal
+TILT = 0.05  # of the way to the nearest step: how far the curve rises on a step, so that no two documents become equal
 OPEN = 0.1  # of what lies beyond the first and the last step of a curve: how far its ends go
 NEAR = 0.01  # how far off a depth may be that needs no other curve after its first; more curves learn more by heart
 ROUNDS = 4  # how often curves go down a tree; the last one does not raise what lies above
@@ -100,10 +100,12 @@ def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     ends = np.append(starts[1:], len(p)) - 1
     cut = (TAIL * (ends - starts)).astype(np.int64)
     low, high, heights = sorted_p[starts + cut], sorted_p[ends - cut], fitted[starts]
+    low[0], high[-1] = sorted_p[0], sorted_p[-1]  # there is no step before the first, and none after the last
     is_wide = low < high
-    rise = TILT * np.diff(heights, prepend=0.0), TILT * np.diff(heights, append=1.0)
+    apart = np.diff(heights, prepend=heights[0] - least, append=heights[-1] + least)
+    rise = TILT * is_wide * np.minimum(apart[:-1], apart[1:])  # as much below the height of a step as above it
     given = np.column_stack([low, high]).ravel()
-    found = np.column_stack([heights - is_wide * rise[0], heights + is_wide * rise[1]]).ravel()
+    found = np.column_stack([heights - rise, heights + rise]).ravel()
     given, kept = np.unique(given, return_index=True)  # both rise; of corners that are too near, the first
     found = found[kept]
     below, above = int(given[0] > 0), int(given[-1] < 1)

@@ -93,8 +93,6 @@ def predict(
     decision = chosen_rule(rule, rule_param)
     if data is not None and is_several(data):
         asked = {"rule": decision, "wish": wish, "text": text, "encoding": encoding}
-        if by_branch:
-            _tell_refused(_loaded(model, decision), wish)
         with working_on(cluster):
             _predict_files(model, data, out, as_json=as_json, strict=strict, resume=resume, n_jobs=threads, **asked)
         return
@@ -130,6 +128,8 @@ def _predict_files(model: Path, data: Path, out: Path | None, **asked: Any) -> N
         raise InputError(
             f"answers to several files go into a directory; name one with --out, such as --out {data.name}-answers."
         )
+    if asked["wish"].by_branch:
+        _tell_refused(_loaded(model, asked["rule"]), asked["wish"])
     with RichProgress() as progress, reporting_to(progress):
         done = classify_files(model, data, out, **asked)
     tell_problems(done.tally)

@@ -7,7 +7,8 @@
 namespace ramify {
 namespace {
 
-constexpr double kNoise = 1e-12;
+constexpr double kNoise = 1e-12;   // of a node: what its children may differ from it by, and still add up to it
+constexpr double kTiny = 1e-290;  // what is less is not multiplied, since that could be too much for a number
 
 // The way down to one node: probabilities before and after, 1 above the roots, and what lies beside each step.
 struct Way {
@@ -25,7 +26,7 @@ struct Way {
     }
   }
 
-  // What nearly equal numbers differ by is noise; then siblings alone tell what lies beside the node.
+  // What nearly equal numbers differ by is noise, and nobody stays at the parent; siblings alone lie beside the node then.
   void see_siblings(double total) {
     const double staying = beside.back() - total;
     beside.back() = staying > kNoise * before[before.size() - 2] ? beside.back() : total;
@@ -34,20 +35,20 @@ struct Way {
   // What the node can have: more leaves something to all others, less does not put it behind a sibling.
   double possible(double wanted, double next_best, double left, bool raising) const {
     const double now = before.back(), above = before[before.size() - 2], around = beside.back();
-    const double lowest = around > 0 ? std::min(next_best * above / (around + next_best), now) : now;
+    const double lowest = around > kTiny ? std::min(next_best * above / (around + next_best), now) : now;
     const double highest = raising ? 1 - left * (1 - now) : above - left * around;
-    return std::min(std::max(wanted, lowest), std::max(lowest, highest));
+    return std::max(std::min(wanted, highest), lowest);
   }
 
   // The nodes above are raised where they have too little; beside each step as much is left as there is, or the least.
   void raise(double to, double left) {
     after = before;
     after.back() = to;
-    for (size_t k = nodes.size() - 1; k > 0 && after[k + 1] > before[k + 1]; --k)
-      after[k] = std::max(before[k], after[k + 1] + left * beside[k]);
+    for (size_t k = nodes.size() - 1; k > 0; --k)
+      after[k] = std::min(std::max(before[k], after[k + 1] + left * beside[k]), 1.0);
     factors.resize(nodes.size());
     for (size_t k = 0; k < nodes.size(); ++k)
-      factors[k] = beside[k] > 0 ? std::max((after[k] - after[k + 1]) / beside[k], left) : 1.0;
+      factors[k] = beside[k] > kTiny ? std::max((after[k] - after[k + 1]) / beside[k], left) : 1.0;
   }
 };
 
@@ -60,7 +61,7 @@ void move_nodes_in_place(double *P, size_t n_rows, const int32_t *parent, size_t
   for (size_t r = 0; r < n_rows; ++r) {
     double *row = P + r * n_nodes;
     const int32_t node = nodes[r];
-    if (!(row[node] > 0)) continue;
+    if (!(row[node] > kTiny)) continue;
     way.follow(row, parent, node);
     double next_best = 0, total = 0;
     for (size_t v = 0; v < n_nodes; ++v)
@@ -78,6 +79,7 @@ void move_nodes_in_place(double *P, size_t n_rows, const int32_t *parent, size_t
       } else {
         below[v] = parent[v] < 0 ? way.factors[0] : below[parent[v]];
         row[v] *= below[v];
+        if (parent[v] >= 0) row[v] = std::min(row[v], row[parent[v]]);  // rounding may have put it above
       }
     }
   }

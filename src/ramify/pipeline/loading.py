@@ -179,7 +179,10 @@ def _unlearnt(rule: Any) -> Any:
 def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:
     kind = values.pop("kind", None)
     if kind not in known:
-        raise ModelError(f"the model names a part {kind!r} that this Ramify does not have; it has {', '.join(known)}.")
+        has = ", ".join(known)
+        raise ModelError(
+            f"the model names a part {kind!r} that this Ramify does not have; it has {has}. Train the model again."
+        )
     return known[kind]
 
 
