@@ -10,8 +10,8 @@ the whole, but a sure choice may be too sure and an unsure one not sure enough. 
 depth gets the share of documents that were right when it was as likely as here; what lies around it follows (see moving.py).
 A node that turns out likelier than the one above it raises that one, for which its depth's curve did not know of it; so all of
 it is done in several rounds, whose curves put right what the round before has changed; the last one raises nothing. Curves are
-isotonic, but that their steps rise a little and go over into each other. All of it is learnt from documents that the learner
-had not seen. Each row is answered for itself.
+isotonic, from the middle of one step to the middle of the next, so that they rise everywhere. All of it is learnt from
+documents that the learner had not seen. Each row is answered for itself.
 """
 
 from __future__ import annotations
@@ -33,9 +33,7 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 ENOUGH = 50  # documents from which on a depth has a curve of its own
 DIGITS = 9  # of the corners of curves
-TAIL = 0.05  # of the documents of a step at each end: where the curve goes over to the next step
-TILT = 0.05  # of the way to the nearest step: how far the curve rises on a step, so that no two documents become equal
-OPEN = 0.1  # of what lies beyond the first and the last step of a curve: how far its ends go
+OPEN = 0.1  # of the way to 0 or 1, whichever is nearer: how far a curve goes beyond its first and its last step
 NEAR = 0.01  # how far off a depth may be that needs no other curve after its first; more curves learn more by heart
 ROUNDS = 4  # how often curves go down a tree; the last one does not raise what lies above
 NUMBERS = ("sharpness", "reliance", "staying")
@@ -93,25 +91,16 @@ def fit_curve(p: Floats, is_true: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """
     if len(p) < ENOUGH:
         return NO_CURVE
-    order, least = np.argsort(p, kind="stable"), 1 / (len(p) + 2)
+    least = 1 / (len(p) + 2)
     curve = IsotonicRegression(y_min=least, y_max=1 - least, out_of_bounds="clip").fit(p, is_true.astype(np.float64))
-    sorted_p, fitted = np.round(p[order], DIGITS), curve.predict(p[order])
-    starts = np.flatnonzero(np.diff(fitted, prepend=-1.0) > 0)
-    ends = np.append(starts[1:], len(p)) - 1
-    cut = (TAIL * (ends - starts)).astype(np.int64)
-    low, high, heights = sorted_p[starts + cut], sorted_p[ends - cut], fitted[starts]
-    low[0], high[-1] = sorted_p[0], sorted_p[-1]  # there is no step before the first, and none after the last
-    is_wide = low < high
-    apart = np.diff(heights, prepend=heights[0] - least, append=heights[-1] + least)
-    rise = TILT * is_wide * np.minimum(apart[:-1], apart[1:])  # as much below the height of a step as above it
-    given = np.column_stack([low, high]).ravel()
-    found = np.column_stack([heights - rise, heights + rise]).ravel()
-    given, kept = np.unique(given, return_index=True)  # both rise; of corners that are too near, the first
-    found = found[kept]
-    below, above = int(given[0] > 0), int(given[-1] < 1)
-    corners = np.concatenate([[0.0][:below], given, [1.0][:above]])
-    sides = [(1 - OPEN) * found[0]][:below], [found[-1] + OPEN * (1 - found[-1])][:above]
-    return corners, np.concatenate([sides[0], found, sides[1]])
+    fitted = curve.predict(p)
+    heights, block = np.unique(fitted, return_inverse=True)
+    centres, kept = np.unique(np.round(np.bincount(block, weights=p) / np.bincount(block), DIGITS), return_index=True)
+    heights = heights[kept]  # centres rise as heights do; some may be too near to each other
+    low, high = heights[[0, -1]] + [-OPEN, OPEN] * np.minimum(heights[[0, -1]], 1 - heights[[0, -1]])
+    below, above = int(centres[0] > 0), int(centres[-1] < 1)
+    corners = np.concatenate([[0.0][:below], centres, [1.0][:above]])
+    return corners, np.concatenate([[low][:below], heights, [high][:above]])
 
 
 @dataclass(frozen=True, slots=True)

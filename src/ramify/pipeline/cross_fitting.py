@@ -18,7 +18,7 @@ from ramify.execution import stage
 from ramify.taxonomy import most_specific
 
 FOLDS = 5  # or twice as many, of which at most so many are scored
-ENOUGH = 5000  # documents from which calibrations are learnt
+ENOUGH = 10_000  # documents from which calibrations are learnt
 MOST_VALUES = 1 << 24  # documents × nodes for calibrations
 UNIT = 1e-3  # how far from 1 the lengths of documents may be that are taken to be of length 1
 FEWEST = 1000  # documents, however many nodes there are
@@ -67,8 +67,8 @@ def few_folds(n_documents: int, n_nodes: int) -> list[Ints]:
 
     A learner that has seen more is more like the one that learns from all of them.
 
-    >>> [len(fold) for fold in few_folds(1000, 50)], [len(fold) for fold in few_folds(20_000, 50)]
-    ([200, 200, 200, 200, 200], [2000, 2000, 2000])
+    >>> [len(fold) for fold in few_folds(1000, 50)], [len(fold) for fold in few_folds(40_000, 50)]
+    ([200, 200, 200, 200, 200], [4000, 4000, 4000])
     >>> [len(fold) for fold in few_folds(128_710, 14_331)]
     [1170]
     """
