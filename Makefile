@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
 BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test check lint types imports docs tests wheel pictures bench clean
+.PHONY: demo test check lint types imports docs tests wheel pictures bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
@@ -57,6 +57,10 @@ pictures: $(VENV)/.test
 # Ramify beside its peers: make bench BENCH='--problem directory-100'; see benchmarks/README.md.
 bench: $(VENV)/.run
 	$(BIN)/python benchmarks/run.py $(BENCH)
+
+# A paper's experiments beside its figures: make reproduce PAPER=gopal2013 ARGS="--quick"; without PAPER, lists them.
+reproduce: $(VENV)/.run
+	$(BIN)/python -m experiments $(PAPER) $(ARGS)
 
 clean:
 	rm -rf $(VENV) build dist docs/_build .mypy_cache .ruff_cache .pytest_cache .hypothesis

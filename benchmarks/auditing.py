@@ -31,14 +31,14 @@ from turns import head, show, timed
 from ramify import Taxonomy, TextClassifier
 from ramify.cli.building import new_learner
 from ramify.cli.compare import read_system
-from ramify.datasets import Corpus, make_directory
+from ramify.data import Corpus, make_directory
 from ramify.features import Vectors
-from ramify.pipeline import Audit, audit
-from ramify.pipeline.auditing.unseen import Unseen, learn_in_folds
-from ramify.pipeline.folds import split_into_folds
-from ramify.pipeline.training import prepared
 from ramify.systems import find_system
 from ramify.taxonomy import most_specific, read_taxonomy
+from ramify.workflows import Audit, audit
+from ramify.workflows.auditing.out_of_fold import Unseen, learn_in_folds
+from ramify.workflows.folds import split_into_folds
+from ramify.workflows.training import prepared
 
 CLEANLAB = Row("cleanlab", "cleanlab_ranking", ("cleanlab==2.9.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6"))
 FIRST = (50, 200, 500)

@@ -26,14 +26,15 @@ from scipy.sparse import csr_array
 from turns import show, timed
 
 import ramify
-from ramify.datasets import Corpus, read_corpus
+from ramify.classifier import TextClassifier
+from ramify.data import Corpus, read_corpus
 from ramify.errors import RamifyError
-from ramify.execution import OutOfTime, as_one_stage, ending_by
-from ramify.metrics.sums import MEASURES, from_sums, measure_rows, modified_classes
-from ramify.pipeline import TextClassifier, train
-from ramify.pipeline.training import fitting
+from ramify.metrics.resampling import MEASURES, from_sums, measure_rows, modified_classes
+from ramify.parallel import OutOfTime, as_one_stage, ending_by
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import Taxonomy, read_taxonomy
+from ramify.workflows import train
+from ramify.workflows.training import fitting
 
 NAMES = ("20news_bydate", "arxiv_small", "esco_titles", "cellcycle_go", "imclef07a", "medical_cmc2007", "reuters21578_90")
 COLUMNS = ("corpus", "best by hand", "micro F1", "minutes", "chosen", "micro F1", "difference", "seconds", "in time")

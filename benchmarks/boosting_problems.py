@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.datasets import Corpus, make_directory, read_corpus
+from ramify.data import Corpus, make_directory, read_corpus
 from ramify.features import TermSelector, Vectorizer
 from ramify.taxonomy import Taxonomy, read_taxonomy
 

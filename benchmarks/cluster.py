@@ -23,7 +23,7 @@ from measuring import machine_facts
 from turns import head, show
 
 import ramify.learners
-from ramify.execution import open_cluster, running_on
+from ramify.parallel import open_cluster, running_on
 
 Figures = dict[str, Any]
 

@@ -28,11 +28,11 @@ import numpy as np
 from scipy.stats import betabinom, kstest
 
 import ramify
-from ramify.datasets import Corpus, read_corpus
-from ramify.decisions.promises import PathPromise
-from ramify.metrics.promises import answer_depth, holds_truth
+from ramify.data import Corpus, read_corpus
+from ramify.decisions.conformal import ConformalPaths
+from ramify.metrics.calibration import answer_depth, holds_truth
 from ramify.persistence import write_text_atomically
-from ramify.pipeline import evaluate
+from ramify.workflows import evaluate
 
 CORPORA = ("20news_bydate", "arxiv_small", "esco_titles")
 SYSTEMS = ("svm", "hr-svm", "shrinkage-nb", "b-svm", "treeboost-mh")
@@ -77,12 +77,12 @@ def coverage_of(fitted: ramify.TextClassifier, test: Corpus) -> list[dict[str, A
     """What was promised and what came of it, over many splits of the test documents."""
     taxonomy = fitted.taxonomy_
     Y, P = taxonomy.encode(test.labels), fitted.predict_proba(test.documents)
-    whole = PathPromise.learn(P, Y, taxonomy)
+    whole = ConformalPaths.learn(P, Y, taxonomy)
     plain = float(answer_depth(fitted.predict_matrix(test.documents), taxonomy).mean())
     return [_over_splits(whole, P, Y, taxonomy, risk, fitted.system) | {"depth_without": plain} for risk in RISKS]
 
 
-def _over_splits(whole: PathPromise, P: Any, Y: Any, taxonomy: ramify.Taxonomy, risk: float, name: str) -> dict[str, Any]:
+def _over_splits(whole: ConformalPaths, P: Any, Y: Any, taxonomy: ramify.Taxonomy, risk: float, name: str) -> dict[str, Any]:
     """A document's truth is held as long as the threshold is not below the mass at which it is lost.
 
     name: of the system, which has splits of its own, so that the luck of one is not that of all.
@@ -94,7 +94,7 @@ def _over_splits(whole: PathPromise, P: Any, Y: Any, taxonomy: ramify.Taxonomy, 
     for split in range(MANY):
         order = rng.permutation(n_documents)
         first, second = order[:n], order[n:]
-        promise = PathPromise(whole.losses[first], whole.branches[first])
+        promise = ConformalPaths(whole.losses[first], whole.branches[first])
         is_held = whole.losses[second, 0] <= promise.threshold(risk)
         held.append(int(is_held.sum()))
         if split < 5:  # the answers themselves, to see that they say the same

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.datasets import Corpus, make_directory, read_corpus
+from ramify.data import Corpus, make_directory, read_corpus
 from ramify.features import Vectorizer
 from ramify.taxonomy import Taxonomy, most_specific, read_taxonomy
 

@@ -27,10 +27,10 @@ from measuring import machine_facts
 from scipy.sparse import csr_array
 
 import ramify
-from ramify.datasets import make_directory
-from ramify.execution import open_cluster, running_on, sharded_in
+from ramify.data import make_directory
 from ramify.features import Vectors
-from ramify.learners.linear import solver
+from ramify.learners.linear import dual_solver
+from ramify.parallel import open_cluster, running_on, sharded_in
 from ramify.systems import find_system
 from ramify.taxonomy import most_specific
 
@@ -46,7 +46,7 @@ def main() -> None:
             learn, tested, labels, answers, taxonomy = make(given)
         sizes = {"train": learn.shape[0], "features": learn.shape[1], "nonzeros": learn.nnz, "classes": len(set(labels))}
         if given.gather_at_most is not None:
-            solver.MOST_GATHERED = given.gather_at_most
+            dual_solver.MOST_GATHERED = given.gather_at_most
         with simulated_cluster([1] * given.nodes, given.store) as cluster, open_cluster(cluster.address) as executor:
             with timed(found, "training"), running_on(executor), sharded_in(Path(folder)):
                 classifier = train(given, learn, labels, taxonomy)

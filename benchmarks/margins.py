@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from turns import head, in_turns, show, timed
 
 from ramify import Taxonomy
-from ramify.datasets import make_directory
+from ramify.data import make_directory
 from ramify.learners import BayesianLogistic, HierarchicalSVM, OrthogonalTransfer, RecursiveSVM
 from ramify.taxonomy import most_specific
 

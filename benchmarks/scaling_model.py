@@ -26,11 +26,11 @@ from scipy.optimize import nnls
 from turns import head, show
 
 from ramify import Taxonomy
-from ramify.datasets.synthetic import grow_tree
-from ramify.learners.linear.estimating import LOOKS, PASSES, ROUNDS
-from ramify.learners.linear.forest import Forest, tie_along_paths
-from ramify.learners.linear.shares import common_depths, cut
-from ramify.learners.linear.solver import NEAR, NEAR_IN_FAST, NEAR_IN_TREE
+from ramify.data.synthetic import grow_tree
+from ramify.learners.linear.dual_solver import NEAR, NEAR_IN_FAST, NEAR_IN_TREE
+from ramify.learners.linear.estimates import LOOKS, PASSES, ROUNDS
+from ramify.learners.linear.partition import common_depths, cut
+from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 
 CALLS = 3  # to the members in a round: climb, take what changed, and now and then a look at the gap
 VALUE = 8  # bytes of a feature and its value in a sparse vector

@@ -36,8 +36,8 @@ from load import Load, run_at_full_speed, run_by_the_clock
 from measuring import machine_facts
 
 import ramify
-from ramify.datasets import make_directory
-from ramify.pipeline import Answering
+from ramify.data import make_directory
+from ramify.workflows import Predictor
 
 PROMISED = 1_500  # requests a second
 SHORT = 12  # words of a short text
@@ -142,7 +142,7 @@ def apart(work: Callable[..., Load], *arguments: Any) -> Load:
 
 def measure_sizes(port: int, server: Any, short: list[str], long: list[str], given: Any) -> Iterator[Figures]:
     """Milliseconds for so many texts at once, in this process: the middle of many."""
-    answer = Answering(ramify.load(given.model).with_threads(1))
+    answer = Predictor(ramify.load(given.model).with_threads(1))
     for size in (1, 8, 32, 256):
         times = []
         for start in range(0, 4_000, max(size, 20)):

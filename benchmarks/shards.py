@@ -19,14 +19,14 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, load_npz, save_npz
 
 import ramify
-from ramify.datasets import Problem, make_directory
+from ramify.data import Problem, make_directory
 from ramify.features import Vectors
 from ramify.learners import RecursiveSVM
-from ramify.learners.linear.forest import Forest, tie_along_paths
+from ramify.learners.linear.candidates import largest_of_rows
 from ramify.learners.linear.learner import Gap
-from ramify.learners.linear.near import largest_of_rows
+from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.weights import Weights
-from ramify.pipeline import Answering
+from ramify.workflows import Predictor
 
 DOCUMENTS_A_CLASS = 3
 WORDS = 30  # of a typical document
@@ -61,7 +61,7 @@ def answer_from(model: Path) -> None:
     classifier = ramify.load(model)
     loading = perf_counter() - began
     classifier.use_threads(1)
-    answer = Answering(classifier)
+    answer = Predictor(classifier)
     answer(asked[:BATCH])
     began = perf_counter()
     for start in range(0, ASKED, BATCH):

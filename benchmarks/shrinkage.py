@@ -21,7 +21,7 @@ from scaling import slope
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
-from ramify.datasets import newsgroups_taxonomy, read_newsgroups
+from experiments.newsgroups import newsgroups_taxonomy, read_newsgroups
 from ramify.features import Vectorizer
 from ramify.learners import ShrinkageNaiveBayes
 

@@ -24,7 +24,8 @@ import numpy as np
 from measuring import machine_facts
 
 import ramify
-from ramify.datasets import load_electronics, newsgroups_taxonomy, read_newsgroups
+from experiments.newsgroups import newsgroups_taxonomy, read_newsgroups
+from ramify.data import load_electronics
 
 ROOM = 3  # bytes of disk for each of the large file: itself, and the answers, which repeat it and add to it
 COLUMNS = ("file MB", "documents", "seconds", "documents/s", "MB/s", "peak MB")

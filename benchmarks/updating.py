@@ -22,9 +22,9 @@ from measuring import machine_facts
 from turns import head, in_turns, show, timed
 
 from ramify import Taxonomy, TextClassifier
-from ramify.datasets import make_directory
+from ramify.data import make_directory
 from ramify.features import Vectors
-from ramify.pipeline.updating import Updated, update
+from ramify.workflows.updating import UpdateResult, update
 
 SHARES = (0.001, 0.01, 0.03, 0.1, 0.3)
 Figures = dict[str, Any]
@@ -42,7 +42,7 @@ class Task:
 
     def train(self, system: str, taxonomy: Taxonomy, threads: int) -> TextClassifier:
         """A classifier from nothing, which can follow changes later."""
-        made = TextClassifier(system, taxonomy, vectorizer=Vectors(), calibrate=False, keep_documents=True, n_jobs=threads)
+        made = TextClassifier(system, taxonomy, vectorizer=Vectors(), calibrate=False, keep_training_data=True, n_jobs=threads)
         return made.fit(self.X, self.labels)
 
     def accuracy(self, classifier: TextClassifier) -> float:
@@ -95,7 +95,7 @@ def compare(task: Task, before: TextClassifier, system: str, new: Taxonomy, give
     """Update and training, in turn."""
     ways = (lambda: update(before, new), lambda: task.train(system, new, given.threads))
     (fast, done), (slow, anew) = in_turns(ways, given.repeat)
-    assert isinstance(done, Updated)
+    assert isinstance(done, UpdateResult)
     assert isinstance(anew, TextClassifier)
     both = {"update": done.classifier, "training": anew}
     figures: Figures = {"seconds": {"update": fast, "training": slow}, "ratio": fast / slow}

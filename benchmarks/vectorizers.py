@@ -28,7 +28,7 @@ from environments import HERE, InstallError, known_peers, python_for
 from measuring import machine_facts
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from ramify.datasets import read_corpus
+from ramify.data import read_corpus
 from ramify.features import Vectorizer
 
 WORD = re.compile(r"\b\w\w+\b")

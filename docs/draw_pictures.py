@@ -16,7 +16,7 @@ from typing import Any
 from playwright.sync_api import Page, sync_playwright
 
 from ramify.cli.main import run
-from ramify.datasets import load_electronics
+from ramify.data import load_electronics
 
 IMAGES = Path(__file__).parent / "images"
 QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]

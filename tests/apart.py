@@ -3,8 +3,8 @@
 import pickle
 from collections import deque
 
-from ramify.execution import SerialExecutor
-from ramify.execution.crews import CrewHere
+from ramify.parallel import SerialExecutor
+from ramify.parallel.executor import CrewHere
 
 
 def sent(value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 from ramify.metrics import BootstrapDifference, Measured, Significance
-from ramify.pipeline.comparison import LABELS, TESTS, Comparison, Pair, SystemResult
+from ramify.workflows.comparison import LABELS, TESTS, Comparison, Pair, SystemResult
 
 
 def system(name, value=0.5, seconds=1.5, speed=1234.0, memory=20.0, **values):

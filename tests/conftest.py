@@ -35,12 +35,12 @@ def diamond() -> ramify.Taxonomy:
 
 
 @pytest.fixture(scope="session")
-def shop() -> ramify.datasets.electronics.Electronics:
-    return ramify.datasets.load_electronics()
+def shop() -> ramify.data.bundled.Electronics:
+    return ramify.data.load_electronics()
 
 
 @pytest.fixture(scope="session")
-def classifier(shop: ramify.datasets.electronics.Electronics) -> ramify.TextClassifier:
+def classifier(shop: ramify.data.bundled.Electronics) -> ramify.TextClassifier:
     return ramify.TextClassifier("nb", shop.taxonomy).fit(shop.train.documents, shop.train.labels)
 
 

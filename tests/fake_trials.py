@@ -5,16 +5,15 @@ from __future__ import annotations
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.datasets import Corpus
+from ramify.data import Corpus
 from ramify.decisions import Best
-from ramify.execution import as_one_stage, heed_deadline
-from ramify.pipeline.choosing.candidates import Fixed, relative_cost
-from ramify.pipeline.choosing.examiner import Examiner
-from ramify.pipeline.choosing.ground import make_ground
-from ramify.pipeline.choosing.search import Search
-from ramify.pipeline.choosing.times import Allowance
-from ramify.pipeline.choosing.trying import Tried
+from ramify.parallel import as_one_stage, heed_deadline
 from ramify.taxonomy import Taxonomy
+from ramify.workflows.tuning.candidates import Fixed, relative_cost
+from ramify.workflows.tuning.evaluator import Allowance, Examiner
+from ramify.workflows.tuning.folds import make_ground
+from ramify.workflows.tuning.search import Search
+from ramify.workflows.tuning.trials import Tried
 
 NAMES = ["a", "b", "c"]
 FLAT = Taxonomy.flat(NAMES)

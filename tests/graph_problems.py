@@ -5,11 +5,10 @@ import pytest
 from oracles import recursive_regularization as oracle
 from scipy.sparse import csc_array, csr_array
 
-from ramify.execution import SerialExecutor
-from ramify.learners.linear import graph as graph_solver
+from ramify.learners.linear import graph_solver as graph_solver
 from ramify.learners.linear.graph_problem import GraphProblem
-from ramify.learners.linear.problem import Costs, Settings
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear.problem import Costs, Settings, arrange_rows
+from ramify.parallel import SerialExecutor
 from ramify.taxonomy import LabelGraph, Taxonomy
 
 LOSSES = oracle.LOSSES

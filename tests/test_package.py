@@ -25,7 +25,7 @@ def wheel(tmp_path_factory):
 def test_the_wheel_holds_the_package_and_no_sources_of_the_core(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     assert any(name.startswith("ramify/native/_core") for name in names)
-    assert "ramify/datasets/electronics/train.csv" in names
+    assert "ramify/data/electronics/train.csv" in names
     assert "ramify/py.typed" in names
     page = {f"ramify/server/page/{path.name}" for path in (ROOT / "src/ramify/server/page").iterdir()}
     assert len(page) > 10

@@ -11,8 +11,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ramify import datasets, decisions, errors, features, learners, metrics
-    from ramify.pipeline import TextClassifier, load
+    from ramify import data, decisions, errors, features, learners, metrics
+    from ramify.classifier import TextClassifier, load
     from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
 
     __version__: str
@@ -22,7 +22,7 @@ __all__ = [
     "Taxonomy",
     "TextClassifier",
     "__version__",
-    "datasets",
+    "data",
     "decisions",
     "errors",
     "features",
@@ -33,8 +33,8 @@ __all__ = [
     "write_taxonomy",
 ]
 
-_ROOMS = ("datasets", "decisions", "errors", "features", "learners", "metrics")
-_HOMES = dict.fromkeys(("TextClassifier", "load"), "pipeline")
+_ROOMS = ("data", "decisions", "errors", "features", "learners", "metrics")
+_HOMES = dict.fromkeys(("TextClassifier", "load"), "classifier")
 _HOMES |= dict.fromkeys(("LabelGraph", "Taxonomy", "read_taxonomy", "write_taxonomy"), "taxonomy")
 
 

@@ -8,7 +8,7 @@ import pytest
 import ramify
 from ramify.cli import main
 from ramify.cli.main import moment_of_start, run
-from ramify.pipeline.choosing import words
+from ramify.workflows.tuning import result
 
 QUICK = ("--auto", "--minutes", 2)  # ends as soon as nothing is left to try
 NB = ("--system", "nb")
@@ -171,6 +171,6 @@ def test_time_counts_from_the_start_of_the_program(monkeypatch, capsys, tickets,
 
 
 def test_options_of_every_feature_are_known():
-    from ramify.pipeline.choosing.candidates import CHANGES
+    from ramify.workflows.tuning.candidates import CHANGES
 
-    assert {name for change in CHANGES for name, _ in change} <= set(words.OPTIONS)
+    assert {name for change in CHANGES for name, _ in change} <= set(result.OPTIONS)

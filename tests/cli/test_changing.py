@@ -50,7 +50,7 @@ def test_diff_tells_what_changed_and_writes_questions(files, capsys):
 
 @pytest.mark.parametrize("system", ["nb", "svm", "hr-svm"])
 def test_update_relabels_kept_documents_and_answers_with_new_paths(files, capsys, system):
-    model = trained(files, capsys, system, "--keep-documents")
+    model = trained(files, capsys, system, "--keep-training-data")
     code, out, err = ramify(capsys, "update", model, "--taxonomy", files / "moved.txt", "--to", files / "newer", "--json")
     assert code == 0, err
     told = json.loads(out)
@@ -60,7 +60,7 @@ def test_update_relabels_kept_documents_and_answers_with_new_paths(files, capsys
 
 
 def test_update_with_documents_adds_them_and_tells_what_it_did(files, capsys):
-    model = trained(files, capsys, "svm", "--keep-documents")
+    model = trained(files, capsys, "svm", "--keep-training-data")
     more = write_table(files / "more.csv", [*MORE[2:], ("no sound from the speaker", "TV > Picture")])
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "moved.txt", "--data", more)
     assert code == 0, err
@@ -85,7 +85,7 @@ def test_new_titles_need_no_documents_and_train_nothing(files, capsys):
 
 
 def test_what_does_not_follow_is_asked_and_answered(files, capsys):
-    model = trained(files, capsys, "svm", "--keep-documents")
+    model = trained(files, capsys, "svm", "--keep-training-data")
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "retired.txt")
     assert code == 2
     assert "a node that has documents is not in the new taxonomy: 'TV > Sound'; say where their documents go" in err

@@ -7,9 +7,9 @@ import pytest
 from cli.test_commands import ramify
 from directories import write_directory
 
-from ramify.datasets import make_directory
-from ramify.execution import Checkpoints, kept_in
-from ramify.execution.crews import CrewHere
+from ramify.data import make_directory
+from ramify.parallel import Checkpoints, kept_in
+from ramify.parallel.executor import CrewHere
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def train(capsys, data, model, *more):
 def test_without_ray_a_sentence_names_the_extra(command, data, tmp_path, capsys, monkeypatch):
     assert train(capsys, data, tmp_path / "model")[0] == 0
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "ramify.execution.ray", raising=False)
+    monkeypatch.delitem(sys.modules, "ramify.parallel.ray", raising=False)
     arguments = {"train": [data, "--model", tmp_path / "other"], "predict": [tmp_path / "model", data], "compare": [data]}
     code, _, err = ramify(capsys, command, *arguments[command], "--cluster", "auto")
     assert code == 2

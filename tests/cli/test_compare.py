@@ -13,12 +13,11 @@ from comparisons import alike, comparison, pair, system
 from rich.console import Console
 
 from ramify.cli.compare import _new_systems, read_system
-from ramify.cli.compared import render_comparison
 from ramify.cli.main import run
 from ramify.errors import InputError
-from ramify.pipeline.comparison import LABELS, TESTS, Skipped, letters_of
-from ramify.pipeline.recommending import recommend
+from ramify.reports.comparison_tables import render_comparison
 from ramify.systems import SYSTEMS
+from ramify.workflows.comparison import LABELS, TESTS, Skipped, letters_of, recommend
 
 BOTH = ("--system", "nb", "--system", "svm")
 FEW = ("--resamples", "20", "--folds", "3")

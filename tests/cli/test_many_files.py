@@ -12,8 +12,8 @@ import pytest
 from apart import ApartExecutor
 
 from ramify.cli.main import run
-from ramify.execution import running_on
-from ramify.pipeline.answer_folder import NOTE
+from ramify.parallel import running_on
+from ramify.workflows.file_predictions import NOTE
 
 LABELS = ["Orders > Late", "Orders > Wrong", "TV > Picture", "TV > Sound"]
 WORDS = ["parcel late courier", "wrong item box", "screen dark picture", "sound crackles speaker"]

@@ -9,7 +9,7 @@ from strategies import build, parent_lists
 
 from ramify import Taxonomy
 from ramify.decisions import Best, PCut, SCut
-from ramify.decisions.few import read_few
+from ramify.decisions.base import read_few
 from ramify.errors import InputError
 
 

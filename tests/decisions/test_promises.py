@@ -9,14 +9,15 @@ from hypothesis import strategies as st
 from oracles import promises as oracle
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
-from ramify.decisions.narrowing import narrow_down, to_labels
-from ramify.decisions.promises import (
+from ramify.decisions.conformal import (
+    CONFORMAL_KINDS,
     FAINT,
-    PROMISES,
     SIZES,
-    PathPromise,
-    SharePromise,
-    learn_promise,
+    ConformalPaths,
+    ConformalRiskControl,
+    find_nested_sets,
+    fit_conformal,
+    to_labels,
     top_branches,
     worst_shares,
 )
@@ -58,7 +59,7 @@ def true_sets(truth):
 def test_narrowing_equals_the_oracle(case, size, sixteenths):
     parents, P, truth = case
     taxonomy, threshold = build(parents), sixteenths / 16
-    found = narrow_down(P, taxonomy, size)
+    found = find_nested_sets(P, taxonomy, size)
     losses, stops = found.losses(truth), found.stops(threshold)
     for row, (p, true) in enumerate(zip(P, true_sets(truth), strict=True)):
         steps = oracle.sets_of(p, parents, size)
@@ -73,7 +74,7 @@ def test_narrowing_equals_the_oracle(case, size, sixteenths):
 def test_more_risk_never_goes_less_deep(case, size, risk):
     parents, P, truth = case
     taxonomy = build(parents)
-    promise = PathPromise.learn(np.asarray(P), truth, taxonomy)
+    promise = ConformalPaths.learn(np.asarray(P), truth, taxonomy)
     assume(promise.least_risk <= risk)
     few, more = (promise.decide(P, taxonomy, each, size).toarray() for each in (risk, min(0.99, risk + 0.2)))
     for shallow, deep in zip(few, more, strict=True):
@@ -105,7 +106,7 @@ def test_answers_are_labels_with_their_ancestors_or_none():
 @settings(max_examples=200)
 def test_thresholds_equal_the_oracle(case, size, risk):
     parents, P, truth = case
-    promise = learn_promise(P, truth, build(parents), several=False)
+    promise = fit_conformal(P, truth, build(parents), several=False)
     expected = oracle.threshold_of(
         [oracle.loss_of(p, true, parents, size) for p, true in zip(P, true_sets(truth), strict=True)], risk
     )
@@ -127,7 +128,7 @@ def test_each_document_against_all_others_is_covered_as_often_as_promised(case, 
     covered = 0
     for new in range(n):
         others = np.delete(np.arange(n), new)
-        promise = PathPromise.learn(P[others], truth[others], taxonomy)
+        promise = ConformalPaths.learn(P[others], truth[others], taxonomy)
         if promise.least_risk > risk:
             return
         answer = promise.decide(P[[new]], taxonomy, risk, size).toarray()[0]
@@ -146,10 +147,10 @@ def test_coverage_is_not_much_larger_than_promised_where_no_scores_are_equal():
     P[:, leaves] = Q
     np.add.at(P.T, tree.parent[leaves], Q.T)
     truth = expand_to_ancestors(as_matrix([{node} for node in own], len(tree)), tree)
-    promise = PathPromise.learn(P[:2000], truth[:2000], tree)
+    promise = ConformalPaths.learn(P[:2000], truth[:2000], tree)
     for risk in (0.05, 0.2):
         for size in (1, 2):
-            reached = narrow_down(P[2000:], tree, size).stops(promise.threshold(risk, size))
+            reached = find_nested_sets(P[2000:], tree, size).stops(promise.threshold(risk, size))
             is_true = truth[2000:].toarray()[np.arange(2000)[:, None], reached] & (reached >= 0)
             covered = is_true.any(axis=1) | (reached < 0).all(axis=1)
             assert covered.mean() == pytest.approx(1 - risk, abs=4 * np.sqrt(risk * (1 - risk) / 1000))
@@ -159,7 +160,7 @@ def test_a_branch_has_its_own_threshold_or_a_sentence():
     tree = Taxonomy.from_paths(["a/x", "a/y", "b/z"])
     P = np.asarray([[0.9, 0.8, 0.1, 0.1, 0.1]] * 30 + [[0.2, 0.1, 0.1, 0.8, 0.8]] * 5)
     truth = tree.encode([["a/y"]] * 15 + [["a/x"]] * 15 + [["b/z"]] * 5)
-    promise = learn_promise(P, truth, tree, several=False)
+    promise = fit_conformal(P, truth, tree, several=False)
     assert tree.decode(promise.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
     assert tree.decode(promise.decide(P[-1:], tree, 0.45)) == [["b/z"]]
     assert promise.refused(0.1, tree) == [tree.index("b")]
@@ -197,7 +198,7 @@ def test_shares_of_wrong_labels_equal_the_oracle(case):
 @settings(max_examples=150)
 def test_thresholds_for_shares_equal_the_oracle(case, risk):
     parents, P, truth = case
-    promise = learn_promise(P, truth, build(parents), several=True)
+    promise = fit_conformal(P, truth, build(parents), several=True)
     if promise.least_risk > risk:
         with pytest.raises(InputError, match="takes at least"):
             promise.threshold(risk)
@@ -212,7 +213,7 @@ def test_each_document_against_all_others_has_as_few_wrong_labels_as_promised(ca
     taxonomy, P, n, total = build(parents), np.asarray(P), len(P), Fraction(0)
     for new in range(n):
         others = np.delete(np.arange(n), new)
-        promise = SharePromise.learn(P[others], truth[others], taxonomy)
+        promise = ConformalRiskControl.learn(P[others], truth[others], taxonomy)
         if promise.least_risk > risk:
             return
         reached = most_specific(promise.decide(P[[new]], taxonomy, risk).toarray()[0], parents)
@@ -226,9 +227,9 @@ def test_fewer_steps_promise_no_more(monkeypatch):
     parents = [tree.parents_of(node).tolist() for node in range(20)]
     P = np.asarray([consistent(parents, 16 * rng.random(20)) for _ in range(200)])
     truth = expand_to_ancestors(rng.random((200, 20)) < 0.3, tree)
-    exact = SharePromise.learn(P, truth, tree)
-    monkeypatch.setattr("ramify.decisions.promises.MOST_STEPS", 50)
-    rough = SharePromise.learn(P, truth, tree)
+    exact = ConformalRiskControl.learn(P, truth, tree)
+    monkeypatch.setattr("ramify.decisions.conformal.MOST_STEPS", 50)
+    rough = ConformalRiskControl.learn(P, truth, tree)
     assert len(rough.thresholds) <= 50 < len(exact.thresholds)
     assert all(rough.threshold(risk) >= exact.threshold(risk) for risk in (0.1, 0.3, 0.5, 0.7))
 
@@ -238,14 +239,14 @@ def test_fewer_steps_promise_no_more(monkeypatch):
 
 @pytest.mark.parametrize("risk", [0, 1, -0.1, 1.5, np.nan, True, "0.05", None])
 def test_what_is_no_risk_is_refused(risk):
-    promise = PathPromise(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
+    promise = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
     with pytest.raises(InputError, match="give a probability between 0 and 1"):
         promise.threshold(risk)
 
 
 @pytest.mark.parametrize("nodes", [0, 4, -1, True, 2.5, "2"])
 def test_other_numbers_of_nodes_are_refused(nodes):
-    promise = PathPromise(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
+    promise = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
     with pytest.raises(InputError, match="an answer may have 1, 2, 3, 5 or 10 nodes"):
         promise.threshold(0.1, nodes)
 
@@ -253,25 +254,25 @@ def test_other_numbers_of_nodes_are_refused(nodes):
 def test_a_dag_has_no_single_path():
     dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
     with pytest.raises(TaxonomyError, match="backing off"):
-        narrow_down(np.ones((1, 3)), dag)
+        find_nested_sets(np.ones((1, 3)), dag)
 
 
 def test_shares_are_promised_without_branches_and_numbers_of_nodes():
     tree = Taxonomy.from_paths(["a", "b"])
-    promise = learn_promise([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, several=True)
+    promise = fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, several=True)
     for more in ({"nodes": 2}, {"by_branch": True}):
         with pytest.raises(InputError, match="the share of wrong labels is promised"):
             promise.decide([[0.5, 0.5]], tree, 0.2, **more)
     with pytest.raises(InputError, match="probabilities of 9 documents and labels of 1"):
-        learn_promise([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, several=True)
+        fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, several=True)
 
 
 @pytest.mark.parametrize("several", [False, True])
 def test_promises_survive_keeping_and_broken_ones_are_refused(several):
     tree = Taxonomy.from_paths(["a/b", "c"])
     P = np.random.default_rng(0).random((40, 1)) * np.asarray([[0.9, 0.7, 0.1]])
-    promise = learn_promise(P, tree.encode([["a/b"], ["c"]] * 20), tree, several)
-    kind, arrays = PROMISES[promise.kind], promise.arrays()
+    promise = fit_conformal(P, tree.encode([["a/b"], ["c"]] * 20), tree, several)
+    kind, arrays = CONFORMAL_KINDS[promise.kind], promise.arrays()
     again = kind.from_arrays(arrays, tree)
     assert (again.decide(P, tree, 0.3) != promise.decide(P, tree, 0.3)).nnz == 0
     name = "losses"
@@ -292,6 +293,6 @@ def test_what_is_hardly_probable_is_no_threshold():
 def test_where_nodes_have_several_parents_the_share_of_wrong_labels_is_promised():
     dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
     P = np.tile([0.9, 0.9, 0.8], (50, 1))
-    promise = learn_promise(P, dag.encode([["c"]] * 50), dag, several=False)
-    assert isinstance(promise, SharePromise)
+    promise = fit_conformal(P, dag.encode([["c"]] * 50), dag, several=False)
+    assert isinstance(promise, ConformalRiskControl)
     assert dag.decode(promise.decide(P[:1], dag, risk=0.1)) == [["c"]]

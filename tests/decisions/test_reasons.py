@@ -10,10 +10,10 @@ from oracles import h_loss_decisions as slow
 from strategies import build, parent_lists, trees
 
 from ramify import Taxonomy
+from ramify.classifier.rules import RULES
 from ramify.decisions import Best, Descend, IsotonicSmooth, MinimizeHLoss, PCut, PredictedCut, RCut, SCut, Sign, TopDown
-from ramify.decisions.bayes import weigh_risks
+from ramify.decisions.h_loss import weigh_risks
 from ramify.decisions.reasons import tell
-from ramify.pipeline.rules import RULES
 
 COARSE = [np.nan, -2.0, -0.5, -1e-4, 0.0, 0.25, 0.3, 0.30001, 1.0, 7.5]
 CHANCES = [np.nan, 0.0, 0.1, 0.3, 0.45, 0.5, 0.55, 0.9, 0.99999, 1.0]

@@ -5,7 +5,7 @@ import pytest
 
 from ramify import Taxonomy
 from ramify.decisions import IsotonicSmooth, LearnableRule, RefiningRule, isotonic_smooth
-from ramify.decisions.smoothing import CHOICES, share_with_a_child
+from ramify.decisions.isotonic import CHOICES, share_with_a_child
 from ramify.errors import InputError, ModelError
 from ramify.metrics import document_f1
 

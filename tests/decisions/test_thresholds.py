@@ -12,9 +12,9 @@ from strategies import as_matrix, as_sets, build, parent_lists
 
 import ramify
 from ramify import Taxonomy, decisions, metrics
+from ramify.classifier.rules import RULES as BY_NAME
 from ramify.decisions import LearnableRule, PCut, PredictedCut, RCut, SCut
 from ramify.errors import InputError, ModelError
-from ramify.pipeline.rules import RULES as BY_NAME
 
 RULES = [
     member

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import vectorizer as slow
 
-from ramify.datasets.corpus import KEY_BYTES, key_of
+from ramify.data.corpus import KEY_BYTES, key_of
 from ramify.errors import InputError
-from ramify.execution import SerialExecutor, ThreadExecutor, running_on
 from ramify.features import Vectorizer
-from ramify.features.counted import CountedTexts, Counting, Shard, TextList
+from ramify.features.streaming import CountedTexts, Counting, Shard, TextList
+from ramify.parallel import SerialExecutor, ThreadExecutor, running_on
 
 SETTINGS = [
     {},

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from oracles import vectorizer as slow
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
-from ramify.execution import reporting_to
-from ramify.features import Vectorizer, blocks
+from ramify.features import Vectorizer, term_counts
+from ramify.parallel import reporting_to
 
 SETTINGS = [
     {},
@@ -34,7 +34,7 @@ def small_blocks(monkeypatch):
 
     def cut(characters, at_once):
         for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("AT_ONCE", at_once)):
-            monkeypatch.setattr(blocks, name, value)
+            monkeypatch.setattr(term_counts, name, value)
 
     return cut
 
@@ -64,7 +64,7 @@ def test_the_size_of_blocks_changes_nothing(texts, characters, at_once, n_jobs, 
     expected = Vectorizer(ngram_range=(1, 2), hashing=hashing).fit_transform(texts)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("AT_ONCE", at_once)):
-            patch.setattr(blocks, name, value)
+            patch.setattr(term_counts, name, value)
         ours = Vectorizer(ngram_range=(1, 2), hashing=hashing, n_jobs=n_jobs)
         assert slow.is_same(ours.fit_transform(iter(texts)), expected)
         assert slow.is_same(Vectorizer(ngram_range=(1, 2), hashing=hashing).fit(texts).transform(iter(texts)), expected)
@@ -194,6 +194,6 @@ def test_many_threads_share_one_vectorizer(shop):
 
 def test_blocks_are_cut_by_characters_and_by_texts(small_blocks):
     small_blocks(10, 4)
-    cut, total = blocks.cut((text for text in ["abcdef", "abcdef", "x" * 30, "a", "b", "c", "d", "e"]), 1)
+    cut, total = term_counts.cut((text for text in ["abcdef", "abcdef", "x" * 30, "a", "b", "c", "d", "e"]), 1)
     assert total is None
     assert [len(block) for block in cut] == [2, 1, 4, 1]

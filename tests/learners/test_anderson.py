@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ramify.learners.linear.anderson import RIDGE, WORSE, Mixer, Trail
+from ramify.learners.linear.graph_problem import RIDGE, WORSE, Mixer, Trail
 
 
 class Plain:

@@ -16,17 +16,14 @@ from strategies import build, trees
 import ramify
 from ramify import Taxonomy
 from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
-from ramify.execution import SerialExecutor
 from ramify.learners import BayesianLogistic
-from ramify.learners.bayesian import documents as rooms
 from ramify.learners.bayesian import learner as door
-from ramify.learners.bayesian import softmax as bound
-from ramify.learners.bayesian.approximation import Approximation
-from ramify.learners.bayesian.ascent import ascend
-from ramify.learners.bayesian.documents import DenseDocuments, SparseDocuments
-from ramify.learners.bayesian.means import update_means
-from ramify.learners.bayesian.problem import PRECISIONS, Groups, Problem
-from ramify.learners.linear.forest import tie_along_paths
+from ramify.learners.bayesian import problem as rooms
+from ramify.learners.bayesian import variational as bound
+from ramify.learners.bayesian.problem import PRECISIONS, DenseDocuments, Groups, Problem, SparseDocuments
+from ramify.learners.bayesian.variational import Approximation, ascend, update_means
+from ramify.learners.linear.taxonomy_ties import tie_along_paths
+from ramify.parallel import SerialExecutor
 
 SERIAL = SerialExecutor()
 CHAIN = [[], [0], [1], [0], [], [4]]

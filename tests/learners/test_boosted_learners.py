@@ -272,7 +272,7 @@ def test_interrupted_work_stops_at_the_next_few_rounds(monkeypatch):
         return real(self, so_far)
 
     monkeypatch.setattr(problems.Documents, "problem", problem)
-    monkeypatch.setattr("ramify.learners.boosting.stopping.boost", _counted_boost(made))
+    monkeypatch.setattr("ramify.learners.boosting.rounds.boost", _counted_boost(made))
     with pytest.raises(KeyboardInterrupt):
         TreeBoostMH(TREE, n_rounds=10**6, n_jobs=2).fit(*make_problem(noise=0.8))
     assert sum(made) < 10**5

@@ -63,7 +63,7 @@ def test_a_row_does_not_depend_on_the_batch_it_comes_in(learner, method):
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_threads_change_nothing(learner, monkeypatch):
     monkeypatch.setattr(
-        "ramify.learners.contract.row_blocks",
+        "ramify.learners.base.row_blocks",
         lambda n, *_: [slice(i, i + 7) for i in range(0, n - 4, 7)] + [slice(n - 4, n)],
     )
     X, Y = problem(learner)

@@ -12,20 +12,20 @@ from learners.test_linear_solver import LOSSES, make_problem, objective_of, orac
 from oracles import recursive_regularization as oracle
 from strategies import build, trees
 
-from ramify.datasets import make_directory
+from ramify.data import make_directory
 from ramify.errors import InputError
-from ramify.execution import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on, sharded_in
-from ramify.execution.machines import Machine, in_words, refuse_what_cannot_fit
 from ramify.learners import OneVsRestSVM, RecursiveSVM
-from ramify.learners.linear import climbing, member, solver
-from ramify.learners.linear.climbing import TreeMember
-from ramify.learners.linear.estimating import estimate_needs
-from ramify.learners.linear.forest import stand_alone, tie_along_paths
-from ramify.learners.linear.member import FlatMember
-from ramify.learners.linear.pairs import Pairs, all_others, pair_up
+from ramify.learners.linear import dual_solver, flat_worker, tree_worker
+from ramify.learners.linear.estimates import estimate_needs
+from ramify.learners.linear.flat_worker import FlatMember
+from ramify.learners.linear.partition import add_up, pack, share_out_classes
+from ramify.learners.linear.problem import Pairs, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
-from ramify.learners.linear.shares import add_up, pack, share_out_classes
+from ramify.learners.linear.taxonomy_ties import stand_alone, tie_along_paths
+from ramify.learners.linear.tree_worker import TreeMember
 from ramify.learners.linear.weights import Weights
+from ramify.parallel import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on, sharded_in
+from ramify.parallel.cluster import Machine, in_words, refuse_what_cannot_fit
 
 TIES = [stand_alone, tie_along_paths]
 TEAMS = [(1, 1), (2, 1, 1), (1,) * 7]
@@ -44,10 +44,10 @@ def all_pairs(problem):
 @pytest.fixture(params=["all pairs", "near pairs first"])
 def pairs_at_first(request, monkeypatch):
     if request.param == "near pairs first":
-        monkeypatch.setattr(solver, "SMALL", 0)
+        monkeypatch.setattr(dual_solver, "SMALL", 0)
         for name in ("NEAR", "NEAR_IN_TREE"):
-            monkeypatch.setattr(solver, name, 1)
-        monkeypatch.setattr(member, "STRAYS", 3)
+            monkeypatch.setattr(dual_solver, name, 1)
+        monkeypatch.setattr(flat_worker, "STRAYS", 3)
 
 
 @pytest.mark.usefixtures("pairs_at_first")
@@ -171,9 +171,9 @@ def test_a_state_makes_a_member_that_does_the_same(make):
 @pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
 @pytest.mark.parametrize("teams", [(1,), (2, 1)], ids=str)
 def test_members_write_shards_that_hold_what_would_have_been_gathered(teams, learner, mode, tmp_path, monkeypatch):
-    monkeypatch.setattr(solver, "MOST_GATHERED", 0)
-    monkeypatch.setattr(member, "WEIGHTS_A_SHARD", 3000)
-    monkeypatch.setattr(solver, "SMALL", 0)
+    monkeypatch.setattr(dual_solver, "MOST_GATHERED", 0)
+    monkeypatch.setattr(flat_worker, "WEIGHTS_A_SHARD", 3000)
+    monkeypatch.setattr(dual_solver, "SMALL", 0)
     made = make_directory(n_leaves=40, n_docs=500, seed=0)
     with running_on(ApartExecutor(*teams)):
         whole = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
@@ -309,12 +309,12 @@ def test_learners_use_the_executor_that_is_said():
         there = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     assert there.gap_.primal == pytest.approx(here.gap_.primal, rel=2e-3)
     assert there.gap_ <= there.tol
-    assert climbing.WAKING > 0
+    assert tree_worker.WAKING > 0
 
 
 @pytest.mark.parametrize("at", [3, 5, 9])
 def test_classes_that_stand_alone_are_not_solved_again_when_work_is_taken_up(at, tmp_path, monkeypatch):
-    monkeypatch.setattr(solver, "SETTLED", 1)
+    monkeypatch.setattr(dual_solver, "SETTLED", 1)
     problem = some_problem(5, stand_alone, loss="logistic", tolerance=1e-2, n_docs=60, n_nodes=20)
     counting, resuming = Stopping(1, 2, at=-1), Stopping(1, 2, at=-1)
     whole = solve(problem, executor=counting)

@@ -3,7 +3,7 @@
 import pytest
 
 import ramify
-from ramify.execution import OutOfTime, as_one_stage, ending_by
+from ramify.parallel import OutOfTime, as_one_stage, ending_by
 from ramify.systems import SYSTEMS
 
 

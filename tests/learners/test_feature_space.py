@@ -5,10 +5,10 @@ import pytest
 from oracles import recursive_regularization as oracle
 from scipy.sparse import csc_array, csr_array
 
-from ramify.learners.linear import feature_problem, feature_space
-from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
+from ramify.learners.linear import dense_problem, dense_solver
+from ramify.learners.linear.dense_problem import ConjugateGradients, eliminate, order_units
+from ramify.learners.linear.dense_solver import solve_in_feature_space, suits_feature_space
 from ramify.learners.linear.problem import Costs
-from ramify.learners.linear.unit_blocks import ConjugateGradients, eliminate, order_units
 
 ANCHOR = 1e-4
 KINDS = ("flat", "tree", "forest", "dag", "graph")
@@ -100,7 +100,7 @@ def test_where_it_starts_makes_no_difference(kind, loss):
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 def test_conjugate_gradients_do_when_too_much_would_fill_in(loss, monkeypatch):
-    monkeypatch.setattr(feature_space, "order_units", lambda M, most_work: None)
+    monkeypatch.setattr(dense_solver, "order_units", lambda M, most_work: None)
     problem = random_problem(np.random.default_rng(3), "graph")
     found = solve(*problem, loss=loss, tolerance=1e-6)
     monkeypatch.undo()
@@ -110,8 +110,8 @@ def test_conjugate_gradients_do_when_too_much_would_fill_in(loss, monkeypatch):
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 def test_documents_of_little_curvature_may_be_left_out_of_steps(loss, monkeypatch):
-    monkeypatch.setattr(feature_problem, "SMALL_GRAM", 0)
-    monkeypatch.setattr(feature_problem, "PAIRS_AT_ONCE", 30)
+    monkeypatch.setattr(dense_problem, "SMALL_GRAM", 0)
+    monkeypatch.setattr(dense_problem, "PAIRS_AT_ONCE", 30)
     problem = random_problem(np.random.default_rng(5), "tree")
     assert solve(*problem, loss=loss, tolerance=1e-7).gap <= 1e-7
 

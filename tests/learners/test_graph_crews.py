@@ -23,16 +23,15 @@ from oracles import recursive_regularization as oracle
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError
-from ramify.execution import Checkpoints, SerialExecutor, kept_in, reporting_to, running_on
-from ramify.execution.sizes import size_of
 from ramify.learners import RecursiveLogistic
-from ramify.learners.linear import divided, dividing, graph_member
-from ramify.learners.linear import graph as graph_solver
-from ramify.learners.linear.divided import Part, add_complements, divide_matrix, divide_with_fixed
-from ramify.learners.linear.dividing import share_out_units
-from ramify.learners.linear.estimating import estimate_graph_needs
-from ramify.learners.linear.graph_member import GraphMember
-from ramify.learners.linear.structure import tie_dag, tie_graph
+from ramify.learners.linear import graph_partition, graph_worker
+from ramify.learners.linear import graph_solver as graph_solver
+from ramify.learners.linear.estimates import estimate_graph_needs
+from ramify.learners.linear.graph_partition import Part, add_complements, divide_matrix, divide_with_fixed, share_out_units
+from ramify.learners.linear.graph_worker import GraphMember
+from ramify.learners.linear.taxonomy_ties import tie_dag, tie_graph
+from ramify.parallel import Checkpoints, SerialExecutor, kept_in, reporting_to, running_on
+from ramify.parallel.cluster import size_of
 from ramify.taxonomy import LabelGraph, Taxonomy
 
 TEAMS = [(3, 1), (2, 1, 1), (1, 1, 1, 1, 1)]
@@ -154,13 +153,13 @@ def test_needs_grow_with_the_problem_and_shrink_with_the_members():
 
 
 def test_labels_that_are_tied_too_closely_are_divided_among_fewer_members(monkeypatch):
-    monkeypatch.setattr(dividing, "MOST_BOUNDARY", 3)
+    monkeypatch.setattr(graph_partition, "MOST_BOUNDARY", 3)
     told = []
     with reporting_to(Notes(told)):
         shares = shares_of(KINDS["a clique"](), (1, 1, 1))
     assert [len(share.boundary) for share in shares] == [3, 3]
     assert told == ["Labels are tied so closely that 2 of 3 machines share them."]
-    monkeypatch.setattr(dividing, "MOST_BOUNDARY", 2)
+    monkeypatch.setattr(graph_partition, "MOST_BOUNDARY", 2)
     assert len(shares_of(KINDS["a clique"](), (1, 1, 1))) == 1
 
 
@@ -203,7 +202,7 @@ def divide(request):
 
 @pytest.mark.parametrize("structure", STRUCTURES)
 def test_divided_solves_equal_dense_ones(structure, divide, monkeypatch):
-    monkeypatch.setattr(divided, "BLOCK", 100)
+    monkeypatch.setattr(graph_partition, "BLOCK", 100)
     structure = structure()
     boundary, parts = divide(structure)
     M, rng = structure.M.toarray(), np.random.default_rng(0)
@@ -298,7 +297,7 @@ def test_features_may_travel_in_stretches(monkeypatch):
     task = make_task(np.random.default_rng(0), wide_dag(), "logistic", max_iter=6)
     at_once = Watched(1, 1, 1)
     first = solve_graph(task, at_once)
-    monkeypatch.setattr(graph_member, "TRAVEL", 2 * 8 * len(at_once.boundary))
+    monkeypatch.setattr(graph_worker, "TRAVEL", 2 * 8 * len(at_once.boundary))
     in_stretches = Watched(1, 1, 1)
     second = solve_graph(task, in_stretches)
     assert in_stretches.count["give_pull"] == 4 * at_once.count["give_pull"]  # seven features, two at a time
@@ -342,7 +341,7 @@ def test_more_machines_can_have_more_weights(monkeypatch):
         solve_graph(task)
     assert solve_graph(task, ApartExecutor(1, 1)).certificate.gap <= 3e-5
     clique = make_task(np.random.default_rng(0), KINDS["a clique"](), "hinge")
-    monkeypatch.setattr(dividing, "MOST_BOUNDARY", 0)
+    monkeypatch.setattr(graph_partition, "MOST_BOUNDARY", 0)
     with pytest.raises(InputError, match="of a graph or DAG; keep at most 5 features, or use a tree"):
         solve_graph(clique, ApartExecutor(1, 1))
 
@@ -466,7 +465,7 @@ def test_work_that_was_broken_off_goes_on_bit_by_bit(tmp_path, teams, loss):
 
 
 def test_a_step_back_is_kept_too(tmp_path, monkeypatch):
-    monkeypatch.setattr("ramify.learners.linear.anderson.WORSE", 0.7)  # residuals that hardly shrink are stepped back from
+    monkeypatch.setattr("ramify.learners.linear.graph_problem.WORSE", 0.7)  # residuals that hardly shrink are stepped back from
     task = make_task(np.random.default_rng(5), wide_dag(), "hinge", max_iter=12, tolerance=1e-9)
     straight = Moves(1, 1)
     whole = solve_graph(task, straight)

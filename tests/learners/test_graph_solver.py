@@ -16,10 +16,9 @@ from graph_problems import (
 from oracles import recursive_regularization as oracle
 
 from ramify.errors import InputError
-from ramify.execution import SerialExecutor, ThreadExecutor
-from ramify.learners.linear import graph as graph_solver
-from ramify.learners.linear.forest import stand_alone, tie_along_paths
-from ramify.learners.linear.structure import ANCHOR, matrix_of, tie_dag, tie_graph
+from ramify.learners.linear import graph_solver as graph_solver
+from ramify.learners.linear.taxonomy_ties import ANCHOR, matrix_of, stand_alone, tie_along_paths, tie_dag, tie_graph
+from ramify.parallel import SerialExecutor, ThreadExecutor
 from ramify.taxonomy import Taxonomy
 
 

@@ -9,14 +9,13 @@ from learners.test_crews import all_pairs, some_problem
 from learners.test_graph_crews import shares_of, wide_dag
 
 from ramify.errors import ModelError
-from ramify.learners.linear.climbing import TreeMember
-from ramify.learners.linear.divided import add_complements, add_vectors
-from ramify.learners.linear.dividing import with_depth
-from ramify.learners.linear.forest import stand_alone, tie_along_paths
-from ramify.learners.linear.graph_member import GraphMember
-from ramify.learners.linear.member import FlatMember
-from ramify.learners.linear.pairs import widen
-from ramify.learners.linear.shares import share_out_classes
+from ramify.learners.linear.flat_worker import FlatMember
+from ramify.learners.linear.graph_partition import add_complements, add_vectors, with_depth
+from ramify.learners.linear.graph_worker import GraphMember
+from ramify.learners.linear.partition import share_out_classes
+from ramify.learners.linear.problem import widen
+from ramify.learners.linear.taxonomy_ties import stand_alone, tie_along_paths
+from ramify.learners.linear.tree_worker import TreeMember
 
 
 def flat_members():

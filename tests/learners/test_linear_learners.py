@@ -16,18 +16,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 
 from ramify import Taxonomy
-from ramify.datasets import make_directory
+from ramify.data import make_directory
 from ramify.errors import InputError, LabelError, ModelError
-from ramify.execution import choose_executor
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
-from ramify.learners.contract import _k_best
-from ramify.learners.linear import choosing, solver, weights
-from ramify.learners.linear.choosing import FOLDS, GRID, choose_cost, split_folds
-from ramify.learners.linear.near import count_nearest, learn_signatures
-from ramify.learners.linear.problem import Settings
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.base import _k_best
+from ramify.learners.linear import dual_solver, select_C, weights
+from ramify.learners.linear.candidates import count_nearest, learn_signatures
+from ramify.learners.linear.problem import Settings, arrange_rows
+from ramify.learners.linear.select_C import FOLDS, GRID, choose_cost, split_folds
 from ramify.learners.linear.training import Setup, weigh_classes
 from ramify.learners.linear.weights import Weights
+from ramify.parallel import choose_executor
 
 LEARNERS = [OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM]
 TAXONOMY = Taxonomy.from_paths(["a/x", "a/y", "b/z", "c"])
@@ -201,9 +200,9 @@ AUTO = [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300), (TopDo
 
 @pytest.mark.parametrize(("learner", "n_features"), AUTO)
 def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_folds(learner, n_features, monkeypatch):
-    monkeypatch.setattr(choosing, "GRID", costs := (0.01, 10.0))
-    monkeypatch.setattr(choosing, "HALF_STEP", 1e6)
-    monkeypatch.setattr(choosing, "LOOSE", 0.0)
+    monkeypatch.setattr(select_C, "GRID", costs := (0.01, 10.0))
+    monkeypatch.setattr(select_C, "HALF_STEP", 1e6)
+    monkeypatch.setattr(select_C, "LOOSE", 0.0)
     X, names = problem(n_features, n_docs=24)
     tol = 1e-3 if n_features < 100 else 1e-4
     fitted = learner(TAXONOMY, C="auto", tol=tol).fit(X, names)
@@ -275,9 +274,9 @@ def test_documents_with_several_labels_are_given_all_classes_above_zero_and_the_
     X = csr_array(np.arange(3, dtype=np.float32)[:, None])
     for at_once in (1, 6, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(choosing, "AT_ONCE", at_once)
-            assert choosing.give_classes(trained, X, several=True).toarray().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
-            assert choosing.give_classes(trained, X, several=False).toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+            patch.setattr(select_C, "AT_ONCE", at_once)
+            assert select_C.give_classes(trained, X, several=True).toarray().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+            assert select_C.give_classes(trained, X, several=False).toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():
@@ -395,9 +394,9 @@ def test_the_gap_is_that_of_the_weights_which_are_kept(loss, documents):
 
 @pytest.fixture
 def near_pairs_only(monkeypatch):
-    monkeypatch.setattr(solver, "SMALL", 0)
-    monkeypatch.setattr(solver, "NEAR", 1)
-    monkeypatch.setattr(solver, "NEAR_IN_FAST", 1)
+    monkeypatch.setattr(dual_solver, "SMALL", 0)
+    monkeypatch.setattr(dual_solver, "NEAR", 1)
+    monkeypatch.setattr(dual_solver, "NEAR_IN_FAST", 1)
 
 
 @pytest.mark.usefixtures("near_pairs_only")
@@ -581,7 +580,7 @@ def test_threads_change_nothing_beyond_the_gap_and_the_same_number_of_them_nothi
     learner, takes_all_pairs, monkeypatch
 ):
     if not takes_all_pairs:
-        monkeypatch.setattr(solver, "SMALL", 0)
+        monkeypatch.setattr(dual_solver, "SMALL", 0)
     made = make_directory(40, 400, seed=1)
     fits = {jobs: [learner(made.taxonomy, n_jobs=jobs).fit(made.X, made.Y) for _ in range(2)] for jobs in (1, 2, 4)}
     for first, again in fits.values():

@@ -6,11 +6,10 @@ from oracles import recursive_regularization as oracle
 from scipy.sparse import csc_array, csr_array, random_array
 
 from ramify import Taxonomy
-from ramify.execution import choose_executor
-from ramify.learners.linear import member, solver
-from ramify.learners.linear.forest import stand_alone, tie_along_paths
-from ramify.learners.linear.problem import Costs, Problem, Settings
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear import dual_solver, flat_worker
+from ramify.learners.linear.problem import Costs, Problem, Settings, arrange_rows
+from ramify.learners.linear.taxonomy_ties import stand_alone, tie_along_paths
+from ramify.parallel import choose_executor
 
 LOSSES = ["hinge", "squared_hinge", "logistic"]
 
@@ -40,7 +39,7 @@ def make_problem(X, own, forest, costs, loss, tolerance=1e-5, seed=0, max_iter=3
 
 
 def solve(problem, start=None, threads=1, executor=None):
-    return solver.solve(problem, executor or choose_executor(threads), start, to_go_on=True)
+    return dual_solver.solve(problem, executor or choose_executor(threads), start, to_go_on=True)
 
 
 def unit_costs(forest, n_docs, C=1.0):
@@ -74,10 +73,10 @@ def objective_of(problem, solution):
 def pairs_at_first(request, monkeypatch):
     """Small problems take all pairs at once; here also by way of near pairs and screening."""
     if request.param == "near pairs first":
-        monkeypatch.setattr(solver, "SMALL", 0)
-        monkeypatch.setattr(solver, "NEAR", 1)
-        monkeypatch.setattr(solver, "NEAR_IN_TREE", 1)
-        monkeypatch.setattr(member, "STRAYS", 3)
+        monkeypatch.setattr(dual_solver, "SMALL", 0)
+        monkeypatch.setattr(dual_solver, "NEAR", 1)
+        monkeypatch.setattr(dual_solver, "NEAR_IN_TREE", 1)
+        monkeypatch.setattr(flat_worker, "STRAYS", 3)
 
 
 @pytest.mark.usefixtures("pairs_at_first")

@@ -16,10 +16,9 @@ from strategies import build, trees
 from ramify import Taxonomy, TextClassifier, load
 from ramify.errors import InputError, LabelError, TaxonomyError
 from ramify.learners import HierarchicalSVM, OrthogonalTransfer
-from ramify.learners.branches import find_branches
-from ramify.learners.joint import problem as joint_problem
-from ramify.learners.joint.branches import Branches
-from ramify.learners.joint.orthogonal import Couplings
+from ramify.learners.structured import problem as joint_problem
+from ramify.learners.structured.ot import Branches, Couplings
+from ramify.learners.top_down_base import find_branches
 
 
 def draw(seed):
@@ -207,7 +206,7 @@ def test_too_many_siblings_are_refused_before_their_pairs_are_listed(monkeypatch
     def list_pairs(*_):
         raise AssertionError("all pairs were listed")
 
-    monkeypatch.setattr("ramify.learners.orthogonal_transfer.branch_answers", list_pairs)
+    monkeypatch.setattr("ramify.learners.structured.ot.branch_answers", list_pairs)
     monkeypatch.setattr(joint_problem, "MOST_NUMBERS", 5_000)
     with pytest.raises(InputError, match="1,560 shares of documents"):
         OrthogonalTransfer().fit(np.eye(80)[:, :5], [f"c{k % 40}" for k in range(80)])

@@ -8,11 +8,11 @@ from scipy.sparse import csr_array
 from strategies import build, trees
 
 from ramify import Taxonomy
-from ramify.datasets import make_directory
+from ramify.data import make_directory
 from ramify.learners import RecursiveLogistic, RecursiveSVM
-from ramify.learners.before import Before
-from ramify.learners.linear.forest import tie_along_paths
-from ramify.learners.linear.reached import find_reached
+from ramify.learners.linear.taxonomy_ties import tie_along_paths
+from ramify.learners.linear.warm_start import find_reached
+from ramify.learners.warm_start import WarmStart
 from ramify.taxonomy import expand_to_ancestors, most_specific
 
 C = 1.0
@@ -132,7 +132,7 @@ def test_a_part_that_was_solved_alone_is_certified_for_the_whole(kind, new):
     again = kind(new, tol=4e-3)  # a wider gap, so that there is something left for the part
     first.tol = 4e-3
     again.is_to_go_on = True
-    before = Before(first, most_specific(Y_old, OLD), np.arange(600), 600)
+    before = WarmStart(first, most_specific(Y_old, OLD), np.arange(600), 600)
     again.relearn(PROBLEM.X, Y, before)
     taken, total = again.taken_over_
     assert taken == total if new == OLD else 0 < taken < total  # not the whole
@@ -143,7 +143,7 @@ def test_a_part_that_was_solved_alone_is_certified_for_the_whole(kind, new):
     assert anew.gap_.dual <= again.gap_.primal * (1 + 1e-6)
     if kind is RecursiveSVM:
         assert bound(again) == pytest.approx(again.gap_.dual, rel=1e-4)
-    twice = kind(new, tol=4e-3).relearn(PROBLEM.X, Y, Before(again, most_specific(Y, new), np.arange(600), 600))
+    twice = kind(new, tol=4e-3).relearn(PROBLEM.X, Y, WarmStart(again, most_specific(Y, new), np.arange(600), 600))
     assert twice.taken_over_ == (total, total)
     assert twice.gap_.primal == pytest.approx(again.gap_.primal, rel=1e-6)
     assert expand_to_ancestors(most_specific(Y, new), new).nnz == Y.nnz

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, random_array
 from ramify import LabelGraph, Taxonomy
 from ramify.errors import InputError
 from ramify.learners import OneVsRestSVM, RecursiveLogistic, RecursiveSVM
-from ramify.learners.linear.structure import ANCHOR
+from ramify.learners.linear.taxonomy_ties import ANCHOR
 
 DAG = Taxonomy.from_edges([("a", None), ("b", None), ("x", "a"), ("x", "b"), ("y", "a"), ("z", "b"), ("deep", "z")])
 GRAPH = LabelGraph.from_edges([("p", "q"), ("q", "r"), ("r", "p"), ("r", "s"), ("s", "t")], names=["alone"])

@@ -17,14 +17,12 @@ from scipy.sparse import csc_array, csr_array, issparse
 from strategies import trees
 
 from ramify import Taxonomy
-from ramify.datasets import make_directory
+from ramify.data import make_directory
 from ramify.errors import InputError, ModelError
-from ramify.execution import SerialExecutor, choose_executor
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
-from ramify.learners.linear import near, routing, shards, solver
-from ramify.learners.linear.near import Signatures
-from ramify.learners.linear.routing import search
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear import candidates, dual_solver, shards, top_k
+from ramify.learners.linear.candidates import Signatures
+from ramify.learners.linear.problem import arrange_rows
 from ramify.learners.linear.shards import (
     Shard,
     ShardedWeights,
@@ -35,7 +33,9 @@ from ramify.learners.linear.shards import (
     take_signatures,
     write_shard,
 )
+from ramify.learners.linear.top_k import search
 from ramify.learners.linear.weights import Weights
+from ramify.parallel import SerialExecutor, choose_executor
 from ramify.persistence import open_array_file, write_array_file
 from ramify.taxonomy import most_specific
 
@@ -177,7 +177,7 @@ def test_what_is_found_does_not_depend_on_how_a_model_is_cut(model, width):
 @given(models())
 def test_a_beam_as_wide_as_all_classes_scores_every_class_as_the_whole_does(model):
     weights, X, stretches = model
-    classes, scores = routing.score_likeliest(X, in_shards(weights, stretches), weights.n_classes, SerialExecutor())
+    classes, scores = top_k.score_likeliest(X, in_shards(weights, stretches), weights.n_classes, SerialExecutor())
     np.testing.assert_array_equal(classes, np.tile(np.arange(weights.n_classes), (X.shape[0], 1)))
     np.testing.assert_array_equal(scores, weights.score(X))
 
@@ -187,7 +187,7 @@ def test_blocks_and_threads_change_nothing(monkeypatch):
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     parts = in_shards(fitted.weights_, cut_evenly(30, 4))
     expected = search(made.X, parts, 3, 5, SerialExecutor())
-    monkeypatch.setattr(routing, "ROWS", 7)
+    monkeypatch.setattr(top_k, "ROWS", 7)
     for found, before in zip(search(made.X, parts, 3, 5, choose_executor(2)), expected, strict=True):
         np.testing.assert_array_equal(found, before)
 
@@ -395,9 +395,9 @@ def test_classes_that_are_not_looked_at_are_impossible_and_the_others_add_up_to_
 
 @pytest.fixture
 def near_pairs_only(monkeypatch):
-    monkeypatch.setattr(solver, "SMALL", 0)
-    monkeypatch.setattr(solver, "NEAR", 1)
-    monkeypatch.setattr(solver, "NEAR_IN_FAST", 1)
+    monkeypatch.setattr(dual_solver, "SMALL", 0)
+    monkeypatch.setattr(dual_solver, "NEAR", 1)
+    monkeypatch.setattr(dual_solver, "NEAR_IN_FAST", 1)
 
 
 @pytest.mark.usefixtures("near_pairs_only")
@@ -524,9 +524,9 @@ def test_of_a_feature_that_very_many_classes_have_those_are_listed_that_have_mos
     rng = np.random.default_rng(0)
     X, own = csr_array(rng.random((60, 8)).astype(np.float32)), csc_array(np.repeat(np.eye(20, dtype=bool), 3, axis=0))
     rows = arrange_rows(X)
-    whole = near.learn_signatures(rows, own, SerialExecutor())
-    monkeypatch.setattr(near, "LONGEST", 4)
-    short = near.learn_signatures(rows, own, SerialExecutor())
+    whole = candidates.learn_signatures(rows, own, SerialExecutor())
+    monkeypatch.setattr(candidates, "LONGEST", 4)
+    short = candidates.learn_signatures(rows, own, SerialExecutor())
     lengths = np.diff(whole.offsets)
     assert lengths.max() > 4
     assert np.diff(short.offsets).tolist() == np.minimum(lengths, 4).tolist()

@@ -12,8 +12,6 @@ from strategies import random_forest
 
 from ramify import Taxonomy, TextClassifier
 from ramify.errors import InputError, LabelError, ModelError
-from ramify.execution import Checkpoints, kept_in, reporting_to, running_on
-from ramify.execution.states import read_state, write_state
 from ramify.learners import (
     AdaBoostMH,
     MultinomialNaiveBayes,
@@ -24,9 +22,11 @@ from ramify.learners import (
     TopDownSVM,
     TreeBoostMH,
 )
-from ramify.learners.boosting import spreading
-from ramify.learners.boosting.spreading import Ear
-from ramify.learners.mixtures import Units
+from ramify.learners.boosting import rounds
+from ramify.learners.boosting.rounds import Ear
+from ramify.learners.naive_bayes.mixture_weights import Units
+from ramify.parallel import Checkpoints, kept_in, reporting_to, running_on
+from ramify.parallel.checkpoints import read_state, write_state
 from ramify.systems import SYSTEMS
 
 TREE = Taxonomy.from_paths(["a/x", "a/y/deep", "a/y/deeper", "b/z", "b/only/one", "c"])
@@ -164,8 +164,8 @@ def test_every_system_answers_the_same_when_an_executor_elsewhere_is_in_force(sy
 # ---- taking up again ----------------------------------------------------------------------------------------------------
 
 KERNELS = {
-    "add_rounds": "ramify.learners.boosting.spreading.boost_well",
-    "climb_units": "ramify.learners.mixtures.fit_mixtures_in_place",
+    "add_rounds": "ramify.learners.boosting.rounds.boost_well",
+    "climb_units": "ramify.learners.naive_bayes.mixture_weights.fit_mixtures_in_place",
 }
 
 
@@ -307,7 +307,7 @@ def test_blocks_that_are_damaged_are_refused_in_one_sentence(name, change, tmp_p
 
 def test_rounds_that_nobody_wanted_to_the_end_are_not_kept(monkeypatch, tmp_path):
     """A thread that is stopped has not made all its rounds; they must not pass for a whole committee."""
-    began, real = threading.Event(), spreading.boost_well
+    began, real = threading.Event(), rounds.boost_well
 
     def boost_well(problem, settings, after):
         if problem.node == -1:
@@ -320,7 +320,7 @@ def test_rounds_that_nobody_wanted_to_the_end_are_not_kept(monkeypatch, tmp_path
 
         return real(problem, settings, heard)
 
-    monkeypatch.setattr(spreading, "boost_well", boost_well)
+    monkeypatch.setattr(rounds, "boost_well", boost_well)
     with pytest.raises(KeyboardInterrupt):
         learn_kept("treeboost", "two threads", tmp_path, n_rounds=10**6)
     assert list(tmp_path.rglob("block-*.safetensors")) == []

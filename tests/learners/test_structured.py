@@ -14,8 +14,8 @@ from sklearn.svm import LinearSVC
 from ramify import Taxonomy, TextClassifier, load
 from ramify.errors import InputError, LabelError, TaxonomyError
 from ramify.learners import HierarchicalSVM
-from ramify.learners.joint import problem as joint_problem
-from ramify.learners.joint import twins
+from ramify.learners.structured import problem
+from ramify.learners.structured import problem as joint_problem
 
 
 def solve_slowly(small, margin):
@@ -111,7 +111,7 @@ def test_order_and_repeated_documents_change_nothing_at_all():
 def test_different_documents_that_share_a_code_stay_apart(monkeypatch):
     X, y = flat_problem()
     primal = HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal
-    monkeypatch.setattr(twins, "row_codes", lambda X: np.zeros(X.shape[0], dtype=np.uint64))
+    monkeypatch.setattr(problem, "row_codes", lambda X: np.zeros(X.shape[0], dtype=np.uint64))
     assert HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal == pytest.approx(primal, rel=2e-6)
 
 

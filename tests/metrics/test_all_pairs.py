@@ -11,8 +11,7 @@ from strategies import as_matrix, build, labelled
 
 from ramify import Taxonomy, metrics
 from ramify.errors import InputError
-from ramify.metrics.all_pairs import compare_all_answers
-from ramify.metrics.sums import MEASURES, from_sums, measure_rows, modified_classes, on_classes
+from ramify.metrics.resampling import MEASURES, compare_all_answers, from_sums, measure_rows, modified_classes, on_classes
 
 SLOW = {
     "accuracy": metrics.accuracy,

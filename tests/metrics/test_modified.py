@@ -15,10 +15,10 @@ from strategies import as_matrix, as_sets, build, labelled
 from ramify import Taxonomy
 from ramify.errors import InputError, LabelError
 from ramify.metrics import macro_f1, make_report, micro_f1
-from ramify.metrics.modified import modified_f1, modified_hierarchy
-from ramify.metrics.page import render_page
-from ramify.metrics.terminal import render_report
-from ramify.pipeline import evaluate
+from ramify.metrics.hierarchical import modified_f1, modified_hierarchy
+from ramify.reports.page import render_page
+from ramify.reports.terminal import render_report
+from ramify.workflows import evaluate
 
 
 @st.composite

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from ramify import Taxonomy
 from ramify.metrics import make_report
-from ramify.metrics.page import render_page
-from ramify.metrics.terminal import render_report
+from ramify.reports.page import render_page
+from ramify.reports.terminal import render_report
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.metrics.scatter import DOT, FRAME, GAP, LONGEST, Box, Spot, place_names, scatter
+from ramify.reports.charts import DOT, FRAME, GAP, LONGEST, Box, Spot, place_names, scatter
 
 SVG = "{http://www.w3.org/2000/svg}"
 KINDS = (("first", 4), ("second", 0))

@@ -13,9 +13,9 @@ from strategies import as_matrix, build, labelled
 
 from ramify import Taxonomy, metrics
 from ramify.errors import InputError
-from ramify.metrics import modified
-from ramify.metrics.counting import f1, per_node
-from ramify.metrics.sums import modified_classes, on_classes
+from ramify.metrics import hierarchical
+from ramify.metrics.flat import f1, per_node
+from ramify.metrics.resampling import modified_classes, on_classes
 
 SIDES = ["two-sided", "greater", "less"]
 BY_CLASS = [metrics.macro_sign_test, metrics.t_test, metrics.rank_t_test, metrics.wilcoxon_test]
@@ -444,7 +444,7 @@ def test_classes_are_those_of_the_modified_hierarchy(case):
     classes = modified_classes(T, taxonomy)
     own_true, own_said = on_classes(T, classes, taxonomy), on_classes(P, classes, taxonomy)
     right = own_true.multiply(own_said)
-    by_hand = modified.modified_f1(T, P, taxonomy).all
+    by_hand = hierarchical.modified_f1(T, P, taxonomy).all
     assert float(f1(right.nnz, own_true.nnz, own_said.nnz)) == pytest.approx(by_hand.micro_f1)
     each = f1(per_node(csr_array(right)), per_node(own_true), per_node(own_said))
     assert (len(classes), each.mean()) == (by_hand.n_classes, pytest.approx(by_hand.macro_f1))
@@ -495,7 +495,7 @@ def test_measures_are_those_of_the_metrics(case):
     assume(true)
     T, P = as_matrix(true, len(taxonomy)), as_matrix(said, len(taxonomy))
     found = metrics.measure_answers([(T, P)], taxonomy, modified_classes(T, taxonomy), n_resamples=5)
-    by_hand = modified.modified_f1(T, P, taxonomy).all
+    by_hand = hierarchical.modified_f1(T, P, taxonomy).all
     assert found["micro_f1"].value == pytest.approx(by_hand.micro_f1)
     assert found["macro_f1"].value == pytest.approx(by_hand.macro_f1_occurring)
     for name in ("accuracy", "hierarchical_f1", "h_loss"):

@@ -8,21 +8,20 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from ramify.learners.joint.ascent import Ascent, Euclid, measure
-from ramify.learners.joint.problem import Answers, Problem
-from ramify.learners.joint.smoothing import descend
-from ramify.learners.linear.problem import Settings
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear.problem import Settings, arrange_rows
+from ramify.learners.structured.dual_ascent import Ascent, Euclid, measure
+from ramify.learners.structured.problem import Outputs, Problem
+from ramify.learners.structured.second_order import descend
 
 
 def draw_problem(seed, n_units=6):
-    """Answers of one to four units with any signs, two to five a label, one of them one's own; documents with empty rows."""
+    """Outputs of one to four units with any signs, two to five a label, one of them one's own; documents with empty rows."""
     rng = np.random.default_rng(seed)
     n_answers, n_labels, n_docs = 9, 4, 25
     phi = [rng.choice(n_units, size=rng.integers(1, 5), replace=False) for _ in range(n_answers)]
     listed = [rng.choice(n_answers, size=rng.integers(2, 6), replace=False) for _ in range(n_labels)]
     margins = [np.append(0, rng.uniform(0.5, 2, size=len(answers) - 1)) for answers in listed]
-    answers = Answers(
+    answers = Outputs(
         offsets=np.concatenate([[0], np.cumsum([len(each) for each in listed])]).astype(np.int64),
         answers=np.concatenate(listed).astype(np.int32),
         margins=np.concatenate(margins),

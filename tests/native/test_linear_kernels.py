@@ -12,10 +12,8 @@ from oracles import shards as shards_oracle
 from scipy.sparse import csc_array, csr_array
 from strategies import build, trees
 
-from ramify.learners.linear.deltas import Deltas, add_changes, join
-from ramify.learners.linear.forest import share_out, tie_along_paths
-from ramify.learners.linear.pairs import Pairs
-from ramify.learners.linear.rows import arrange_rows
+from ramify.learners.linear.problem import Pairs, arrange_rows
+from ramify.learners.linear.taxonomy_ties import Deltas, add_changes, join, share_out, tie_along_paths
 from ramify.native import (
     arrange_vectors,
     ascend_tree_in_place,

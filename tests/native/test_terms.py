@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles import vectorizer as slow
 from sklearn.utils import murmurhash3_32
 
-from ramify.features.terms import TermList
+from ramify.features.term_counts import TermList
 from ramify.native import (
     count_hashed_terms,
     count_known_terms,

@@ -1,4 +1,4 @@
-"""Choices down a tree, one document and one node at a time."""
+"""NestedLogit down a tree, one document and one node at a time."""
 
 from __future__ import annotations
 

@@ -172,10 +172,13 @@ def _interior_point(H, A, b, belongs, costs, n_steps=100):
         if alpha @ t <= 1e-11 * max(value, 1e-9) and off <= 1e-10 * size:
             break
         # first straight at 0, then as far from 0 as that went wrong, with the second-order error taken off
-        _, _, dt, dalpha = direction(np.zeros(len(b)))
-        step = longest(dt, dalpha)
-        mu = ((alpha + step * dalpha) @ (t + step * dt) / (alpha @ t)) ** 3 * (alpha @ t) / len(b)
-        dw, dxi, dt, dalpha = direction(mu - dt * dalpha)
+        try:
+            _, _, dt, dalpha = direction(np.zeros(len(b)))
+            step = longest(dt, dalpha)
+            mu = ((alpha + step * dalpha) @ (t + step * dt) / (alpha @ t)) ** 3 * (alpha @ t) / len(b)
+            dw, dxi, dt, dalpha = direction(mu - dt * dalpha)
+        except np.linalg.LinAlgError:  # singular to rounding: no step leads nearer, and whoever asked measures the gap
+            break
         step = min(1.0, 0.99 * longest(dt, dalpha))
         w, xi, t, alpha = w + step * dw, xi + step * dxi, t + step * dt, alpha + step * dalpha
     return w, alpha

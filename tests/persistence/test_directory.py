@@ -16,7 +16,7 @@ import ramify
 from ramify.errors import ModelError
 from ramify.persistence import FORMAT_VERSION, StoredModel, is_model, read_model, write_model
 from ramify.persistence.arrays import map_arrays
-from ramify.persistence.directory import refuse_foreign_target
+from ramify.persistence.model_directory import refuse_foreign_target
 
 MODEL = StoredModel(
     about={"system": "x"},

@@ -16,14 +16,13 @@ from ramify.persistence import (
     FORMAT_VERSION,
     ArraysToMake,
     StoredModel,
-    array_files,
     arrays,
     open_array_file,
     read_model,
     write_array_file,
     write_model,
 )
-from ramify.persistence.reading import MAX_SHARDS
+from ramify.persistence.model_directory import MAX_SHARDS
 
 TEXTS = [f"{word} {word}s and {other}" for word in ("apple", "pear", "bread", "tea", "milk") for other in ("one", "two", "six")]
 LABELS = [label for label in ("food/fruit/apple", "food/fruit/pear", "food/bread", "drink/tea", "drink/milk") for _ in range(3)]
@@ -120,8 +119,8 @@ def test_a_model_that_is_saved_elsewhere_or_again_shares_its_shards(saved, tmp_p
 
 
 def test_where_no_hard_link_can_be_the_bytes_are_copied(saved, tmp_path, monkeypatch):
-    monkeypatch.setattr(array_files.os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "another disk")))
-    monkeypatch.setattr(array_files, "CHUNK", 1000)
+    monkeypatch.setattr(arrays.os, "link", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "another disk")))
+    monkeypatch.setattr(arrays, "CHUNK", 1000)
     write_model(tmp_path / "other", read_model(saved))
     assert numbers_in(tmp_path / "other") == [1, 2, 3]
     assert shard(tmp_path / "other").stat().st_ino != shard(saved).stat().st_ino
@@ -171,7 +170,7 @@ def test_who_may_read_a_directory_may_read_a_shard_that_has_come_to_it(tmp_path)
 
 def test_a_file_of_arrays_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
     write_array_file(tmp_path / "shard", part(1))
-    monkeypatch.setattr(array_files, "write_arrays", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "disk full")))
+    monkeypatch.setattr(arrays, "write_arrays", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "disk full")))
     with pytest.raises(ModelError, match="cannot write .*shard: disk full; what was there before is untouched"):
         write_array_file(tmp_path / "shard", part(2))
     assert open_array_file(tmp_path / "shard").arrays["n"][0] == 1

@@ -17,8 +17,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ramify.datasets import load_electronics
-from ramify.pipeline import TextClassifier, train
+from ramify.classifier import TextClassifier
+from ramify.data import load_electronics
+from ramify.workflows import train
 
 SYSTEMS = {"support": "svm", "support-nb": "nb"}
 

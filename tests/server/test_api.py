@@ -13,7 +13,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from ramify import load
-from ramify.datasets import load_electronics
+from ramify.data import load_electronics
 from ramify.errors import ModelError
 from ramify.server.app import make_app
 from ramify.server.keys import add_key
@@ -354,8 +354,8 @@ def test_words_and_prior_add_up_at_every_step_and_stand_where_it_is_said(client,
 
 def test_of_very_many_words_the_strongest_are_listed_and_the_rest_added_up(client, monkeypatch):
     whole = client.post("/v1/explain", json={"text": PICTURE}).json()
-    monkeypatch.setattr("ramify.server.explanations.MOST_WORDS", 2)
-    monkeypatch.setattr("ramify.server.explanations.MOST_SPANS", 1)
+    monkeypatch.setattr("ramify.server.predictions.MOST_WORDS", 2)
+    monkeypatch.setattr("ramify.server.predictions.MOST_SPANS", 1)
     short = client.post("/v1/explain", json={"text": PICTURE}).json()
     assert len(short["spans"]) == 1
     for before, after in zip(whole["steps"], short["steps"], strict=True):

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from ramify.server.errors import ApiError
-from ramify.server.gathering import MOST, Gatherer, Pace
+from ramify.server.micro_batching import MOST, Gatherer, Pace
 
 SLOW = 1.0  # expected seconds that send every batch to a thread
 

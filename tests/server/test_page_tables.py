@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from page_steps import HOSTILE, PARCEL, classify, expect, start_batch
 
-from ramify.datasets import load_electronics
+from ramify.data import load_electronics
 
 
 def test_a_file_is_classified_filtered_sorted_and_saved(visit, table, tmp_path):

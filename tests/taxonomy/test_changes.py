@@ -9,7 +9,7 @@ from strategies import trees
 
 from ramify import Taxonomy
 from ramify.errors import TaxonomyError
-from ramify.taxonomy import compare_taxonomies, parse_answers, read_answers, render_questions
+from ramify.taxonomy import diff_taxonomies, parse_reassignments, read_reassignments, render_questions
 
 FOOD = [("food", None), ("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("bread", "food"), ("rye", "bread")]
 
@@ -36,7 +36,7 @@ def successors(changes):
 
 
 def test_another_title_is_a_renamed_node_and_nothing_else():
-    changes = compare_taxonomies(taxonomy(FOOD), taxonomy(FOOD, fruit="Fruit & Nuts"))
+    changes = diff_taxonomies(taxonomy(FOOD), taxonomy(FOOD, fruit="Fruit & Nuts"))
     assert named(changes, "renamed") == [(["fruit"], ["fruit"], 2)]
     assert len(changes.listed) == 1
     assert changes.is_renaming
@@ -44,7 +44,7 @@ def test_another_title_is_a_renamed_node_and_nothing_else():
 
 def test_another_parent_is_a_moved_node_and_its_descendants_follow_unlisted():
     moved = [(child, "bread" if child == "fruit" else parent) for child, parent in FOOD]
-    changes = compare_taxonomies(taxonomy(FOOD), taxonomy(moved))
+    changes = diff_taxonomies(taxonomy(FOOD), taxonomy(moved))
     assert named(changes, "moved") == [(["fruit"], ["fruit"], 2)]
     assert len(changes.listed) == 1
     assert not changes.is_renaming
@@ -52,15 +52,15 @@ def test_another_parent_is_a_moved_node_and_its_descendants_follow_unlisted():
 
 def test_added_and_retired_subtrees_are_listed_by_their_topmost_node():
     without = [edge for edge in FOOD if edge[0] in ("food", "bread", "rye")]
-    changes = compare_taxonomies(taxonomy(FOOD), taxonomy(without))
+    changes = diff_taxonomies(taxonomy(FOOD), taxonomy(without))
     assert named(changes, "retired") == [(["fruit"], [], 2)]
     assert [changes.old.names[node] for node in changes.questions] == ["fruit", "apple", "pear"]
-    assert named(compare_taxonomies(taxonomy(without), taxonomy(FOOD)), "added") == [([], ["fruit"], 2)]
+    assert named(diff_taxonomies(taxonomy(without), taxonomy(FOOD)), "added") == [([], ["fruit"], 2)]
 
 
 def test_children_of_a_retired_node_move_to_where_they_are_now():
     flat = [("food", None), ("apple", "food"), ("pear", "food"), ("bread", "food"), ("rye", "bread")]
-    changes = compare_taxonomies(taxonomy(FOOD), taxonomy(flat))
+    changes = diff_taxonomies(taxonomy(FOOD), taxonomy(flat))
     assert [old for old, _, _ in named(changes, "moved")] == [["apple"], ["pear"]]
     assert named(changes, "retired") == [(["fruit"], [], 0)]
 
@@ -68,7 +68,7 @@ def test_children_of_a_retired_node_move_to_where_they_are_now():
 @given(trees(max_nodes=8))
 def test_nothing_changed_between_a_taxonomy_and_itself(parents):
     edges = [(f"n{i}", f"n{above[0]}" if above else None) for i, above in enumerate(parents)]
-    changes = compare_taxonomies(taxonomy(edges), taxonomy(edges[:1] + edges[1:]))
+    changes = diff_taxonomies(taxonomy(edges), taxonomy(edges[:1] + edges[1:]))
     assert not changes
     assert changes.is_renaming
     assert not changes.questions
@@ -98,7 +98,7 @@ def edited(draw):
 @given(edited())
 def test_with_stable_names_exactly_what_was_done_is_found(pair):
     old, new = pair
-    changes, expected = compare_taxonomies(old, new), oracle.compare(old, new)
+    changes, expected = diff_taxonomies(old, new), oracle.compare(old, new)
     for kind in ("renamed", "moved"):
         assert {before[0] for before, _, _ in named(changes, kind)} == expected[kind]
     assert {changes.old.names[node] for node in changes.questions} == expected["retired"]
@@ -112,7 +112,7 @@ def test_with_stable_names_exactly_what_was_done_is_found(pair):
 def test_answers_merge_split_and_give_up():
     new = taxonomy([("food", None), ("fruit", "food"), ("rye light", "food"), ("rye dark", "food")])
     text = "old\tnew\napple\tfruit\npear\tfruit\nfruit\tfruit\nrye\trye light\nrye\trye dark\nbread\t-\n"
-    changes = compare_taxonomies(taxonomy(FOOD), new, parse_answers(text, taxonomy(FOOD), new))
+    changes = diff_taxonomies(taxonomy(FOOD), new, parse_reassignments(text, taxonomy(FOOD), new))
     assert named(changes, "merged") == [(["fruit", "apple", "pear"], ["fruit"], 0)]
     assert named(changes, "split") == [(["rye"], ["rye light", "rye dark"], 0)]
     assert changes.questions == ()
@@ -121,7 +121,7 @@ def test_answers_merge_split_and_give_up():
 
 def test_retired_nodes_go_with_the_answer_about_the_nearest_node_above_them():
     new = taxonomy([("food", None), ("plants", "food"), ("bread", "food"), ("rye", "bread")])
-    changes = compare_taxonomies(taxonomy(FOOD), new, parse_answers("fruit,plants\n", taxonomy(FOOD), new))
+    changes = diff_taxonomies(taxonomy(FOOD), new, parse_reassignments("fruit,plants\n", taxonomy(FOOD), new))
     assert changes.questions == ()
     assert successors(changes)["apple"] == successors(changes)["fruit"] == ["plants"]
     assert named(changes, "renamed") == [(["fruit"], ["plants"], 0)]
@@ -131,7 +131,7 @@ def test_a_single_answer_is_a_move_or_a_new_name():
     new = taxonomy(
         [("food", None), ("fruit", "food"), ("Apple", "food"), ("pear", "fruit"), ("bread", "food"), ("rye", "bread")]
     )
-    changes = compare_taxonomies(taxonomy(FOOD), new, parse_answers("apple\tApple\n", taxonomy(FOOD), new))
+    changes = diff_taxonomies(taxonomy(FOOD), new, parse_reassignments("apple\tApple\n", taxonomy(FOOD), new))
     assert named(changes, "renamed") == named(changes, "moved") == [(["apple"], ["Apple"], 0)]
 
 
@@ -149,26 +149,28 @@ def test_a_single_answer_is_a_move_or_a_new_name():
 def test_answers_that_mean_nothing_are_refused_by_line(text, sentence, tmp_path):
     (tmp_path / "answers.tsv").write_text(text)
     with pytest.raises(TaxonomyError, match=sentence):
-        read_answers(tmp_path / "answers.tsv", taxonomy(FOOD), taxonomy(FOOD))
+        read_reassignments(tmp_path / "answers.tsv", taxonomy(FOOD), taxonomy(FOOD))
 
 
 def test_a_file_of_questions_is_read_back_as_no_answer_until_it_is_filled_in(tmp_path):
     old, new = taxonomy(FOOD), taxonomy([edge for edge in FOOD if edge[0] != "pear"])
-    questions = render_questions(compare_taxonomies(old, new))
+    questions = render_questions(diff_taxonomies(old, new))
     assert questions.splitlines() == ["old\tnew\tsuggestion", "pear\t\t"]
-    assert parse_answers(questions, old, new) == {}
-    assert parse_answers(questions.replace("pear\t", "pear\tapple"), old, new) == {old.index("pear"): (new.index("apple"),)}
+    assert parse_reassignments(questions, old, new) == {}
+    assert parse_reassignments(questions.replace("pear\t", "pear\tapple"), old, new) == {
+        old.index("pear"): (new.index("apple"),)
+    }
     with pytest.raises(TaxonomyError, match=r"cannot read the answers in .*absent"):
-        read_answers(tmp_path / "absent", old, new)
+        read_reassignments(tmp_path / "absent", old, new)
 
 
 def test_suggestions_are_nodes_with_the_same_title_or_one_that_holds_it():
     old = taxonomy(FOOD)
     joined = taxonomy([("food", None), ("apple and pear", "food"), ("bread", "food"), ("rye", "bread"), ("fruit", "food")])
-    asked = compare_taxonomies(old, joined).as_dict()["questions"]
+    asked = diff_taxonomies(old, joined).as_dict()["questions"]
     assert asked == [{"old": "apple", "suggestion": None}, {"old": "pear", "suggestion": None}]
     beside = taxonomy([*FOOD[:2], ("apple and pear", "fruit"), *FOOD[4:]])
-    assert {row["suggestion"] for row in compare_taxonomies(old, beside).as_dict()["questions"]} == {"apple and pear"}
+    assert {row["suggestion"] for row in diff_taxonomies(old, beside).as_dict()["questions"]} == {"apple and pear"}
 
 
 # ---- names that are paths -------------------------------------------------------------------------------------------------
@@ -195,7 +197,7 @@ def test_one_move_among_paths_is_found_with_all_that_goes_along(parents, data):
     order = sorted(range(len(parents)), key=lambda i: _depth(moved, i))
     place = {i: k for k, i in enumerate(order)}
     new = Taxonomy.from_paths(paths_of([[place[p] for p in moved[i]] for i in order], [titles[i] for i in order]))
-    changes = compare_taxonomies(old, new)
+    changes = diff_taxonomies(old, new)
     assert [old.titles[n] for n in range(len(old))] == [new.titles[nodes[0]] for nodes in changes.successors]
     expected = [] if target == parents[node] else [titles[node]]
     assert [old.titles[change.old[0]] for change in changes.listed] == expected
@@ -213,9 +215,7 @@ def test_one_new_title_of_an_inner_node_among_paths_is_found(parents, data):
         return
     node = data.draw(st.sampled_from(inner))
     renamed = [f"{title}!" if i == node else title for i, title in enumerate(titles)]
-    changes = compare_taxonomies(
-        Taxonomy.from_paths(paths_of(parents, titles)), Taxonomy.from_paths(paths_of(parents, renamed))
-    )
+    changes = diff_taxonomies(Taxonomy.from_paths(paths_of(parents, titles)), Taxonomy.from_paths(paths_of(parents, renamed)))
     assert [(change.kind, changes.old.titles[change.old[0]]) for change in changes.listed] == [("renamed", f"t{node}")]
     assert changes.is_renaming
 
@@ -226,20 +226,20 @@ def test_what_is_not_certain_among_paths_is_asked():
         (["a/other", "b/other", "b/y"], ["b/other", "b/y", "a", "c/other"]),  # a title that several nodes have
         (["a/x/p", "a/x/q", "b"], ["a", "b/x/r", "b/x/s"]),  # other children
     ):
-        changes = compare_taxonomies(Taxonomy.from_paths(old), Taxonomy.from_paths(new))
+        changes = diff_taxonomies(Taxonomy.from_paths(old), Taxonomy.from_paths(new))
         assert not changes.of("moved")
         assert not changes.of("renamed")
         assert changes.questions
 
 
 def test_flat_labels_that_are_given_parents_are_moved():
-    changes = compare_taxonomies(Taxonomy.flat(["apple", "rye"]), Taxonomy.from_paths(["fruit/apple", "bread/rye"]))
+    changes = diff_taxonomies(Taxonomy.flat(["apple", "rye"]), Taxonomy.from_paths(["fruit/apple", "bread/rye"]))
     assert changes.counts["moved"] == 2
     assert not changes.questions
 
 
 def test_another_separator_changes_nothing():
-    changes = compare_taxonomies(Taxonomy.from_paths(["a/x", "a/y"]), Taxonomy.from_paths(["a > x", "a > y"], " > "))
+    changes = diff_taxonomies(Taxonomy.from_paths(["a/x", "a/y"]), Taxonomy.from_paths(["a > x", "a > y"], " > "))
     assert not changes
     assert changes.is_renaming
 
@@ -247,5 +247,5 @@ def test_another_separator_changes_nothing():
 def test_a_large_taxonomy_is_compared_in_no_time():
     paths = [f"a{i}/b{j}/c{k}" for i in range(10) for j in range(20) for k in range(20)]
     moved = [path.replace("a3/b7/", "a4/b7x/") for path in paths]
-    changes = compare_taxonomies(Taxonomy.from_paths(paths), Taxonomy.from_paths(moved))
+    changes = diff_taxonomies(Taxonomy.from_paths(paths), Taxonomy.from_paths(moved))
     assert np.sum([change.along for change in changes.of("added")]) + changes.counts["added"] == 21

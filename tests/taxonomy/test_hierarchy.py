@@ -146,7 +146,7 @@ def test_a_hundred_thousand_nodes_load(tmp_path):
 
 
 def test_networkx_round_trip(diamond):
-    from ramify.taxonomy.networks import to_networkx
+    from ramify.taxonomy.graph import to_networkx
 
     assert Taxonomy.from_networkx(to_networkx(diamond)) == diamond
 

@@ -6,8 +6,8 @@ from rich.console import Console
 
 from ramify import Taxonomy
 from ramify.errors import LabelError
+from ramify.reports.terminal import draw
 from ramify.taxonomy import find_form, listed_labels, taxonomy_of_labels
-from ramify.taxonomy.picture import draw
 
 
 def test_lists_and_single_labels_are_told_apart():

@@ -20,13 +20,11 @@ from ramify.cli.inspect import inspect
 from ramify.cli.keys import add, remove, show
 from ramify.cli.main import INTERRUPTED, drop_output
 from ramify.cli.predict import predict
-from ramify.cli.reproduce import reproduce
 from ramify.cli.reviews import export, summary, take_in
 from ramify.cli.score import score
 from ramify.cli.serve import serve
 from ramify.cli.systems import systems
-from ramify.cli.taxonomy import learn
-from ramify.cli.taxonomy_diff import diff
+from ramify.cli.taxonomy import diff, learn
 from ramify.cli.train import train
 from ramify.cli.update import update
 from ramify.errors import RamifyError
@@ -62,7 +60,7 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for command in (
-    train, update, predict, explain, evaluate, compare, audit, score, decide, inspect, serve, systems, demo, reproduce,
+    train, update, predict, explain, evaluate, compare, audit, score, decide, inspect, serve, systems, demo,
 ):  # fmt: skip
     app.command()(guarded(command))
 

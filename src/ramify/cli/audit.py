@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.audited import render_audit
+from ramify.classifier import TextClassifier
 from ramify.cli.building import (
     MaxFeatures,
     MinDf,
@@ -23,7 +23,7 @@ from ramify.cli.building import (
     read_stop_words,
 )
 from ramify.cli.compare import read_system
-from ramify.cli.console import RichProgress, answers, counted, print_json, say
+from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     SEVERAL_FILES,
     AsJson,
@@ -38,15 +38,17 @@ from ramify.cli.options import (
 )
 from ramify.cli.tables import JSON, PLAIN, TABBED, opened
 from ramify.errors import InputError
-from ramify.execution import count_workers, reporting_to
+from ramify.formatting import counted
+from ramify.parallel import count_workers, reporting_to
 from ramify.persistence import write_text_atomically
-from ramify.pipeline import Audit, TextClassifier
-from ramify.pipeline import audit as audit_corpus
-from ramify.pipeline.auditing.auditing import FEWEST, FOLDS, MOST, SIMILARITY
-from ramify.pipeline.auditing.page import render_audit_page
-from ramify.pipeline.auditing.rows import finding_rows
+from ramify.reports.audit_page import render_audit_page
+from ramify.reports.audit_tables import render_audit
 from ramify.systems import find_system
 from ramify.taxonomy import read_taxonomy
+from ramify.workflows import Audit
+from ramify.workflows import audit as audit_corpus
+from ramify.workflows.auditing.audit import FEWEST, FOLDS, MOST, SIMILARITY
+from ramify.workflows.auditing.findings import finding_rows
 
 SYSTEM = "lr:C=10"  # knows best what cannot be, and is quickly learnt
 ENDINGS = {"csv": PLAIN, "tsv": TABBED, "jsonl": JSON}

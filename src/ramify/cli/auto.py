@@ -18,10 +18,10 @@ from ramify.cli.console import answers
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.features import Vectorizer
-from ramify.pipeline.choosing import Choice, Fixed
-from ramify.pipeline.choosing.section import cells_of, columns_of_trials
-from ramify.pipeline.choosing.words import choice_in_words, options_by_hand
-from ramify.pipeline.comparison import LABELS
+from ramify.reports.tuning_section import cells_of, columns_of_trials
+from ramify.workflows.comparison import LABELS
+from ramify.workflows.tuning import Fixed, TuningResult
+from ramify.workflows.tuning.result import choice_in_words, options_by_hand
 
 SHOWN = 12  # trials; --json and the report have them all
 DEFAULT_MINUTES = 5.0
@@ -66,14 +66,14 @@ def seconds_of(minutes: float | None) -> float:
     return 60 * (DEFAULT_MINUTES if minutes is None else minutes)
 
 
-def show_choice(choice: Choice, data: Path, is_reported: bool) -> None:
+def show_choice(choice: TuningResult, data: Path, is_reported: bool) -> None:
     """Print what was tried and chosen, and on a line of its own, to be copied, how to train the same by hand."""
     answers.print(render_choice(choice, is_reported))
     by_hand = f"\nThe same by hand, with the other options as here: ramify train {data} {options_by_hand(choice)}\n"
     answers.print(by_hand, markup=False, soft_wrap=True, style="dim")
 
 
-def render_choice(choice: Choice, is_reported: bool) -> RenderableType:
+def render_choice(choice: TuningResult, is_reported: bool) -> RenderableType:
     """What was tried, what was taken, how sure that is, and what would be next."""
     n_tried, n_finalists = len(choice.trials), sum(trial.is_finalist for trial in choice.trials)
     many = max(SHOWN, n_finalists)

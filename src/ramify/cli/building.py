@@ -9,19 +9,20 @@ from typing import Annotated, Any
 import typer
 from sklearn.base import clone
 
-from ramify.cli.console import counted, say
+from ramify.classifier.fitting import selector_for
+from ramify.cli.console import say
 from ramify.cli.options import labelled, readable
-from ramify.datasets import Corpus, read_corpus
+from ramify.data import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.features import TermSelector
 from ramify.features.relevance import MEASURES
 from ramify.features.selection import JOINS, SCOPES
-from ramify.features.stop_words import STOP_LISTS
+from ramify.features.text_analysis import STOP_LISTS
+from ramify.formatting import counted
 from ramify.persistence import model_about
-from ramify.pipeline.features import selector_for
-from ramify.pipeline.sharded import needs_shards, read_sharded
 from ramify.systems import System
 from ramify.taxonomy import Taxonomy
+from ramify.workflows.many_files import needs_shards, read_sharded
 
 TaxonomyFile = Annotated[Path | None, typer.Option(help="Taxonomy file; without it label paths spell it out.")]
 TaxonomyFormat = Annotated[str | None, typer.Option(help="edges, paths, indented, json, lshtc or skos.")]

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ramify.classifier import TextClassifier, load
 from ramify.cli.building import (
     MinDf,
     Ngrams,
@@ -29,7 +30,6 @@ from ramify.cli.building import (
     read_stop_words,
     refuse_selector,
 )
-from ramify.cli.compared import render_comparison
 from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     AsJson,
@@ -46,16 +46,15 @@ from ramify.cli.options import (
     working_on,
 )
 from ramify.errors import InputError
-from ramify.execution import count_workers, reporting_to
-from ramify.metrics.corrections import CORRECTIONS, check_correction
+from ramify.metrics.significance import CORRECTIONS, check_correction
+from ramify.parallel import count_workers, reporting_to
 from ramify.persistence import write_text_atomically
-from ramify.pipeline import TextClassifier, load
-from ramify.pipeline.compared_page import render_compared_page
-from ramify.pipeline.comparing import compare as compare_on
-from ramify.pipeline.comparison import LABELS, Comparison, check_measure
-from ramify.pipeline.recommending import Recommendation, recommend
+from ramify.reports.comparison_page import render_comparison_page
+from ramify.reports.comparison_tables import render_comparison
 from ramify.systems import SYSTEMS, find_system
 from ramify.taxonomy import Taxonomy, read_taxonomy
+from ramify.workflows.comparing import compare as compare_on
+from ramify.workflows.comparison import LABELS, Comparison, Recommendation, check_measure, recommend
 
 ALL = "all"  # what --system takes for every system
 
@@ -145,7 +144,7 @@ def compare(
 
 def _show(found: Comparison, advice: Recommendation, data: Path, report: Path | None, as_json: bool) -> None:
     if report is not None:
-        write_text_atomically(report, render_compared_page(found, advice, f"Systems on {data.name}"))
+        write_text_atomically(report, render_comparison_page(found, advice, f"Systems on {data.name}"))
         say(f"Report written to {report}")
     if as_json:
         print_json(found.as_dict() | {"recommendation": asdict(advice)})

@@ -21,7 +21,7 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
-from ramify.execution import Stage
+from ramify.parallel import Stage
 
 EVERY = 60.0  # seconds between lines on progress, where there is no terminal
 WIDE = 140  # where there is no terminal, tables are not cut at 80 columns
@@ -82,16 +82,6 @@ class _Step:
 def say(message: str) -> None:
     """A plain line on standard error."""
     notes.print(message, markup=False)
-
-
-def counted(number: int, thing: str) -> str:
-    """A number with its noun: 1 row, 2 rows.
-
-    >>> counted(1, "row"), counted(2500, "row"), counted(0, "class")
-    ('1 row', '2,500 rows', '0 classes')
-    """
-    plural = "es" if thing.endswith("s") else "s"
-    return f"{number:,} {thing}{'' if number == 1 else plural}"
 
 
 def print_json(value: Any) -> None:

@@ -7,16 +7,17 @@ from typing import Annotated
 
 import typer
 
-from ramify.cli.console import RichProgress, counted, say
+from ramify.classifier import load
+from ramify.classifier.rules import refuse_misfit
+from ramify.cli.console import RichProgress, say
 from ramify.cli.options import AsJson, Encoding, RuleName, RuleParams, Strict, chosen_rule, readable, refuse_output
 from ramify.cli.tables import choose_writer, write_answers
 from ramify.decisions import DecisionRule, LearnableRule
 from ramify.errors import InputError
-from ramify.execution import reporting_to
-from ramify.pipeline import load
-from ramify.pipeline.rules import refuse_misfit
-from ramify.pipeline.score_tables import Decider, decide_rows, open_scores
+from ramify.formatting import counted
+from ramify.parallel import reporting_to
 from ramify.taxonomy import read_taxonomy
+from ramify.workflows.score_tables import Decider, decide_rows, open_scores
 
 
 def decide(

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
+from ramify.classifier import TextClassifier
 from ramify.cli.console import RichProgress, answers
-from ramify.datasets import load_electronics
-from ramify.execution import reporting_to
-from ramify.metrics.page import render_page
-from ramify.metrics.terminal import render_report
+from ramify.data import load_electronics
+from ramify.parallel import reporting_to
 from ramify.persistence import write_text_atomically
-from ramify.pipeline import TextClassifier
-from ramify.pipeline import train as train_on
+from ramify.reports.page import render_page
+from ramify.reports.terminal import render_report
+from ramify.workflows import train as train_on
 
 EXAMPLES = (
     "my parcel was due on monday and the tracking has not moved since",

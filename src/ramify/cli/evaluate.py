@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ramify.classifier import load
 from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     AsJson,
@@ -27,15 +28,14 @@ from ramify.cli.options import (
     readable,
     refuse_output,
 )
-from ramify.datasets import read_corpus
-from ramify.execution import reporting_to
-from ramify.metrics.page import render_page
-from ramify.metrics.report import check_hierarchy
-from ramify.metrics.terminal import render_report
+from ramify.data import read_corpus
+from ramify.metrics.evaluation import check_hierarchy
+from ramify.parallel import reporting_to
 from ramify.persistence import write_text_atomically
-from ramify.pipeline import evaluate as evaluate_on
-from ramify.pipeline import load
-from ramify.pipeline.sharded import needs_shards, read_sharded
+from ramify.reports.page import render_page
+from ramify.reports.terminal import render_report
+from ramify.workflows import evaluate as evaluate_on
+from ramify.workflows.many_files import needs_shards, read_sharded
 
 
 def evaluate(

@@ -9,12 +9,12 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from ramify.classifier import Explanation, NodeExplanation, Step, TextClassifier, explain_nodes, load
 from ramify.cli.console import answers, print_json
 from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, chosen_rule
-from ramify.datasets.documents import why_not_text
+from ramify.data.documents import why_not_text
 from ramify.errors import InputError
-from ramify.pipeline import Explanation, NodeView, Step, TextClassifier, load, look
-from ramify.pipeline.training import refuse_texts
+from ramify.workflows.training import refuse_texts
 
 MEANS = {"scores": "fit as a label", "margins": "margin", "memberships": "P(node)", "conditionals": "P(node | parent)"}
 SHOWN = 0.005  # what is nearer to 0 reads as 0.00
@@ -50,7 +50,7 @@ def explain(
     refuse_texts(classifier, "the command line")
     if reason := why_not_text(text):
         raise InputError(f"{reason}; give some words to classify.")
-    views, why = look(classifier, text, true), classifier.explain(text, label)
+    views, why = explain_nodes(classifier, text, true), classifier.explain(text, label)
     if as_json:
         print_json({"rule": classifier.decision_.kind, "nodes": [asdict(view) for view in views], "why": asdict(why)})
         return
@@ -62,7 +62,7 @@ def explain(
         _tell_step(step, words)
 
 
-def _table(classifier: TextClassifier, views: list[NodeView]) -> Table:
+def _table(classifier: TextClassifier, views: list[NodeExplanation]) -> Table:
     rule = classifier.decision_
     takes = getattr(rule, "takes", "scores")
     table = Table("node", box=None, pad_edge=False, header_style="bold")
@@ -85,7 +85,7 @@ def _cell(value: Any) -> str:
     return "–" if value is None else f"{value:.3f}"
 
 
-def _remarks(view: NodeView) -> str:
+def _remarks(view: NodeExplanation) -> str:
     said = ["above its parent"] if view.contradicts else []
     if view.is_first_mistake:
         said.append("first mistake: " + ("wrong" if view.is_taken else "missed"))
@@ -94,13 +94,13 @@ def _remarks(view: NodeView) -> str:
     return ", ".join(said)
 
 
-def _tell_contradictions(views: list[NodeView]) -> None:
+def _tell_contradictions(views: list[NodeExplanation]) -> None:
     n = sum(view.contradicts for view in views)
     if n:
         answers.print(f"\n{n} of these nodes are held likelier than their parents; a rule that respects the tree settles that.")
 
 
-def _tell_loss(views: list[NodeView], true: list[str] | None) -> None:
+def _tell_loss(views: list[NodeExplanation], true: list[str] | None) -> None:
     if true is None:
         return
     mistakes = [view.name for view in views if view.is_first_mistake]

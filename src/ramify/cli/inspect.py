@@ -10,16 +10,16 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
+from ramify.classifier import load
 from ramify.cli.console import RichProgress, answers, print_json
 from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, readable, tell_about
-from ramify.datasets import Corpus, read_corpus
+from ramify.data import Corpus, read_corpus
 from ramify.errors import InputError
-from ramify.execution import reporting_to
-from ramify.pipeline import load
-from ramify.pipeline.training import check_labels
+from ramify.parallel import reporting_to
+from ramify.reports.terminal import draw
 from ramify.taxonomy import Taxonomy, read_taxonomy, taxonomy_of_labels
 from ramify.taxonomy.files import looks_like_taxonomy
-from ramify.taxonomy.picture import draw
+from ramify.workflows.training import check_labels
 
 
 def inspect(

@@ -9,7 +9,9 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 INTERRUPTED = "interrupted; every file is as it was before, or complete."
 
@@ -17,13 +19,13 @@ INTERRUPTED = "interrupted; every file is as it was before, or complete."
 began: float | None = None  # when this program was started, by the monotonic clock; None within another program
 
 
-def main() -> None:
+def main(load_app: Callable[[], Any] | None = None) -> None:
     """Run the command of the command line; being told to end is an interruption like any other."""
     global began
     began = moment_of_start()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = run(sys.argv[1:])
+        code = run(sys.argv[1:], load_app or _load_app)
     except KeyboardInterrupt:
         code = fail(INTERRUPTED)
     sys.exit(code)
@@ -40,17 +42,22 @@ def moment_of_start() -> float:
     return now - max(0.0, running)
 
 
-def run(arguments: list[str]) -> int:
+def _load_app() -> Any:
+    from ramify.cli.app import app
+
+    return app
+
+
+def run(arguments: list[str], load_app: Callable[[], Any] = _load_app) -> int:
     """Run a command and give its exit code; no mistake of a user's ends in a traceback."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure") and (stream.encoding or "").lower().replace("-", "") != "utf8":
             stream.reconfigure(encoding="utf-8", errors="replace")
     # imported here, so that an interruption while the libraries load is answered like any other
-    from ramify.cli.app import app
     from ramify.errors import RamifyError
 
     try:
-        app(arguments)
+        load_app()(arguments)
         return 0
     except SystemExit as stop:  # the library ends every command this way; 2 for a line that it cannot understand
         return stop.code if isinstance(stop.code, int) else 0

@@ -13,13 +13,14 @@ from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import counted, say
-from ramify.datasets import Corpus
+from ramify.classifier import make_rule
+from ramify.cli.console import say
+from ramify.data import Corpus
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
-from ramify.execution import Checkpoints, kept_in, open_cluster, running_on
+from ramify.formatting import counted
+from ramify.parallel import Checkpoints, kept_in, open_cluster, running_on
 from ramify.persistence import refuse_unwritable
-from ramify.pipeline import make_rule
 
 SEVERAL_FILES = "a directory or a quoted pattern of files; - for stdin."
 ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]

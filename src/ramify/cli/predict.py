@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import RichProgress, answers, counted, print_json, say
+from ramify.classifier import TextClassifier, load
+from ramify.classifier.guarantees import branches_refused
+from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     SEVERAL_FILES,
     AsJson,
@@ -29,15 +31,15 @@ from ramify.cli.options import (
     working_on,
 )
 from ramify.cli.tables import TABLES, choose_writer, tell_problems, write_answers
-from ramify.datasets import is_several, stream_rows
-from ramify.datasets.svmlight import read_vectors
-from ramify.datasets.tables import find_kind, known_encoding
+from ramify.data import is_several, stream_rows
+from ramify.data.svmlight import read_vectors
+from ramify.data.tables import find_kind, known_encoding
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
-from ramify.execution import count_workers, reporting_to
-from ramify.pipeline import Answer, TextClassifier, Wish, classify_files, classify_rows, classify_vectors, load
-from ramify.pipeline.promising import branches_refused
-from ramify.pipeline.training import fitting, refuse_texts
+from ramify.formatting import counted
+from ramify.parallel import count_workers, reporting_to
+from ramify.workflows import Prediction, PredictOptions, predict_files, predict_rows, predict_vectors
+from ramify.workflows.training import fitting, refuse_texts
 
 
 def predict(
@@ -87,12 +89,12 @@ def predict(
     """
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
-    wish = Wish(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
-    wish.check()
+    options = PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
+    options.check()
     count_workers(threads)
     decision = chosen_rule(rule, rule_param)
     if data is not None and is_several(data):
-        asked = {"rule": decision, "wish": wish, "text": text, "encoding": encoding}
+        asked = {"rule": decision, "options": options, "text": text, "encoding": encoding}
         with working_on(cluster):
             _predict_files(model, data, out, as_json=as_json, strict=strict, resume=resume, n_jobs=threads, **asked)
         return
@@ -103,12 +105,12 @@ def predict(
         refuse_output(out, model, data)
     classifier = _loaded(model, decision)
     classifier.use_threads(threads)
-    _tell_refused(classifier, wish)
+    _tell_refused(classifier, options)
     if sentence is not None:
-        _try(classifier, sentence, wish, as_json)
+        _try(classifier, sentence, options, as_json)
     elif data is not None:
         with RichProgress() as progress, reporting_to(progress), working_on(cluster), readable(data) as file:
-            columns, rows = _answers(classifier, file, text, wish, encoding)
+            columns, rows = _answers(classifier, file, text, options, encoding)
             write_answers(rows, columns, data, out, writer, top, strict)
 
 
@@ -116,9 +118,9 @@ def _loaded(model: Path, decision: DecisionRule | None) -> TextClassifier:
     return load(model) if decision is None else load(model).redecided(decision)
 
 
-def _tell_refused(classifier: TextClassifier, wish: Wish) -> None:
+def _tell_refused(classifier: TextClassifier, options: PredictOptions) -> None:
     """Name the branches for which nothing can be promised."""
-    if wish.by_branch and wish.risk is not None and (refusal := branches_refused(classifier, wish.risk)):
+    if options.by_branch and options.risk is not None and (refusal := branches_refused(classifier, options.risk)):
         say(refusal)
 
 
@@ -128,10 +130,10 @@ def _predict_files(model: Path, data: Path, out: Path | None, **asked: Any) -> N
         raise InputError(
             f"answers to several files go into a directory; name one with --out, such as --out {data.name}-answers."
         )
-    if asked["wish"].by_branch:
-        _tell_refused(_loaded(model, asked["rule"]), asked["wish"])
+    if asked["options"].by_branch:
+        _tell_refused(_loaded(model, asked["rule"]), asked["options"])
     with RichProgress() as progress, reporting_to(progress):
-        done = classify_files(model, data, out, **asked)
+        done = predict_files(model, data, out, **asked)
     tell_problems(done.tally)
     if done.kept:
         say(f"{counted(done.kept, 'file')} of an earlier run left as they were.")
@@ -139,9 +141,9 @@ def _predict_files(model: Path, data: Path, out: Path | None, **asked: Any) -> N
     say(f"{what} in {counted(done.written, 'file')} written to {out}")
 
 
-def _try(classifier: TextClassifier, sentence: str, wish: Wish, as_json: bool) -> None:
+def _try(classifier: TextClassifier, sentence: str, options: PredictOptions, as_json: bool) -> None:
     refuse_texts(classifier, "--try")
-    answer = next(iter(classify_rows(classifier, [(1, {"text": sentence})], "text", wish)))
+    answer = next(iter(predict_rows(classifier, [(1, {"text": sentence})], "text", options)))
     if answer.problem:
         raise InputError(f"{answer.problem}; give some words to classify.")
     why = classifier.explain(sentence)
@@ -159,11 +161,11 @@ def _try(classifier: TextClassifier, sentence: str, wish: Wish, as_json: bool) -
 
 
 def _answers(
-    classifier: TextClassifier, file: Path, text: str | None, wish: Wish, encoding: str
-) -> tuple[list[str], Iterator[Answer]]:
+    classifier: TextClassifier, file: Path, text: str | None, options: PredictOptions, encoding: str
+) -> tuple[list[str], Iterator[Prediction]]:
     """The columns of the input, and an answer for every row."""
     if find_kind(file, known_encoding(encoding)) == "svmlight":
-        return ["line"], classify_vectors(classifier, fitting(classifier, read_vectors(file)), wish)
+        return ["line"], predict_vectors(classifier, fitting(classifier, read_vectors(file)), options)
     refuse_texts(classifier, str(file))
     columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
-    return columns, classify_rows(classifier, rows, column, wish)
+    return columns, predict_rows(classifier, rows, column, options)

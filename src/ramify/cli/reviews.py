@@ -8,10 +8,11 @@ from typing import Annotated
 
 import typer
 
-from ramify.cli.console import answers, counted, print_json, say
+from ramify.cli.console import answers, print_json, say
 from ramify.cli.options import AsJson
 from ramify.cli.tables import opened
 from ramify.errors import InputError
+from ramify.formatting import counted
 from ramify.persistence import refuse_unwritable
 from ramify.server.reviews import ReviewStore, Summary, export_rows, read_findings, summarize, training_rows
 

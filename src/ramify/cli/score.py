@@ -8,17 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import RichProgress, counted, say
+from ramify.classifier import TextClassifier, load
+from ramify.cli.console import RichProgress, say
 from ramify.cli.options import Encoding, ModelDirectory, Strict, TextColumn, Threads, readable, refuse_output
 from ramify.cli.tables import opened
-from ramify.datasets import stream_rows
-from ramify.datasets.svmlight import read_vectors
-from ramify.datasets.tables import find_kind, known_encoding
+from ramify.data import stream_rows
+from ramify.data.svmlight import read_vectors
+from ramify.data.tables import find_kind, known_encoding
 from ramify.errors import DataError, InputError
-from ramify.execution import count_workers, reporting_to, stage
-from ramify.pipeline import TextClassifier, load, score_rows
-from ramify.pipeline.score_tables import score_writer
-from ramify.pipeline.training import fitting, refuse_texts
+from ramify.formatting import counted
+from ramify.parallel import count_workers, reporting_to, stage
+from ramify.workflows import score_rows
+from ramify.workflows.score_tables import score_writer
+from ramify.workflows.training import fitting, refuse_texts
 
 
 def score(

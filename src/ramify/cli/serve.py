@@ -11,7 +11,7 @@ import typer
 from ramify.cli.console import say
 from ramify.cli.options import Threads
 from ramify.errors import InputError
-from ramify.execution import count_workers
+from ramify.parallel import count_workers
 from ramify.server.settings import Limits, Settings, name_models
 
 LEVELS = ("info", "warning", "error")
@@ -86,7 +86,7 @@ def _start(settings: Settings, as_json: bool, level: str) -> None:
         from ramify.server.services import Services
     except ImportError as error:
         raise InputError(f"serving needs {error.name}; install it with: pip install 'ramify[serve]'.") from None
-    from ramify.server.logs import log_to_stderr
+    from ramify.server.middleware import log_to_stderr
 
     log_to_stderr(as_json, level)
     services = Services.start(settings)

@@ -8,12 +8,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ramify.cli.console import counted, say
+from ramify.cli.console import say
 from ramify.errors import DataError, InputError
-from ramify.execution import stage
+from ramify.formatting import counted
+from ramify.parallel import stage
 from ramify.persistence import atomic_writer
-from ramify.pipeline import Answer
-from ramify.pipeline.answer_tables import WRITERS, Tally, Writer, write_all
+from ramify.workflows import Prediction
+from ramify.workflows.predict_stream import WRITERS, Tally, Writer, write_all
 
 JSON, TABBED, PLAIN = (".jsonl", ".ndjson"), (".tsv", ".tab"), (".csv", ".txt")
 TABLES = (*JSON, *TABBED, *PLAIN)
@@ -32,7 +33,7 @@ def choose_writer(out: Path | None, as_json: bool) -> Writer:
 
 
 def write_answers(
-    rows: Iterator[Answer], columns: list[str], data: Path, out: Path | None, writer: Writer, top: int, strict: bool
+    rows: Iterator[Prediction], columns: list[str], data: Path, out: Path | None, writer: Writer, top: int, strict: bool
 ) -> None:
     """Write an answer for every row, tell of those that could not be read, and refuse where none could."""
     with opened(out) as file, stage(f"classifying {data.name}") as step:

@@ -8,6 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
+from ramify.classifier import TextClassifier
+from ramify.classifier.guarantees import check_share
+from ramify.classifier.saving import refuse_shards
 from ramify.cli.auto import (
     Auto,
     By,
@@ -43,7 +46,7 @@ from ramify.cli.building import (
     tell_about_change,
     warn_about_several_labels,
 )
-from ramify.cli.console import RichProgress, answers, counted, print_json, say
+from ramify.cli.console import RichProgress, answers, print_json, say
 from ramify.cli.options import (
     SEVERAL_FILES,
     AsJson,
@@ -65,19 +68,18 @@ from ramify.cli.options import (
     working_on,
 )
 from ramify.errors import InputError
-from ramify.execution import count_workers, reporting_to, sharded_in
-from ramify.metrics.page import render_page
-from ramify.metrics.terminal import render_report
+from ramify.formatting import counted
+from ramify.parallel import count_workers, reporting_to, sharded_in
 from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
-from ramify.pipeline import TextClassifier, Trained
-from ramify.pipeline import train as train_on
-from ramify.pipeline.choosing import train_best
-from ramify.pipeline.choosing.section import choice_section
-from ramify.pipeline.promising import check_share
-from ramify.pipeline.sharded import needs_shards
-from ramify.pipeline.storing import refuse_shards
+from ramify.reports.page import render_page
+from ramify.reports.terminal import render_report
+from ramify.reports.tuning_section import choice_section
 from ramify.systems import find_system
 from ramify.taxonomy import read_taxonomy
+from ramify.workflows import TrainResult
+from ramify.workflows import train as train_on
+from ramify.workflows.many_files import needs_shards
+from ramify.workflows.tuning import tune
 
 
 def train(
@@ -125,10 +127,10 @@ def train(
             help="Keep the weights in so many files that stay on the disk: svm, lr, hr-svm and hr-lr with very many classes.",
         ),
     ] = None,
-    keep_documents: Annotated[
+    keep_training_data: Annotated[
         bool,
         typer.Option(
-            "--keep-documents",
+            "--keep-training-data",
             help="Keep the documents, as vectors, with the model: 'ramify update' can then follow a new taxonomy.",
         ),
     ] = False,
@@ -194,7 +196,7 @@ def train(
         separator=path_separator,
         calibrate=calibrate,
         keep_back=check_share(keep_back),
-        keep_documents=keep_documents,
+        keep_training_data=keep_training_data,
         n_jobs=threads,
     )
     reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
@@ -215,7 +217,7 @@ def train(
         if auto:
             fixed = fixed_parts(system, params, features, classifier.decision)
             choosing: dict[str, Any] = {"seconds": seconds_of(minutes), "by": by or "micro_f1", "fixed": fixed, "begun": begun}
-            trained, choice = train_best(classifier, corpus, tested, **testing, **choosing)
+            trained, choice = tune(classifier, corpus, tested, **testing, **choosing)
             tell_about_change(model, trained.classifier.system)
         else:
             warn_about_several_labels(chosen, corpus, rule is not None)
@@ -233,22 +235,22 @@ def train(
     _tell(trained, model, report)
 
 
-def _what_was_tested(trained: Trained) -> str:
+def _what_was_tested(trained: TrainResult) -> str:
     others = f"tested on {trained.tested_on:,}" + (" others" if not trained.seen_before else "")
     seen = f", {trained.seen_before:,} of which have the text of one learnt from" if trained.seen_before else ""
-    promised = trained.classifier.promised_
+    promised = trained.classifier.guarantee_
     but = " but those kept back" if promised is not None and promised.is_proven else ""
     again = f"; the saved model then learnt from all of them{but}" if trained.refitted else ""
     return f"Learnt from {counted(trained.learnt_from, 'document')}, {others}{seen}{again}."
 
 
-def _as_dict(trained: Trained, model: Path) -> dict[str, Any]:
+def _as_dict(trained: TrainResult, model: Path) -> dict[str, Any]:
     report = None if trained.report is None else trained.report.as_dict()
     counts = {name: getattr(trained, name) for name in ("learnt_from", "tested_on", "refitted", "seen_before")}
     return {"model": str(model), **counts, "report": report}
 
 
-def _tell(trained: Trained, model: Path, page: Path | None) -> None:
+def _tell(trained: TrainResult, model: Path, page: Path | None) -> None:
     if trained.report is None:
         say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
     else:

@@ -1,4 +1,4 @@
-"""``ramify update``: let a model follow a change of its taxonomy, or go on learning."""
+"""What ``ramify update`` says about a model that followed a change of its taxonomy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ramify.cli.console import RichProgress, counted, print_json, say
+from ramify.classifier import TextClassifier, load
+from ramify.classifier.partial_fit import cut_rounds, larger_taxonomy, refuse_unable
+from ramify.cli.console import RichProgress, print_json, say
 from ramify.cli.options import (
     AsJson,
     Encoding,
@@ -22,18 +24,53 @@ from ramify.cli.options import (
     labelled,
     readable,
 )
-from ramify.cli.taxonomy_diff import AnswersFile
-from ramify.cli.updated import tell_about_update
-from ramify.datasets import Corpus, read_corpus
+from ramify.cli.taxonomy import AnswersFile
+from ramify.data import Corpus, read_corpus
 from ramify.errors import InputError
-from ramify.execution import reporting_to
+from ramify.formatting import counted
+from ramify.parallel import reporting_to
 from ramify.persistence import refuse_foreign_target
-from ramify.pipeline import TextClassifier, load
-from ramify.pipeline.going_on import cut_rounds, larger_taxonomy, refuse_unable
-from ramify.pipeline.training import check_labels, fitting
-from ramify.pipeline.updating import OUTDATED, follows_changes
-from ramify.pipeline.updating import update as follow
-from ramify.taxonomy import Taxonomy, read_answers, read_taxonomy
+from ramify.taxonomy import Taxonomy, read_reassignments, read_taxonomy
+from ramify.workflows.training import check_labels, fitting
+from ramify.workflows.updating import OUTDATED, follows_changes
+from ramify.workflows.updating import update as follow
+
+SHOWN = 10
+
+
+def tell_about_update(told: dict[str, Any]) -> None:
+    """Say what changed, what became of the documents, and what was trained."""
+    kinds = [f"{number:,} {kind}" for kind, number in told["changes"]["counts"].items() if number]
+    say(f"Taxonomy: {', '.join(kinds) or 'as before'}.")
+    if told["relabelled"]:
+        say(f"  {counted(told['relabelled'], 'document')} of moved, merged, split or retired nodes relabelled")
+    if told["at_split"]:
+        where = "stay above the parts until documents with the same text say more (--data)"
+        say(f"  {counted(told['at_split'], 'document')} of split nodes {where}")
+    if told["left_out"]:
+        say(f"  {counted(told['left_out'], 'document')} without a label in the new taxonomy, left out")
+    if told["added"]:
+        again = f", {told['replaced']:,} of them with a text that was known, and new labels for it" if told["replaced"] else ""
+        say(f"  {counted(told['added'], 'document')} added{again}")
+    _tell_about_training(told)
+    for name in told["begun"][:SHOWN]:
+        say(f"  {name} has no documents, and begins as its parent")
+
+
+def _tell_about_training(told: dict[str, Any]) -> None:
+    if not told["is_trained"]:
+        say("Nothing was trained: all classifiers are as they were.")
+    elif told["taken_over"] is not None:
+        taken, total = told["taken_over"]
+        say(f"{counted(total - taken, 'classifier')} trained, {taken:,} taken over as they were.")
+    elif told["gone_on"]:
+        say(f"Trained from where it was, on {counted(told['documents'], 'document')}.")
+    else:
+        say(f"Trained anew, on {counted(told['documents'], 'document')}: this system learns from all of them at once.")
+
+
+# --------------------------------------------------------------------------------------------------------------
+# ``ramify update``: let a model follow a change of its taxonomy, or go on learning.
 
 
 def update(
@@ -61,7 +98,7 @@ def update(
 ) -> None:
     """Let a model follow a change of its taxonomy, or add documents to what it has learnt.
 
-    A changed taxonomy: documents that the model has kept ('ramify train --keep-documents') are relabelled as the change says,
+    A changed taxonomy: documents that the model has kept ('ramify train --keep-training-data') are relabelled as the change says,
     and what it reaches is trained, from where it was; new titles train nothing. Where documents of retired nodes go is asked;
     see 'ramify taxonomy diff'. Without kept documents give all of them with --data.
 
@@ -125,7 +162,7 @@ def _follow(
 ) -> dict[str, Any]:
     """Let a model follow a change of its taxonomy."""
     new = classifier.taxonomy_ if given is None else given
-    answers = None if table is None else read_answers(table, classifier.taxonomy_, new)
+    answers = None if table is None else read_reassignments(table, classifier.taxonomy_, new)
     texts = labels = None
     if file is not None:
         columns["label_separator"] = columns["label_separator"] or classifier.figures_.get("columns", {}).get("label_separator")

@@ -1,20 +1,17 @@
 """Decision rules: from scores S to consistent label sets Y."""
 
-from ramify.decisions.bayes import MinimizeHLoss, minimize_h_loss
+from ramify.decisions.base import DecisionRule, LearnableRule, RefiningRule
 from ramify.decisions.best import Best, best
-from ramify.decisions.contract import DecisionRule, LearnableRule, RefiningRule
-from ramify.decisions.descend import Descend, descend
-from ramify.decisions.isotonic import isotonic_smooth
-from ramify.decisions.per_document import PredictedCut, RCut
-from ramify.decisions.promises import PROMISES, Promise, learn_promise
-from ramify.decisions.sign import Sign, sign
-from ramify.decisions.smoothing import IsotonicSmooth
-from ramify.decisions.thresholds import PCut, SCut
-from ramify.decisions.top_down import TopDown, top_down
+from ramify.decisions.conformal import CONFORMAL_KINDS, ConformalPredictor, fit_conformal
+from ramify.decisions.h_loss import MinimizeHLoss, minimize_h_loss
+from ramify.decisions.isotonic import IsotonicSmooth, isotonic_smooth
+from ramify.decisions.thresholds import PCut, PredictedCut, RCut, SCut
+from ramify.decisions.top_down import Descend, Sign, TopDown, descend, sign, top_down
 
 __all__ = [
-    "PROMISES",
+    "CONFORMAL_KINDS",
     "Best",
+    "ConformalPredictor",
     "DecisionRule",
     "Descend",
     "IsotonicSmooth",
@@ -22,7 +19,6 @@ __all__ = [
     "MinimizeHLoss",
     "PCut",
     "PredictedCut",
-    "Promise",
     "RCut",
     "RefiningRule",
     "SCut",
@@ -30,8 +26,8 @@ __all__ = [
     "TopDown",
     "best",
     "descend",
+    "fit_conformal",
     "isotonic_smooth",
-    "learn_promise",
     "minimize_h_loss",
     "sign",
     "top_down",

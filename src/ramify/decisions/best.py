@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ramify.decisions.few import are_highest, few_to_labels, keep_entries, read_few
-from ramify.decisions.learnt import Rule, about_flag
+from ramify.decisions.base import Rule, about_flag, are_highest, few_to_labels, keep_entries, read_few
 from ramify.decisions.reasons import tell, with_labels_below
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions.best import best
 from ramify.errors import InputError
-from ramify.execution import row_blocks
+from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 Floats = NDArray[np.float64]

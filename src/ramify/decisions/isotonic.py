@@ -18,17 +18,31 @@ paper's lower bound on j is not needed, since a child that is left at its best a
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-from ramify.decisions.blocks import over_rows
-from ramify.decisions.held_out import read_scores
-from ramify.decisions.learnt import is_whole
+from ramify.decisions.base import (
+    LARGEST,
+    LearntRule,
+    Numbers,
+    about_flag,
+    about_number,
+    about_numbers,
+    frozen,
+    is_whole,
+    over_rows,
+)
+from ramify.decisions.held_out import Floats, read_scores
+from ramify.decisions.reasons import UNANSWERED, tell
 from ramify.errors import InputError
+from ramify.metrics import document_f1
 from ramify.native import smooth_trees_in_place
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_best
 
 MOST_NODES = 40_000  # of which exact smoothing takes 6 GB a thread
 MOST_LEVELS = 1 << 20
@@ -118,3 +132,250 @@ def _one_a_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> NDAr
     if wrong.size:
         raise InputError(f"{wrong[0]} is among the {what}; give numbers of 0 or more.")
     return given
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Isotonic smoothing as a rule: make the scores of a document consistent, then take the nodes at or above a threshold.
+#
+# Penalties may be given, be one number chosen on held-out documents, or follow how often documents of a node also belong to one
+# of its children. Source: Punera & Ghosh 2008, section 3; node penalties as in its Scenario II.
+# Deviation: where a classifier is missing, the share of documents that a node has may stand in for its score, with a weight of
+# its own; the paper leaves that to future work.
+
+
+CHOICES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, np.inf)
+SCALES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+USUAL_LEVELS, MANY_NODES = 256, 2_000
+ROUGH = 64  # levels that are enough to tell penalties apart
+ENOUGH, FEW = 1 << 24, 500  # steps of the kernel for each choice, and documents that are asked at least
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IsotonicSmooth(LearntRule):
+    """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then cut them; it takes P(node).
+
+    penalty: a number, ``"inf"``, one number a node, ``"auto"`` for the number with the highest F1 of a held-out document, or
+    ``"shares"`` for `scale` times the share of a node's documents that belong to a child, too.
+    scale: of "shares"; chosen on held-out documents when not given.
+    weights: how much each node's score counts; all the same when not given.
+    threshold: a node is taken where its smoothed score reaches this.
+    at_least_one: where no node does, take the path with the highest smoothed score; of equal ones, as scores were before.
+    prior_weight: above 0, the share of documents that a node has stands in for a missing score, with this weight.
+    levels: round scores to so many values; None never does, and ``"auto"`` takes 256 from 2,000 nodes on.
+    penalties, priors: learnt, one a node.
+
+    >>> chain = Taxonomy.from_paths(["a/b", "a/c"])
+    >>> chain.decode(IsotonicSmooth(penalty=5.0).decide([[0.9, 0.4, 0.1], [0.9, 0.7, 0.1]], chain))
+    [[], ['a/b']]
+    """
+
+    penalty: float | str | Numbers = "auto"
+    scale: float | None = None
+    weights: Numbers | None = None
+    threshold: float = 0.5
+    at_least_one: bool = False
+    prior_weight: float = 0.0
+    levels: int | str | None = "auto"
+    penalties: Numbers | None = field(default=None, repr=False)
+    priors: Numbers | None = field(default=None, repr=False)
+    kind: ClassVar[str] = "isotonic"
+    takes: ClassVar[str] = "memberships"
+
+    # ---- deciding ---------------------------------------------------------------------------------------------------
+
+    def refine(self, values: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
+        """The smoothed scores, documents × nodes."""
+        self.refuse_problems()
+        if not self.is_learnt:
+            self.refuse_unlearnt(None)
+        return self._smooth(read_finite_scores(values, taxonomy), taxonomy, self._penalties())
+
+    def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
+        """Label each document with the nodes whose smoothed scores reach the threshold."""
+        return self.cut(self.refine(values, taxonomy), values, taxonomy)
+
+    def cut(self, smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> csr_array:
+        """The nodes of smoothed scores that reach the threshold; no child lies above its parent, so the sets are closed."""
+        taken = smoothed >= self.threshold
+        left = np.flatnonzero(~taken.any(axis=1))
+        if self.at_least_one and len(left):
+            taken[left] = _highest_path(smoothed[left], np.atleast_2d(values)[left], taxonomy)
+        return csr_array(taken)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """From where to where each node's value was moved, and whether it reaches the threshold there.
+
+        >>> IsotonicSmooth(penalty=0.0).reasons([0.4, 0.8], Taxonomy.from_paths(["a/b"]), [1])
+        ['moved from 0.80 down to 0.40, under its parent; 0.40 is below the threshold 0.50']
+        """
+        before = np.atleast_2d(np.asarray(values))
+        after = self.refine(before, taxonomy)
+        taken = set(self.cut(after.copy(), before, taxonomy).indices.tolist())
+        return [self._say(node, before[0], after[0], node in taken, taxonomy) for node in nodes]
+
+    def _say(self, node: int, before: NDArray[Any], after: NDArray[Any], is_taken: bool, taxonomy: Taxonomy) -> str:
+        if np.isnan(after[node]):
+            return UNANSWERED
+        passes = bool(after[node] >= self.threshold)
+        rescue = "; no node is high enough, so the highest path was taken" if is_taken and not passes else ""
+        x, y, threshold = tell(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
+        verdict = f"{'reaches' if passes else 'is below'} the threshold {threshold}{rescue}"
+        if np.isnan(before[node]):
+            return f"no classifier answers here; filled in with {y}, which {verdict}"
+        if before[node] == after[node]:
+            return f"{y} {verdict}"
+        way, why = ("down", _why_down) if after[node] < before[node] else ("up", _why_up)
+        return f"moved from {x} {way} to {y}, {why(node, after, taxonomy)}; {y} {verdict}"
+
+    def _smooth(self, S: NDArray[np.floating[Any]], taxonomy: Taxonomy, penalties: Any) -> NDArray[np.floating[Any]]:
+        self._refuse_lengths(taxonomy)
+        weights = np.ones(len(taxonomy)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        if not self.prior_weight:
+            return isotonic_smooth(S, taxonomy, penalties, weights, self._levels(taxonomy))
+        smoothed = np.empty_like(S)
+        for rows, missing in _by_gaps(S):
+            given = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
+            now = np.where(missing, self.prior_weight, weights)
+            smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, self._levels(taxonomy))
+        return smoothed
+
+    def _refuse_lengths(self, taxonomy: Taxonomy) -> None:
+        for what in ("weights", "priors"):
+            given = getattr(self, what)
+            if given is not None and len(given) != len(taxonomy):
+                raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one a node.")
+
+    def _levels(self, taxonomy: Taxonomy) -> int | None:
+        if isinstance(self.levels, str):
+            return USUAL_LEVELS if len(taxonomy) >= MANY_NODES else None
+        return self.levels
+
+    def _penalties(self) -> Any:
+        return self.penalties if self._is_to_be_learnt else self._given_penalty
+
+    @property
+    def _given_penalty(self) -> Any:
+        return np.inf if isinstance(self.penalty, str) and self.penalty == "inf" else self.penalty
+
+    @property
+    def _is_to_be_learnt(self) -> bool:
+        return isinstance(self.penalty, str) and self.penalty in ("auto", "shares")
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def learn(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """Choose penalties and count documents on held-out values and true labels, both documents × nodes."""
+        self.refuse_problems()
+        S, T = read_finite_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
+        if T.shape != S.shape:
+            raise InputError(f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both of the same.")
+        counts = np.bincount(T.indices, minlength=len(taxonomy))
+        made = replace(self, priors=frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
+        if not self._is_to_be_learnt:
+            return made
+        ones = np.ones(len(taxonomy)) if self.penalty == "auto" else share_with_a_child(T, taxonomy)
+        factors = CHOICES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
+        choices = [_times(factor, ones) for factor in factors]
+        return replace(made, penalties=frozen(made._best(choices, S, T, taxonomy)))
+
+    def _best(self, choices: list[Floats], S: NDArray[Any], T: csr_array, taxonomy: Taxonomy) -> Floats:
+        """The penalties with the highest F1 of a document, the first of equals."""
+        if len(choices) == 1:
+            return choices[0]
+        rough = replace(self, levels=ROUGH) if len(taxonomy) > ROUGH else self
+        most = max(FEW, ENOUGH // (len(taxonomy) * min(len(taxonomy), ROUGH)))
+        some = np.sort(np.random.default_rng(0).permutation(len(S))[:most])
+        decided = [rough.cut(rough._smooth(S[some], taxonomy, a), S[some], taxonomy) for a in choices]
+        return choices[int(np.argmax([document_f1(T[some], Y, taxonomy) for Y in decided]))]
+
+    def _learnt_names(self) -> list[str]:
+        return ["penalties"] * self._is_to_be_learnt + ["priors"] * bool(self.prior_weight)
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Plain values from which the same rule can be made; an infinite penalty is written out."""
+        values = LearntRule.state(self)
+        return values | {"penalty": "inf" if values["penalty"] == np.inf else values["penalty"]}
+
+    def problem(self) -> str | None:
+        """What is wrong with the values of this rule, if anything is."""
+        given = self.levels
+        levels = given == "auto" if isinstance(given, str) else given is None or (is_whole(given) and 2 <= given <= MOST_LEVELS)
+        return (
+            self._about_penalty()
+            or (None if self.scale is None else about_number("scale", self.scale, 0, LARGEST))
+            or _about("the weights", self.weights, LARGEST)
+            or about_number("threshold", self.threshold, -LARGEST, LARGEST)
+            or about_flag("at_least_one", self.at_least_one)
+            or about_number("prior_weight", self.prior_weight, 0, LARGEST)
+            or (None if levels else f"levels is {self.levels!r}, not a whole number from 2 to {MOST_LEVELS:,}, 'auto' or none")
+            or _about("the penalties", self.penalties, np.inf)
+            or _about("the priors", self.priors, 1)
+        )
+
+    def _about_penalty(self) -> str | None:
+        if isinstance(self.penalty, str):
+            fits = self.penalty in ("auto", "shares", "inf")
+            return None if fits else f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'shares'"
+        if isinstance(self.penalty, (list, tuple, np.ndarray)):
+            return about_numbers("the penalties", self.penalty, 0, np.inf)
+        return about_number("penalty", self.penalty, 0, np.inf)
+
+
+def share_with_a_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
+    """Of every node's documents the share that belong to one of its children, too; 1 where a node has no documents.
+
+    >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
+    >>> share_with_a_child(csr_array([[True, True, False], [True, False, False]]), tree)[0]
+    np.float64(0.5)
+    """
+    inner = np.flatnonzero(~taxonomy.is_leaf)
+    children = [taxonomy.children_of(int(node)) for node in inner]
+    rows = np.concatenate([*children, np.zeros(0, dtype=np.int64)]).astype(np.int64)
+    columns = np.repeat(inner, [len(found) for found in children])
+    is_child = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(taxonomy), len(taxonomy)))
+    has_child = csr_array((T.astype(np.float64) @ is_child) > 0)
+    goes_on = np.bincount(has_child.indices, minlength=len(taxonomy))
+    counts = np.bincount(T.indices, minlength=len(taxonomy))
+    return np.asarray(np.where(counts > 0, goes_on / np.maximum(counts, 1), 1.0), dtype=np.float64)
+
+
+def _highest_path(smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """One path a document along its highest smoothed score, as deep as that goes; nothing where there is no score."""
+    highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
+    before = np.where(np.isnan(values), -LARGEST, values)
+    ends = walk_best(np.where(smoothed == highest, before, -np.inf), taxonomy)
+    found = np.flatnonzero(ends >= 0)
+    own = csr_array((np.ones(len(found), dtype=bool), (found, ends[found])), shape=smoothed.shape)
+    return np.asarray(expand_to_ancestors(own, taxonomy).toarray())
+
+
+def _why_down(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
+    """A moved value equals that of a neighbour which held it there, unless it was only rounded."""
+    if (after[taxonomy.parents_of(node)] == after[node]).any():
+        return "under its parent"
+    return "towards its children" if (after[taxonomy.children_of(node)] == after[node]).any() else "by rounding"
+
+
+def _why_up(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
+    if (after[taxonomy.children_of(node)] == after[node]).any():
+        return "over its children"
+    return "towards its parent" if (after[taxonomy.parents_of(node)] == after[node]).any() else "by rounding"
+
+
+def _by_gaps(S: NDArray[np.floating[Any]]) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
+    """Documents that miss the same scores, together."""
+    packed = np.packbits(np.isnan(S), axis=1)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if len(S) else np.zeros(0, dtype=np.int8)
+    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+    return [(np.flatnonzero(which == k), np.isnan(S[row])) for k, row in enumerate(first)]
+
+
+def _times(factor: float, ones: Floats) -> Floats:
+    """0 × inf is 0: where nobody goes on to a child, nothing is forced."""
+    return np.asarray(np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0), dtype=np.float64)
+
+
+def _about(name: str, values: Any, most: float) -> str | None:
+    return None if values is None else about_numbers(name, values, 0, most)

@@ -12,23 +12,37 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ramify.decisions.few import few_to_labels, read_few
-from ramify.decisions.held_out import Floats, ScoreList, read_held_out, read_scores, score_lists, to_labels
-from ramify.decisions.learnt import (
+from ramify.decisions.base import (
     LARGEST,
     LearntRule,
     Numbers,
     Over,
+    about_count,
     about_flag,
     about_number,
     about_numbers,
     about_over,
+    few_to_labels,
     frozen,
+    read_few,
 )
-from ramify.decisions.reasons import reasons_of_cuts
+from ramify.decisions.held_out import (
+    Counts,
+    Floats,
+    ScoreList,
+    documents_of,
+    read_held_out,
+    read_scores,
+    score_lists,
+    to_labels,
+    without_nan,
+)
+from ramify.decisions.reasons import reasons_of_cuts, tell, with_labels_below
 from ramify.errors import InputError
+from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy
 
 
@@ -186,3 +200,207 @@ def _read_shares(shares: Any, taxonomy: Taxonomy) -> Floats:
     if len(shares) != len(taxonomy):
         raise InputError(f"there are {len(shares)} shares for {len(taxonomy)} nodes; give one a node.")
     return np.asarray(shares, dtype=np.float64)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# A cut a document: RCut, the same number of labels for all, and PredictedCut, a threshold from the document's own scores.
+#
+# Sources: RCut, Yang 2001 (A Study of Thresholding Strategies for Text Categorization). The predicted threshold: Elisseeff &
+# Weston 2001 (A Kernel Method for Multi-labelled Classification) fit it to all scores by least squares; Gopal & Yang 2010
+# (Multilabel Classification with Meta-level Features) and 2013 (section on multi-label data) use it with sorted scores.
+# Deviations: the highest scores only, a ridge penalty, and F1 rather than the number of errors makes a threshold best.
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RCut(LearntRule):
+    """Each document gets its k best nodes; k is the number with the highest micro F1 on held-out documents.
+
+    over: what scores are about: "own", the most specific labels, or "nodes", membership with everything below included.
+    k: learnt, or given. Of equally good ones the smallest is learnt.
+
+    Of equal scores the first in node order wins; a document with fewer than k scores gets all its scored nodes.
+
+    >>> abc = Taxonomy.flat(["a", "b", "c"])
+    >>> RCut().learn([[0.9, 0.1, 0.8], [0.2, 0.4, 0.3]], [[1, 0, 1], [0, 1, 1]], abc)
+    RCut(over='own', k=2)
+    >>> abc.decode(RCut(k=2).decide([[0.1, 0.2, 0.2]], abc))
+    [['b', 'c']]
+    """
+
+    over: Over = "own"
+    k: int | None = None
+    kind: ClassVar[str] = "rcut"
+    takes: ClassVar[str] = "scores"
+
+    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """Choose k on held-out scores and true labels, both documents × nodes."""
+        self.refuse_problems()
+        S, T = read_held_out(scores, Y, taxonomy, self.over)
+        hits = np.bincount(_ranks_of_true(S, T))
+        # the k-th best node exists in the documents with k scores or more
+        reached = np.cumsum(np.bincount(_n_scored(S), minlength=len(hits) + 1)[::-1])[::-1][1 : len(hits) + 1]
+        f1 = 2 * np.cumsum(hits) / (T.nnz + np.cumsum(reached))
+        return replace(self, k=int(np.argmax(f1)) + 1)
+
+    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
+        """Label each document with its k highest-scoring nodes and all their ancestors."""
+        self.refuse_unlearnt(self.k)
+        S, k = read_scores(scores, taxonomy), min(int(self.k or 1), max(len(taxonomy), 1))
+        chosen = np.zeros(S.shape, dtype=bool)
+        for rows in row_blocks(len(S), 32 * len(taxonomy)):
+            chosen[rows] = _among_highest(without_nan(S[rows]), k)
+        return to_labels(chosen, S, taxonomy, at_least_one=False)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Which place each node's score takes, and how many are chosen.
+
+        >>> RCut(k=1).reasons([0.4, 0.3], Taxonomy.flat(["a", "b"]), [0, 1])
+        ['0.40, number 1 of 2 scores, of which 1 is chosen', '0.30, number 2 of 2 scores, of which 1 is chosen']
+        """
+        S, k = without_nan(read_scores(values, taxonomy))[0], int(self.k or 1)
+        n = int(np.count_nonzero(np.isfinite(S)))
+        rank = np.empty(len(S), dtype=np.int64)
+        rank[np.argsort(-S, kind="stable")] = np.arange(1, len(S) + 1)
+
+        def say(node: int) -> str:
+            if not np.isfinite(S[node]):
+                return "it has no score of its own"
+            chosen = "1 is" if min(k, n) == 1 else f"{min(k, n)} are"
+            return f"{tell(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
+
+        return with_labels_below(say, nodes, np.isfinite(S) & (rank <= k), S, taxonomy)
+
+    def problem(self) -> str | None:
+        """What is wrong with the values of this rule, if anything is."""
+        return about_over(self.over) or (None if self.k is None else about_count("k", self.k))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PredictedCut(LearntRule):
+    """Each document has a threshold of its own, predicted from its highest scores.
+
+        threshold = intercept + Σ_j coefficients[j] · (the j-th highest score)
+
+    A held-out document teaches its best threshold: the one with the highest F1 of its labels, in the widest gap between
+    neighbouring scores where several are equally good. Documents without a true label that has a score teach nothing. A
+    document with fewer scores than coefficients repeats its lowest one.
+
+    over: what scores are about: "own", the most specific labels, or "nodes", membership with everything below included.
+    n_scores: how many of the highest scores a prediction looks at.
+    ridge: the penalty on squared coefficients, as a share of the mean variance of the features.
+    at_least_one: give a document in which no node passes the node with the highest score.
+    intercept, coefficients: learnt.
+
+    >>> abc = Taxonomy.flat(["a", "b", "c"])
+    >>> S = [[4.0, 3.0, 0.0], [0.0, 1.0, 6.0], [2.0, 5.0, 5.0]]
+    >>> rule = PredictedCut(n_scores=2).learn(S, [[1, 1, 0], [0, 0, 1], [0, 1, 1]], abc)
+    >>> abc.decode(rule.decide(S, abc))
+    [['a', 'b'], ['c'], ['b', 'c']]
+    """
+
+    over: Over = "own"
+    n_scores: int = 10
+    ridge: float = 1e-3
+    at_least_one: bool = False
+    intercept: float | None = None
+    coefficients: Numbers | None = field(default=None, repr=False)
+    kind: ClassVar[str] = "predicted-cut"
+    takes: ClassVar[str] = "scores"
+
+    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """Learn the prediction from held-out scores and true labels, both documents × nodes."""
+        self.refuse_problems()
+        S, T = read_held_out(scores, Y, taxonomy, self.over)
+        best_thresholds = np.array([row.best_cut()[0] for row in score_lists(S, T)])
+        teaches = np.isfinite(best_thresholds)
+        intercept, coefficients = _ridge(
+            _highest(S, min(self.n_scores, len(taxonomy)))[teaches], best_thresholds[teaches], self.ridge
+        )
+        return replace(self, intercept=intercept, coefficients=coefficients)
+
+    def thresholds_of(self, S: NDArray[np.floating[Any]]) -> Floats:
+        """The predicted threshold of each document."""
+        coefficients = np.asarray(self.coefficients, dtype=np.float64)
+        features = _highest(S, len(coefficients))
+        thresholds = np.full(len(S), self.intercept, dtype=np.float64)
+        # one feature after the other: a matrix product may round a row differently in another batch
+        for feature, coefficient in zip(features.T, coefficients, strict=True):
+            thresholds += coefficient * feature
+        return thresholds
+
+    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
+        """Label each document with the nodes that score at or above its predicted threshold, and all their ancestors."""
+        self.refuse_unlearnt(None if self.intercept is None else self.coefficients)
+        S = read_scores(scores, taxonomy)
+        passes = (self.thresholds_of(S)[:, None] <= S) & np.isfinite(S)
+        return to_labels(passes, S, taxonomy, self.at_least_one)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Whether each node's score reaches the threshold that was predicted for the document."""
+        S = read_scores(values, taxonomy)
+        thresholds = np.full(S.shape[1], self.thresholds_of(S)[0])
+        return reasons_of_cuts(S[0], thresholds, "the threshold for this text, ", self.at_least_one, taxonomy, nodes)
+
+    def problem(self) -> str | None:
+        """What is wrong with the values of this rule, if anything is."""
+        return (
+            about_over(self.over)
+            or about_count("n_scores", self.n_scores)
+            or about_number("ridge", self.ridge, 0, LARGEST)
+            or about_flag("at_least_one", self.at_least_one)
+            or (None if self.intercept is None else about_number("intercept", self.intercept, -LARGEST, LARGEST))
+            or (None if self.coefficients is None else about_numbers("the coefficients", self.coefficients, -LARGEST, LARGEST))
+        )
+
+
+def _ranks_of_true(S: NDArray[np.floating[Any]], T: csr_array) -> Counts:
+    """For each true label with a score, how many nodes of its document come before it."""
+    documents, nodes = documents_of(T), T.indices
+    scored = np.isfinite(S[documents, nodes])
+    documents, nodes = documents[scored], nodes[scored]
+    ranks = np.empty(len(nodes), dtype=np.int64)
+    for part in row_blocks(len(nodes), 16 * S.shape[1]):
+        others, own = S[documents[part]], S[documents[part], nodes[part], None]
+        earlier = np.arange(S.shape[1]) < nodes[part, None]
+        ranks[part] = np.count_nonzero((others > own) | ((others == own) & earlier), axis=1)
+    return ranks
+
+
+def _n_scored(S: NDArray[np.floating[Any]]) -> Counts:
+    """The number of nodes with a score, of each document."""
+    counts = [np.count_nonzero(np.isfinite(S[rows]), axis=1) for rows in row_blocks(len(S), S.shape[1])]
+    return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
+
+
+def _among_highest(S: Floats, k: int) -> NDArray[np.bool_]:
+    """Whether a score is among the k highest of its row, -inf never; of equal ones the first."""
+    if k >= S.shape[1]:
+        return np.isfinite(S)
+    kth = np.partition(S, -k, axis=1)[:, [-k]]
+    above, equal = kth < S, kth == S
+    room = k - np.count_nonzero(above, axis=1)
+    chosen: NDArray[np.bool_] = above | (equal & (np.cumsum(equal, axis=1) <= room[:, None]))
+    return chosen & np.isfinite(S)
+
+
+def _highest(S: NDArray[np.floating[Any]], k: int) -> Floats:
+    """The k highest scores of each row, descending; a row with fewer repeats its lowest, one with none has zeros."""
+    features = np.full((len(S), k), -np.inf)
+    width = min(k, S.shape[1])
+    for rows in row_blocks(len(S) if width else 0, 16 * S.shape[1]):
+        features[rows, :width] = np.sort(np.partition(without_nan(S[rows]), -width, axis=1)[:, -width:], axis=1)[:, ::-1]
+    present = np.isfinite(features)
+    lowest = np.min(features, axis=1, keepdims=True, initial=np.inf, where=present)
+    return np.where(present, features, np.where(lowest < np.inf, lowest, 0.0))
+
+
+def _ridge(X: Floats, t: Floats, penalty: float) -> tuple[float, Floats]:
+    """Intercept and coefficients b that minimize mean (t − intercept − X b)² + penalty · (mean variance of X) · |b|²."""
+    coefficients = np.zeros(X.shape[1])
+    if np.ptp(X, axis=0).any():  # rows that are all the same say nothing, and their variance is nothing but rounding
+        Z = X - X.mean(axis=0)
+        covariance = Z.T @ Z / len(Z)
+        covariance += penalty * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+        coefficients = np.linalg.lstsq(covariance, Z.T @ (t - t.mean()) / len(Z), rcond=None)[0]
+    coefficients.setflags(write=False)
+    return float(t.mean() - X.mean(axis=0) @ coefficients), coefficients

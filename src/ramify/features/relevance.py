@@ -28,7 +28,7 @@ from scipy.sparse import csr_array, issparse
 from sklearn.utils import check_array
 
 from ramify.errors import InputError, first_sentence, suggest
-from ramify.execution import row_blocks
+from ramify.parallel import row_blocks
 
 FloatArray = NDArray[np.float64]
 ARRAYS_A_BLOCK = 8  # as many arrays as a block of classes × terms needs at a time

@@ -14,22 +14,24 @@ from sklearn.utils import murmurhash3_32
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import SerialExecutor, choose_executor, count_workers, stage
-from ramify.features.analysis import WordRules, make_rules
-from ramify.features.blocks import Rows, cut, merge, merge_all, noting_sizes, stacked, with_positions
-from ramify.features.counted import CountedTexts, Counting
-from ramify.features.limits import are_none, find_limits, keep_within
-from ramify.features.locating import locate_terms
-from ramify.features.terms import TermList
-from ramify.features.vectors import checked_columns
-from ramify.native import (
-    count_hashed_terms,
-    count_known_terms,
-    count_new_terms,
-    renumber_rows,
-    sort_terms,
-    weigh_rows_in_place,
+from ramify.features.streaming import CountedTexts, Counting
+from ramify.features.term_counts import (
+    Rows,
+    TermList,
+    are_none,
+    cut,
+    find_limits,
+    keep_within,
+    merge,
+    merge_all,
+    noting_sizes,
+    stacked,
+    with_positions,
 )
+from ramify.features.text_analysis import WordRules, locate_terms, make_rules
+from ramify.features.vectors import checked_columns
+from ramify.native import count_hashed_terms, count_known_terms, count_new_terms, renumber_rows, sort_terms, weigh_rows_in_place
+from ramify.parallel import SerialExecutor, choose_executor, count_workers, stage
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
 MOST_COLUMNS = 1 << 28

@@ -1,20 +1,18 @@
 """Learners: from the document matrix X and labels to scores S over the nodes of a taxonomy."""
 
+from ramify.learners.base import Learner
 from ramify.learners.bayesian import BayesianLogistic
 from ramify.learners.boosting import AdaBoostMH, Committee, TreeBoostMH
-from ramify.learners.branch_machines import BranchMachines
-from ramify.learners.branches import BranchLearner
-from ramify.learners.contract import Learner
-from ramify.learners.counting import CountingLearner
-from ramify.learners.naive_bayes import MultinomialNaiveBayes
-from ramify.learners.nodes import NodeClassifiers
-from ramify.learners.one_vs_rest import OneVsRestLogistic, OneVsRestSVM
-from ramify.learners.orthogonal_transfer import OrthogonalTransfer
-from ramify.learners.pachinko import PachinkoNaiveBayes
-from ramify.learners.recursive import RecursiveLogistic, RecursiveSVM
-from ramify.learners.shrinkage import ShrinkageNaiveBayes
-from ramify.learners.structured import HierarchicalSVM
-from ramify.learners.top_down import TopDownSVM
+from ramify.learners.linear.recursive import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM
+from ramify.learners.linear.top_down import BranchMachines, TopDownSVM
+from ramify.learners.naive_bayes.multinomial import MultinomialNaiveBayes
+from ramify.learners.naive_bayes.pachinko import PachinkoNaiveBayes
+from ramify.learners.naive_bayes.shrinkage import ShrinkageNaiveBayes
+from ramify.learners.naive_bayes.word_counts import CountingLearner
+from ramify.learners.node_classifiers import NodeClassifiers
+from ramify.learners.structured.hsvm import HierarchicalSVM
+from ramify.learners.structured.ot import OrthogonalTransfer
+from ramify.learners.top_down_base import BranchLearner
 
 __all__ = [
     "AdaBoostMH",

@@ -1,24 +1,35 @@
 """Measures of how well label sets over a taxonomy agree; ``docs/metrics.md`` defines each of them."""
 
-from ramify.metrics.by_document import document_f1, document_precision, document_recall, tree_distance
-from ramify.metrics.calibration import (
-    ReliabilityBins,
-    answer_calibration_error,
-    expected_calibration_error,
-    reliability,
+from ramify.metrics.breakdown import Confusion, GroupScores, by_level, by_subtree, sibling_confusion
+from ramify.metrics.calibration import ReliabilityBins, answer_calibration_error, expected_calibration_error, reliability
+from ramify.metrics.evaluation import Report, make_report
+from ramify.metrics.flat import (
+    NodeScores,
+    accuracy,
+    document_f1,
+    document_precision,
+    document_recall,
+    macro_f1,
+    micro_f1,
+    precision_recall_f1,
+    tree_distance,
 )
-from ramify.metrics.corrections import correct_p_values
-from ramify.metrics.flat import NodeScores, accuracy, macro_f1, micro_f1, precision_recall_f1
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
-from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall
-from ramify.metrics.intervals import Measured, measure_answers
-from ramify.metrics.modified import LeafScores, ModifiedHierarchy, ModifiedScores, modified_f1, modified_hierarchy
-from ramify.metrics.paired import compare_answers
+from ramify.metrics.hierarchical import (
+    LeafScores,
+    ModifiedHierarchy,
+    ModifiedScores,
+    hierarchical_f1,
+    hierarchical_precision,
+    hierarchical_recall,
+    modified_f1,
+    modified_hierarchy,
+)
 from ramify.metrics.ranking import document_auc, precision_at_k
-from ramify.metrics.report import Report, make_report
-from ramify.metrics.resampling import BootstrapDifference, paired_bootstrap
+from ramify.metrics.resampling import BootstrapDifference, Measured, compare_answers, measure_answers, paired_bootstrap
 from ramify.metrics.significance import (
     Significance,
+    correct_p_values,
     macro_sign_test,
     proportions_test,
     rank_t_test,
@@ -26,7 +37,6 @@ from ramify.metrics.significance import (
     t_test,
     wilcoxon_test,
 )
-from ramify.metrics.tables import Confusion, GroupScores, by_level, by_subtree, sibling_confusion
 
 __all__ = [
     "BootstrapDifference",

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError
-from ramify.metrics.counting import Floats, label_pair
+from ramify.metrics.flat import Floats, label_pair
 from ramify.taxonomy import Taxonomy, most_general
 
 Costs = Literal["siblings"] | Floats | list[float] | None

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from ramify.metrics.counting import both, f1, label_pair, ratio
-from ramify.taxonomy import Taxonomy
+import numpy as np
+from scipy.sparse import csr_array, hstack
+
+from ramify.errors import InputError
+from ramify.metrics.flat import Counts, both, f1, label_pair, mean, per_node, ratio
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 
 def hierarchical_precision(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
@@ -33,3 +39,140 @@ def hierarchical_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
 def _sums(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> tuple[int, int, int]:
     T, P = label_pair(Y_true, Y_pred, taxonomy)
     return both(T, P).nnz, T.nnz, P.nnz
+
+
+# --------------------------------------------------------------------------------------------------------------
+# F1 on the modified hierarchy: below every inner node that has documents of its own hangs a leaf that takes them.
+#
+# Esuli, Fagni & Sebastiani 2008, *Boosting multi-label hierarchical text categorization*, section 5.2. A document is a
+# node's own when the node is its most specific label. All measures then look at leaves alone, and documents that stop
+# at inner nodes count like the others. Ours in addition: nodes that get such a leaf without an own document, the mean
+# over the leaves that occur, and DAGs.
+
+
+OWN = " (own)"
+
+
+@dataclass(frozen=True, slots=True)
+class LeafScores:
+    """F1 over some leaves of a modified hierarchy.
+
+    macro_f1: over all of them; a leaf that is neither true nor predicted anywhere has F1 = 1.
+    macro_f1_occurring: over those that are true or predicted somewhere.
+    n_classes, n_occurring: the number of leaves that each mean is over. n_labels: the true labels at these leaves.
+    """
+
+    micro_f1: float
+    macro_f1: float
+    macro_f1_occurring: float
+    n_classes: int
+    n_occurring: int
+    n_labels: int
+
+
+@dataclass(frozen=True, slots=True)
+class ModifiedScores:
+    """F1 over all leaves of a modified hierarchy, over those that were leaves before, and over the dummies."""
+
+    all: LeafScores
+    leaves: LeafScores
+    dummies: LeafScores
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModifiedHierarchy:
+    """A taxonomy with dummy leaves in place.
+
+    original: the taxonomy as it was. own_nodes: its inner nodes that have a dummy, rising.
+    taxonomy: nodes of the original keep their numbers; the dummy of ``own_nodes[i]`` is node ``len(original) + i``.
+    """
+
+    original: Taxonomy
+    own_nodes: Counts
+    taxonomy: Taxonomy
+
+    def map_labels(self, Y: Any) -> csr_array:
+        """Labels over the original, documents × nodes, as labels over the modified taxonomy, closed upward.
+
+        A document that stops at an inner node without a dummy reaches no leaf.
+        """
+        own = most_specific(Y, self.original)[:, self.own_nodes]
+        return csr_array(hstack([expand_to_ancestors(Y, self.original), own], format="csr", dtype=bool))
+
+
+def modified_hierarchy(Y_true: Any, taxonomy: Taxonomy, own_nodes: Iterable[str | int] | None = None) -> ModifiedHierarchy:
+    """Hang a dummy leaf below every inner node that is a document's most specific label.
+
+    Y_true: documents × nodes. own_nodes: names or numbers of more nodes that get one; leaves among them need none.
+
+    >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread/rye"])
+    >>> modified_hierarchy(food.encode(["fruit", "fruit/pear"]), food).taxonomy.names[-1]
+    'fruit (own)'
+    """
+    stops = most_specific(Y_true, taxonomy).indices
+    given = _as_nodes(own_nodes, taxonomy)
+    nodes = np.unique(np.concatenate([stops, given]).astype(np.int64))
+    inner: Counts = nodes[~taxonomy.is_leaf[nodes]]
+    return ModifiedHierarchy(taxonomy, inner, _with_dummies(taxonomy, inner))
+
+
+def modified_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, own_nodes: Iterable[str | int] | None = None) -> ModifiedScores:
+    """F1 over the leaves of the modified hierarchy: all, those of the taxonomy, and the dummies of inner nodes.
+
+    Y_true, Y_pred: documents × nodes. own_nodes: inner nodes that have a dummy although no document here is theirs.
+
+    >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread/rye"])
+    >>> true, said = food.encode(["apple", "fruit", "fruit"]), food.encode(["apple", "fruit", "pear"])
+    >>> scores = modified_f1(true, said, food)
+    >>> scores.leaves.n_classes, scores.dummies.n_classes, round(scores.dummies.micro_f1, 3)
+    (3, 1, 0.667)
+    """
+    label_pair(Y_true, Y_pred, taxonomy)
+    modified = modified_hierarchy(Y_true, taxonomy, own_nodes)
+    T, P = modified.map_labels(Y_true), modified.map_labels(Y_pred)
+    counts = tuple(per_node(Y) for Y in (both(T, P), T, P))
+    leaves, n_nodes = np.flatnonzero(modified.taxonomy.is_leaf), len(taxonomy)
+    return ModifiedScores(*(_scores(counts, some) for some in (leaves, leaves[leaves < n_nodes], leaves[leaves >= n_nodes])))
+
+
+def _scores(counts: tuple[Counts, ...], leaves: Counts) -> LeafScores:
+    correct, true, predicted = (count[leaves] for count in counts)
+    each, occurs = f1(correct, true, predicted), (true + predicted) > 0
+    return LeafScores(
+        micro_f1=float(f1(correct.sum(), true.sum(), predicted.sum())),
+        macro_f1=mean(each, of_nothing=1.0),
+        macro_f1_occurring=mean(each[occurs], of_nothing=1.0),
+        n_classes=len(leaves),
+        n_occurring=int(occurs.sum()),
+        n_labels=int(true.sum()),
+    )
+
+
+def _as_nodes(given: Iterable[str | int] | None, taxonomy: Taxonomy) -> Counts:
+    """Nodes by number or by name, as numbers that the taxonomy has."""
+    if isinstance(given, str):
+        raise InputError(f"own_nodes is {given!r}; give a list of names or numbers of nodes.")
+    return np.asarray([_as_node(node, taxonomy) for node in (() if given is None else given)], dtype=np.int64)
+
+
+def _as_node(given: Any, taxonomy: Taxonomy) -> int:
+    if isinstance(given, str):
+        return taxonomy.index(given)
+    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not 0 <= given < len(taxonomy):
+        raise InputError(f"own_nodes holds {given!r}; give names of nodes, or numbers from 0 to {len(taxonomy) - 1}.")
+    return int(given)
+
+
+def _with_dummies(taxonomy: Taxonomy, nodes: Counts) -> Taxonomy:
+    names = list(taxonomy.names)
+    taken = set(names)
+    for node in nodes.tolist():
+        name = taxonomy.names[node] + OWN
+        while name in taken:
+            name += OWN
+        names.append(name)
+        taken.add(name)
+    ends = taxonomy.parent_offsets[-1] + np.arange(1, len(nodes) + 1)
+    offsets, parents = np.append(taxonomy.parent_offsets, ends), np.append(taxonomy.parent_nodes, nodes)
+    titles = (*taxonomy.titles, *(taxonomy.titles[node] + OWN for node in nodes.tolist()))
+    return Taxonomy(tuple(names), offsets, parents.astype(np.int32), titles=titles, separator=taxonomy.separator)

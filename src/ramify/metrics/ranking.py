@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from ramify.errors import InputError
-from ramify.execution import row_blocks
-from ramify.metrics.counting import Floats, mean
+from ramify.metrics.flat import Floats, mean
+from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 

@@ -1,23 +1,132 @@
-"""How far a measure would move on other documents of the same kind: the bootstrap.
+"""Measures that need nothing of documents but sums, so that many resamples of them are measured in one product.
 
-Documents are drawn with replacement, as many as there are, and measured anew, many times (Efron & Tibshirani 1993). Where a
-measure needs nothing but sums over documents, a resample is a row of multiplicities, and many are summed in one product.
+F1 looks at classes that exclude nothing and imply nothing, so the hierarchy is modified first (Esuli, Fagni & Sebastiani
+2008): the classes are the leaves and, for each inner node that is the most specific label of some true document, a leaf of its
+own below it, which holds just these documents.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from ramify.errors import InputError
-from ramify.execution import row_blocks, stage
-from ramify.metrics.counting import Counts, Floats, both
-from ramify.metrics.significance import Alternative, check_alternative, same_decisions
-from ramify.metrics.sums import macro, micro
+from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_document, per_node, ratio
+from ramify.metrics.h_loss import first_mistakes
+from ramify.metrics.significance import (
+    Alternative,
+    Share,
+    Significance,
+    check_alternative,
+    macro_sign_test,
+    proportions_test,
+    rank_t_test,
+    same_decisions,
+    sign_test,
+    t_test,
+    wilcoxon_test,
+)
+from ramify.parallel import row_blocks, stage
+from ramify.taxonomy import Taxonomy, most_specific
+
+MEASURES = ("accuracy", "micro_f1", "macro_f1", "hierarchical_f1", "h_loss")
+LOSSES = ("h_loss",)  # the smaller, the better
+_PLAIN = 6  # columns before those of classes
+
+
+def modified_classes(Y_true: Any, taxonomy: Taxonomy) -> Counts:
+    """The nodes that are classes of the modified hierarchy: leaves, and inner nodes at which some true document stops."""
+    own = per_node(most_specific(Y_true, taxonomy))
+    return np.flatnonzero(taxonomy.is_leaf | (own > 0))
+
+
+def on_classes(Y: Any, classes: Counts, taxonomy: Taxonomy) -> csr_array:
+    """The most specific labels among some classes (documents × classes); an answer at any other node is no answer."""
+    return csr_array(most_specific(Y, taxonomy)[:, classes])
+
+
+def measure_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, classes: Counts) -> csr_array:
+    """What the sums over documents must hold for all measures: one row a document."""
+    T, P = label_pair(Y_true, Y_pred, taxonomy)
+    shared, true, said = per_document(both(T, P)), per_document(T), per_document(P)
+    exact, wrong = (true == shared) & (said == shared), per_document(first_mistakes(T, P, taxonomy))
+    plain = np.column_stack([np.ones_like(shared), exact, shared, true, said, wrong]).astype(np.float64)
+    own_true, own_said = on_classes(T, classes, taxonomy), on_classes(P, classes, taxonomy)
+    parts = [csr_array(plain), both(own_true, own_said), own_true, own_said]
+    return csr_array(hstack(parts, format="csr", dtype=np.float64))
+
+
+def from_sums(sums: Floats) -> Floats:
+    """The measures, in the order of MEASURES, of documents whose rows add up to `sums`.
+
+    sums: one set of documents a row, … × columns of :func:`measure_rows`; gives … × measures.
+    """
+    n_docs, exact, shared, true, said, wrong = np.moveaxis(sums[..., :_PLAIN], -1, 0)
+    own = np.split(sums[..., _PLAIN:], 3, axis=-1)
+    return np.stack([exact / n_docs, micro(*own), macro(*own), f1(shared, true, said), wrong / n_docs], axis=-1)
+
+
+def micro(correct: Floats, true: Floats, predicted: Floats) -> Floats:
+    """F1 of all classes' counts taken together (… × classes each)."""
+    return f1(correct.sum(axis=-1), true.sum(axis=-1), predicted.sum(axis=-1))
+
+
+def macro(correct: Floats, true: Floats, predicted: Floats) -> Floats:
+    """The mean F1 of the classes that occur in truth or answers (… × classes each)."""
+    occurs = true + predicted > 0
+    return ratio(np.where(occurs, f1(correct, true, predicted), 0.0).sum(axis=-1), occurs.sum(axis=-1), 0)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# The measures by which systems are compared, averaged over test sets, with the interval in which they would move.
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measure, and between which values 95 of 100 resamples spread around it; by_fold: its value on each test set."""
+
+    value: float
+    low: float
+    high: float
+    by_fold: list[float]
+
+
+def measure_answers(
+    folds: Sequence[tuple[Any, Any]], taxonomy: Taxonomy, classes: Counts, *, n_resamples: int = 1000, seed: int = 0
+) -> dict[str, Measured]:
+    """Every measure as the mean over test sets, with an interval by resampling the documents of each (folds: Y_true, Y_pred).
+
+    F1 is over `classes`; macro F1 is the mean over those that occur in the truth or in the answers of a test set.
+
+    >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear"])
+    >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
+    >>> measure_answers([(T, P)], food, np.array([1, 2]))["accuracy"].value
+    0.5
+    """
+    rows = [measure_rows(Y_true, Y_pred, taxonomy, classes) for Y_true, Y_pred in folds]
+    by_fold = np.stack([from_sums(np.asarray(some.sum(axis=0)).ravel()) for some in rows])
+    drawn = np.mean([resample_sums(some, from_sums, n_resamples, [seed, k]) for k, some in enumerate(rows)], axis=0)
+    # a resample repeats some documents and misses others, which moves means over rare classes: only its spread is used
+    drawn += by_fold.mean(axis=0) - drawn.mean(axis=0)
+    return {name: _measured(by_fold[:, i], drawn[:, i], name) for i, name in enumerate(MEASURES)}
+
+
+def _measured(by_fold: Floats, drawn: Floats, name: str) -> Measured:
+    low, high = interval(np.clip(drawn, 0.0, None if name in LOSSES else 1.0))
+    return Measured(float(by_fold.mean()), low, high, by_fold.tolist())
+
+
+# --------------------------------------------------------------------------------------------------------------
+# How far a measure would move on other documents of the same kind: the bootstrap.
+#
+# Documents are drawn with replacement, as many as there are, and measured anew, many times (Efron & Tibshirani 1993). Where a
+# measure needs nothing but sums over documents, a resample is a row of multiplicities, and many are summed in one product.
+
 
 Metric = Callable[[csr_array, csr_array], float]
 Seed = int | Sequence[int]
@@ -151,3 +260,106 @@ def _p_value(differences: Floats, alternative: Alternative) -> float:
     if alternative == "two-sided":
         return min(1.0, 2 * min(not_above, not_below))
     return not_above if alternative == "greater" else not_below
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Two systems' answers over a taxonomy, put to every test, on the classes of the modified hierarchy.
+
+
+Tested = Significance | BootstrapDifference
+_SIMPLE = {"sign": sign_test, "macro_sign": macro_sign_test, "t": t_test, "rank_t": rank_t_test, "wilcoxon": wilcoxon_test}
+_SHARES: tuple[Share, ...] = ("precision", "recall", "accuracy")
+
+
+def compare_answers(
+    Y_true: Any,
+    A: Any,
+    B: Any,
+    taxonomy: Taxonomy,
+    *,
+    alternative: Alternative = "two-sided",
+    n_resamples: int = 1000,
+    seed: Seed = 0,
+) -> dict[str, Tested]:
+    """All tests of two systems on the same documents, by name (Y_true, A, B: documents × nodes).
+
+    Differences are above zero where A did better, also in H-loss.
+
+    >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread"])
+    >>> T = food.encode(["fruit/apple", "fruit/pear", "bread", "fruit"] * 5)
+    >>> B = food.encode(["fruit/apple", "fruit/apple", "bread", "fruit"] * 5)
+    >>> found = compare_answers(T, T, B, food)
+    >>> found["sign"].n, found["macro_sign"].n, round(found["sign"].p_value, 3)
+    (10, 2, 0.002)
+    """
+    label_pair(Y_true, A, taxonomy), label_pair(Y_true, B, taxonomy)
+    check_alternative(alternative)
+    check_resamples(n_resamples)
+    classes = modified_classes(Y_true, taxonomy)
+    T, of_a, of_b = (on_classes(Y, classes, taxonomy) for Y in (Y_true, A, B))
+    check_documents(T.shape[0])
+    drawn_a, drawn_b = (draw_measures(measure_rows(Y_true, Y, taxonomy, classes), n_resamples, seed) for Y in (A, B))
+    return decision_tests(T, of_a, of_b, alternative) | bootstraps(drawn_a - drawn_b, T.shape[0], alternative)
+
+
+def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Alternative = "two-sided") -> dict[str, Tested]:
+    """The tests that draw nothing, by name (T, A, B: documents × classes)."""
+    found: dict[str, Tested] = {name: test(T, A, B, alternative) for name, test in _SIMPLE.items()}
+    return found | {share: proportions_test(T, A, B, share, alternative) for share in _SHARES}
+
+
+def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
+    """Every measure on all documents, and then on each resample of them (1 + resamples × measures); losses with a minus.
+
+    rows: of :func:`~ramify.metrics.resampling.measure_rows`.
+    """
+    observed = from_sums(np.asarray(rows.sum(axis=0)).ravel())
+    signs = np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
+    values: Floats = signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])
+    return values
+
+
+def bootstraps(differences: Floats, n_docs: int, alternative: Alternative = "two-sided") -> dict[str, Tested]:
+    """The paired bootstrap of each measure (differences of :func:`draw_measures`: observed first, then on resamples)."""
+    judged = (judge_differences(float(of[0]), of[1:], n_docs, alternative) for of in differences.T)
+    return {f"bootstrap_{measure}": found for measure, found in zip(MEASURES, judged, strict=True)}
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Many systems' answers over a taxonomy, every pair put to every test.
+#
+# The p-values are those of :func:`~ramify.metrics.compare_answers` for each pair. A pair of systems needs nothing of a resample
+# but what each of the two measures on it, so each system is resampled once, not once for every other.
+
+
+Tests = dict[tuple[str, str], dict[str, Tested]]
+
+
+def compare_all_answers(
+    Y_true: Any, answers: Mapping[str, Any], taxonomy: Taxonomy, *, n_resamples: int = 1000, seed: Seed = 0
+) -> Tests:
+    """All tests of every pair of systems on the same documents, two-sided (Y_true and answers: documents × nodes).
+
+    >>> food = Taxonomy.from_paths(["apple", "pear"])
+    >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
+    >>> found = compare_all_answers(T, {"knows": T, "guesses": P, "also": T}, food, n_resamples=50)
+    >>> list(found), found["knows", "guesses"]["sign"].difference
+    ([('knows', 'guesses'), ('knows', 'also'), ('guesses', 'also')], 1.0)
+    """
+    check_resamples(n_resamples)
+    classes = modified_classes(Y_true, taxonomy)
+    T = on_classes(label_pair(Y_true, Y_true, taxonomy)[0], classes, taxonomy)
+    said = {name: on_classes(label_pair(Y_true, Y, taxonomy)[1], classes, taxonomy) for name, Y in answers.items()}
+    check_documents(T.shape[0])
+    drawn = {}
+    with stage("resampling systems", len(said)) as step:
+        for name, Y in answers.items():
+            drawn[name] = draw_measures(measure_rows(Y_true, Y, taxonomy, classes), n_resamples, seed)
+            step.advance()
+    found: Tests = {}
+    pairs = list(combinations(said, 2))
+    with stage("testing pairs", len(pairs)) as step:
+        for a, b in pairs:
+            found[a, b] = decision_tests(T, said[a], said[b]) | bootstraps(drawn[a] - drawn[b], T.shape[0])
+            step.advance()
+    return found

@@ -1,17 +1,19 @@
 """Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
 
-from ramify.persistence.array_files import ArrayFile, ArraysToMake, MappedFile, write_array_file
+from ramify.persistence.arrays import ArrayFile, ArraysToMake, MappedFile, write_array_file
 from ramify.persistence.atomic import atomic_writer, only_writer, refuse_unwritable, scratch_beside, write_text_atomically
-from ramify.persistence.directory import (
+from ramify.persistence.model_directory import (
     FORMAT_VERSION,
+    MAX_SHARDS,
     StoredModel,
     is_model,
     model_about,
     model_fingerprint,
+    open_array_file,
+    read_model,
     refuse_foreign_target,
     write_model,
 )
-from ramify.persistence.reading import MAX_SHARDS, open_array_file, read_model
 
 __all__ = [
     "FORMAT_VERSION",

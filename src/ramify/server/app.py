@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from ramify.errors import LabelError, RamifyError
 from ramify.server.errors import ApiError
-from ramify.server.guard import CLOSED, Guard, error_body, error_headers
+from ramify.server.middleware import CLOSED, Guard, error_body, error_headers
 from ramify.server.routes import batch, classify, evaluate, models, operations, page, reviews, taxonomy
 from ramify.server.services import Services
 

@@ -9,24 +9,26 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from ramify.datasets import BadRow
-from ramify.datasets.columns import find_columns
-from ramify.datasets.tables import csv_table, json_row
+from fastapi import Query, Request
+
+from ramify.data import BadRow
+from ramify.data.columns import find_columns
+from ramify.data.tables import csv_table, json_row
 from ramify.errors import DataError
-from ramify.pipeline import Answer, Answering
-from ramify.pipeline.answer_tables import AnswerTable
-from ramify.pipeline.streaming import answer_rows
-from ramify.server.errors import refuse_packed
+from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.streams import Inlet
 from ramify.taxonomy import Taxonomy
+from ramify.workflows import Prediction, Predictor
+from ramify.workflows.predict_stream import PredictionTable, answer_rows
 
 CHARACTERS = 1 << 20  # of a batch
 TABLE = Path("the table")
@@ -53,17 +55,17 @@ class Ask:
     paths: bool = False
     like: str | None = None
     characters: int = 1 << 20
-    seen: Callable[[list[Answer], str], None] = field(default=lambda answers, text: None)
+    seen: Callable[[list[Prediction], str], None] = field(default=lambda answers, text: None)
 
 
-def classify_lines(inlet: Inlet, answering: Answering, ask: Ask, threads: int, emit: Callable[[bytes], None]) -> None:
+def classify_lines(inlet: Inlet, answering: Predictor, ask: Ask, threads: int, emit: Callable[[bytes], None]) -> None:
     """Give pieces of the answer to a table to `emit`, in the order of its rows."""
     lines = enumerate(_unpacked(inlet.lines()), start=1)
     columns, text, rows = _read_csv(lines, ask) if ask.comes == "csv" else _read_json(lines, ask)
     if ask.id is not None and ask.comes == "csv":
         find_columns(str(TABLE), columns, [], ask.id)
     taxonomy = answering.classifier.taxonomy_
-    write = _CsvOut(AnswerTable(columns, answering.wish.top)) if ask.goes == "csv" else _JsonOut(ask, taxonomy)
+    write = _CsvOut(PredictionTable(columns, answering.options.top)) if ask.goes == "csv" else _JsonOut(ask, taxonomy)
     emit(write.head())
 
     def work(batch: Rows) -> bytes:
@@ -206,11 +208,11 @@ class _JsonOut:
         """There is none."""
         return b""
 
-    def rows(self, answers: list[Answer]) -> bytes:
+    def rows(self, answers: list[Prediction]) -> bytes:
         """Some rows."""
         return "".join([self._row(answer) for answer in answers]).encode()
 
-    def _row(self, answer: Answer) -> str:
+    def _row(self, answer: Prediction) -> str:
         parts = [f'{{"line": {answer.line}']
         if self._id in answer.row:
             parts.append(f'"id": {_json(answer.row[self._id])}')
@@ -248,14 +250,14 @@ def _json(value: Any) -> str:
 class _CsvOut:
     """The columns that came, and behind them those of 'ramify predict'."""
 
-    def __init__(self, table: AnswerTable) -> None:
+    def __init__(self, table: PredictionTable) -> None:
         self._table = table
 
     def head(self) -> bytes:
         """The names of the columns."""
         return _csv([self._table.head])
 
-    def rows(self, answers: list[Answer]) -> bytes:
+    def rows(self, answers: list[Prediction]) -> bytes:
         """Some rows."""
         return _csv(map(self._table.cells, answers))
 
@@ -264,3 +266,38 @@ def _csv(rows: Iterable[list[Any]]) -> bytes:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(rows)
     return file.getvalue().encode("utf-8", "replace")
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Tables that are sent to the server: of which kinds they may be, and what is said of them.
+
+
+KINDS = {
+    "text/csv": "csv",
+    "text/tab-separated-values": "tsv",
+    "application/x-ndjson": "jsonl",
+    "application/jsonl": "jsonl",
+}
+BODY: dict[str, Any] = {
+    "required": True,
+    "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS},
+}
+
+Column = Annotated[str | None, Query(min_length=1, max_length=200)]
+
+
+def content_kind(request: Request) -> str:
+    """What the body is, by its Content-Type: csv, tsv or jsonl."""
+    given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if given not in KINDS:
+        raise ApiError(415, "content-type", f"the content type is {given[:80]!r}; send {', '.join(KINDS)}.")
+    return KINDS[given]
+
+
+def without_options(message: str) -> str:
+    """A message of the core without the dashes of the command line's options.
+
+    >>> without_options("name it with --text; column 'no--such' is none.")
+    "name it with text; column 'no--such' is none."
+    """
+    return re.sub(r"(?<![\w-])--(?=[a-z])", "", message)

@@ -16,8 +16,8 @@ import uvicorn
 
 from ramify.errors import InputError, RamifyError
 from ramify.server.app import make_app
-from ramify.server.logs import tell
-from ramify.server.models import set_aside
+from ramify.server.middleware import tell
+from ramify.server.model_registry import set_aside
 from ramify.server.services import Services
 
 LAST_WORDS = 30  # seconds for requests under way when the server stops

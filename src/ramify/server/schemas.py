@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from ramify.datasets.tables import LONE_SURROGATE
+from ramify.data.tables import LONE_SURROGATE
 
 
 def _refuse_halves(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the routes of one server share."""
+"""What the server counts, for Prometheus. The only file that names prometheus_client."""
 
 from __future__ import annotations
 
@@ -9,14 +9,68 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
-from ramify.pipeline import Wish
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+
 from ramify.server.errors import ApiError, busy, too_slow
-from ramify.server.gathering import Gatherer
 from ramify.server.keys import Caller, KeyRing
-from ramify.server.measures import Measures
-from ramify.server.models import Served, Shelf
+from ramify.server.micro_batching import Gatherer
+from ramify.server.model_registry import Served, Shelf
 from ramify.server.reviews import ReviewStore
 from ramify.server.settings import Settings
+from ramify.workflows import PredictOptions
+
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Measures:
+    """Counts of one server; a server in the same process has its own."""
+
+    def __init__(self) -> None:
+        self._registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)
+        self._requests = Counter("ramify_requests", "Requests.", ("route", "method", "status"), registry=registry)
+        self._seconds = Histogram(
+            "ramify_request_seconds", "Time from request to answer.", ("route",), buckets=SECONDS, registry=registry
+        )
+        self._documents = Counter("ramify_documents", "Documents classified.", ("model", "route"), registry=registry)
+        self._sizes = Histogram("ramify_batch_size", "Texts classified together.", buckets=SIZES, registry=registry)
+        self.waiting = Gauge("ramify_waiting_texts", "Texts that wait for their turn.", registry=registry)
+        self._reviews = Counter("ramify_reviews", "Documents queued, and decisions.", ("what",), registry=registry)
+        self._loaded = Gauge(
+            "ramify_model_loaded_seconds", "When a model was read, in Unix time.", ("model",), registry=registry
+        )
+
+    def request(self, route: str, method: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        self._requests.labels(route, method, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def documents(self, model: str, route: str, count: int) -> None:
+        """Documents were classified."""
+        self._documents.labels(model, route).inc(count)
+
+    def batch(self, size: int) -> None:
+        """So many texts were classified together."""
+        self._sizes.observe(size)
+
+    def review(self, what: str, count: int = 1) -> None:
+        """Documents were queued, or a decision was made."""
+        self._reviews.labels(what).inc(count)
+
+    def loaded(self, model: str) -> None:
+        """A model was read."""
+        self._loaded.labels(model).set_to_current_time()
+
+    def text(self) -> bytes:
+        """All counts, as Prometheus reads them."""
+        return generate_latest(self._registry)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# What the routes of one server share.
+
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
@@ -149,7 +203,7 @@ class Services:
             raise ApiError(404, "no-reviews", "this server keeps no reviews; start it with --reviews FILE.")
         return self.reviews
 
-    async def classify(self, served: Served, wish: Wish, texts: list[str]) -> list[dict[str, Any]]:
+    async def classify(self, served: Served, options: PredictOptions, texts: list[str]) -> list[dict[str, Any]]:
         """Labels and further ones of each text."""
-        work = partial(served.answer, wish)
-        return list(await self.gatherer.ask((served, wish), work, served.pace, texts, self.settings.limits.seconds))
+        work = partial(served.answer, options)
+        return list(await self.gatherer.ask((served, options), work, served.pace, texts, self.settings.limits.seconds))

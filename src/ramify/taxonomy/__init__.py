@@ -1,9 +1,15 @@
 """Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
 
-from ramify.taxonomy.answers import parse_answers, read_answers, render_questions
-from ramify.taxonomy.changes import Change, Changes, compare_taxonomies
 from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_general, most_specific
 from ramify.taxonomy.descent import levels_of, walk_best, walk_down
+from ramify.taxonomy.diff import (
+    Change,
+    TaxonomyDiff,
+    diff_taxonomies,
+    parse_reassignments,
+    read_reassignments,
+    render_questions,
+)
 from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
 from ramify.taxonomy.graph import LabelGraph
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
@@ -14,16 +20,16 @@ __all__ = [
     "ARROW",
     "PATH_SEPARATORS",
     "Change",
-    "Changes",
     "Group",
     "LabelForm",
     "LabelGraph",
     "LearntTaxonomy",
     "Taxonomy",
+    "TaxonomyDiff",
     "ancestor_matrix",
     "as_label_matrix",
     "as_taxonomy",
-    "compare_taxonomies",
+    "diff_taxonomies",
     "expand_to_ancestors",
     "find_form",
     "learn_groups",
@@ -32,8 +38,8 @@ __all__ = [
     "listed_labels",
     "most_general",
     "most_specific",
-    "parse_answers",
-    "read_answers",
+    "parse_reassignments",
+    "read_reassignments",
     "read_taxonomy",
     "render_questions",
     "taxonomy_of_labels",

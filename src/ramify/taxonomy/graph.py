@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 
-from ramify.errors import LabelError, TaxonomyError, suggest
+from ramify.errors import InputError, LabelError, TaxonomyError, suggest
 from ramify.taxonomy.hierarchy import Taxonomy
 
 
@@ -78,3 +79,20 @@ def _symmetric(pairs: list[tuple[int, int]], size: int) -> csr_array:
     adjacency = csr_array(coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(size, size)))
     adjacency.sum_duplicates()
     return adjacency
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Taxonomies as networkx graphs. The only file that names networkx (extra: ``ramify[networkx]``).
+
+
+def to_networkx(taxonomy: Taxonomy) -> Any:
+    """A ``networkx.DiGraph`` with edges from parent to child and the title of each node."""
+    try:
+        import networkx
+    except ImportError:
+        raise InputError("networkx is not installed; install it with: pip install 'ramify[networkx]'.") from None
+    graph = networkx.DiGraph()
+    for node, name in enumerate(taxonomy.names):
+        graph.add_node(name, title=taxonomy.titles[node])
+        graph.add_edges_from((taxonomy.names[parent], name) for parent in taxonomy.parents_of(node))
+    return graph

@@ -21,18 +21,25 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError, suggest
-from ramify.execution import Executor, choose_executor, count_workers
-from ramify.learners.bayesian.ascent import ascend
-from ramify.learners.bayesian.documents import DenseDocuments, Documents, SparseDocuments, with_constant
-from ramify.learners.bayesian.problem import PRECISIONS, Groups, Problem
-from ramify.learners.contract import Scores
-from ramify.learners.linear.feature_space import BLOCKS, suits_feature_space
-from ramify.learners.linear.forest import Forest, tie_along_paths
+from ramify.learners.base import Scores
+from ramify.learners.bayesian.problem import (
+    PRECISIONS,
+    DenseDocuments,
+    Documents,
+    Groups,
+    Problem,
+    SparseDocuments,
+    with_constant,
+)
+from ramify.learners.bayesian.variational import ascend
+from ramify.learners.linear.dense_solver import BLOCKS, suits_feature_space
 from ramify.learners.linear.model import LinearModel
+from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import check_limits, is_number, tied_rows
 from ramify.learners.linear.weights import Weights
-from ramify.learners.paths import soften, spread_upward
+from ramify.learners.path_probabilities import soften, spread_upward
 from ramify.learners.targets import Targets, require_one_label
+from ramify.parallel import Executor, choose_executor, count_workers
 from ramify.taxonomy import Taxonomy
 
 WHAT = "hierarchical Bayesian logistic regression"

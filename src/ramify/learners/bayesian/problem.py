@@ -1,26 +1,205 @@
-"""Softmax regression whose weights are drawn around those of the node above, and the bound on its evidence.
-
-    y_i ~ softmax over classes k of w_k·x_i,      w_u ~ N(w_above(u), 1/α_u), around 0 for a top unit,      α ~ Gamma(a, b)
-
-u goes over the units of a :class:`Forest`: nodes with documents at or below them, classes among them. Units of a group share
-their α, or have one each a feature. The posterior is approximated by q(W) q(α), products of N(μ_u, Ψ_u) and of Gamma(â, b̂),
-and the softmax's denominator by Bouchard's bound (2007), which has one β a document and one ξ a document and class:
-
-    ln Σ_k e^z_k ≤ β + Σ_k (z_k − β − ξ_k)/2 + λ(ξ_k) ((z_k − β)² − ξ_k²) + ln(1 + e^ξ_k),     λ(ξ) = tanh(ξ/2) / 4ξ
-
-Documents count s_i times. Source: Gopal, Yang, Bai & Niculescu-Mizil 2012, sections 2 and 3: their M1 is one α a feature
-shared by siblings, M2 one α shared by siblings, M3 one α a node.
-"""
+"""Documents as they are multiplied: a table of few features, whose weights get full covariances, or sparse rows."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, hstack
 
-from ramify.learners.bayesian.documents import Documents, Floats
-from ramify.learners.linear.forest import Forest
+from ramify.learners.linear.taxonomy_ties import Forest
+from ramify.native import multiply_rows_in_place
+from ramify.parallel import Executor
+
+Floats = NDArray[np.float64]
+BLOCK = 1 << 16  # non-zeros that a thread takes at once
+WIDTH = 32  # classes that sparse rows are multiplied with at once
+ROWS, CLASSES = 1 << 11, 16  # of a table that a thread takes at once
+
+
+class Documents(Protocol):
+    """Documents × features; tables of classes are classes × features, tables of scores documents × classes."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents, and features."""
+
+    def score(self, W: Floats) -> Floats:
+        """w_k·x of every document and class."""
+
+    def gather(self, T: Floats) -> Floats:
+        """Σ_i t_ik x_i of every class."""
+
+    def squared_norms(self) -> Floats:
+        """‖x‖² of every document."""
+
+    def measure(self, counts: Floats) -> Floats:
+        """Σ_i c_ik x_i x_iᵀ of every class, or its diagonal; counts: documents × classes."""
+
+    def spread(self, tables: Floats) -> Floats:
+        """x_i'Ψ_k x_i of every document and class, for tables of the same kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class DenseDocuments:
+    """A table; Ψ is full."""
+
+    X: Floats
+    executor: Executor
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents, and features."""
+        return self.X.shape
+
+    def score(self, W: Floats) -> Floats:
+        """w_k·x of every document and class."""
+        scores = np.empty((len(self.X), len(W)))
+
+        def work(part: slice) -> None:
+            np.matmul(self.X[part], W.T, out=scores[part])
+
+        share_out(self.executor, work, cut(len(self.X), ROWS))
+        return scores
+
+    def gather(self, T: Floats) -> Floats:
+        """Σ_i t_ik x_i of every class."""
+        sums = np.empty((T.shape[1], self.X.shape[1]))
+
+        def work(part: slice) -> None:
+            np.matmul(T[:, part].T, self.X, out=sums[part])
+
+        share_out(self.executor, work, cut(T.shape[1], CLASSES))
+        return sums
+
+    def squared_norms(self) -> Floats:
+        """‖x‖² of every document."""
+        return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
+
+    def measure(self, counts: Floats) -> Floats:
+        """Σ_i c_ik x_i x_iᵀ of every class."""
+        tables = np.empty((counts.shape[1], self.X.shape[1], self.X.shape[1]))
+
+        def work(part: slice) -> None:
+            scaled = self.X * np.sqrt(counts[:, part])
+            np.matmul(scaled.T, scaled, out=tables[part.start])
+
+        share_out(self.executor, work, cut(len(tables), 1))
+        return tables
+
+    def spread(self, tables: Floats) -> Floats:
+        """x_i'Ψ_k x_i of every document and class."""
+        spreads = np.empty((len(self.X), len(tables)))
+
+        def work(part: slice) -> None:
+            spreads[:, part.start] = np.einsum("ij,ij->i", self.X @ tables[part.start], self.X)
+
+        share_out(self.executor, work, cut(len(tables), 1))
+        return np.maximum(spreads, 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class SparseDocuments:
+    """Compressed rows, and the same by feature; Ψ is diagonal."""
+
+    rows: csr_array
+    by_feature: csr_array
+    executor: Executor
+
+    @classmethod
+    def of(cls, X: csr_array, executor: Executor) -> SparseDocuments:
+        """Both ways of going through documents."""
+        rows = csr_array(X, dtype=np.float64)
+        return cls(rows, rows.T.tocsr(), executor)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents, and features."""
+        n_documents, n_features = self.rows.shape
+        return n_documents, n_features
+
+    def score(self, W: Floats) -> Floats:
+        """w_k·x of every document and class."""
+        return self._multiply(self.rows, self.rows.data, np.ascontiguousarray(W.T))
+
+    def gather(self, T: Floats) -> Floats:
+        """Σ_i t_ik x_i of every class."""
+        return np.ascontiguousarray(self._multiply(self.by_feature, self.by_feature.data, T).T)
+
+    def squared_norms(self) -> Floats:
+        """‖x‖² of every document."""
+        return np.asarray(self.rows.power(2).sum(axis=1)).ravel()
+
+    def measure(self, counts: Floats) -> Floats:
+        """Σ_i c_ik x_ij² of every class and feature."""
+        return np.ascontiguousarray(self._multiply(self.by_feature, self.by_feature.data**2, counts).T)
+
+    def spread(self, tables: Floats) -> Floats:
+        """Σ_j ψ_kj x_ij² of every document and class."""
+        return self._multiply(self.rows, self.rows.data**2, np.ascontiguousarray(tables.T))
+
+    def _multiply(self, rows: csr_array, values: Floats, dense: Floats) -> Floats:
+        """Some classes after the others, so few that the rows of busy features stay in the cache."""
+        narrow = (dense[:, first : first + WIDTH] for first in range(0, dense.shape[1], WIDTH))
+        return np.hstack([self._multiply_some(rows, values, np.ascontiguousarray(some)) for some in narrow])
+
+    def _multiply_some(self, rows: csr_array, values: Floats, dense: Floats) -> Floats:
+        products = np.empty((rows.shape[0], dense.shape[1]))
+        offsets, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+
+        def multiply(part: slice) -> None:
+            multiply_rows_in_place(offsets[part.start : part.stop + 1], columns, values, dense, products[part])
+
+        share_out(self.executor, multiply, even_parts(offsets, BLOCK))
+        return products
+
+
+def share_out(executor: Executor, work: Callable[[slice], None], parts: list[slice]) -> None:
+    """Do some work on every part."""
+    for _ in executor.map(work, parts):
+        pass
+
+
+def cut(n: int, size: int) -> list[slice]:
+    """Cut n things into parts of a size."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
+
+
+def even_parts(offsets: NDArray[np.int64], size: int) -> list[slice]:
+    """Cut rows that begin at offsets into parts of about the same size.
+
+    >>> even_parts(np.asarray([0, 5, 9, 10, 30]), 10)
+    [slice(0, 3, None), slice(3, 4, None)]
+    """
+    n_parts = max(1, int(offsets[-1]) // size)
+    cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_parts + 1)[1:-1])
+    edges = np.unique(np.concatenate([[0], cuts, [len(offsets) - 1]]))
+    return [slice(int(first), int(last)) for first, last in pairwise(edges)]
+
+
+def with_constant(X: csr_array) -> csr_array:
+    """A last feature that is 1 in every document, for the bias."""
+    return csr_array(hstack([X, csr_array(np.ones((X.shape[0], 1), dtype=X.dtype))], format="csr"))
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Softmax regression whose weights are drawn around those of the node above, and the bound on its evidence.
+#
+#     y_i ~ softmax over classes k of w_k·x_i,      w_u ~ N(w_above(u), 1/α_u), around 0 for a top unit,      α ~ Gamma(a, b)
+#
+# u goes over the units of a :class:`Forest`: nodes with documents at or below them, classes among them. Units of a group share
+# their α, or have one each a feature. The posterior is approximated by q(W) q(α), products of N(μ_u, Ψ_u) and of Gamma(â, b̂),
+# and the softmax's denominator by Bouchard's bound (2007), which has one β a document and one ξ a document and class:
+#
+#     ln Σ_k e^z_k ≤ β + Σ_k (z_k − β − ξ_k)/2 + λ(ξ_k) ((z_k − β)² − ξ_k²) + ln(1 + e^ξ_k),     λ(ξ) = tanh(ξ/2) / 4ξ
+#
+# Documents count s_i times. Source: Gopal, Yang, Bai & Niculescu-Mizil 2012, sections 2 and 3: their M1 is one α a feature
+# shared by siblings, M2 one α shared by siblings, M3 one α a node.
+
 
 PRECISIONS = ("node", "siblings", "features")
 

@@ -13,13 +13,11 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from ramify.errors import ModelError
+from ramify.learners.base import CompetingClasses, Contributions, Scores
 from ramify.learners.boosting.committee import Committee, Ints
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import ABOVE_ROOTS
-from ramify.learners.competing import CompetingClasses
-from ramify.learners.contract import Scores
-from ramify.learners.evidence import Contributions
-from ramify.learners.paths import spread_upward
+from ramify.learners.path_probabilities import spread_upward
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 

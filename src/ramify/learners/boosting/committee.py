@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from ramify.errors import ModelError
+from ramify.native import pass_committees, renumber_rows, score_committees_in_place
+from ramify.taxonomy import Taxonomy
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -88,3 +93,216 @@ def offsets_of(lengths: list[int]) -> Ints:
     array([0, 2, 5])
     """
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Committees from the top down, folded into sums: which of them a document meets, and what they say.
+
+
+ALWAYS = -1  # what is merged with the top is passed by every document
+YES = 1.0  # the score of a node that every document passes
+
+
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """Folded committees, ready to score.
+
+    columns: the terms that any of them asks for. nodes: of every class that has a score. merged, hosts: nodes that share the
+    score of another, and the places of these among the classes (-1: passed by every document).
+    arrays: what the kernel takes.
+    """
+
+    columns: Ints
+    nodes: Ints
+    merged: Ints
+    hosts: Ints
+    arrays: tuple[NDArray[Any], ...]
+
+    def score(self, X: csr_array, n_nodes: int, threshold: float = -np.inf) -> NDArray[np.float32]:
+        """Scores of documents × nodes; NaN at nodes below those that do not pass the threshold, and where nobody answers."""
+        local = np.empty((X.shape[0], len(self.nodes)), dtype=np.float32)
+        score_committees_in_place(*self.arrays, len(self.columns), *self._rows(X), threshold, local)
+        S = np.full((X.shape[0], n_nodes), np.nan, dtype=np.float32)
+        S[:, self.nodes] = local
+        shares = self.hosts >= 0
+        S[:, self.merged[shares]] = local[:, self.hosts[shares]]
+        S[:, self.merged[~shares]] = YES
+        return S
+
+    def passed(self, X: csr_array, n_nodes: int) -> csr_array:
+        """The nodes with a score above 0 that documents reach, documents × nodes."""
+        slots, nodes = np.append(np.arange(len(self.nodes)), self.hosts), np.append(self.nodes, self.merged)
+        order = np.argsort(slots, kind="stable")
+        nodes, counts = nodes[order].astype(np.int32), np.bincount(slots + 1, minlength=len(self.nodes) + 1)
+        ends = np.cumsum(counts)  # what is passed always comes first
+        offsets, taken = pass_committees(
+            *self.arrays, len(self.columns), *self._rows(X), ends - counts[0], nodes[counts[0] :], nodes[: counts[0]]
+        )
+        return csr_array((np.ones(len(taken), dtype=bool), taken, offsets), shape=(X.shape[0], n_nodes))
+
+    def votes_for(self, node: int) -> tuple[Ints, NDArray[np.float64], float] | None:
+        """The terms that the committee of a node asks for, what the presence of each adds, and the bias.
+
+        A merged node has those of the node that it is merged with; None where every document passes, or nobody answers.
+        """
+        slots = np.append(self.hosts[self.merged == node], np.flatnonzero(self.nodes == node))
+        if not len(slots) or slots[0] < 0:
+            return None
+        terms, columns, classes, biases, places, sums, *_ = self.arrays
+        number = int(np.searchsorted(classes, slots[0], side="right")) - 1
+        votes = sums[places[number] : places[number + 1]].reshape(-1, classes[number + 1] - classes[number])
+        asked = self.columns[columns[terms[number] : terms[number + 1]]]
+        return asked, votes[:, slots[0] - classes[number]], float(biases[slots[0]])
+
+    def _rows(self, X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Documents as the columns that any committee asks for."""
+        numbers = np.full(X.shape[1], -1, dtype=np.int32)
+        numbers[self.columns] = np.arange(len(self.columns))
+        given = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data
+        offsets, columns, _ = renumber_rows(*given, numbers, len(self.columns))
+        return offsets, columns
+
+
+def make_cascade(committees: Sequence[Committee], merged: Ints, merged_with: Ints) -> Cascade:
+    """Fold committees.
+
+    merged, merged_with: nodes that are passed whenever another is, which is -1 for the top; parents before children.
+    """
+    folded = [committee.folded() for committee in committees]
+    columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in folded)]))
+    nodes = np.concatenate([np.zeros(0, dtype=np.int64), *(committee.classes for committee in committees)])
+    place = {int(node): slot for slot, node in enumerate(nodes)}
+    host = {ALWAYS: ALWAYS} | place
+    for node, other in zip(merged.tolist(), merged_with.tolist(), strict=True):
+        host[node] = host[other]
+    met_after: dict[int, list[int]] = {slot: [] for slot in range(ALWAYS, len(nodes))}
+    for number, committee in enumerate(committees):
+        met_after[host[committee.node]].append(number)
+    below = [met_after[slot] for slot in range(len(nodes))]
+    arrays = (
+        offsets_of([len(part[0]) for part in folded]),
+        _joined([np.searchsorted(columns, part[0]) for part in folded], np.int32),
+        offsets_of([len(committee.classes) for committee in committees]),
+        _joined([part[1] for part in folded], np.float64),
+        offsets_of([part[2].size for part in folded]),
+        _joined([part[2].ravel() for part in folded], np.float64),
+        np.asarray(met_after[ALWAYS], dtype=np.int32),
+        offsets_of([len(part) for part in below]),
+        _joined([np.asarray(part) for part in below], np.int32),
+    )
+    return Cascade(columns, nodes, merged, np.asarray([host[int(node)] for node in merged], dtype=np.int64), arrays)
+
+
+def _joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    return np.concatenate([np.zeros(0, dtype=dtype), *(part.astype(dtype) for part in parts)])
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Committees as plain arrays, and back after checking every one of them.
+
+
+Arrays = dict[str, NDArray[Any]]
+
+_KINDS = {
+    "committee_nodes": "i8",
+    "class_offsets": "i8",
+    "classes": "i8",
+    "round_offsets": "i8",
+    "pivots": "i8",
+    "absent": "f8",
+    "present": "f8",
+    "z": "f8",
+    "normalizers": "f8",
+}
+
+
+def committee_arrays(committees: list[Committee]) -> Arrays:
+    """One array for each field, with the committees one after the other."""
+
+    def joined(name: str) -> NDArray[Any]:
+        parts = [getattr(committee, name).ravel() for committee in committees]
+        return np.concatenate([np.zeros(0, dtype=_KINDS[name]), *parts])
+
+    return {
+        "committee_nodes": np.asarray([committee.node for committee in committees], dtype=np.int64),
+        "class_offsets": offsets_of([len(committee.classes) for committee in committees]),
+        "round_offsets": offsets_of([committee.n_rounds for committee in committees]),
+        **{name: joined(name) for name in ("classes", "pivots", "absent", "present", "z", "normalizers")},
+    }
+
+
+def read_parameters(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a stored learner, if they are the ones that it takes."""
+    parameters = dict(values["parameters"])
+    fits = set(parameters) == set(known) - {"taxonomy", "n_jobs"} and isinstance(values["several_labels"], bool)
+    if not fits or not isinstance(values["n_features"], int) or values["n_features"] < 1:
+        raise ModelError("the parameters of boosting are not the ones that it takes; train the model again.")
+    return parameters
+
+
+def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Committee]:
+    """Committees from their arrays; refuses what boosting does not write."""
+    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in _KINDS.items()):
+        raise ModelError("the committees are of another type than boosting writes; train the model again.")
+    nodes, n = arrays["committee_nodes"], len(arrays["committee_nodes"])
+    widths = _lengths(arrays["class_offsets"], n, len(arrays["classes"]))
+    rounds = _lengths(arrays["round_offsets"], n, len(arrays["pivots"]))
+    sizes = [len(arrays[name]) for name in ("absent", "present")]
+    if sizes != [int(widths @ rounds)] * 2 or any(len(arrays[name]) != rounds.sum() for name in ("z", "normalizers")):
+        raise ModelError("the rounds of boosting have shapes that do not fit together; train the model again.")
+    _check_range(arrays["pivots"], 0, n_features, "a pivot")
+    _check_range(arrays["classes"], 0, n_nodes, "a class")
+    _check_range(nodes, -1, n_nodes, "a committee")
+    if np.any(np.diff(nodes) <= 0) or np.any(widths < 1) or len(np.unique(arrays["classes"])) < len(arrays["classes"]):
+        raise ModelError("the committees of boosting do not answer for distinct nodes; train the model again.")
+    if not all(np.isfinite(arrays[name]).all() for name in ("absent", "present", "z", "normalizers")):
+        raise ModelError("the votes of boosting are not all finite numbers; train the model again.")
+    return [_committee(arrays, k, widths, rounds) for k in range(n)]
+
+
+def read_nodes(arrays: Arrays, committees: list[Committee]) -> Ints:
+    """The nodes of a model file that may be labels: some of those that boosting knows."""
+    listed = [arrays[name] for name in ("class_nodes", "merged", "merged_with")]
+    if any(array.dtype != np.int64 or array.ndim != 1 for array in listed):
+        raise ModelError("the nodes of boosting are of another type than it writes; train the model again.")
+    nodes, merged, _ = listed
+    known = np.concatenate([merged, *(committee.classes for committee in committees)])
+    if np.any(np.diff(nodes) <= 0) or not np.isin(nodes, known).all():
+        raise ModelError("the labels of boosting are not nodes that it knows; train the model again.")
+    return nodes
+
+
+def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], taxonomy: Taxonomy) -> None:
+    """Refuse merged nodes that do not hang below what they are merged with."""
+    if len(merged) != len(merged_with):
+        raise ModelError("the merged nodes of boosting are not what it writes; train the model again.")
+    _check_range(merged, 0, len(taxonomy), "a merged node")
+    known = {-1, *merged.tolist(), *(int(node) for committee in committees for node in committee.classes)}
+    answered = np.concatenate([np.zeros(0, dtype=np.int64), *(committee.classes for committee in committees)])
+    leads = np.array_equal(taxonomy.parent[merged], merged_with) and np.all(np.diff(merged) > 0)
+    if not leads or np.isin(merged, answered).any() or not known.issuperset(merged_with.tolist()):
+        raise ModelError("the merged nodes of boosting do not hang below nodes that it knows; train the model again.")
+    if not known.issuperset(committee.node for committee in committees):
+        raise ModelError("a committee of boosting is at a node that is never reached; train the model again.")
+
+
+def _committee(arrays: Arrays, k: int, widths: Ints, rounds: Ints) -> Committee:
+    classes = slice(*arrays["class_offsets"][k : k + 2])
+    made = slice(*arrays["round_offsets"][k : k + 2])
+    start = int(widths[:k] @ rounds[:k])
+    shape = (int(rounds[k]), int(widths[k]))
+    votes = [arrays[name][start : start + shape[0] * shape[1]].reshape(shape) for name in ("absent", "present")]
+    others = [arrays[name][made] for name in ("z", "normalizers")]
+    return Committee(int(arrays["committee_nodes"][k]), arrays["classes"][classes], arrays["pivots"][made], *votes, *others)
+
+
+def _lengths(offsets: Ints, n: int, total: int) -> Ints:
+    lengths: Ints = np.diff(offsets)
+    if len(offsets) != n + 1 or offsets[0] != 0 or offsets[-1] != total or np.any(lengths < 0):
+        raise ModelError("the committees of boosting have shapes that do not fit together; train the model again.")
+    return lengths
+
+
+def _check_range(values: Ints, low: int, end: int, what: str) -> None:
+    if len(values) and (values.min() < low or values.max() >= end):
+        raise ModelError(f"{what} of boosting lies outside {low} to {end - 1}; train the model again.")

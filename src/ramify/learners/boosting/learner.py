@@ -13,22 +13,25 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.execution import choose_executor
-from ramify.learners.boosting.cascade import Cascade, make_cascade
-from ramify.learners.boosting.committee import Committee, Floats, Ints
+from ramify.learners.base import Contributions, Learner, Result, Scores, find_node, strongest
+from ramify.learners.boosting.committee import (
+    Cascade,
+    Committee,
+    Floats,
+    Ints,
+    committee_arrays,
+    make_cascade,
+    read_committees,
+    read_nodes,
+    read_parameters,
+)
 from ramify.learners.boosting.problems import Documents, TermChoice
-from ramify.learners.boosting.rounds import VARIANTS
-from ramify.learners.boosting.spreading import boost_all
-from ramify.learners.boosting.stopping import Settings
-from ramify.learners.boosting.storing import committee_arrays, read_committees, read_nodes, read_parameters
-from ramify.learners.boosting.taking_over import known_committees
-from ramify.learners.contract import Learner, Result, Scores
-from ramify.learners.counting import is_count
-from ramify.learners.evidence import Contributions
+from ramify.learners.boosting.rounds import VARIANTS, Settings, boost_all, known_committees
 from ramify.learners.linear.training import seed_of
-from ramify.learners.strongest import find_node, strongest
+from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.targets import Targets, is_nested, read_more_targets, refuse_single_class
-from ramify.metrics.counting import f1, per_node
+from ramify.metrics.flat import f1, per_node
+from ramify.parallel import choose_executor
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 

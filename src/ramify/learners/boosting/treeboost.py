@@ -19,19 +19,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from ramify.calibration import Energies
+from ramify.calibration import LogPotentials
 from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
-from ramify.learners.boosting.cascade import YES
-from ramify.learners.boosting.committee import Committee, Floats, Ints
+from ramify.learners.base import Contributions, Evidence, Scores, answer_of, no_question
+from ramify.learners.boosting.committee import YES, Committee, Floats, Ints, check_merged
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import ABOVE_ROOTS, TermChoice
-from ramify.learners.boosting.stopping import Settings
-from ramify.learners.boosting.storing import check_merged
-from ramify.learners.contract import Scores
-from ramify.learners.counting import is_count
-from ramify.learners.evidence import Contributions, Evidence, answer_of, no_question
-from ramify.learners.paths import along_paths, log_ends, walk_passing
+from ramify.learners.boosting.rounds import Settings
+from ramify.learners.naive_bayes.word_counts import is_count
+from ramify.learners.path_probabilities import along_paths, log_ends, walk_passing
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
@@ -130,11 +127,11 @@ class TreeBoostMH(BoostedLearner):
         is_label = np.isin(np.arange(len(self.taxonomy_)), self.class_nodes_)
         return np.where(np.isnan(scores) | ~is_label, np.nan, log_ends(P, shares, self.taxonomy_))
 
-    def energies(self, scores: Scores) -> Energies:
+    def log_potentials(self, scores: Scores) -> LogPotentials:
         """The scores, beside those of merged nodes, which follow from their parents; to stay has none of its own."""
         steps = scores.astype(np.float64)
         steps[:, self.merged_] = np.where(np.isnan(steps[:, self.merged_]), np.nan, 0.0)
-        return Energies(np.zeros(scores.shape), steps)
+        return LogPotentials(np.zeros(scores.shape), steps)
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as one has a score above 0."""

@@ -15,24 +15,30 @@ from scipy.sparse import csr_array, issparse
 from scipy.special import expit
 
 from ramify.errors import ModelError
-from ramify.execution import Executor, current_shards
-from ramify.learners.before import same_columns
-from ramify.learners.contract import Scores
-from ramify.learners.linear.choosing import choose_cost, give_classes
-from ramify.learners.linear.dual import Dual
-from ramify.learners.linear.forest import Forest, single_units
-from ramify.learners.linear.local import solve_reached
+from ramify.learners.base import Scores
+from ramify.learners.linear.candidates import Signatures
+from ramify.learners.linear.incremental import (
+    begin_leaves,
+    checked_figures,
+    columns_of,
+    is_alike,
+    solve_reached,
+    start_from,
+    train_others,
+)
 from ramify.learners.linear.model import LinearModel
-from ramify.learners.linear.near import Signatures
 from ramify.learners.linear.problem import Certificate, Costs
-from ramify.learners.linear.routing import score_near
+from ramify.learners.linear.select_C import choose_cost, give_classes
 from ramify.learners.linear.shards import Shard, ShardedWeights, cut_evenly, files_of
-from ramify.learners.linear.structure import Structure
-from ramify.learners.linear.taking_over import begin_leaves, checked_figures, columns_of, is_alike, start_from, train_others
-from ramify.learners.linear.training import Setup, Trained, check_setup, train, warn_unless_converged, weigh_classes
+from ramify.learners.linear.taxonomy_ties import Forest, Structure, single_units
+from ramify.learners.linear.top_k import score_near
+from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, train, warn_unless_converged, weigh_classes
+from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
-from ramify.learners.paths import spread_few_upward, spread_upward
+from ramify.learners.path_probabilities import spread_few_upward, spread_upward
 from ramify.learners.targets import Targets
+from ramify.learners.warm_start import same_columns
+from ramify.parallel import Executor, current_shards
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
 
@@ -94,7 +100,7 @@ class LinearLearner(LinearModel):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _take(self, trained: Trained, setup: Setup, targets: Targets) -> None:
+    def _take(self, trained: TrainedWeights, setup: Setup, targets: Targets) -> None:
         """Keep what was learnt, and tell where it stopped before the gap was reached."""
         warn_unless_converged(trained.certificate, setup)
         self.weights_, self.C_ = trained.weights, setup.C
@@ -222,7 +228,7 @@ class TiedLearner(LinearLearner):
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
 
-        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None) -> Trained:
+        def train_on(X: csr_array, own: csr_array, weight: Any, setup: Setup, start: Any = None) -> TrainedWeights:
             costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, weight)
             return self._train(X, own, ties, costs, setup, start)
 
@@ -257,7 +263,7 @@ class TiedLearner(LinearLearner):
 
     def _solve_reached(
         self, X: csr_array, own: csr_array, ties: Any, setup: Setup, start: Dual
-    ) -> tuple[Trained | None, Dual | None]:
+    ) -> tuple[TrainedWeights | None, Dual | None]:
         """The part of a tree that a change has reached, where that is enough; and what the whole can start from otherwise."""
         before = self._before
         if before is None or not isinstance(ties, Forest) or ties.is_flat or not self.draws_to_parents:
@@ -269,7 +275,7 @@ class TiedLearner(LinearLearner):
         self.loose_, self.taken_over_ = found.loose, (found.taken_over, own.shape[1])
         return found.trained, None
 
-    def _take_over(self, X: csr_array, own: csr_array, ties: Any, setup: Setup) -> Trained | None:
+    def _take_over(self, X: csr_array, own: csr_array, ties: Any, setup: Setup) -> TrainedWeights | None:
         """Classes that stand alone, and have the same documents on both sides as before, are as they were."""
         before = self._before
         if before is None or not is_alike(self, before, setup.C) or not (isinstance(ties, Forest) and ties.is_flat):
@@ -278,7 +284,7 @@ class TiedLearner(LinearLearner):
         if not before.has_same_documents or other.class_figures_ is None:
             return None
 
-        def train_some(some: NDArray[np.int64]) -> Trained:
+        def train_some(some: NDArray[np.int64]) -> TrainedWeights:
             mine, nodes = csr_array(own[:, some]), ties.class_nodes[some]
             costs = weigh_classes(mine.tocsc(), setup, self.taxonomy_, nodes, np.ones(X.shape[0]))
             return train(X, mine, single_units(nodes), costs, setup)
@@ -288,6 +294,6 @@ class TiedLearner(LinearLearner):
         dual = None if other.dual_ is None else other.dual_.numbered(before.documents)
         return train_others(taken, other.weights_, other.class_figures_, train_some, dual)
 
-    def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> Trained:
+    def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> TrainedWeights:
         """Solve the problem for one cost (own: documents × classes)."""
         return train(X, own, ties, costs, setup, start)

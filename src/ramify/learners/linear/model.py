@@ -13,14 +13,11 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.execution import Executor, SerialExecutor, choose_executor
-from ramify.learners.competing import CompetingClasses
-from ramify.learners.contract import Result, Scores
-from ramify.learners.evidence import Contributions
-from ramify.learners.linear.routing import BEAM, best_first, score_likeliest, search
+from ramify.learners.base import CompetingClasses, Contributions, Result, Scores, find_node, strongest
 from ramify.learners.linear.shards import Shard, ShardedWeights, index_weights
+from ramify.learners.linear.top_k import BEAM, best_first, score_likeliest, search
 from ramify.learners.linear.weights import Weights
-from ramify.learners.strongest import find_node, strongest
+from ramify.parallel import Executor, SerialExecutor, choose_executor
 from ramify.persistence import ArrayFile, MappedFile
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.evidence import Contributions
-from ramify.learners.linear.near import Signatures, largest_of_rows
+from ramify.learners.base import Contributions
+from ramify.learners.linear.candidates import Signatures, largest_of_rows
 from ramify.learners.linear.weights import Weights, kernel_arrays
 from ramify.persistence import MAX_SHARDS, ArrayFile, ArraysToMake, MappedFile, open_array_file, write_array_file
 

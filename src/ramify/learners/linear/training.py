@@ -15,20 +15,17 @@ from scipy.sparse import csc_array, csr_array, vstack
 from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
-from ramify.execution import choose_executor, count_workers
-from ramify.learners.linear.dual import Dual
-from ramify.learners.linear.feature_space import solve_in_feature_space, suits_feature_space
-from ramify.learners.linear.forest import Forest, single_units
-from ramify.learners.linear.graph import solve_graph
+from ramify.learners.linear.candidates import Signatures, count_nearest
+from ramify.learners.linear.dense_solver import solve_in_feature_space, suits_feature_space
+from ramify.learners.linear.dual_solver import solve, solve_given
 from ramify.learners.linear.graph_problem import GraphProblem
-from ramify.learners.linear.near import Signatures, count_nearest
-from ramify.learners.linear.pairs import Pairs
-from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings
-from ramify.learners.linear.routing import score_near
-from ramify.learners.linear.rows import arrange_rows
-from ramify.learners.linear.solver import solve, solve_given
-from ramify.learners.linear.structure import Structure, matrix_of
+from ramify.learners.linear.graph_solver import solve_graph
+from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Pairs, Problem, Settings, arrange_rows
+from ramify.learners.linear.taxonomy_ties import Forest, Structure, matrix_of, single_units
+from ramify.learners.linear.top_k import score_near
+from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
+from ramify.parallel import choose_executor, count_workers
 from ramify.taxonomy import Taxonomy
 
 BEYOND = 1e-6  # of the tolerance: how close second-order steps come
@@ -134,7 +131,7 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
 
 
 @dataclass(frozen=True, slots=True)
-class Trained:
+class TrainedWeights:
     """Weights, what is certain of them, and what a solution for other costs can start from.
 
     dual: the dual variables, where they were asked for. figures: objective and bound of every class, where classes stand
@@ -155,7 +152,9 @@ class Trained:
         return self.weights.score(X) if self.near is None else score_near(X, self.weights, self.near, self.n_nearest)
 
 
-def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any = None) -> Trained:
+def train(
+    X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any = None
+) -> TrainedWeights:
     """Solve classes that stand alone, or are tied by a tree, a DAG or a graph, by the method that suits the documents.
 
     own: documents × classes. start: what an earlier result for the same documents and classes gave; or dual variables.
@@ -172,7 +171,9 @@ def train(X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, 
         start = start.numbered(np.argsort(order))
     solution = solve(problem, executor, start, setup.to_go_on, setup.shards)
     dual = None if solution.pairs is None else Dual.of(solution.pairs, order)
-    trained = Trained(solution.weights, solution.certificate, solution if setup.to_go_on else None, dual, solution.figures)
+    trained = TrainedWeights(
+        solution.weights, solution.certificate, solution if setup.to_go_on else None, dual, solution.figures
+    )
     if solution.near is None or not setup.settings.fast:
         return trained
     n_nearest = count_nearest(rows, solution.near, csr_array(problem.own), executor)
@@ -188,7 +189,7 @@ def suits(X: csr_array, own: csr_array, setup: Setup) -> bool:
 
 def _train_in_feature_space(
     X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any
-) -> Trained:
+) -> TrainedWeights:
     structure = matrix_of(ties) if isinstance(ties, Forest) else ties
     dense = X.toarray().astype(np.float64)
     if setup.bias:
@@ -202,7 +203,7 @@ def _train_in_feature_space(
         choose_executor(setup.n_jobs),
     )  # fmt: skip
     certificate = Certificate(found.primal, found.dual, found.iterations)
-    return Trained(tied_rows(found.W, ties, setup.bias), certificate, found.W)
+    return TrainedWeights(tied_rows(found.W, ties, setup.bias), certificate, found.W)
 
 
 def tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
@@ -218,24 +219,24 @@ def tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
     return Weights(sparse, deltas[:, -1].copy() if bias else np.zeros(len(W)), parent, class_units.astype(np.int64))
 
 
-def _train_on_graph(X: csr_array, own: csr_array, ties: Structure, costs: Costs, setup: Setup) -> Trained:
+def _train_on_graph(X: csr_array, own: csr_array, ties: Structure, costs: Costs, setup: Setup) -> TrainedWeights:
     problem = GraphProblem(arrange_rows(X, setup.bias), own.tocsc(), ties, costs, setup.settings)
     found = solve_graph(problem, choose_executor(setup.n_jobs))
-    return Trained(found.weights, found.certificate)
+    return TrainedWeights(found.weights, found.certificate)
 
 
-def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Trained:
+def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> TrainedWeights:
     """Solve classes that stand alone, each on pairs of its own choice."""
     rows, executor = arrange_rows(X, setup.bias), choose_executor(setup.n_jobs)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
     problem = Problem(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings)
     solution = solve_given(problem, executor, pairs)
-    return Trained(solution.weights, solution.certificate, figures=solution.figures)
+    return TrainedWeights(solution.weights, solution.certificate, figures=solution.figures)
 
 
 def train_apart(
     X: csr_array, own: csr_array, asked: csc_array, group: NDArray[np.int64], costs: Costs, setup: Setup
-) -> Trained:
+) -> TrainedWeights:
     """Solve groups of classes that stand alone, each on the documents that it is asked about (asked: documents × classes)."""
     parts, primal, dual, rounds = [], 0.0, 0.0, 0
     for here in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
@@ -248,7 +249,7 @@ def train_apart(
     deltas = csr_array(vstack([part.deltas for part in parts], format="csr"))
     n = len(group)
     bias, units = np.concatenate([part.bias for part in parts]), np.arange(n, dtype=np.int64)
-    return Trained(Weights(deltas, bias, np.full(n, -1, dtype=np.int32), units), Certificate(primal, dual, rounds))
+    return TrainedWeights(Weights(deltas, bias, np.full(n, -1, dtype=np.int32), units), Certificate(primal, dual, rounds))
 
 
 def _by_class(own: csr_array) -> NDArray[np.int64]:

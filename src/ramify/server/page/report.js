@@ -28,7 +28,7 @@ export function drawReport(report) {
     drawFigures([["documents", count(report.documents)], ...Object.keys(LABELS).filter((key) => key in report.figures).map((key) => [LABELS[key], report.figures[key].toFixed(3)])]),
     el("div", { class: "plots" },
       plot("F1 at each level", levelChart(report.levels)),
-      report.reliability.length > 0 && plot("Promised against observed frequency", calibrationChart(report.reliability))),
+      report.reliability.length > 0 && plot("Guarantee against observed frequency", calibrationChart(report.reliability))),
     section("By level", drawTable(["level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss"], levels, [], "report-levels")),
     report.calibration && section("How far off probabilities are, by level", drawCalibration(report.calibration)),
     report.promises && section("Answers that go up to keep a promise", drawPromises(report.promises)),

@@ -13,19 +13,17 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ramify.errors import RamifyError
-from ramify.pipeline import Answer, Wish
-from ramify.pipeline.answering import MOST, Answering
-from ramify.server.batches import Ask, classify_lines
-from ramify.server.door import AskedModel, Parts, Reader, refusals
+from ramify.server.batches import BODY, Ask, Column, classify_lines, content_kind, without_options
+from ramify.server.dependencies import AskedModel, Parts, Reader, refusals
 from ramify.server.errors import ApiError
-from ramify.server.guard import error_body, send_refusal
-from ramify.server.logs import tell
-from ramify.server.models import Served
-from ramify.server.queueing import queue_texts
+from ramify.server.middleware import error_body, send_refusal, tell
+from ramify.server.model_registry import Served
+from ramify.server.predictions import queue_texts
 from ramify.server.schemas import LabelName, Probability, Risk
 from ramify.server.services import Services
 from ramify.server.streams import Inlet, Outlet
-from ramify.server.uploads import BODY, Column, content_kind, without_options
+from ramify.workflows import Prediction, PredictOptions
+from ramify.workflows.predictor import MOST, Predictor
 
 router = APIRouter(prefix="/v1/batch", tags=["answers"])
 
@@ -67,8 +65,8 @@ async def batch(
         if not caller.may("review"):
             raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; queueing needs 'review'.")
     served.check_labels([*within, *without])
-    wish = Wish(top, threshold, tuple(within), tuple(without), risk, nodes, by_branch)
-    answering = await services.heavy.run(services.settings.limits.seconds, served.answering, wish)
+    options = PredictOptions(top, threshold, tuple(within), tuple(without), risk, nodes, by_branch)
+    answering = await services.heavy.run(services.settings.limits.seconds, served.answering, options)
     like = served.classifier.figures_.get("columns", {}).get("text")
     ask = Ask(comes, _goes(request, comes), text, id, echo, paths, like, services.settings.limits.characters)
     services.uploads.enter("other tables are being worked on")  # the answer leaves
@@ -85,7 +83,7 @@ class _Duplex(Response):
     """An answer that is sent while the body is still read; nothing else reads the body meanwhile."""
 
     def __init__(
-        self, services: Services, served: Served, answering: Answering, ask: Ask, queue_below: float | None, caller: str
+        self, services: Services, served: Served, answering: Predictor, ask: Ask, queue_below: float | None, caller: str
     ) -> None:
         super().__init__(media_type=SENT[ask.goes])
         self._services, self._served, self._answering = services, served, answering
@@ -173,7 +171,7 @@ class _Duplex(Response):
         elif self._ask.goes == "ndjson":
             await send({"type": "http.response.body", "body": error_body(failure.code, str(failure)) + b"\n"})
 
-    def _note(self, answers: list[Answer], text: str) -> None:
+    def _note(self, answers: list[Prediction], text: str) -> None:
         """In a thread, of every batch: count it, and queue what is not sure enough."""
         self._documents += len(answers)
         self._services.measures.documents(self._served.name, "/v1/batch", len(answers))
@@ -197,5 +195,5 @@ class _Duplex(Response):
 GONE = ApiError(499, "gone", "the client has gone.")
 
 
-def _sureness(answer: Answer) -> float:
+def _sureness(answer: Prediction) -> float:
     return min((p for _, p in answer.labels), default=0.0)

@@ -8,15 +8,12 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic_core import to_json
 
-from ramify.pipeline import Wish
-from ramify.server.answers import answer_texts, check_texts
-from ramify.server.direct import DirectRoute
-from ramify.server.door import allowed, refusals
-from ramify.server.explanations import explain_text
-from ramify.server.logs import SHOWN
-from ramify.server.queueing import queue_unsure
+from ramify.server.dependencies import DirectRoute, allowed, refusals
+from ramify.server.middleware import SHOWN
+from ramify.server.predictions import answer_texts, check_texts, explain_text, queue_unsure
 from ramify.server.schemas import ClassifyIn, ClassifyOut, ExplainIn, ExplainOut
 from ramify.server.services import Services
+from ramify.workflows import PredictOptions
 
 router = APIRouter(prefix="/v1", tags=["answers"], route_class=DirectRoute)
 _under_way: set[asyncio.Task[Any]] = set()
@@ -32,8 +29,8 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     _note(request, services, texts)
     served.check_labels([*asked.within, *asked.without])
     promise = asked.risk, asked.nodes, asked.by_branch
-    wish = Wish(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without), *promise)
-    results = await answer_texts(services, served, wish, texts)
+    options = PredictOptions(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without), *promise)
+    results = await answer_texts(services, served, options, texts)
     services.measures.documents(served.name, "/v1/classify", len(texts))
     if services.settings.review_below is not None and asked.queue:
         task = asyncio.create_task(queue_unsure(services, served, texts, results, caller.name))

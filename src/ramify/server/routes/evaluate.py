@@ -9,15 +9,15 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 
-from ramify.datasets import read_corpus
+from ramify.data import read_corpus
 from ramify.errors import RamifyError
-from ramify.pipeline.mistakes import WrongAnswer
-from ramify.pipeline.training import evaluate_closely
-from ramify.server.door import AskedModel, Parts, refusals
+from ramify.server.batches import BODY, Column, content_kind, without_options
+from ramify.server.dependencies import AskedModel, Parts, refusals
 from ramify.server.errors import ApiError, refuse_packed
-from ramify.server.models import Served
+from ramify.server.model_registry import Served
 from ramify.server.schemas import EvaluateOut
-from ramify.server.uploads import BODY, Column, content_kind, without_options
+from ramify.workflows.training import evaluate_with_errors
+from ramify.workflows.wrong_answers import PredictionError
 
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
 
@@ -78,7 +78,7 @@ def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: st
         found = classifier.figures_.get("columns", {})
         columns["label_separator"] = columns["label_separator"] or found.get("label_separator")
         corpus = read_corpus(path, **columns, like=found, is_label=served.taxonomy.__contains__)
-        report, errors = evaluate_closely(classifier, corpus.labelled(), hierarchy, examples)
+        report, errors = evaluate_with_errors(classifier, corpus.labelled(), hierarchy, examples)
     except RamifyError as error:
         raise ApiError(422, "table", without_options(str(error).replace(str(path), "the table"))) from None
     return {
@@ -90,7 +90,7 @@ def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: st
     }
 
 
-def _told(served: Served, error: WrongAnswer) -> dict[str, Any]:
+def _told(served: Served, error: PredictionError) -> dict[str, Any]:
     chances = error.probabilities or [0.0] * len(error.predicted)
     return {
         "line": error.line,

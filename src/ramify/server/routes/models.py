@@ -7,9 +7,9 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 
 from ramify.errors import RamifyError
-from ramify.server.door import Admin, Parts, Reader, refusals
+from ramify.server.dependencies import Admin, Parts, Reader, refusals
 from ramify.server.errors import ApiError
-from ramify.server.models import Served, Shelf
+from ramify.server.model_registry import Served, Shelf
 from ramify.server.schemas import Model, Models, StoredReport
 
 router = APIRouter(prefix="/v1/models", tags=["models"])

@@ -7,9 +7,9 @@ from typing import Any
 
 from fastapi import APIRouter, Response
 
-from ramify.server.door import Parts, Reader, refusals
-from ramify.server.measures import CONTENT_TYPE
+from ramify.server.dependencies import Parts, Reader, refusals
 from ramify.server.schemas import Health, Session
+from ramify.server.services import CONTENT_TYPE
 
 router = APIRouter(tags=["operations"])
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Response
 
-from ramify.server.door import refusals
+from ramify.server.dependencies import refusals
 from ramify.server.errors import ApiError
 
 router = APIRouter(include_in_schema=False)

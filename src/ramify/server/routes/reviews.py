@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import StreamingResponse
 
-from ramify.server.answers import check_texts
-from ramify.server.door import Parts, Reviewer, refusals
+from ramify.server.dependencies import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
-from ramify.server.models import Served
-from ramify.server.queueing import queue_texts
+from ramify.server.model_registry import Served
+from ramify.server.predictions import check_texts, queue_texts
 from ramify.server.review_schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.reviews import Review, export_rows, summarize, training_rows
 from ramify.server.services import Services

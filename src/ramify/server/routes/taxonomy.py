@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 
-from ramify.server.door import AskedModel, Parts, refusals
-from ramify.server.models import Served
+from ramify.server.dependencies import AskedModel, Parts, refusals
+from ramify.server.model_registry import Served
 from ramify.server.schemas import Matches, TaxonomyNode, TaxonomyPart
 
 router = APIRouter(prefix="/v1/taxonomy", tags=["taxonomy"])

@@ -1,0 +1,280 @@
+"""Why a text got its label: what its words add at each node on the way, and what the decision rule saw and did there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.classifier.rules import decide_by, reasons_of, values_for
+from ramify.errors import LabelError
+from ramify.learners.base import Evidence, lead_over
+from ramify.metrics.h_loss import first_mistakes
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+if TYPE_CHECKING:
+    from ramify.classifier.text_classifier import TextClassifier
+
+SHOWN = 8  # nodes with the highest values that are worth a explain_nodes
+CLEAR = 0.01  # so much above its parent's, a node's membership is a contradiction that matters
+
+Words = list[tuple[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step on the path from the top to a node: what spoke for this node there, and against whom.
+
+    probability: of the node, as `predict_proba` gives it. is_taken: whether it is among the labels.
+    rival: titles of the path to the best rival at this step; None where the node's classifier says yes or no by itself, or
+    where there is no question. score: how far the node is ahead of the rival, or of 0.
+    words: each known word of the text with what it adds to the score, strongest first. columns: of these words in the matrix of
+    features. prior: what the text has no say in; words and prior add up to the score.
+    reason: the decision rule's own step at this node.
+    """
+
+    node: int
+    name: str
+    title: str
+    probability: float
+    is_taken: bool
+    rival: tuple[str, ...] | None
+    score: float
+    words: Words
+    columns: list[int]
+    prior: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a text got its label, or how it stands with another one.
+
+    path: titles from the top to the node explained. probabilities: one for each node of the path.
+    rival: the path of the best class other than that. words: each known word of the text with how much it speaks
+    for the node and against the rival, strongest first; `prior` is what the sizes of the two classes add. They add up to
+    `margin`, the difference of the two scores.
+    steps: one for each node of the path, from the top. additive: whether words and prior add up exactly, as they do but for
+    classifiers of another kind that have no weights; words are then empty.
+    """
+
+    path: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    rival: tuple[str, ...]
+    words: Words
+    prior: float
+    margin: float
+    steps: tuple[Step, ...]
+    additive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NodeExplanation:
+    """What happened to one text at one node; numbers are None where there are none.
+
+    score: of the learner. value: what the rule was told. refined: what the rule made of it, where it does that.
+    is_taken: whether the node is among the labels. contradicts: its membership is told to be likelier than its parent's.
+    is_true: whether it is a true label, where these are known. is_first_mistake: whether it is on the contour of the H-loss.
+    probability: as `predict_proba` gives it. reason: the decision rule's own step here.
+    """
+
+    node: int
+    name: str
+    depth: int
+    score: float | None
+    value: float | None
+    refined: float | None
+    is_taken: bool
+    contradicts: bool
+    is_true: bool | None = None
+    is_first_mistake: bool = False
+    probability: float = 0.0
+    reason: str = ""
+
+
+class Case:
+    """One text, and what the parts of a classifier made of it."""
+
+    def __init__(self, classifier: TextClassifier, text: Any) -> None:
+        self.classifier, self.text = classifier, text
+        self.rule, self.vectorizer = classifier.decision_, classifier.vectorizer_
+        self.taxonomy, self.learner = classifier.taxonomy_, classifier.learner_
+        self.x: csr_array = self.vectorizer.transform([text])
+        self.x.sort_indices()
+        self.scores: NDArray[np.float32] = self.learner.scores(self.x)
+        self.values = values_for(self.rule, self.learner, self.scores)
+        self.labels, self.refined = decide_by(self.rule, self.values, self.taxonomy)
+        self.taken = set(self.labels.indices.tolist())
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.floating[Any]]:
+        """As `predict_proba` gives them, one a node."""
+        return np.asarray(self.classifier.probabilities_of(self.scores, self.refined)[0], dtype=np.float32)
+
+    @cached_property
+    def fits(self) -> NDArray[np.floating[Any]]:
+        """How well each node fits as a label; -inf where it is none."""
+        return np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf))
+
+    def answer(self) -> int:
+        """The likeliest of the labels; without any, the node that fits best."""
+        own = most_specific(self.labels, self.taxonomy).indices
+        return int(own[np.argmax(self.probabilities[own])] if len(own) else np.argmax(self.fits))
+
+    def rival_of(self, node: int, speaker: int | None) -> int:
+        """The best node that is neither above nor below another; where there is none, the best other."""
+        fits = self.fits.copy()
+        fits[[node, *([] if speaker is None else [speaker])]] = np.nan
+        apart = fits.copy()
+        apart[self.taxonomy.ancestors_of(node)] = apart[self.taxonomy.descendants_of(node)] = np.nan
+        return int(np.nanargmax(apart if np.fmax.reduce(apart, initial=-np.inf) > -np.inf else fits))
+
+    def reasons(self, nodes: list[int]) -> list[str]:
+        """What the rule did at some nodes."""
+        return reasons_of(self.rule, self.values, self.taxonomy, nodes)
+
+    @cached_property
+    def names(self) -> dict[int, str]:
+        """What the features of the text are called."""
+        return names_of_features(self.vectorizer, self.x, self.text)
+
+    def words(self, evidence: Evidence) -> tuple[Words, list[int]]:
+        """The words that speak, strongest first, and their columns."""
+        order = np.argsort(-np.abs(evidence.added), kind="stable")
+        columns = evidence.features[order].tolist()
+        return [(self.names[c], w) for c, w in zip(columns, evidence.added[order].tolist(), strict=True)], columns
+
+    def overall(self, node: int) -> Evidence:
+        """What speaks for a node as a label, against the best other class."""
+        row = self.scores[0]
+        speaker = self.learner.spokesman(row, node)
+        rival = self.rival_of(node, speaker)
+        nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
+        if speaker is None:
+            return Evidence(0.0, *nothing, 0.0, rival)
+        if not self.learner.is_additive:
+            return Evidence(float(np.nan_to_num(row[speaker] - row[rival])), *nothing, 0.0, rival)
+        return lead_over(rival, self.learner.contributions(self.x, speaker), self.learner.contributions(self.x, rival))
+
+
+def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str]:
+    """What the features of a text are called, by their columns."""
+    columns = x.indices.astype(np.int64)
+    if hasattr(vectorizer, "names_in"):
+        found = vectorizer.names_in(text, columns)
+    else:
+        found = np.asarray(vectorizer.get_feature_names_out())[columns].tolist()
+    return dict(zip(columns.tolist(), map(str, found), strict=True))
+
+
+# ---- one label, step by step ------------------------------------------------------------------------------------------
+
+
+def explain(classifier: TextClassifier, text: Any, label: Any = None) -> Explanation:
+    """Explain the label of one text, or how the text stands with another label."""
+    wanted = None if label is None else _find(label, classifier.taxonomy_)
+    case = Case(classifier, text)
+    node = case.answer() if wanted is None else wanted
+    overall = case.overall(node)
+    taxonomy, way = case.taxonomy, case.taxonomy.nodes_to(node)
+    return Explanation(
+        path=taxonomy.path_of(node),
+        probabilities=tuple(float(case.probabilities[step]) for step in way),
+        rival=() if overall.rival is None else taxonomy.path_of(overall.rival),
+        words=case.words(overall)[0],
+        prior=overall.prior,
+        margin=overall.score,
+        steps=tuple(_step(case, step, node, reason) for step, reason in zip(way, case.reasons(way), strict=True)),
+        additive=case.learner.is_additive,
+    )
+
+
+def _find(label: Any, taxonomy: Taxonomy) -> int:
+    if not isinstance(label, (str, int, np.integer)):
+        raise LabelError(f"label {label!r} cannot be explained; labels are names or paths, as strings.")
+    return taxonomy.index(str(label))
+
+
+def _step(case: Case, node: int, end: int, reason: str) -> Step:
+    evidence: Evidence = case.learner.evidence(case.x, case.scores[0], node, end)
+    words, columns = case.words(evidence)
+    return Step(
+        node=node,
+        name=case.taxonomy.names[node],
+        title=case.taxonomy.titles[node],
+        probability=float(case.probabilities[node]),
+        is_taken=node in case.taken,
+        rival=None if evidence.rival is None else case.taxonomy.path_of(evidence.rival),
+        score=evidence.score,
+        words=words,
+        columns=columns,
+        prior=evidence.prior,
+        reason="; ".join(filter(None, (evidence.remark, reason))),
+    )
+
+
+# ---- all nodes that matter --------------------------------------------------------------------------------------------
+
+
+def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None = None) -> list[NodeExplanation]:
+    """What the rule saw and did at the nodes that matter for one text: taken, true, contradictory and highest ones.
+
+    Nodes come in the order of a walk from the top down, all ancestors included.
+    """
+    case, taxonomy = Case(classifier, text), classifier.taxonomy_
+    T = None if truth is None else taxonomy.encode([[taxonomy.names[taxonomy.index(label)] for label in truth]])
+    true = None if T is None else set(T.indices.tolist())
+    closed = expand_to_ancestors(case.labels, taxonomy)
+    contour = set() if T is None else set(first_mistakes(T, closed, taxonomy).indices.tolist())
+    against = _contradictions(case.learner.memberships(case.scores)[0], taxonomy)
+    highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf), kind="stable")[:SHOWN].tolist()
+    shown = _walk({*case.taken, *(true or ()), *against, *highest}, taxonomy)
+    return [
+        NodeExplanation(
+            node=node,
+            name=taxonomy.names[node],
+            depth=int(taxonomy.depth[node]),
+            score=_number(case.scores[0, node]),
+            value=_number(case.values[0, node]),
+            refined=None if case.refined is None else _number(case.refined[0, node]),
+            is_taken=node in case.taken,
+            contradicts=node in against,
+            is_true=None if true is None else node in true,
+            is_first_mistake=node in contour,
+            probability=float(case.probabilities[node]),
+            reason=reason,
+        )
+        for node, reason in zip(shown, case.reasons(shown), strict=True)
+    ]
+
+
+def _contradictions(memberships: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> set[int]:
+    """Nodes that are clearly likelier than a parent of theirs."""
+    child = np.repeat(np.arange(len(taxonomy)), np.diff(taxonomy.parent_offsets))
+    return set(child[memberships[child] > memberships[taxonomy.parent_nodes] + CLEAR].tolist())
+
+
+def _walk(nodes: set[int], taxonomy: Taxonomy) -> list[int]:
+    """Nodes and all above them, each followed by what is below it."""
+    below: dict[int, list[int]] = {}
+    is_shown = np.zeros((1, len(taxonomy)), dtype=bool)
+    is_shown[0, list(nodes)] = True
+    for node in expand_to_ancestors(is_shown, taxonomy).indices.tolist():  # in node order, as children are
+        for parent in taxonomy.parents_of(node).tolist() or [-1]:
+            below.setdefault(parent, []).append(node)
+    found: dict[int, None] = {}
+    waiting = below.get(-1, [])[::-1]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found[node] = None
+            waiting += below.get(node, [])[::-1]
+    return list(found)
+
+
+def _number(value: Any) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,190 @@
+"""From a model directory back to a classifier.
+
+Only the parts listed here are ever made from a file, and each checks itself.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from ramify.calibration import CALIBRATIONS
+from ramify.classifier.fitting import TrainingData
+from ramify.classifier.guarantees import Guarantee, check_share
+from ramify.classifier.rules import RULES, refuse_misfit
+from ramify.classifier.text_classifier import TextClassifier
+from ramify.decisions import CONFORMAL_KINDS, LearnableRule
+from ramify.errors import ModelError, RamifyError
+from ramify.features import TermSelector, Vectorizer, Vectors
+from ramify.learners import (
+    AdaBoostMH,
+    BayesianLogistic,
+    HierarchicalSVM,
+    MultinomialNaiveBayes,
+    NodeClassifiers,
+    OneVsRestLogistic,
+    OneVsRestSVM,
+    OrthogonalTransfer,
+    PachinkoNaiveBayes,
+    RecursiveLogistic,
+    RecursiveSVM,
+    ShrinkageNaiveBayes,
+    TopDownSVM,
+    TreeBoostMH,
+)
+from ramify.metrics import Report
+from ramify.persistence import StoredModel, read_model
+from ramify.systems import find_system
+from ramify.taxonomy import LabelForm, Taxonomy
+from ramify.taxonomy.formats import json_nodes
+
+VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
+_LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
+_ONE_LABEL = (HierarchicalSVM, OrthogonalTransfer, BayesianLogistic)
+_COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
+_LEARNERS = (*_COUNTING, *_LINEAR, *_ONE_LABEL, NodeClassifiers, AdaBoostMH, TreeBoostMH)
+LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
+
+
+def load(path: str | Path) -> TextClassifier:
+    """Load a model directory.
+
+    Nothing in it is run; what does not fit is refused with a :class:`~ramify.errors.ModelError`.
+    """
+    stored = read_model(path)
+    try:
+        return from_stored(stored)
+    except RamifyError as error:
+        raise ModelError(f"{path}: {error}") from None
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
+        raise ModelError(
+            f"{path} holds parts that do not fit together ({error}); train the model again, or restore it from a copy."
+        ) from None
+
+
+def from_stored(stored: StoredModel) -> TextClassifier:
+    """Make a classifier of what a model directory holds."""
+    about, features = stored.about, dict(stored.documents["features"])
+    learner, decision = dict(about["learner"]), dict(about["decision"])
+    made = TextClassifier(find_system(about["system"]).name)
+    made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
+    made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
+    made.learner_ = _learner(stored, _part(LEARNERS, learner), made.taxonomy_, learner)
+    made.decision_ = _part(RULES, decision).from_state(decision)
+    refuse_misfit(made.decision_, made.taxonomy_)
+    if about.get("calibration") is not None:
+        kind = _part(CALIBRATIONS, dict(about["calibration"]))
+        made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
+    made.calibrate, made.keep_back = _confidence(about)
+    made.guarantee_ = _promised(stored, made.taxonomy_)
+    made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
+    made.figures_ = _checked_figures(about)
+    made.classes_ = np.asarray(made.taxonomy_.names)
+    made.sizes_ = _checked_sizes(stored.arrays.get("figures.sizes"), len(made.taxonomy_))
+    made.report_ = _checked_report(stored.documents.get("report"))
+    _restore_documents(made, _arrays_of(stored, "documents"))
+    # parameters as well as parts, so that a clone of what was loaded trains the same
+    made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
+    made.learner = clone(made.learner_).set_params(taxonomy=None)
+    made.selector = _selector(about.get("selector"))
+    if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
+        raise ModelError("features and weights do not fit together; train the model again.")
+    return made
+
+
+def _restore_documents(made: TextClassifier, arrays: dict[str, NDArray[Any]]) -> None:
+    made.keep_training_data = made.learner_.is_to_go_on = bool(arrays)
+    if not arrays:
+        return
+    made.documents_ = TrainingData.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))
+    dual = getattr(made.learner_, "dual_", None)
+    if dual is not None and len(dual.documents) and dual.documents.max() >= len(made.documents_):
+        raise ModelError("the dual variables speak of documents that the model has not kept; train the model again.")
+
+
+def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[str, Any]) -> Any:
+    shards = {"shards": stored.shards} if stored.shards else {}
+    if shards and not getattr(kind, "takes_shards", False):
+        raise ModelError("the model has shards, and its learner takes none; train the model again.")
+    return kind.from_state(taxonomy, values, _arrays_of(stored, "learner"), **shards)
+
+
+def _confidence(about: dict[str, Any]) -> tuple[bool, float]:
+    """Whether to calibrate, and what to keep back, when the same is trained again."""
+    given = about.get("confidence", {"calibrate": True, "keep_back": 0.0})
+    if not isinstance(given["calibrate"], bool):
+        raise ModelError("the manifest does not say whether probabilities are calibrated; train the model again.")
+    return given["calibrate"], check_share(given["keep_back"])
+
+
+def _promised(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:
+    about = stored.about.get("promise")
+    if about is None:
+        return None
+    values = dict(about)
+    kind, documents, is_proven = _part(CONFORMAL_KINDS, values), values["documents"], values["is_proven"]
+    if not isinstance(is_proven, bool) or isinstance(documents, bool) or not isinstance(documents, int) or documents < 0:
+        raise ModelError("what the model says of its promise is not what Ramify writes; train the model again.")
+    return Guarantee(kind.from_arrays(_arrays_of(stored, "promise"), taxonomy), documents, is_proven)
+
+
+def _selector(settings: dict[str, Any] | None) -> TermSelector | None:
+    if settings is None:
+        return None
+    made = TermSelector(**settings)
+    clone(made).set_params(taxonomy=Taxonomy.flat(["any"])).check_settings()
+    return made
+
+
+def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
+    figures = about["figures"]
+    if not isinstance(figures, dict) or not isinstance(figures.get("evaluation", {}), dict):
+        raise ModelError("the training figures are not ones that Ramify writes; train the model again.")
+    if not isinstance(figures.get("documents"), int):
+        raise ModelError("the number of training documents is missing; train the model again.")
+    numbers = [*figures.get("evaluation", {}).values(), figures.get("tested_on", 0)]
+    if not all(isinstance(number, (int, float)) and not isinstance(number, bool) for number in numbers):
+        raise ModelError("the figures of the test are not all numbers; train the model again.")
+    columns = figures.get("columns", {})
+    labels = columns.get("label", [])
+    names = [columns.get("text", ""), *labels, about["ramify"]]
+    if not isinstance(labels, list) or not all(isinstance(name, str) for name in names):
+        raise ModelError("the manifest is not one that Ramify writes; train the model again.")
+    return figures
+
+
+def _checked_sizes(sizes: NDArray[Any] | None, n_nodes: int) -> NDArray[np.int64] | None:
+    if sizes is not None and (sizes.dtype != np.int64 or sizes.shape != (n_nodes,) or np.any(sizes < 0)):
+        raise ModelError("the numbers of documents do not fit the taxonomy; train the model again.")
+    return sizes
+
+
+def _checked_report(report: Any) -> dict[str, Any] | None:
+    if report is None:
+        return None
+    try:
+        return Report.from_dict(report).as_dict()
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise ModelError("the report is not one that Ramify writes; train the model again.") from None
+
+
+def _unlearnt(rule: Any) -> Any:
+    return rule.forget() if isinstance(rule, LearnableRule) else rule
+
+
+def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:
+    kind = values.pop("kind", None)
+    if kind not in known:
+        has = ", ".join(known)
+        raise ModelError(
+            f"the model names a part {kind!r} that this Ramify does not have; it has {has}. Train the model again."
+        )
+    return known[kind]
+
+
+def _arrays_of(stored: StoredModel, part: str) -> dict[str, NDArray[Any]]:
+    return {name.removeprefix(f"{part}."): array for name, array in stored.arrays.items() if name.startswith(f"{part}.")}

@@ -1,0 +1,96 @@
+"""Learning that goes on: more texts for a classifier that counts, more rounds for one that boosts."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.decisions import LearnableRule
+from ramify.errors import InputError
+from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, most_specific, taxonomy_of_labels
+
+if TYPE_CHECKING:
+    from ramify.classifier.text_classifier import TextClassifier
+
+
+def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
+    """Add texts to what a classifier has learnt; where something is wrong, it stays as it was."""
+    refuse_unable(classifier)
+    learner, vectorizer = copy(classifier.learner_), copy(classifier.vectorizer_)
+    texts = texts if hasattr(texts, "__len__") and not isinstance(texts, str) else list(texts)
+    rows, many, integers = listed_labels(labels)
+    if not any(rows):
+        raise InputError("there is no labelled document to learn from; give some.")
+    taxonomy = larger_taxonomy(classifier, rows, given)
+    if isinstance(classifier.decision_, LearnableRule) and taxonomy is not classifier.taxonomy_:
+        raise InputError(f"rule {classifier.decision_.kind!r} was learnt for the nodes so far; train anew to add some.")
+    Y = taxonomy.encode(rows)
+    n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)
+    if n_texts != Y.shape[0]:
+        raise InputError(f"there are {n_texts} texts but labels for {Y.shape[0]}; give one entry a text.")
+    columns = vectorizer.grow(texts) if getattr(vectorizer, "is_open", False) else None
+    if columns is not None:
+        learner.widen(columns, vectorizer.n_features_out)
+    X = vectorizer.transform(texts)
+    learner.partial_fit(X, Y, taxonomy=taxonomy)
+    if classifier.documents_ is not None:
+        nodes = np.asarray([taxonomy.index(name) for name in classifier.taxonomy_.names], dtype=np.int64)
+        classifier.documents_ = classifier.documents_.followed_by(X, most_specific(Y, taxonomy), columns, nodes)
+    classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
+    form = classifier.form_
+    classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
+    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and not hasattr(learner, "n_rounds_"))
+    classifier.taxonomy_ = taxonomy
+    classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
+    classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
+    documents = int(classifier.figures_["documents"]) + Y.shape[0]
+    classifier.figures_ = {**classifier.figures_, "documents": documents, "features": vectorizer.n_features_out}
+
+
+def _added_sizes(classifier: TextClassifier, taxonomy: Taxonomy, Y: csr_array) -> NDArray[np.int64] | None:
+    """The training documents at or below each node, with those of Y; None where nobody knows those so far."""
+    if classifier.sizes_ is None:
+        return None
+    sizes = np.bincount(Y.indices, minlength=len(taxonomy))
+    np.add.at(sizes, [taxonomy.index(name) for name in classifier.taxonomy_.names], classifier.sizes_)
+    return sizes
+
+
+def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int, float]:
+    """Leave a boosted classifier with as many rounds as serve some texts best; gives micro F1 for each number tried."""
+    Y = classifier.taxonomy_.encode(listed_labels(labels)[0])
+    best, quality = classifier.learner_.choose_rounds(classifier.vectorizer_.transform(texts), Y)
+    classifier.learner_ = classifier.learner_.at_round(best)
+    _forget_promises(classifier, keeps_calibration=False)
+    return dict(quality)
+
+
+def _forget_promises(classifier: TextClassifier, keeps_calibration: bool) -> None:
+    """What was promised was so of the model before; what scores mean stays much the same where counts alone have grown."""
+    classifier.guarantee_ = None
+    if not keeps_calibration:
+        classifier.calibration_ = None
+
+
+def refuse_unable(classifier: TextClassifier) -> None:
+    """Refuse systems that learn from all documents at once."""
+    if not hasattr(classifier.learner_, "partial_fit"):
+        others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can go on learning"
+        kept = "and so can a model that was trained with --keep-training-data"
+        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}, {kept}.")
+
+
+def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: Any) -> Taxonomy:
+    """The taxonomy to go on with: a given one, or the one so far, with what new label paths spell out."""
+    known = classifier.taxonomy_
+    if given is not None:
+        return as_taxonomy(given)
+    if not classifier.figures_.get("taxonomy_from_labels") or all(label in known for row in rows for label in row):
+        return known
+    separator = known.separator if known.n_levels > 1 else classifier.separator
+    return taxonomy_of_labels([list(known.names), *rows], separator)

@@ -1,0 +1,385 @@
+"""Text in, label paths out: features, a learner and a decision rule over one taxonomy, as one scikit-learn estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse, vstack
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.classifier.explanation import Explanation, explain
+from ramify.classifier.fitting import (
+    MULTI_LABEL_SHARE,
+    Narrow,
+    TrainingData,
+    calibrate_learner,
+    fit_features,
+    is_single_label,
+    multi_label_share,
+    refuse_unkeepable,
+    selector_for,
+)
+from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_refused, guarantee_of, set_texts_aside
+from ramify.classifier.partial_fit import learn_more
+from ramify.classifier.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
+from ramify.classifier.saving import to_stored
+from ramify.decisions import DecisionRule, LearnableRule, fit_conformal
+from ramify.errors import InputError
+from ramify.metrics import accuracy
+from ramify.persistence import write_model
+from ramify.systems import System, find_system
+from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
+
+Result = TypeVar("Result")
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):
+    """Classify texts into a taxonomy.
+
+    system: the name of a row of ``ramify systems``; it chooses every part that is not given.
+    taxonomy: a taxonomy or the path of its file; optional when labels are paths, or a flat list of classes.
+    vectorizer, learner, decision: parts to use instead of the system's.
+    selector: a :class:`~ramify.features.TermSelector` that keeps the words which tell most; all are kept without one.
+    separator: what joins the parts of a label path; found from the labels when not given.
+    calibrate: whether probabilities are calibrated, on scores of documents by learners that have not seen them. That takes some
+    more training, up to four times as much with few documents and as much again with many, and grows with the nodes.
+    keep_back: the share of the documents from which nothing is learnt but what can be promised (see :meth:`predict`); without
+    any, promises rest on the documents that probabilities are calibrated on, and are not proven.
+    keep_training_data: keep the documents, as vectors, with the model, so that it can follow a change of its taxonomy.
+    n_jobs: threads, as in scikit-learn.
+
+    ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
+    where it was not. ``calibration_``: what makes probabilities of scores. ``guarantee_``: what can be promised, and why.
+
+    >>> clf = TextClassifier(system="nb")
+    >>> clf.fit(["sweet red apple", "rye bread crust"], ["food/fruit", "food/bread"]).predict(["a red apple"])
+    array(['food/fruit'], dtype='<U10')
+    """
+
+    sizes_: NDArray[np.int64] | None
+    report_: dict[str, Any] | None
+    calibration_: Any = None
+    guarantee_: Guarantee | None = None
+    documents_: TrainingData | None = None
+
+    def __init__(
+        self,
+        system: str = "nb",
+        taxonomy: Taxonomy | str | Path | None = None,
+        *,
+        vectorizer: Any = None,
+        learner: Any = None,
+        decision: Any = None,
+        selector: Any = None,
+        separator: str | None = None,
+        calibrate: bool = True,
+        keep_back: float = 0.0,
+        keep_training_data: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.system = system
+        self.taxonomy = taxonomy
+        self.vectorizer = vectorizer
+        self.learner = learner
+        self.decision = decision
+        self.selector = selector
+        self.separator = separator
+        self.calibrate = calibrate
+        self.keep_back = keep_back
+        self.keep_training_data = keep_training_data
+        self.n_jobs = n_jobs
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
+        """Learn from texts and, for each, one label or a list of them: names, or paths."""
+        if labels is None:
+            raise InputError("fitting requires y to be passed, but the target y is None.")
+        system = find_system(self.system)
+        rows, many, integers = listed_labels(labels)
+        taxonomy = self._taxonomy_for(rows, system)
+        texts, kept_texts, rows, kept_rows = set_texts_aside(texts, rows, self.keep_back)
+        Y = taxonomy.encode(rows)
+        decision = self._new_decision(system, multi_label_share(Y, taxonomy) >= MULTI_LABEL_SHARE)
+        if not isinstance(decision, LearnableRule) or decision.is_learnt:
+            refuse_misfit(decision, taxonomy)
+        vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
+        if self.keep_training_data:
+            refuse_unkeepable(learner)
+            learner.is_to_go_on = True
+        X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
+        learner.fit(X, Y)
+        if isinstance(decision, LearnableRule) and not decision.is_learnt:
+            decision = learn_rule(decision, learner, X, Y)
+            refuse_misfit(decision, taxonomy)
+        one_each = is_single_label(Y, taxonomy)
+        calibration, promised = calibrate_learner(learner, X, Y, one_each, not kept_rows) if self.calibrate else (None, None)
+        learner.held_out_ = None  # it has served
+        # only now, so that a fit that fails leaves an earlier one whole
+        self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
+        self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
+        self.calibration_, self.guarantee_ = calibration, promised
+        self.documents_ = TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
+        self.classes_ = np.asarray(taxonomy.names)
+        self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
+        self.figures_["taxonomy_from_labels"] = self.taxonomy is None
+        self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
+        if kept_rows:
+            self._promise_from(kept_texts, taxonomy.encode(kept_rows), one_each)
+        return self
+
+    def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
+        """Learn what can be promised, from texts that nothing was learnt from, and their labels.
+
+        What :meth:`predict` then promises for a risk holds for texts that come from where these come from.
+        """
+        check_is_fitted(self, "taxonomy_")
+        if labels is None or not len(labels):
+            raise InputError("there are no labelled texts to learn a promise from; give some that nothing was learnt from.")
+        Y = self.taxonomy_.encode(listed_labels(labels)[0])
+        self._promise_from(texts, Y, is_single_label(Y, self.taxonomy_))
+        return self
+
+    def _promise_from(self, texts: Any, Y: csr_array, one_each: bool) -> None:
+        promise = fit_conformal(self.predict_proba(texts), Y, self.taxonomy_, not one_each)
+        self.guarantee_ = Guarantee(promise, Y.shape[0], is_proven=True)
+
+    def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
+        """Go on learning from more texts; words not met before are taken in.
+
+        nb, shrinkage-nb and pachinko-nb add up counts. taxonomy: the one used so far with nodes added, where labels need them;
+        without it new label paths add nodes if labels spelled out the taxonomy before. adaboost-mh and treeboost-mh make more
+        rounds from where they are, on these texts, with the classes that they have; with the texts of the first fit this
+        equals one longer training.
+        """
+        if self.__sklearn_is_fitted__():
+            learn_more(self, texts, labels, taxonomy)
+            return self
+        if taxonomy is not None:
+            self.taxonomy = taxonomy
+        return self.fit(texts, labels)
+
+    # ---- classifying ------------------------------------------------------------------------------------------------
+
+    def predict(self, texts: Sequence[str], risk: float | None = None, *, nodes: int = 1, by_branch: bool = False) -> Any:
+        """The most specific labels of each text, in the form in which labels were given.
+
+        risk: the deepest node instead that the true path passes through, but for a share of texts of at most `risk`; with
+        several labels a document, as many labels as keep the share of wrong ones of a text within it, on the average. A text
+        may get none, which is never wrong.
+        nodes: up to 2, 3, 5 or 10 nodes, through one of which the true path passes; texts then get lists of labels.
+        by_branch: the promise holds among the texts whose most probable top-level branch is the same, too; where too few such
+        documents were held out, they get no label.
+        """
+        check_is_fitted(self, "taxonomy_")
+        if risk is None and (nodes != 1 or by_branch):
+            raise InputError(WITHOUT_RISK)
+        if by_branch and risk is not None and (refusal := branches_refused(self, risk)):
+            warnings.warn(refusal, stacklevel=2)
+        Y = self.predict_matrix(texts) if risk is None else self.decide_promised(texts, risk, nodes, by_branch)[0]
+        own = most_specific(Y, self.taxonomy_)
+        rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
+        is_one = risk is None or (nodes == 1 and guarantee_of(self).kind == "path")
+        form = self.form_ if is_one else replace(self.form_, many=True)
+        return form.gather([form.write(self.taxonomy_, row) for row in rows])
+
+    def predict_matrix(self, texts: Sequence[str]) -> csr_array:
+        """The labels of each text over all nodes: boolean CSR, closed upward."""
+        check_is_fitted(self, "taxonomy_")
+        vectorizer, learner = self._parts()
+        X = vectorizer.transform(texts)
+        if hasattr(learner, "predict_sets") and is_by_sign(self.decision_):
+            sets: csr_array = learner.predict_sets(X)
+            return sets
+        mapped = learner.map_few if self.looks_at_few else learner.map_scores
+        return _stacked([Y for _, Y in mapped(X, self.decide)], len(self.taxonomy_))
+
+    def decide(self, scores: NDArray[np.float32]) -> csr_array:
+        """The labels that the decision rule gives for scores of the learner, documents × nodes."""
+        return self.decision_.decide(values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+
+    def redecided(self, decision: DecisionRule) -> Self:
+        """The same classifier with another decision rule; nothing is trained again."""
+        check_is_fitted(self, "taxonomy_")
+        if isinstance(decision, LearnableRule) and not decision.is_learnt:
+            raise InputError(
+                f"rule {decision.kind!r} has something to learn; give its settings as numbers, learn it from held-out scores "
+                "first, or train the model with it."
+            )
+        refuse_misfit(decision, self.taxonomy_)
+        made = copy(self)
+        made.decision = made.decision_ = decision
+        if self.calibration_ is None:  # probabilities are then the rule's, and others than those that something was promised of
+            made.guarantee_ = None
+        return made
+
+    def predict_proba(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Probabilities of each text over all nodes, in taxonomy order; a parent's is never below a child's."""
+        return self.decide_with_probabilities(texts)[1]
+
+    def decide_with_probabilities(
+        self, texts: Sequence[str], answers_only: bool = False
+    ) -> tuple[csr_array, NDArray[np.float32]]:
+        """Labels and probabilities over all nodes, with one reading and one scoring of the texts.
+
+        answers_only: nodes that are out of the question for the rule need not be looked at, and may have probability 0.
+        """
+        pairs = [pair for _, pair in self._map(texts, self.decide_both, answers_only)]
+        width = len(self.taxonomy_)
+        P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
+        return _stacked([Y for Y, _ in pairs], width), P
+
+    def decide_promised(
+        self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False
+    ) -> tuple[csr_array, NDArray[np.float32]]:
+        """Labels that keep a promise, as :meth:`predict` says, and probabilities over all nodes."""
+        check_is_fitted(self, "taxonomy_")
+        promise, width = guarantee_of(self), len(self.taxonomy_)
+
+        def decide(scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+            P = self.decide_both(scores)[1]
+            return promise.decide(P, self.taxonomy_, risk, nodes, by_branch), P
+
+        pairs = [pair for _, pair in self._map(texts, decide, answers_only=False)]
+        P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
+        return _stacked([Y for Y, _ in pairs], width), P
+
+    @property
+    def looks_at_few(self) -> bool:
+        """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
+        check_is_fitted(self, "taxonomy_")
+        return getattr(self.learner_, "looks_at_few", False) and getattr(self.decision_, "takes_few", False)
+
+    def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
+        """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""
+        pairs = [pair for _, pair in self.learner_.map_few(self.vectorizer_.transform(texts), self.decide_both)]
+        return _stacked([Y for Y, _ in pairs], len(self.taxonomy_)), _stacked([P for _, P in pairs], len(self.taxonomy_))
+
+    def among(self, is_allowed: NDArray[np.bool_]) -> Self:
+        """The same classifier with few nodes to look at, all of them among some. is_allowed: one a node."""
+        made = copy(self)
+        made.learner_ = self.learner_.among(is_allowed)
+        return made
+
+    def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+        """Labels and probabilities. Without a calibration, a rule that refines probabilities has the last word on both."""
+        Y, refined = decide_by(self.decision_, values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+        return Y, self.probabilities_of(scores, refined)
+
+    def uncalibrated(self) -> Self:
+        """The same classifier with probabilities as the rule or the learner makes them."""
+        made = copy(self)
+        made.calibration_ = made.guarantee_ = None
+        return made
+
+    def probabilities_of(self, scores: Any, refined: NDArray[np.floating[Any]] | None = None) -> Any:
+        """Calibrated probabilities that belong to scores; without a calibration, what the rule or the learner makes of them."""
+        if self.calibration_ is not None and not issparse(scores):
+            values = getattr(self.learner_, self.calibration_.takes)(scores)
+            return self.calibration_.apply(values, self.taxonomy_).astype(np.float32)
+        if refined is None:
+            return self.learner_.to_probabilities(scores)
+        return np.nan_to_num(refined, nan=0.0).astype(np.float32)
+
+    def map_scores(self, texts: Sequence[str], work: Callable[[NDArray[np.float32]], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of some texts at a time, documents × nodes."""
+        return self._map(texts, work, answers_only=False)
+
+    def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
+        """The share of texts whose label set is exactly right."""
+        check_is_fitted(self, "taxonomy_")
+        return accuracy(self.taxonomy_.encode(listed_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
+
+    def explain(self, text: str, label: Any = None) -> Explanation:
+        """The words that decided for the label of a text and against its rivals, node by node, and what the rule did there.
+
+        label: explain this node instead of the one that was predicted, to see why not.
+        """
+        check_is_fitted(self, "taxonomy_")
+        return explain(self, text, label)
+
+    def use_threads(self, n_jobs: int | None) -> None:
+        """Work with so many threads from now on, as scikit-learn counts them."""
+        check_is_fitted(self, "taxonomy_")
+        self.n_jobs = self.learner_.n_jobs = n_jobs
+        if "n_jobs" in self.vectorizer_.get_params():
+            self.vectorizer_.n_jobs = n_jobs
+
+    def with_threads(self, n_jobs: int | None) -> Self:
+        """The same classifier, which works with so many threads; this one goes on as before."""
+        made = copy(self)
+        made.learner_, made.vectorizer_ = copy(self.learner_), copy(self.vectorizer_)
+        made.__dict__.pop("_narrow", None)
+        made.use_threads(n_jobs)
+        return made
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path, shards: int | None = None) -> None:
+        """Write a model directory; an older model at the same place is replaced in one step.
+
+        shards: cut the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one a class. Once loaded they
+        stay on the disk, and a text is compared with the likeliest classes only. A model that was loaded so stays so.
+        """
+        check_is_fitted(self, "taxonomy_")
+        write_model(path, to_stored(self, shards))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "taxonomy_")
+
+    def _taxonomy_for(self, rows: list[list[str]], system: System) -> Taxonomy:
+        given = self.taxonomy
+        taxonomy = taxonomy_of_labels(rows, self.separator) if given is None else as_taxonomy(given)
+        if system.needs_tree:
+            taxonomy.require_tree(f"system {system.name!r}")
+        return taxonomy
+
+    def _new_vectorizer(self, system: System) -> Any:
+        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        return vectorizer.set_params(n_jobs=self.n_jobs) if "n_jobs" in vectorizer.get_params() else vectorizer
+
+    def _new_learner(self, system: System, taxonomy: Taxonomy) -> Any:
+        learner = system.learner() if self.learner is None else clone(self.learner)
+        return learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
+
+    def _new_decision(self, system: System, several: bool) -> DecisionRule:
+        """The rule given; else the system's, which has another where documents have several labels."""
+        if self.decision is not None:
+            return cast(DecisionRule, self.decision)
+        return system.several() if several and system.several is not None else system.decision()
+
+    def _map(self, texts: Sequence[str], work: Callable[[Any], Result], answers_only: bool) -> Iterator[tuple[slice, Result]]:
+        """Apply work to the scores of some texts at a time; of nodes that matter, where answers are all that is wanted."""
+        check_is_fitted(self, "taxonomy_")
+        vectorizer, learner = self._parts()
+        passing = answers_only and hasattr(learner, "map_passing") and needs_passing_only(self.decision_)
+        passing = passing and self.calibration_ is None  # which looks at all nodes
+        mapped: Iterator[tuple[slice, Result]]
+        mapped = (learner.map_passing if passing else learner.map_scores)(vectorizer.transform(texts), work)
+        return mapped
+
+    def _parts(self) -> tuple[Any, Any]:
+        """Vectorizer and learner, over the words that matter."""
+        if not hasattr(self, "_narrow"):
+            self._narrow = Narrow()
+        return self._narrow.parts(self.vectorizer_, self.learner_)
+
+
+def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:
+    if len(blocks) == 1:
+        return blocks[0]
+    return csr_array(vstack(blocks, format="csr")) if blocks else csr_array((0, n_nodes), dtype=bool)

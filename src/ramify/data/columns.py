@@ -1,0 +1,192 @@
+"""Label cells: how many labels a cell holds, and what stands between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ramify.errors import DataError, suggest
+from ramify.taxonomy import ARROW
+
+# how large a share of the pieces must be known labels before a mark counts as a separator;
+# commas are common inside names
+SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9}
+
+
+def find_label_separator(cells: Iterable[str], is_label: Callable[[str], bool] | None = None) -> str | None:
+    """The mark that stands between several labels of one cell, or None when every cell holds one label.
+
+    A mark counts when the pieces it makes are labels themselves: of the taxonomy, or else whole cells of other rows.
+
+    >>> find_label_separator(["food|drink", "food", "drink"]), find_label_separator(["TV, audio", "phones"])
+    ('|', None)
+    """
+    distinct = {cell.strip() for cell in cells if cell.strip()}
+    known = is_label or distinct.__contains__
+    for mark, share in SEPARATORS.items():
+        joined = [cell for cell in distinct if mark in cell and not (is_label and is_label(cell))]
+        pieces = [piece for cell in joined for piece in split_cell(cell, mark)]
+        if pieces and sum(map(known, pieces)) >= share * len(pieces):
+            return mark
+    return None
+
+
+def split_cell(cell: str, separator: str | None, is_label: Callable[[str], bool] | None = None) -> list[str]:
+    """The labels of a cell, without outer spaces and repetitions; an empty cell has none, a known label stays whole."""
+    pieces = cell.split(separator) if separator and not (is_label and is_label(cell.strip())) else [cell]
+    return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
+
+
+def join_levels(cells: Iterable[Any]) -> str:
+    """One path from the cells of level columns; it ends at the first empty one."""
+    parts: list[str] = []
+    for cell in cells:
+        if cell is None or not str(cell).strip():
+            break
+        parts.append(str(cell).strip())
+    return ARROW.join(parts)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Which columns of a table hold the text and the labels, when the user does not say.
+
+
+TEXT_NAMES = (
+    "text",
+    "body",
+    "message",
+    "description",
+    "content",
+    "document",
+    "request",
+    "question",
+    "review",
+    "abstract",
+    "comment",
+    "title",
+    "subject",
+)
+LABEL_NAMES = (
+    "label",
+    "labels",
+    "category",
+    "categories",
+    "class",
+    "classes",
+    "topic",
+    "topics",
+    "path",
+    "target",
+    "node",
+    "code",
+    "tag",
+    "tags",
+    "type",
+)
+LEVEL_NAME = re.compile(r"(?:level|lvl|l|cat|category|tier)[ _-]?(\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns in use; several label columns are the levels of one path, from the top."""
+
+    text: str
+    labels: tuple[str, ...]
+
+
+def find_columns(
+    source: str,
+    names: Sequence[str],
+    sample: Sequence[dict[str, Any]],
+    text: str | None = None,
+    labels: Sequence[str] | None = None,
+) -> Columns:
+    """The columns that are named, or else those that look like it; there may be none with labels."""
+    if text is not None:
+        _refuse_missing(source, names, text, "--text")
+    for column in labels or ():
+        _refuse_missing(source, names, column, "--label")
+    text = text or _guess_text(names, sample, labels or ())
+    if text is None:
+        raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {list_names(names)}.")
+    return Columns(text, tuple(labels) if labels else _guess_labels(names, sample, text))
+
+
+def split_names(label: str, names: Sequence[str]) -> list[str]:
+    """One column name, or several with commas between them."""
+    return [label] if label in names else [part.strip() for part in label.split(",")]
+
+
+def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, sample: Sequence[dict[str, Any]]) -> None:
+    """Refuse a table that cannot be learnt from: no labels, the text as label, or a document in place of column names."""
+    if not columns.labels:
+        raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
+    if columns.text in columns.labels:
+        raise DataError(f"{source}: column {columns.text!r} is to be both text and label; name two different columns.")
+    first = columns.labels[0]
+    known_name = first.lower() in LABEL_NAMES
+    if len(columns.labels) == 1 and not known_name and any(row.get(first) == first for row in sample):
+        raise DataError(
+            f"{source}: the first row looks like a document, since its {first[:40]!r} is a label of other rows too; "
+            "put a row with column names first."
+        )
+
+
+def _refuse_missing(source: str, names: Sequence[str], wanted: str, option: str) -> None:
+    if wanted not in names:
+        raise DataError(
+            f"{source} has no column {wanted!r}; its columns are {list_names(names)}. "
+            f"Name one of them with {option}.{suggest(wanted, names)}"
+        )
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Columns in a message."""
+    shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
+    return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
+
+
+def _guess_text(names: Sequence[str], sample: Sequence[dict[str, Any]], taken: Sequence[str]) -> str | None:
+    free = [name for name in names if name not in taken]
+    for wanted in TEXT_NAMES:
+        for name in free:
+            if name.lower() == wanted:
+                return name
+    lengths = {name: _mean_length(sample, name) for name in free}
+    longest = max(lengths, key=lambda name: lengths[name], default=None)
+    return longest if longest is not None and lengths[longest] > 0 and (len(free) > 1 or taken) else None
+
+
+def _guess_labels(names: Sequence[str], sample: Sequence[dict[str, Any]], text: str | None) -> tuple[str, ...]:
+    free = [name for name in names if name != text]
+    for wanted in LABEL_NAMES:
+        for name in free:
+            if name.lower() == wanted:
+                return (name,)
+    levels = sorted((int(match[1]), name) for name in free if (match := LEVEL_NAME.fullmatch(name)))
+    if len(levels) > 1:
+        return tuple(name for _, name in levels)
+    repeated = [name for name in free if _repeats(sample, name)]
+    return (repeated[0],) if len(repeated) == 1 else ()
+
+
+def _mean_length(sample: Sequence[dict[str, Any]], name: str) -> float:
+    cells = [row.get(name) for row in sample]
+    texts = [cell for cell in cells if isinstance(cell, str) and not _is_number(cell)]
+    return sum(map(len, texts)) / len(texts) if texts else 0.0
+
+
+def _repeats(sample: Sequence[dict[str, Any]], name: str) -> bool:
+    """Words that come again and again, as labels do; numbers do not count."""
+    cells = [str(row.get(name)) for row in sample if row.get(name) not in (None, "")]
+    return len(cells) > 3 and 1 < len(set(cells)) <= 0.5 * len(cells) and not all(map(_is_number, cells))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,322 @@
+"""Tables as streams of rows, each with its line; a row that cannot be read comes as a BadRow in its place.
+
+CSV and TSV (first row names the columns), JSON Lines or a JSON list, Parquet; all but Parquet may be gzipped. The only file
+that names polars.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from ramify.data.corpus import BadRow
+from ramify.errors import DataError, InputError
+
+Row = dict[str, Any]
+Rows = Iterator[tuple[int, Row | BadRow]]
+UTF_8 = "utf-8"
+MAX_CELL = 1 << 27
+PARQUET_BATCH = 10_000
+SUFFIXES = {
+    ".csv": "csv", ".tsv": "csv", ".tab": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "jsonl",
+    ".parquet": "parquet", ".svm": "svmlight", ".svmlight": "svmlight", ".libsvm": "svmlight",
+}  # fmt: skip
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
+
+
+def find_kind(path: Path, encoding: str = UTF_8) -> str:
+    """csv, jsonl, parquet or svmlight: by the ending of the name, or else by the first bytes."""
+    with open_binary(path) as file:
+        start = file.read(4096)
+    if start.startswith(b"PAR1"):
+        return "parquet"
+    _refuse_binary(path, start, encoding)
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
+    if suffixes and suffixes[-1] in SUFFIXES:
+        return SUFFIXES[suffixes[-1]]
+    if start.lstrip()[:1] in (b"{", b"["):
+        return "jsonl"
+    return "svmlight" if VECTOR_LINE.match(start) else "csv"
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file, gzipped or not; trouble while reading it is a DataError."""
+    try:
+        with open(path, "rb") as raw, ExitStack() as also:
+            file: Any = also.enter_context(gzip.open(raw)) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
+            yield file
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+
+
+def known_encoding(name: str) -> str:
+    """The proper name of a text encoding."""
+    try:
+        "".encode(name)
+        io.TextIOWrapper(io.BytesIO(), encoding=name)
+        return codecs.lookup(name).name
+    except (LookupError, UnicodeError):
+        raise InputError(f"encoding {name!r} is unknown; give one such as 'cp1252' or 'utf-16'.") from None
+
+
+def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str], Rows]:
+    """The names of the columns, and the rows with their line numbers."""
+    if kind == "parquet":
+        return _stream_parquet(path)
+    return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
+
+
+def stream_part(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
+    """The rows of a table whose columns are known already. rows: which ones, of Parquet; None for all."""
+    if rows is not None:
+        return _stream_parquet(path, rows)[1]
+    return _json_objects(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[1]
+
+
+def read_names(path: Path, kind: str, encoding: str) -> list[str]:
+    """The names of the columns; of JSON Lines the keys of all objects, and none where no row can be read."""
+    return _json_names(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[0]
+
+
+def _refuse_binary(path: Path, start: bytes, encoding: str) -> None:
+    wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or encoding != UTF_8
+    if start.startswith(b"PK\x03\x04"):
+        raise DataError(f"{path} is a zip or spreadsheet file; save the table as CSV in UTF-8.")
+    if b"\x00" in start and not wide:
+        raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines or Parquet.")
+
+
+# ---- CSV --------------------------------------------------------------------------------------------------------------
+
+
+def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
+    return csv_table(path, _decoded_lines(path, encoding), encoding)
+
+
+def csv_table(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
+    """The names of the columns, and the rows, of numbered lines of CSV; bytes that are no text come as lone surrogates.
+
+    path: what the table is called in messages.
+    """
+    number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
+    if first is None:
+        raise DataError(f"{path} is empty; give a table whose first row names its columns.")
+    delimiter = _find_delimiter(first)
+    try:
+        columns = [column.strip() for column in next(csv.reader([first], delimiter=delimiter))]
+    except csv.Error as error:
+        raise DataError(f"the first row of {path} cannot be read: {error}.") from None
+    if any(map(_has_bad_bytes, columns)):
+        raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or name its --encoding.")
+    if len(set(columns)) < len(columns):
+        twice = next(column for column in columns if columns.count(column) > 1)
+        raise DataError(f"{path} has two columns named {twice[:40]!r}; rename one of them.")
+    return columns, _csv_rows(path, lines, number, columns, delimiter, encoding)
+
+
+def _csv_rows(
+    path: Path, lines: Iterator[tuple[int, str]], header: int, columns: list[str], delimiter: str, encoding: str
+) -> Rows:
+    csv.field_size_limit(MAX_CELL)
+    reached = [header]  # the last line that the reader has taken
+    reader = csv.reader(_noting(lines, reached), delimiter=delimiter, strict=True)
+    while True:
+        start = reached[0] + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            if "unexpected end of data" in str(error):
+                advice = "close it, or double the quotes inside it"
+                raise DataError(f"{path}, line {start}: a quoted cell is never closed; {advice}.") from None
+            yield start, BadRow(str(path), start, str(error))
+            continue
+        if cells:
+            yield start, _csv_row(path, start, columns, cells, encoding)
+
+
+def _noting(lines: Iterator[tuple[int, str]], reached: list[int]) -> Iterator[str]:
+    for number, line in lines:
+        reached[0] = number
+        yield line
+
+
+def _csv_row(path: Path, line: int, columns: list[str], cells: list[str], encoding: str) -> Row | BadRow:
+    row = dict(zip(columns, cells, strict=False))
+    if len(cells) != len(columns):
+        reason = f"{len(cells)} cells where the first row names {len(columns)} columns"
+    elif any(map(_has_bad_bytes, cells)):
+        reason = f"not {encoding.upper()}"
+    else:
+        return row
+    return BadRow(str(path), line, reason, {name: _readable(cell) for name, cell in row.items()})
+
+
+def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
+    """Lines with their numbers; bytes that cannot be decoded become lone surrogates, to be found again in the cell."""
+    with open_binary(path) as raw:
+        start = raw.read(2)
+        if start in (b"\xff\xfe", b"\xfe\xff") and encoding == UTF_8:
+            raise DataError(f"{path} is UTF-16; save it as UTF-8, or give --encoding utf-16.")
+        raw.seek(0)
+        errors = "strict" if encoding.replace("-", "").lower().startswith(("utf16", "utf32")) else "surrogateescape"
+        name = "utf-8-sig" if encoding == UTF_8 else encoding
+        text = io.TextIOWrapper(raw, encoding=name, errors=errors, newline="")
+        try:
+            yield from enumerate(text, start=1)
+        except UnicodeError as error:
+            raise DataError(f"{path} is not {encoding}: {error}.") from None
+
+
+def _has_bad_bytes(cell: str) -> bool:
+    return not cell.isascii() and LONE_SURROGATE.search(cell) is not None
+
+
+def _readable(cell: str) -> str:
+    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in cell)
+
+
+def _find_delimiter(header: str) -> str:
+    bare = re.sub(r'"[^"]*"', "", header)
+    return max(("\t", ";", ",", "|"), key=lambda mark: (bare.count(mark), mark == ","))
+
+
+# ---- JSON -------------------------------------------------------------------------------------------------------------
+
+
+def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
+    columns = _json_names(path, encoding)
+    if not columns:
+        example = '{"text": "…", "label": "…"}'
+        raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
+    return columns, _json_objects(path, encoding)
+
+
+def _json_names(path: Path, encoding: str) -> list[str]:
+    columns: dict[str, None] = {}
+    for _, row in _json_objects(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
+        if isinstance(row, dict):
+            columns.update(dict.fromkeys(row))
+    return list(columns)
+
+
+def _json_objects(path: Path, encoding: str) -> Rows:
+    return _json_list(path, encoding) if _starts_a_list(path) else _json_rows(path, encoding)
+
+
+def _starts_a_list(path: Path) -> bool:
+    with open_binary(path) as file:
+        return file.read(4096).replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"[")
+
+
+def _json_list(path: Path, encoding: str) -> Rows:
+    """One JSON list of objects; objects are counted as if each stood on a line of its own."""
+    with open_binary(path) as file:
+        data = file.read()
+    try:
+        rows = json.loads(data.decode("utf-8-sig" if encoding == UTF_8 else encoding))
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path} is not a valid JSON list: {str(error)[:80]}.") from None
+    for number, row in enumerate(rows, start=1):
+        yield number, _checked_object(path, number, row)
+
+
+def _json_rows(path: Path, encoding: str) -> Rows:
+    for number, line in _json_lines(path, encoding):
+        if line.strip():
+            yield number, json_row(path, number, line, encoding)
+
+
+def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:
+    """Lines in UTF-8, as far as they can be decoded."""
+    if encoding == UTF_8:
+        with open_binary(path) as file:
+            for number, raw in enumerate(file, start=1):
+                yield number, raw.removeprefix(codecs.BOM_UTF8)
+    else:
+        for number, line in _decoded_lines(path, encoding):
+            yield number, line.encode("utf-8", "surrogateescape")
+
+
+def json_row(path: Path, number: int, line: bytes, encoding: str = UTF_8) -> Row | BadRow:
+    """One line of JSON Lines."""
+    try:
+        return _checked_object(path, number, json.loads(line.decode()))
+    except UnicodeDecodeError:
+        return BadRow(str(path), number, f"not {encoding.upper()}")
+    except (ValueError, RecursionError):
+        return BadRow(str(path), number, "not valid JSON")
+
+
+def _checked_object(path: Path, number: int, row: Any) -> Row | BadRow:
+    if not isinstance(row, dict):
+        return BadRow(str(path), number, "not a JSON object")
+    if any(map(_has_bad_bytes, _texts_in(row))):
+        cells = {_readable(name): _readable(value) for name, value in row.items() if isinstance(value, str)}
+        return BadRow(str(path), number, "half of a two-part character (a lone surrogate), which is no text", cells)
+    return row
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield name
+            yield from _texts_in(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from _texts_in(part)
+
+
+# ---- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def count_rows(path: Path) -> int:
+    """The rows of a Parquet file, which its end tells."""
+    import polars
+
+    with _parquet_errors(path):
+        return int(polars.scan_parquet(path).select(polars.len()).collect().item())
+
+
+def _stream_parquet(path: Path, wanted: range | None = None) -> tuple[list[str], Rows]:
+    import polars
+
+    def rows() -> Rows:
+        start, stop = (0, None) if wanted is None else (wanted.start, wanted.stop)
+        while stop is None or start < stop:
+            with _parquet_errors(path):
+                batch = table.slice(start, PARQUET_BATCH if stop is None else min(PARQUET_BATCH, stop - start)).collect()
+            if not batch.height:
+                return
+            yield from enumerate(batch.iter_rows(named=True), start=start + 1)
+            start += batch.height
+
+    with _parquet_errors(path):
+        table = polars.scan_parquet(path)
+        columns = table.collect_schema().names()
+    return columns, rows()
+
+
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    import polars
+
+    try:
+        yield
+    except (OSError, polars.exceptions.PolarsError) as error:
+        first = str(error).split("\n", 1)[0][:120]
+        raise DataError(f"{path} cannot be read as Parquet: {first}.") from None

@@ -1,0 +1,233 @@
+"""Lists of terms as the bytes and offsets that kernels take, and back."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import InputError
+from ramify.native import index_terms, sort_terms
+
+PADDING = 8  # bytes that kernels may read behind the last term
+
+Ints = NDArray[np.int64]
+Packed = tuple[NDArray[np.uint8], Ints]
+
+
+@dataclass(frozen=True)
+class TermList:
+    """Terms in UTF-8, one after the other: term t lies from offsets[t] to offsets[t + 1].
+
+    >>> TermList.of(["tea", "thé"]).names
+    ['tea', 'thé']
+    """
+
+    bytes: NDArray[np.uint8]
+    offsets: Ints
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> TermList:
+        """A list of given terms."""
+        encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+        offsets = np.concatenate([[0], np.cumsum([len(term) for term in encoded])]).astype(np.int64)
+        return cls(np.frombuffer(b"".join(encoded) + bytes(PADDING), dtype=np.uint8), offsets)
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def packed(self) -> Packed:
+        """Bytes and offsets."""
+        return self.bytes, self.offsets
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The terms as strings."""
+        content, ends = self.bytes[: int(self.offsets[-1])].tobytes(), self.offsets.tolist()
+        if content.isascii():
+            text = content.decode("ascii")
+            return [text[a:b] for a, b in pairwise(ends)]
+        return [content[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+
+    def names_of(self, numbers: Ints) -> list[str]:
+        """Some of the terms as strings, without a look at the others."""
+        ends = zip(self.offsets[numbers].tolist(), self.offsets[numbers + 1].tolist(), strict=True)
+        return [self.bytes[a:b].tobytes().decode("utf-8", "surrogatepass") for a, b in ends]
+
+    @cached_property
+    def index(self) -> tuple[NDArray[np.uint8], Ints, NDArray[np.uint64], int]:
+        """What a kernel finds terms with; terms are hashed with a random seed, which nobody can know beforehand."""
+        seed = secrets.randbits(64)
+        return self.bytes, self.offsets, index_terms(self.bytes, self.offsets, seed), seed
+
+    def take(self, numbers: Ints) -> TermList:
+        """Some of the terms."""
+        lengths = np.diff(self.offsets)[numbers]
+        offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        sources = np.repeat(self.offsets[numbers] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        return TermList(np.concatenate([self.bytes[sources], np.zeros(PADDING, dtype=np.uint8)]), offsets)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Texts a block at a time, and the rows of blocks put together.
+
+
+SMALL_BLOCK, LARGE_BLOCK = 1 << 20, 1 << 25  # characters that are read at a time
+AT_ONCE = 1 << 14  # texts of a stream that are looked at before a block is cut
+
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
+
+
+def cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | None]:
+    """Blocks of checked texts, and how many texts there are, where it is known."""
+    if isinstance(texts, (str, bytes)):
+        raise InputError("a list of texts is needed, not one text; put it in brackets: [text].")
+    if not hasattr(texts, "__len__"):
+        return _blocks(_checked(texts), SMALL_BLOCK), None
+    listed = list(_checked(texts))
+    n_characters = sum(map(len, listed))
+    size = min(LARGE_BLOCK, max(SMALL_BLOCK, n_characters // (2 * workers)))
+    return _blocks(iter(listed), size), len(listed)
+
+
+def _blocks(texts: Iterator[str], size: int) -> Iterator[list[str]]:
+    """Texts until they have so many characters."""
+    block, n_characters = [], 0
+    for text in texts:
+        block.append(text)
+        n_characters += len(text)
+        if n_characters >= size or len(block) >= AT_ONCE:
+            yield block
+            block, n_characters = [], 0
+    if block:
+        yield block
+
+
+def _checked(texts: Iterable[Any]) -> Iterator[str]:
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise InputError(f"text {position + 1} is {_name_of(text)}; every text is a string. Drop it or give it some words.")
+        yield text
+
+
+def _name_of(value: Any) -> str:
+    if value is None:
+        return "null"
+    return f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+def merge(
+    found: TermList, documents: Any, occurrences: Any, parts: list[tuple[Any, ...]]
+) -> tuple[TermList, Any, Any, NDArray[np.int32]]:
+    """Terms of several blocks as one sorted list with added counts; and where the terms of the blocks stand in it."""
+    lists = [found.packed, *((part[0], part[1]) for part in parts)]
+    terms, offsets, positions = sort_terms(lists)
+    n_terms = len(offsets) - 1
+    sums = [
+        np.bincount(positions, np.concatenate([first, *(part[k] for part in parts)]), minlength=n_terms)
+        for first, k in ((documents, 2), (occurrences, 3))
+    ]
+    return TermList(terms, offsets), *sums, positions[len(found) :]
+
+
+def merge_all(parts: Iterable[tuple[Any, ...]]) -> tuple[TermList, Any, Any]:
+    """Terms of any number of blocks as one sorted list with added counts; few blocks are held at a time."""
+    found, documents, occurrences = TermList.of([]), np.zeros(0), np.zeros(0)
+    waiting: list[tuple[Any, ...]] = []
+    for part in parts:
+        waiting.append(part)
+        if sum(len(some[1]) for some in waiting) > len(found):  # so that every term is sorted a few times only
+            found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
+            waiting = []
+    return merge(found, documents, occurrences, waiting)[:3]
+
+
+def noting_sizes(parts: Iterable[tuple[Any, ...]], sizes: list[int]) -> Iterator[tuple[Any, ...]]:
+    """The same blocks, while the number of texts in each is noted."""
+    for part in parts:
+        sizes.append(len(part[4][0]) - 1)
+        yield part
+
+
+def with_positions(parts: list[tuple[Any, ...]], positions: NDArray[np.int32]) -> Iterator[tuple[Rows, NDArray[np.int32]]]:
+    """The rows of every block, with where its terms stand in the merged list."""
+    starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
+    for part, start, end in zip(parts, starts[:-1], starts[1:], strict=True):
+        yield part[4], positions[start:end]
+
+
+def joined(blocks: list[Rows]) -> Rows:
+    """Rows of several blocks, one after the other."""
+    starts = np.cumsum([0, *(int(offsets[-1]) for offsets, _, _ in blocks)])
+    offsets = np.concatenate([[0], *(block[0][1:] + start for block, start in zip(blocks, starts[:-1], strict=True))])
+    columns = np.concatenate([block[1] for block in blocks] or [np.zeros(0, dtype=np.int32)])
+    values = np.concatenate([block[2] for block in blocks] or [np.zeros(0, dtype=np.float32)])
+    return offsets.astype(np.int64, copy=False), columns, values
+
+
+def stacked(blocks: list[Rows], n_columns: int) -> csr_array:
+    """Rows of several blocks as one matrix."""
+    return as_matrix(joined(blocks), n_columns)
+
+
+def as_matrix(rows: Rows, n_columns: int) -> csr_array:
+    """Rows as a matrix."""
+    offsets, columns, values = rows
+    kind = np.int32 if offsets[-1] < 1 << 31 else np.int64
+    return csr_array((values, columns, offsets.astype(kind)), shape=(len(offsets) - 1, n_columns))
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Which terms are frequent enough, and not too frequent.
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """fewest, most: documents that a term must and may be in. at_most: how many terms are kept, None for all."""
+
+    fewest: float
+    most: float
+    at_most: int | None
+
+
+def find_limits(min_df: Any, max_df: Any, max_features: Any, n_texts: int) -> Limits:
+    """Settings as numbers of documents; a float is a share of the texts."""
+    fewest, most = _documents("min_df", min_df, n_texts), _documents("max_df", max_df, n_texts)
+    if max_features is not None and (not isinstance(max_features, (int, np.integer)) or max_features < 1):
+        raise InputError(f"max_features is {max_features!r}; give a whole number of 1 or more, or None.")
+    return Limits(fewest, most, None if max_features is None else int(max_features))
+
+
+def are_none(min_df: Any, max_df: Any, max_features: Any) -> bool:
+    """Whether settings leave out nothing; a whole number 1 as max_df is one document, 1.0 are all."""
+    return find_limits(min_df, max_df, max_features, 2) == Limits(1.0, 2.0, None)
+
+
+def keep_within(limits: Limits, documents: NDArray[Any], occurrences: NDArray[Any]) -> NDArray[np.int64]:
+    """The terms within limits, rising, by the documents that each is in and its occurrences.
+
+    Which of equally frequent terms are kept at the border is what scikit-learn keeps.
+    """
+    kept = np.flatnonzero((documents >= limits.fewest) & (documents <= limits.most))
+    if limits.at_most is not None and len(kept) > limits.at_most:
+        kept = np.sort(kept[(-occurrences[kept].astype(np.float64)).argsort()[: limits.at_most]])
+    if not len(kept):
+        raise InputError("min_df, max_df and max_features leave no term; loosen them.")
+    return kept
+
+
+def _documents(name: str, value: Any, n_texts: int) -> float:
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if is_whole and value >= 1:
+        return float(value)
+    if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
+        return float(value) * n_texts
+    raise InputError(f"{name} is {value!r}; give a whole number of documents from 1 on, or a share of them from 0.0 to 1.0.")

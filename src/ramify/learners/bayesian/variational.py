@@ -1,0 +1,377 @@
+"""The bound on the softmax's denominator, at the β and ξ of every document at which it is least."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import lapack
+from scipy.special import digamma, gammaln
+from threadpoolctl import threadpool_limits
+
+from ramify.learners.bayesian.problem import Floats, Problem, share_out
+from ramify.native import settle_documents_in_place
+from ramify.parallel import Executor, heed_deadline, row_blocks, stage
+
+BLOCK = 1 << 18  # bytes of scores that a thread takes at once
+
+
+class Softmax(NamedTuple):
+    """betas, bounds: by document. By document and class: slopes and curvatures, the bound's derivatives by the score less β
+    (slopes of a document add up to 1), and twice_lambda, 2 λ(ξ)."""
+
+    betas: Floats
+    bounds: Floats
+    slopes: Floats
+    twice_lambda: Floats
+    curvatures: Floats
+
+
+def settle(scores: Floats, spreads: Floats, betas: Floats, executor: Executor) -> Softmax:
+    """The least bound for scores with variances (documents × classes), from some β on.
+
+    ξ² = (z − β)² + v at the best ξ; what remains is convex in β, and Newton's method finds where the slopes add up to 1.
+    """
+    found = Softmax(betas.copy(), np.empty(len(betas)), *(np.empty(scores.shape) for _ in range(3)))
+
+    def work(part: slice) -> None:
+        settle_documents_in_place(scores[part], spreads[part], *(table[part] for table in found))
+
+    share_out(executor, work, row_blocks(len(scores), 8 * scores.shape[1], BLOCK))
+    return found
+
+
+# --------------------------------------------------------------------------------------------------------------
+# The covariances Ψ_k of the weights of classes, given λ and α:   Ψ_k⁻¹ = A_k = E α_k + Σ_i 2 s_i λ_ik x_i x_iᵀ.
+#
+# A diagonal Ψ_k has 1 / diag A_k, which is the best that a diagonal can be. Tables are classes × features × features, or
+# classes × features where they are diagonal.
+
+
+def covariances(alpha: Floats, data: Floats) -> tuple[Floats, Floats]:
+    """Ψ and ln |Ψ| of every class; alpha: E α, classes × features or × 1; data: the sums over documents, as a table."""
+    if data.ndim == 2:
+        variances = 1 / (alpha + data)
+        return variances, np.log(variances).sum(axis=1)
+    tables, log_dets = data.copy(), np.empty(len(data))
+    every = np.arange(data.shape[1])
+    tables[:, every, every] += alpha
+    for k in range(len(tables)):
+        tables[k], log_dets[k] = invert(tables[k])
+    return tables, log_dets
+
+
+def variances_of(tables: Floats) -> Floats:
+    """diag Ψ, classes × features."""
+    return tables if tables.ndim == 2 else np.ascontiguousarray(tables.diagonal(axis1=1, axis2=2))
+
+
+def invert(A: Floats) -> tuple[Floats, float]:
+    """The inverse of a positive definite matrix, and the logarithm of the inverse's determinant."""
+    factor, _ = lapack.dpotrf(A, lower=1, clean=1)
+    inverse, _ = lapack.dpotri(factor, lower=1)
+    lower = np.tril(inverse, -1)
+    return lower + lower.T + np.diag(np.diag(inverse)), -2 * float(np.log(np.diag(factor)).sum())
+
+
+# --------------------------------------------------------------------------------------------------------------
+# What stands for the posterior: q(W), q(α), and the β and ξ at which the bound on the softmax is best.
+
+
+LOG_2_PI = float(np.log(2 * np.pi))
+STILL = 1e-4  # a relative change of α that is none
+
+
+@dataclass(slots=True)
+class Approximation:
+    """Where the ascent stands.
+
+    means: μ, units × features. variances: diag Ψ of all units. log_dets: ln |Ψ| of all units. tables: Ψ of the classes.
+    shapes, rates: â and b̂ of q(α), groups × features or groups × 1.
+    scores, spreads: μ_k·x_i and x_i'Ψ_k x_i, documents × classes. softmax: the bound on it, at the best β and ξ.
+    """
+
+    problem: Problem
+    executor: Executor
+    means: Floats
+    variances: Floats
+    log_dets: Floats
+    tables: Floats
+    shapes: Floats
+    rates: Floats
+    scores: Floats
+    spreads: Floats
+    softmax: Softmax
+
+    @classmethod
+    def start(cls, problem: Problem, executor: Executor) -> Approximation:
+        """Means of 0, and α, so also Ψ, as the prior has it."""
+        (n_documents, n_features), classes = problem.documents.shape, problem.class_units
+        width = n_features if problem.groups.per_feature else 1
+        shapes, rates = (np.repeat(part, width, axis=1) for part in (problem.shape, problem.rate))
+        variance = (problem.rate / problem.shape)[problem.groups.of_unit]
+        variances, log_dets = np.repeat(variance, n_features, axis=1), n_features * np.log(variance[:, 0])
+        scores, spreads = (
+            np.zeros((n_documents, len(classes))),
+            np.outer(problem.documents.squared_norms(), variance[classes, 0]),
+        )
+        softmax = settle(scores, spreads, np.zeros(n_documents), executor)
+        return cls(
+            problem, executor, np.zeros(variances.shape), variances, log_dets, variances[classes], shapes, rates, scores,
+            spreads, softmax,
+        )  # fmt: skip
+
+    def precisions(self) -> Floats:
+        """E α, units × features or units × 1."""
+        return np.asarray((self.shapes / self.rates)[self.problem.groups.of_unit])
+
+    # ---- updates, none of which lowers the bound ----------------------------------------------------------------------
+
+    def update_spreads(self, alternations: int) -> None:
+        """Ψ and q(α) in turn, which needs no look at documents while ξ is held; then β and ξ."""
+        data = self.problem.documents.measure(self.problem.weights[:, None] * self.softmax.twice_lambda)
+        self._update_covariances(data)
+        for _ in range(alternations):
+            before = self.rates
+            self._update_precisions()
+            self._update_covariances(data)
+            if np.allclose(self.rates, before, rtol=STILL, atol=0):
+                break
+        self.spreads = self.problem.documents.spread(self.tables)
+        self.softmax = settle(self.scores, self.spreads, self.softmax.betas, self.executor)
+
+    def _update_covariances(self, data: Floats) -> None:
+        classes, alpha = self.problem.class_units, self.precisions()
+        self.variances[:] = 1 / (alpha + self.problem.add_below(alpha))
+        self.log_dets = np.log(self.variances).sum(axis=1)
+        self.tables, self.log_dets[classes] = covariances(alpha[classes], data)
+        self.variances[classes] = variances_of(self.tables)
+
+    def _update_precisions(self) -> None:
+        groups, problem = self.problem.groups, self.problem
+        self.shapes = np.broadcast_to(problem.shape + 0.5 * groups.governed(problem.n_features), self.rates.shape).copy()
+        self.rates = problem.rate + 0.5 * groups.add_up(self.squares())
+
+    def squares(self) -> Floats:
+        """E (w_u − w_above)², units × features."""
+        changes = self.means - self.problem.from_above(self.means)
+        return np.asarray(changes**2 + self.variances + self.problem.from_above(self.variances))
+
+    # ---- the bound ----------------------------------------------------------------------------------------------------
+
+    def evidence(self) -> float:
+        """The bound on ln p(labels | documents), all constants included."""
+        return self.likelihood() + self._weights_under_prior() + self._entropy_of_weights() + self._precisions_under_prior()
+
+    def likelihood(self) -> float:
+        """Σ_i s_i times the bound on E ln p(y_i | x_i, W)."""
+        own = self.scores[np.arange(len(self.scores)), self.problem.labels]
+        return float(self.problem.weights @ (own - self.softmax.bounds))
+
+    def _weights_under_prior(self) -> float:
+        log_alpha = (digamma(self.shapes) - np.log(self.rates))[self.problem.groups.of_unit]
+        return 0.5 * float((log_alpha - LOG_2_PI - self.precisions() * self.squares()).sum())
+
+    def _entropy_of_weights(self) -> float:
+        return 0.5 * float(self.log_dets.sum() + self.means.size * (1 + LOG_2_PI))
+
+    def _precisions_under_prior(self) -> float:
+        """E ln Gamma(α | a, b), and the entropy of q(α)."""
+        (a, b), (a_q, b_q) = (self.problem.shape, self.problem.rate), (self.shapes, self.rates)
+        log_alpha = digamma(a_q) - np.log(b_q)
+        prior = a * np.log(b) - gammaln(a) + (a - 1) * log_alpha - b * a_q / b_q
+        return float((prior + a_q - np.log(b_q) + gammaln(a_q) + (1 - a_q) * digamma(a_q)).sum())
+
+
+# --------------------------------------------------------------------------------------------------------------
+# The means of all units at once: Newton's steps on the bound, its β and ξ always at their best.
+#
+# With Ψ and α held, the bound is concave in the means. Its gradient and its curvature along a direction p, t_k = p_k·x_i, are
+#
+#     Σ_i s_i ([y_i = k] − slope_ik) x_i − pull(μ),      Σ_i s_i (c_ik t_ik − c_ik Σ_l c_il t_il / Σ_l c_il) x_i + pull(p)
+#
+# The second term with t is what β gives way, so that classes move together as in a softmax; pull(·) ties levels. A step is
+# solved by conjugate gradients and halved until the bound rises. They are preconditioned by a system that is block-diagonal
+# but for the tree, which one sweep up and one down solve: the diagonal of the curvature, or, where Ψ is full, Ψ, which is at
+# hand and has 2 λ for c.
+#
+# The paper solves class after class with λ for c, and level after level, by coordinate ascent on the same bound. Where
+# documents are sure of their class, λ is many times c, and steps are that much too short.
+
+
+STEPS = 2  # in one round
+PRODUCTS = 100  # in one step
+CLOSE = 0.3  # of the gradient that a step may leave
+LEAST = 1e-4  # of the gain that the gradient promises
+HALVINGS = 40
+TINY = 1e-300
+
+
+def update_means(q: Approximation, enough: float) -> None:
+    """Take steps until the next one promises to raise the bound by no more than `enough`."""
+    for _ in range(STEPS):
+        heed_deadline()
+        gradient = _gradient(q)
+        direction = _direction(q, gradient, Elimination.of(q.problem, q.precisions(), _blocks(q)))
+        promised = float(np.vdot(gradient, direction))
+        if not promised > enough or not _step(q, direction, promised):
+            break
+
+
+def _blocks(q: Approximation) -> Floats:
+    """The inverse of what stands for the curvature of every class."""
+    if q.tables.ndim == 3:
+        return q.tables
+    problem, curvatures = q.problem, q.softmax.curvatures
+    alone = curvatures * (1 - curvatures / np.maximum(curvatures.sum(axis=1, keepdims=True), TINY))
+    return covariances(q.precisions()[problem.class_units], problem.documents.measure(problem.weights[:, None] * alone))[0]
+
+
+def _gradient(q: Approximation) -> Floats:
+    problem = q.problem
+    misses = -q.softmax.slopes
+    misses[np.arange(len(misses)), problem.labels] += 1
+    gradient = -problem.pull(q.precisions(), q.means)
+    gradient[problem.class_units] += problem.documents.gather(problem.weights[:, None] * misses)
+    return gradient
+
+
+def _curve(q: Approximation, direction: Floats) -> Floats:
+    problem, curvatures = q.problem, q.softmax.curvatures
+    T = problem.documents.score(direction[problem.class_units])
+    T *= curvatures
+    T -= curvatures * (T.sum(axis=1) / np.maximum(curvatures.sum(axis=1), TINY))[:, None]
+    T *= problem.weights[:, None]
+    curved = problem.pull(q.precisions(), direction)
+    curved[problem.class_units] += problem.documents.gather(T)
+    return curved
+
+
+def _direction(q: Approximation, gradient: Floats, tree: Elimination) -> Floats:
+    """Conjugate gradients, until little is left of the gradient."""
+    direction, left = np.zeros_like(gradient), gradient.copy()
+    solved = tree.solve(left)
+    way, size = solved.copy(), float(np.vdot(left, solved))
+    least = CLOSE**2 * size
+    for _ in range(PRODUCTS):
+        heed_deadline()
+        if not size > least:
+            break
+        curved = _curve(q, way)
+        curvature = float(np.vdot(way, curved))
+        if not curvature > 0:
+            break
+        direction += size / curvature * way
+        left -= size / curvature * curved
+        solved = tree.solve(left)
+        before, size = size, float(np.vdot(left, solved))
+        way *= size / before
+        way += solved
+    return direction
+
+
+def _step(q: Approximation, direction: Floats, promised: float) -> bool:
+    """Go so far along a direction that the bound rises; whether it did."""
+    problem, alpha = q.problem, q.precisions()
+    change = problem.documents.score(direction[problem.class_units])
+    held, holds = (float(np.vdot(problem.pull(alpha, table), direction)) for table in (q.means, direction))
+    before, length, scores, softmax = q.likelihood(), 1.0, q.scores, q.softmax
+    for _ in range(HALVINGS):
+        q.scores = scores + length * change
+        q.softmax = settle(q.scores, q.spreads, softmax.betas, q.executor)
+        if q.likelihood() - before - length * held - 0.5 * length**2 * holds >= LEAST * length * promised:
+            q.means = q.means + length * direction
+            return True
+        length /= 2
+    q.scores, q.softmax = scores, softmax
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Elimination:
+    """The factors of a system that is block-diagonal but for the tree: of every unit H⁻¹, once all below it are eliminated.
+
+    inverses: vectors where blocks are diagonal, else matrices.
+    """
+
+    parent: list[int]
+    alpha: Floats
+    inverses: list[Floats]
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: Floats, tables: Floats) -> Elimination:
+        """tables: H⁻¹ of the classes, the prior's α in it."""
+        parent, class_of = problem.forest.parent.tolist(), problem.forest.class_of.tolist()
+        wide = np.broadcast_to(alpha, (len(parent), problem.n_features))
+        inverses: list[Floats] = [np.zeros(0)] * len(parent)
+        below: list[Floats] = [np.zeros(tables.shape[1:])] * len(parent)
+        for unit in reversed(range(len(parent))):  # parents come first, so a backward sweep sees children first
+            is_class = class_of[unit] >= 0
+            inverses[unit] = tables[class_of[unit]] if is_class else _invert(wide[unit], below[unit])
+            if parent[unit] >= 0:
+                below[parent[unit]] = below[parent[unit]] + _fold(wide[unit], inverses[unit])
+            below[unit] = np.zeros(0)
+        return cls(parent, wide, inverses)
+
+    def solve(self, right: Floats) -> Floats:
+        """Up with what is left of the right side, down with the solution."""
+        found = right.copy()
+        for unit in reversed(range(len(self.parent))):
+            if self.parent[unit] >= 0:
+                found[self.parent[unit]] += self.alpha[unit] * self._apply(unit, found[unit])
+        for unit, above in enumerate(self.parent):
+            if above >= 0:
+                found[unit] += self.alpha[unit] * found[above]
+            found[unit] = self._apply(unit, found[unit])
+        return found
+
+    def _apply(self, unit: int, vector: Floats) -> Floats:
+        inverse = self.inverses[unit]
+        return inverse * vector if inverse.ndim == 1 else inverse @ vector
+
+
+def _invert(alpha: Floats, below: Floats) -> Floats:
+    return 1 / (alpha + below) if below.ndim == 1 else invert(below + np.diag(alpha))[0]
+
+
+def _fold(alpha: Floats, inverse: Floats) -> Floats:
+    """What a unit holds the one above it by, once it is eliminated: α − α H⁻¹ α."""
+    if inverse.ndim == 1:
+        return np.maximum(alpha - alpha**2 * inverse, 0.0)
+    return np.diag(alpha) - alpha[:, None] * inverse * alpha
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Rounds of updates, each of which raises the bound or leaves it, until it hardly grows.
+
+
+ALTERNATIONS = 10  # of α and Ψ in a round, with ξ held
+ENOUGH = 0.1  # of the growth that ends the rounds: what a step of the means must promise
+
+
+class Climbed(NamedTuple):
+    """The approximation, the bound after every round, and by what share of itself it grew in the last."""
+
+    q: Approximation
+    evidence: list[float]
+    growth: float
+
+
+def ascend(problem: Problem, executor: Executor, tolerance: float, max_iter: int) -> Climbed:
+    """Raise the bound until it grows by no more than `tolerance` of itself in a round, or for so many rounds."""
+    q = Approximation.start(problem, executor)
+    found = list[float]()
+    with stage("evidence", max_iter) as step, threadpool_limits(1, "blas"):  # the executor shares work out instead
+        q.update_spreads(0)  # α goes by the means, and there are none yet
+        before = q.evidence()
+        for _ in range(max_iter):
+            update_means(q, ENOUGH * tolerance * abs(before))
+            q.update_spreads(ALTERNATIONS)
+            found.append(q.evidence())
+            step.advance()
+            growth = (found[-1] - before) / abs(found[-1])
+            if growth <= tolerance:
+                break
+            before = found[-1]
+    return Climbed(q, found, growth)

@@ -1,0 +1,150 @@
+"""Classes that lie near a document, found by a few telling features of each class.
+
+The signature of a class holds the features whose mean weight in its documents exceeds the mean of all documents most.
+Kept by feature, signatures are an index: a document meets only the classes that share a telling feature with it, so the
+cost of a lookup does not grow with the number of classes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, vstack
+
+from ramify.errors import ModelError
+from ramify.learners.linear.problem import Rows, take_rows
+from ramify.learners.linear.weights import are_finite
+from ramify.native import nearest_classes
+from ramify.parallel import Executor, row_blocks
+
+SIGNATURE = 100
+LONGEST = 500  # classes that are listed for a feature
+NEAREST = (5, 10, 20)  # near classes that the fast mode may score
+RECALL = 0.99  # of the labels of documents it learnt from, which should be among them
+ASKED = 2000  # documents that tell
+CLASSES_A_BLOCK, DOCUMENTS_A_BLOCK = 512, 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Signatures:
+    """By feature: the classes that have it in their signatures, and its weight there."""
+
+    offsets: NDArray[np.int64]
+    classes: NDArray[np.int32]
+    weights: NDArray[np.float32]
+    n_classes: int
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of the kernel that looks up classes."""
+        return self.offsets, self.classes, self.weights, self.n_classes
+
+    def as_they_came(self, place: NDArray[np.int32]) -> Signatures:
+        """The same for features that stand at other places here."""
+        offsets, taken = take_rows(self.offsets, place)
+        return Signatures(offsets, self.classes[taken], self.weights[taken], self.n_classes)
+
+    def kept(self, kind: str = "near") -> dict[str, NDArray[Any]]:
+        """Plain arrays from which :meth:`from_kept` makes the same signatures."""
+        return {f"{kind}_offsets": self.offsets, f"{kind}_classes": self.classes, f"{kind}_weights": self.weights}
+
+    @classmethod
+    def from_kept(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_classes: int, kind: str = "near") -> Signatures:
+        """Make signatures after checking types, shapes and ranges."""
+        offsets, classes, weights = (arrays[f"{kind}_{name}"] for name in ("offsets", "classes", "weights"))
+        typed = offsets.dtype == np.int64 and classes.dtype == np.int32 and weights.dtype == np.float32
+        fits = offsets.shape == (n_features + 1,) and classes.ndim == 1 and classes.shape == weights.shape
+        if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(offsets[1:] < offsets[:-1]):
+            raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
+        if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not are_finite(weights)):
+            raise ModelError("the signatures of the linear model speak of classes that it has not; train the model again.")
+        return cls(offsets, classes, weights, n_classes)
+
+
+def learn_signatures(rows: Rows, own: csc_array, executor: Executor, placed: Any = None, size: int = SIGNATURE) -> Signatures:
+    """Learn from documents and their classes (documents × classes). placed: the rows, where they are placed already."""
+    overall = np.bincount(rows.features, rows.values, minlength=rows.n_features) / max(1, len(rows))
+    known = executor.place((rows if placed is None else placed, own, overall.astype(np.float32), size))
+    blocks = row_blocks(own.shape[1], 1, CLASSES_A_BLOCK)
+    kept = csr_array(vstack(list(executor.spread(_sign_classes, known, blocks)), format="csr"))
+    index = _shortened(csc_array(kept))
+    return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
+
+
+def _sign_classes(known: tuple[Rows, csc_array, NDArray[np.float32], int], classes: slice) -> csr_array:
+    """Of each of some classes the features by which its mean exceeds the mean of all documents most."""
+    rows, own, overall, size = known
+    mine = own[:, classes]
+    counts = np.maximum(np.diff(mine.indptr), 1).astype(np.float32)
+    means = csr_array(csr_array(mine.T).astype(np.float32) @ rows.matrix())
+    means.data /= np.repeat(counts, np.diff(means.indptr))
+    means.data -= overall[means.indices]
+    kept = largest_of_rows(means, size)
+    norms = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1))).ravel()
+    kept.data /= np.repeat(np.maximum(norms, 1e-30), np.diff(kept.indptr))
+    return kept
+
+
+def _shortened(index: csc_array) -> csc_array:
+    """Of features that very many classes have, only those classes that have most of them: the others will be met elsewhere."""
+    if np.diff(index.indptr).max(initial=0) <= LONGEST:
+        return index
+    kept = largest_of_rows(csr_array(index.T), LONGEST)
+    kept.sort_indices()
+    return csc_array(kept.T)
+
+
+def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
+    """Of each row the `size` largest entries above zero."""
+    kept, ends = [], [0]
+    for start, end in zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True):
+        row = matrix.data[start:end]
+        best = np.argpartition(row, -size)[-size:] if len(row) > size else np.arange(len(row))
+        best = best[row[best] > 0]
+        kept.append(start + best)
+        ends.append(ends[-1] + len(best))
+    places = np.concatenate(kept)
+    return csr_array((matrix.data[places], matrix.indices[places], ends), shape=matrix.shape)
+
+
+def count_nearest(rows: Rows, index: Signatures, own: csr_array, executor: Executor) -> int:
+    """How many near classes of a document to score, if it may belong to no other: its own are nearly always there."""
+    documents = np.arange(0, len(rows), 1 + len(rows) // ASKED)
+    some, theirs = rows.of(documents), own[documents]
+    nothing = csr_array(theirs.shape, dtype=bool)
+    for count in NEAREST:
+        if find_candidates(some, index, nothing, count, executor).multiply(theirs).sum() >= RECALL * theirs.nnz:
+            break
+    return count
+
+
+def find_candidates(
+    rows: Rows, index: Signatures, own: csr_array, n_nearest: int, executor: Executor, placed: Any = None
+) -> csr_array:
+    """For every document the classes it is near to, its own left out (documents × classes).
+
+    placed: the rows, where they are placed already.
+    """
+    n_nearest = min(n_nearest, index.n_classes)
+    mine = own.indptr.astype(np.int64), own.indices.astype(np.int32)
+    known = executor.place((rows if placed is None else placed, index, mine, n_nearest))
+    nearest = np.concatenate([
+        np.empty((0, n_nearest), dtype=np.int32),
+        *executor.spread(_look_up, known, row_blocks(len(rows), 1, DOCUMENTS_A_BLOCK)),
+    ])  # fmt: skip
+    there = nearest >= 0
+    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+    classes = nearest[there]
+    return csr_array((np.ones(len(classes), dtype=bool), classes, ends), shape=(len(rows), index.n_classes))
+
+
+def _look_up(known: tuple[Rows, Signatures, tuple[Any, Any], int], block: slice) -> NDArray[np.int32]:
+    """The classes near some documents, -1 where there are fewer."""
+    rows, index, (offsets, classes), n_nearest = known
+    nearest = np.empty((len(rows), n_nearest), dtype=np.int32)
+    start = np.zeros(index.n_classes, dtype=np.float32)
+    nearest_classes(*rows.arrays, block.start, block.stop, *index.arrays, start, offsets, classes, nearest)
+    return nearest[block].copy()

@@ -1,0 +1,315 @@
+"""The units whose weights are tied: the nodes above the classes, and the classes as leaves, in the order of a walk."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csr_array
+
+from ramify.taxonomy import LabelGraph, Taxonomy
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Units in preorder, a parent's classes before its inner children.
+
+    parent: the unit above each, -1 above a root. node: the taxonomy's node of each unit.
+    class_of: the number of the class that a unit is, -1 for an inner unit; classes are numbered in this order.
+    above_offsets, above: for every class the units above it, from the root down.
+    """
+
+    parent: NDArray[np.int32]
+    node: NDArray[np.int64]
+    class_of: NDArray[np.int32]
+    above_offsets: NDArray[np.int64]
+    above: NDArray[np.int32]
+
+    @classmethod
+    def numbered(cls, parent: NDArray[np.int32], node: NDArray[np.int64], is_class: NDArray[np.bool_]) -> Forest:
+        """Units in order, some of which are classes."""
+        class_of = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
+        paths: list[list[int]] = [[]] * len(parent)
+        for unit, above in enumerate(parent.tolist()):
+            paths[unit] = [] if above < 0 else [*paths[above], above]
+        listed = [paths[unit] for unit in np.flatnonzero(is_class).tolist()]
+        offsets = np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64)
+        return cls(parent, node, class_of, offsets, np.asarray([unit for path in listed for unit in path], dtype=np.int32))
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @property
+    def class_nodes(self) -> NDArray[np.int64]:
+        """The taxonomy's node of every class."""
+        return self.node[self.class_of >= 0]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether no class has a unit above it."""
+        return len(self.above) == 0
+
+    def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
+        """Neighbouring classes and the units above them, in the same order; and which of the units these are."""
+        above = self.above[self.above_offsets[first] : self.above_offsets[last]]
+        units = np.union1d(np.flatnonzero((self.class_of >= first) & (self.class_of < last)), above).astype(np.int32)
+        has_parent = self.parent[units] >= 0
+        parent = np.where(has_parent, np.searchsorted(units, self.parent[units]), -1).astype(np.int32)
+        class_of = np.where(self.class_of[units] >= 0, self.class_of[units] - first, -1).astype(np.int32)
+        offsets = self.above_offsets[first : last + 1] - self.above_offsets[first]
+        return Forest(parent, self.node[units], class_of, offsets, np.searchsorted(units, above).astype(np.int32)), units
+
+
+def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+    """A tree's units: nodes with a labelled node at or below them; a labelled inner node gets a class of its own below it."""
+    has_own = np.zeros(len(taxonomy), dtype=bool)
+    has_own[labelled] = True
+    alive, parent = has_own.copy(), taxonomy.parent
+    for node in range(len(taxonomy) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
+        if alive[node] and parent[node] >= 0:
+            alive[parent[node]] = True
+    has_inner = np.zeros(len(taxonomy), dtype=bool)
+    has_inner[parent[np.flatnonzero(alive & (parent >= 0))]] = True
+    return _walk(taxonomy, has_own, alive, has_inner)
+
+
+def stand_alone(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+    """Classes with nothing above them, in the order in which a walk over the taxonomy meets them."""
+    return single_units(tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled))
+
+
+def single_units(nodes: NDArray[np.int64]) -> Forest:
+    """One class for each of some nodes, and nothing above them."""
+    n = len(nodes)
+    nothing, classes = np.zeros(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
+    return Forest(np.full(n, -1, dtype=np.int32), nodes, classes, nothing, np.zeros(0, dtype=np.int32))
+
+
+def _walk(taxonomy: Taxonomy, has_own: Any, alive: Any, has_inner: Any) -> Forest:
+    parent: list[int] = []
+    node: list[int] = []
+    is_class: list[bool] = []
+    stack = [(int(root), -1, not has_inner[root]) for root in reversed(taxonomy.roots) if alive[root]]
+    while stack:
+        here, above, leaf = stack.pop()
+        unit = len(parent)
+        parent.append(above)
+        node.append(here)
+        is_class.append(leaf)
+        if leaf:
+            continue
+        children = [int(child) for child in taxonomy.children_of(here) if alive[child]]
+        inner = [(child, unit, False) for child in children if has_inner[child]]
+        classes = [(child, unit, True) for child in children if not has_inner[child]]
+        stack += reversed(inner)
+        stack += reversed(([(here, unit, True)] if has_own[here] else []) + classes)
+    arrays = np.asarray(parent, dtype=np.int32), np.asarray(node, dtype=np.int64), np.asarray(is_class, dtype=bool)
+    return Forest.numbered(*arrays)
+
+
+@dataclass(frozen=True, slots=True)
+class Walks:
+    """Shares of the classes, for walks side by side.
+
+    visited: walks × units, whether a walk passes a unit. share: how many walks pass each unit.
+    """
+
+    visited: NDArray[np.uint8]
+    share: NDArray[np.float32]
+
+    def classes(self, forest: Forest) -> list[tuple[int, int]]:
+        """The first class of every walk, and the one after its last."""
+        found = [forest.class_of[(visited > 0) & (forest.class_of >= 0)] for visited in self.visited]
+        return [(int(classes[0]), int(classes[-1]) + 1) for classes in found]
+
+
+def share_out(forest: Forest, work: NDArray[np.int64], n_walks: int) -> Walks:
+    """Give each walk a stretch of neighbouring classes with about the same work."""
+    done = np.cumsum(work)
+    walk_of = np.minimum(((done - work / 2) * n_walks / max(1, done[-1])).astype(np.int64), n_walks - 1)
+    visited = np.zeros((n_walks, len(forest)), dtype=np.uint8)
+    visited[walk_of, np.flatnonzero(forest.class_of >= 0)] = 1
+    for unit in range(len(forest) - 1, -1, -1):  # parents come first
+        if forest.parent[unit] >= 0:
+            visited[:, forest.parent[unit]] |= visited[:, unit]
+    visited = visited[visited.any(axis=1)]
+    return Walks(visited, visited.sum(axis=0).astype(np.float32))
+
+
+# --------------------------------------------------------------------------------------------------------------
+# How the weights of units are tied to each other, as one sparse matrix: for DAGs, label graphs, trees and flat classes.
+#
+#     ½ Σ_ab M_ab w_a·w_b = ½ Σ_edges ‖w_a − w_b‖² + ½ Σ_n anchor_n ‖w_n‖²        (Gopal & Yang 2013, section 3)
+#
+# In a hierarchy edges lead from every node to all of its parents, and roots are anchored with 1. In a graph every label is
+# anchored a little, because a part of it has no root that draws it to zero; a label without neighbours is anchored with 1 more.
+
+
+ANCHOR = 1e-4  # ρ of every label of a graph
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Structure:
+    """Units, tied to each other and to zero.
+
+    M: units × units, float64, symmetric and positive definite.
+    class_units: the unit of every class; the other units have no loss. node: the node or label of every unit.
+    """
+
+    M: csr_array
+    class_units: Ints
+    node: Ints
+
+    def __len__(self) -> int:
+        return len(self.node)
+
+    @property
+    def class_nodes(self) -> Ints:
+        """The node or label of every class."""
+        return self.node[self.class_units]
+
+    @property
+    def free_units(self) -> Ints:
+        """The units that are no class."""
+        return np.setdiff1d(np.arange(len(self)), self.class_units)
+
+
+def tie_dag(taxonomy: Taxonomy, labelled: Ints) -> Structure:
+    """Every node with a labelled node at or below it, tied to all its parents; a labelled inner node gets a class below it.
+
+    >>> fruit = Taxonomy.from_edges([("fruit", None), ("brand", None), ("apple", "fruit"), ("apple", "brand")])
+    >>> tie_dag(fruit, np.array([2])).M.toarray().tolist()
+    [[2.0, 0.0, -1.0], [0.0, 2.0, -1.0], [-1.0, -1.0, 2.0]]
+    """
+    child = np.repeat(np.arange(len(taxonomy)), np.diff(taxonomy.parent_offsets))
+    parent = taxonomy.parent_nodes.astype(np.int64)
+    labelled, alive = np.unique(labelled), _at_or_above(taxonomy, labelled)
+    kept = alive[child]
+    is_inner = np.zeros(len(taxonomy), dtype=bool)
+    is_inner[parent[kept]] = True
+    unit = np.cumsum(alive) - 1
+    below = labelled[is_inner[labelled]]
+    extra = int(alive.sum()) + np.arange(len(below))
+    class_units = unit[labelled]
+    class_units[is_inner[labelled]] = extra
+    node = np.concatenate([np.flatnonzero(alive), below])
+    lower, upper = np.concatenate([unit[child[kept]], extra]), np.concatenate([unit[parent[kept]], unit[below]])
+    is_root = np.ones(len(node))
+    is_root[lower] = 0
+    return Structure(_tie(lower, upper, is_root), class_units, node)
+
+
+def tie_graph(graph: LabelGraph, labelled: Ints) -> Structure:
+    """Every label, tied to its neighbours; labelled ones are classes themselves.
+
+    >>> tie_graph(LabelGraph.from_edges([("wine", "grape")], ["tea"]), np.array([0, 1])).M.diagonal().tolist()
+    [1.0001, 1.0001, 1.0001]
+    """
+    a, b = graph.adjacency.nonzero()
+    alone = np.diff(graph.adjacency.indptr) == 0
+    return Structure(_tie(a[a < b], b[a < b], ANCHOR + alone), np.unique(labelled), np.arange(len(graph)))
+
+
+def matrix_of(forest: Forest) -> Structure:
+    """A tree's units, or flat classes, as a matrix; units and classes keep their numbers."""
+    tied = forest.parent >= 0
+    M = _tie(np.flatnonzero(tied), forest.parent[tied].astype(np.int64), np.where(tied, 0.0, 1.0))
+    return Structure(M, np.flatnonzero(forest.class_of >= 0), forest.node)
+
+
+def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
+    alive = np.zeros(len(taxonomy), dtype=bool)
+    alive[labelled] = True
+    for node in range(len(taxonomy) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
+        if alive[node]:
+            alive[taxonomy.parents_of(node)] = True
+    return alive
+
+
+def _tie(a: Ints, b: Ints, anchor: NDArray[np.float64]) -> csr_array:
+    """M of edges between a and b, each once, and anchors."""
+    n, ones, own = len(anchor), np.ones(len(a)), np.arange(len(anchor))
+    rows, columns = np.concatenate([own, a, b, a, b]), np.concatenate([own, a, b, b, a])
+    M = csr_array(coo_array((np.concatenate([anchor, ones, ones, -ones, -ones]), (rows, columns)), shape=(n, n)))
+    M.sum_duplicates()
+    return M
+
+
+# --------------------------------------------------------------------------------------------------------------
+# δ of the inner units as sparse vectors: the change of weights from a unit's parent to the unit.
+#
+# A vector has all features that documents of the classes below the unit have, zeros included: rounds over a tree change the
+# values in place.
+
+
+PART = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Deltas:
+    """One sparse vector a unit, from start to end."""
+
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    features: NDArray[np.int32]
+    values: NDArray[np.float32]
+
+    @classmethod
+    def zero(cls, n_units: int) -> Deltas:
+        """No change anywhere."""
+        nowhere = np.zeros(n_units, dtype=np.int64)
+        return cls(nowhere, nowhere, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The arguments of every kernel that takes deltas."""
+        return self.start, self.end, self.features, self.values
+
+    def of(self, units: NDArray[np.int32]) -> Deltas:
+        """Those of some units; vectors are not copied."""
+        return Deltas(self.start[units], self.end[units], self.features, self.values)
+
+    def with_first(self, weights: NDArray[np.float32]) -> Deltas:
+        """The same with other weights of the first unit, over all features."""
+        start, end = self.start.copy(), self.end.copy()
+        self.values[start[0] : end[0]] = 0
+        start[0], end[0] = len(self.values), len(self.values) + len(weights)
+        features = np.concatenate([self.features, np.arange(len(weights), dtype=np.int32)])
+        return Deltas(start, end, features, np.concatenate([self.values, weights]))
+
+    def half_squares(self) -> float:
+        """½ Σ ‖δ‖² over all units; summed part by part, since there may be hundreds of millions."""
+        parts = (self.values[at : at + PART].astype(np.float64) for at in range(0, len(self.values), PART))
+        return 0.5 * sum(float(part @ part) for part in parts)
+
+
+def join(parts: list[tuple[Any, ...]], n_units: int) -> Deltas:
+    """What walks gathered, as one; a unit that several of them passed has all features in each, and gets the sum.
+
+    Each part is given up once it is copied.
+    """
+    size = sum(len(part[2]) for part in parts)
+    features, values = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
+    joined, before = Deltas(np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64), features, values), 0
+    for k, (units, ends, part_features, part_values, *_) in enumerate(parts):
+        parts[k] = ()
+        here = slice(before, before + len(part_features))
+        features[here], values[here] = part_features, part_values
+        starts, ends, before = before + np.concatenate([[0], ends])[:-1], before + ends, here.stop
+        again = joined.end[units] > joined.start[units]
+        joined.start[units[~again]], joined.end[units[~again]] = starts[~again], ends[~again]
+        for unit, start, end in zip(units[again], starts[again], ends[again], strict=True):
+            values[joined.start[unit] : joined.end[unit]] += values[start:end]
+            values[start:end] = 0
+    return joined
+
+
+def add_changes(deltas: Deltas, parts: list[tuple[Any, ...]]) -> None:
+    """Add to the units that several walks passed, which have all features, what each of the walks changed."""
+    for units, ends, features, values, *_ in parts:
+        for unit, start, end in zip(units.tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
+            deltas.values[deltas.start[unit] + features[start:end]] += values[start:end]

@@ -1,0 +1,1 @@
+"""Naive Bayes: multinomial, with shrinkage along the hierarchy, and top-down (pachinko)."""

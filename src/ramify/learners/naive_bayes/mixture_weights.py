@@ -1,0 +1,232 @@
+"""The units along whose paths words are mixed, and how much each counts: kernels on a few units at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+from ramify.errors import ModelError
+from ramify.learners.linear.taxonomy_ties import tie_along_paths
+from ramify.learners.linear.weights import kernel_arrays
+from ramify.native import fit_mixtures_in_place
+from ramify.parallel import Arrays, Keeper, choose_executor, stage
+from ramify.taxonomy import Taxonomy
+
+PLAIN_WORDS = 1e6  # that are read by steps of expectation and maximization, before Newton's
+N_BLOCKS = 64
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What estimates are made of: classes, the nodes above them, and all documents where there are several roots.
+
+    parent: the unit above each, -1 for the top; parents come first. node: of the taxonomy, -1 for all documents.
+    class_units: the unit of each class, in node order.
+    path_offsets, paths: for every unit the units from itself up to the top.
+    """
+
+    parent: NDArray[np.int32]
+    node: NDArray[np.int64]
+    class_units: NDArray[np.int32]
+    path_offsets: NDArray[np.int64]
+    paths: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, taxonomy: Taxonomy, class_nodes: NDArray[np.int64]) -> Units:
+        """The units above some classes."""
+        forest = tie_along_paths(taxonomy, class_nodes)
+        parent, node, is_class = forest.parent, forest.node, forest.class_of >= 0
+        if int((parent < 0).sum()) > 1:
+            parent = np.concatenate([[-1], parent + 1]).astype(np.int32)
+            node, is_class = np.concatenate([[-1], node]), np.concatenate([[False], is_class])
+        classes = np.flatnonzero(is_class)
+        paths: list[list[int]] = []
+        for unit, above in enumerate(parent.tolist()):
+            paths.append([unit, *(paths[above] if above >= 0 else [])])
+        offsets = np.concatenate([[0], np.cumsum([len(path) for path in paths])]).astype(np.int64)
+        flat = np.asarray([unit for path in paths for unit in path], dtype=np.int32)
+        return cls(parent, node, classes[np.argsort(node[classes])].astype(np.int32), offsets, flat)
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    @cached_property
+    def above(self) -> csr_array:
+        """Classes × units: one where the documents of a class are documents of a unit."""
+        listed = [self.path_of(int(unit)) for unit in self.class_units]
+        ends = np.concatenate([[0], np.cumsum([len(path) for path in listed])])
+        shape = (len(listed), len(self))
+        return csr_array((np.ones(int(ends[-1])), np.concatenate(listed).astype(np.int64), ends), shape=shape)
+
+    @cached_property
+    def children(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """For every unit where its children begin, and the children."""
+        order = np.argsort(self.parent, kind="stable").astype(np.int32)
+        return np.searchsorted(self.parent[order], np.arange(len(self) + 1)).astype(np.int64), order
+
+    @cached_property
+    def is_inner(self) -> NDArray[np.bool_]:
+        """Whether a unit has children."""
+        inner = np.ones(len(self), dtype=bool)
+        inner[self.class_units] = False
+        return inner
+
+    def path_of(self, unit: int) -> NDArray[np.int32]:
+        """The units from one up to the top."""
+        return self.paths[self.path_offsets[unit] : self.path_offsets[unit + 1]]
+
+    def weights_at(self, unit: int) -> slice:
+        """Where the weights of a unit stand: one for each unit of its path, and one for the uniform estimate."""
+        return slice(int(self.path_offsets[unit]) + unit, int(self.path_offsets[unit + 1]) + unit + 1)
+
+    @cached_property
+    def weight_ends(self) -> tuple[Ints, Ints]:
+        """Where the weights of each unit begin, and where the last of them stands, that of the uniform estimate."""
+        numbers = np.arange(len(self))
+        return self.path_offsets[:-1] + numbers, self.path_offsets[1:] + numbers
+
+    def weights_of(self, some: NDArray[np.int32]) -> Ints:
+        """Where the weights of some units stand, unit by unit."""
+        starts, lasts = (ends[some] for ends in self.weight_ends)
+        lengths = lasts - starts + 1
+        return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights there are in all."""
+        return len(self.paths) + len(self)
+
+    def key_of(self, unit: int, names: tuple[str, ...]) -> tuple[str, bool]:
+        """What a unit is called whatever else there is: the name of its node, and whether it is a class."""
+        node = int(self.node[unit])
+        return "" if node < 0 else names[node], not self.is_inner[unit]
+
+
+@dataclass(frozen=True, slots=True)
+class Climb:
+    """How weights are learnt: until no others are better by tolerance, or for most_steps; with Newton's steps or without."""
+
+    tolerance: float
+    most_steps: int
+    newton: bool
+    n_jobs: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """Documents that weights are learnt from: words, weights, and how often each counts at each unit.
+
+    leave_one_out: whether they are among the counts, and are to be left out of them one at a time.
+    """
+
+    X: csr_array
+    weight: Floats
+    members: csr_array
+    leave_one_out: bool
+
+    def take(self, documents: Ints, leave_one_out: bool) -> Judged:
+        """Some of them."""
+        return Judged(self.X[documents], self.weight[documents], csr_array(self.members[documents]), leave_one_out)
+
+
+@dataclass(frozen=True, slots=True)
+class Mixing:
+    """What the weights of all units are learnt from. arrays, limits: as the kernel takes them, before and after the units."""
+
+    units: Units
+    arrays: tuple[NDArray[Any], ...]
+    limits: tuple[Any, ...]
+    expected: Floats
+
+
+Found = tuple[Floats, NDArray[np.int32]]  # the weights of some units, unit by unit, and the steps that each took
+
+
+def fit_weights(
+    units: Units,
+    counts: tuple[Any, ...],
+    judged: Judged,
+    wanted: NDArray[np.bool_],
+    climb: Climb,
+    expected: Floats,
+    weights: Floats,
+) -> list[int]:
+    """Write the weights of the wanted units; gives the steps that each took.
+
+    counts: words × units and their totals, as kernels take them. expected: the words ascribed to each estimate before.
+    """
+    X, members = judged.X, judged.members
+    members.sort_indices()
+    row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
+    size = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
+    blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), size)
+    executor, taken = choose_executor(climb.n_jobs), list[int]()
+    with stage("weighing ancestors", int(wanted.sum())) as step:
+        placed = executor.place(_mixing(units, counts, judged, climb, expected))
+        for block, found in zip(blocks, executor.spread(climb_units, placed, blocks, KEEPER), strict=True):
+            _refuse_other(found, units, block)
+            weights[units.weights_of(block)] = found[0]
+            taken += found[1].tolist()
+            step.advance(len(block))
+    return taken
+
+
+def _mixing(units: Units, counts: tuple[Any, ...], judged: Judged, climb: Climb, expected: Floats) -> Mixing:
+    members, by_unit = judged.members, csc_array(judged.members)
+    arrays = (
+        *counts,
+        units.path_offsets,
+        units.paths,
+        *kernel_arrays(judged.X),
+        np.ascontiguousarray(judged.weight),
+        members.indptr.astype(np.int64),
+        members.indices.astype(np.int32),
+        members.data.astype(np.int32),
+        by_unit.indptr.astype(np.int64),
+        by_unit.indices.astype(np.int32),
+    )
+    limits = (judged.leave_one_out, climb.tolerance, climb.most_steps, PLAIN_WORDS if climb.newton else np.inf)
+    return Mixing(units, arrays, limits, expected)
+
+
+def climb_units(mixing: Mixing, block: NDArray[np.int32]) -> Found:
+    """The weights of some units, and the steps that each took."""
+    weights = np.zeros(mixing.units.n_weights)  # of which only the places of these units are ever touched
+    steps = np.zeros(len(block), dtype=np.int32)
+    fit_mixtures_in_place(*mixing.arrays, block, *mixing.limits, mixing.expected, weights, steps)
+    return weights[mixing.units.weights_of(block)], steps
+
+
+def _to_arrays(found: Found) -> Arrays:
+    return {"weights": found[0], "steps": found[1]}
+
+
+def _from_arrays(arrays: Arrays) -> Found:
+    return arrays["weights"], arrays["steps"]
+
+
+KEEPER = Keeper(_to_arrays, _from_arrays)
+
+
+def _refuse_other(found: Found, units: Units, block: NDArray[np.int32]) -> None:
+    """Refuse weights that are not of these units, as a damaged checkpoint may hold."""
+    shapes = (len(units.weights_of(block)),), (len(block),)
+    if tuple(part.shape for part in found) != shapes or [part.dtype for part in found] != [np.float64, np.int32]:
+        raise ModelError("the checkpoint holds mixture weights of other classes; train without --resume to begin anew.")
+
+
+def _blocks(units: NDArray[np.int32], size: NDArray[Any]) -> list[NDArray[np.int32]]:
+    """Units a few at a time: neighbours, whose documents have about so many words together."""
+    if not len(units):
+        return []
+    before = np.concatenate([[0.0], np.cumsum(size[units])])
+    before, budget = before[:-1], max(1.0, before[-1] / N_BLOCKS)
+    return np.split(units, np.flatnonzero(np.diff(before // budget) > 0) + 1)

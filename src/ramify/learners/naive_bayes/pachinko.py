@@ -1,0 +1,170 @@
+"""Naive Bayes from the top down: at every node one classifier among its children, each with words of its own if wanted.
+
+    ln P(child | parent, document) = ln P(child | parent) + Σ_w x_w ln θ_child,w − ln Σ_siblings (the same)
+
+θ as in flat naive Bayes (Laplace smoothing with α), from the documents at and below the child, over the words that the parent
+looks at. Documents that stay at a node are one more child. A document goes to the likeliest child until it stays or ends.
+Source: the Pachinko machine of Koller & Sahami 1997, as described in McCallum et al. 1998, sections 1 and 5.
+Deviations: a multinomial model of words, as in McCallum et al., in place of Bernoulli variables with dependencies; words are
+chosen by mutual information in place of their method.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import InputError, ModelError
+from ramify.features import TermSelector
+from ramify.learners.base import Contributions
+from ramify.learners.naive_bayes.multinomial import LaplaceScorer, check_alpha
+from ramify.learners.naive_bayes.word_counts import CountingLearner, Floats, is_count
+from ramify.learners.targets import Targets
+from ramify.learners.top_down_base import BranchLearner, find_branches
+from ramify.taxonomy import Taxonomy, ancestor_matrix
+
+
+class PachinkoNaiveBayes(BranchLearner, CountingLearner):
+    """Naive Bayes among the children of every node (system ``pachinko-nb``).
+
+    alpha: the count added to every word of every child, above 0.
+    fit_prior: learn how likely each child is from the data; otherwise siblings are equally likely.
+    n_words: how many words each node looks at, those that tell most about its children; None for all.
+    measure, join: how these are found; see :class:`TermSelector`.
+
+    Scores are ln P(node | parent). Fitted attributes are those of :class:`CountingLearner` and :class:`BranchLearner`, and
+    ``sets_``: for every node with several ways on (-1 above the roots) the words that it looks at, None for all.
+
+    >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
+    >>> fitted = PachinkoNaiveBayes(taxonomy).fit([[2, 0, 0], [1, 2, 0], [0, 0, 3]], ["pet/cat", "pet/dog", "car"])
+    >>> fitted.predict([[1, 1, 0]]).tolist()
+    ['pet/dog']
+    """
+
+    kind: ClassVar[str] = "pachinko-naive-bayes"
+    sets_: dict[int, NDArray[np.int64]] | None = None
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        alpha: float = 1.0,
+        fit_prior: bool = True,
+        n_words: int | None = None,
+        measure: str = "mutual-information",
+        join: str = "sum",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.alpha = alpha
+        self.fit_prior = fit_prior
+        self.n_words = n_words
+        self.measure = measure
+        self.join = join
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        check_alpha(self.alpha)
+        if self.n_words is not None and not is_count(self.n_words):
+            raise InputError(f"n_words is {self.n_words!r}; give a whole number of 1 or more, or none for all words.")
+        TermSelector(measure=self.measure, join=self.join).check_settings()
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+        targets.taxonomy.require_tree("naive Bayes from the top down")
+        self.sets_ = None
+        if self.n_words is not None:
+            self._check_all(X)
+            settings: dict[str, Any] = {"measure": self.measure, "join": self.join, "scope": "glocal"}
+            selector = TermSelector(self.n_words, **settings, taxonomy=targets.taxonomy)
+            self.sets_ = selector.fit(X[sample_weight > 0], targets.own[sample_weight > 0]).sets_
+        super()._learn(X, targets, sample_weight)
+
+    def _learn_more(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
+        targets.taxonomy.require_tree("naive Bayes from the top down")
+        if self.n_words is not None:
+            raise InputError(f"learning goes on with all words only, and n_words is {self.n_words}; leave it out.")
+        super()._learn_more(X, targets, sample_weight, is_first)
+
+    def _prepare(self) -> None:
+        taxonomy, classes = self.taxonomy_, self.class_nodes_
+        above = csr_array(ancestor_matrix(taxonomy)[classes])
+        alive, has_own = np.zeros(len(taxonomy), dtype=bool), np.zeros(len(taxonomy), dtype=bool)
+        alive[above.indices], has_own[classes] = True, True
+        nodes, parents = find_branches(taxonomy, alive, has_own).T
+        self._set_branches(nodes, parents, np.setdiff1d(np.flatnonzero(alive), nodes[nodes != parents]))
+        stays = csr_array(nodes[None, :] == classes[:, None]).multiply(nodes == parents)
+        members = csr_array(above[:, nodes].multiply(nodes != parents) + stays).astype(np.float64)
+        weight = self.class_weight_ @ members if self.fit_prior else np.ones(len(nodes))
+        log_prior = np.log(np.maximum(weight, np.finfo(np.float64).tiny))
+        counts = csr_array(self.counts_ @ members)
+        self._looked_at = self._words_by_branch()
+        n_words: Any = self.counts_.shape[0]
+        if self._looked_at is not None:
+            counts = csr_array(counts.multiply(self._looked_at))
+            n_words = np.maximum(1, np.asarray(self._looked_at.sum(axis=0)))
+        counts.sort_indices()
+        self._scorer = LaplaceScorer.from_counts(counts, self.alpha, log_prior, n_words)
+
+    def _words_by_branch(self) -> csr_array | None:
+        """Words × branches: one where the parent of a branch looks at a word."""
+        if self.sets_ is None:
+            return None
+        sets = [self.sets_.get(parent, np.zeros(0, dtype=np.int64)) for parent in self.branch_parents_.tolist()]
+        ends = np.concatenate([[0], np.cumsum([len(words) for words in sets])])
+        shape = (len(sets), self.counts_.shape[0])
+        return csr_array(csr_array((np.ones(int(ends[-1])), np.concatenate([*sets, []]).astype(np.int64), ends), shape=shape).T)
+
+    def _margins(self, X: csr_array) -> NDArray[np.float64]:
+        lengths = None if self._looked_at is None else (X.astype(np.float64) @ self._looked_at).toarray()
+        return self._scorer.score(X, lengths)
+
+    def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:
+        counts = x.data.astype(np.float64)
+        if self._looked_at is not None:
+            counts = counts * self._looked_at[x.indices][:, [branch]].toarray().ravel()
+        added = counts * self._scorer.log_theta(x.indices, branch)
+        return x.indices.astype(np.int64), added, float(self._scorer.log_prior[branch])
+
+    def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
+        found = np.flatnonzero((self.branch_nodes_ == node) & (self.branch_parents_ != node))
+        if not len(found):
+            name = self.taxonomy_.names[node]
+            raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
+        branch = int(found[0])
+        if self._looked_at is None:
+            return self._scorer.thetas(branch, everywhere)
+        among = self._looked_at[:, [branch]].toarray().ravel()
+        theta, usual = self._scorer.thetas(branch, everywhere * among / max((everywhere * among).sum(), 1e-300))
+        return theta * among, usual
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain values and arrays from which :meth:`from_state` makes the same learner."""
+        values, arrays = super().state()
+        if self.sets_ is None:
+            return values, arrays
+        sets = [self.sets_[node] for node in sorted(self.sets_)]
+        offsets = np.concatenate([[0], np.cumsum([len(words) for words in sets])]).astype(np.int64)
+        words = np.concatenate([*sets, np.zeros(0, dtype=np.int64)])
+        return values, {**arrays, "set_nodes": np.asarray(sorted(self.sets_)), "set_offsets": offsets, "set_words": words}
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.taxonomy_.require_tree("naive Bayes from the top down")
+        if self.n_words is None:
+            return
+        nodes, offsets, words = (arrays[name] for name in ("set_nodes", "set_offsets", "set_words"))
+        fits = all(array.dtype == np.int64 and array.ndim == 1 for array in (nodes, offsets, words))
+        fits = fits and len(offsets) == len(nodes) + 1 and offsets[0] == 0 and offsets[-1] == len(words)
+        if not fits or np.any(np.diff(offsets) < 0) or np.any(np.diff(nodes) <= 0):
+            raise ModelError("the words that nodes look at have shapes that do not fit together; train the model again.")
+        if len(nodes) and (nodes[0] < -1 or nodes[-1] >= len(self.taxonomy_)):
+            raise ModelError("words are looked at by something that is no node of the taxonomy; train the model again.")
+        if len(words) and (words.min() < 0 or words.max() >= self.n_features_in_):
+            raise ModelError(f"a node looks at a word outside 0 to {self.n_features_in_ - 1}; train the model again.")
+        self.sets_ = {int(node): words[a:b] for node, a, b in zip(nodes, offsets[:-1], offsets[1:], strict=True)}
+        if any(np.any(np.diff(listed) <= 0) for listed in self.sets_.values()):
+            raise ModelError("a node looks at a word twice; train the model again.")

@@ -1,0 +1,360 @@
+"""Naive Bayes whose word probabilities are drawn to those of the nodes above a class.
+
+    θ̌_c(w) = Σ_i λ_c^i θ^i(w),     θ^0 from the documents of class c, θ^1, θ^2, … from those of the nodes above it, last 1/V
+
+Each estimate leaves out what the one before it counted, so that every word of the training documents counts once on a path.
+The λ of a class maximize the likelihood of its own documents, each judged by estimates that have not seen it: expectation
+and maximization from equal weights, until no weights could make the words likelier by more than `tol` nats a word. The
+likelihood is concave, so a gradient g (mean of θ^i(w)/θ̌(w) over words) tells how far it can rise still: by max_i g_i − 1 at
+most. Expectation and maximization creeps near the end; Newton's method, kept to weights of 0 and more, then takes over.
+Source: McCallum et al. 1998, section 3.
+Deviations: documents may have several labels and labels at inner nodes; a document then counts once for every label, and
+leaving it out takes it out everywhere. An inner node with documents of its own has a class below it. Where there are several
+roots, all documents are one more estimate above them. The weight of 1/V is never below 1e-9, so that no word is impossible.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+from sklearn.utils import check_random_state
+
+from ramify.errors import InputError, ModelError
+from ramify.learners.base import Contributions, Evidence, Scores
+from ramify.learners.linear.weights import kernel_arrays
+from ramify.learners.naive_bayes.mixture_weights import Climb, Judged, Units, fit_weights
+from ramify.learners.naive_bayes.word_counts import (
+    CountingLearner,
+    Floats,
+    count_words,
+    is_count,
+    is_positive,
+    moved_nodes,
+    words_of,
+)
+from ramify.learners.path_probabilities import log_shares
+from ramify.learners.targets import Targets
+from ramify.native import score_mixtures_in_place
+from ramify.taxonomy import Taxonomy
+
+LEAST_UNIFORM = 1e-9
+PRUNED = -1e30  # ln of the chance of a class that a document never came near
+MOST_STEPS = 10**9
+WAYS = ("leave-one-out", "held-out")
+
+
+class ShrinkageNaiveBayes(CountingLearner):
+    """Naive Bayes with shrinkage to the nodes above a class (system ``shrinkage-nb``).
+
+    weights: how mixture weights are learnt: "leave-one-out" judges every document by estimates without it; "held-out" takes
+    estimates from some documents and weights from the others.
+    held_out: the share of each class's documents that "held-out" sets aside; a class that is too small for that is judged by
+    leaving one out.
+    fit_prior: learn class priors from the data; otherwise all classes are equally likely.
+    tol: weights are learnt until no others could make the words likelier by more than this, in nats a word.
+    max_iter: the most steps that are taken for that.
+    newton: after some steps of expectation and maximization (ten; more for a small class), go on with Newton's, which end at
+    the same likelihood much sooner.
+    branches: classify by going down from the top with this many of the best branches at every node, in place of comparing
+    all classes; it must be set when learning, and can be changed later.
+    random_state: fixes what is held out.
+
+    ``weights_``: see :meth:`weights_for`. ``n_iter_``: the most steps that any class took.
+    ``held_out_documents_``: the documents that were held out.
+
+    >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
+    >>> X = [[3, 1, 0, 0], [2, 1, 1, 0], [1, 3, 0, 0], [1, 2, 1, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
+    >>> y = ["pet/cat", "pet/cat", "pet/dog", "pet/dog", "car", "car"]
+    >>> fitted = ShrinkageNaiveBayes(taxonomy).fit(X, y)
+    >>> fitted.predict([[2, 0, 1, 0]]).tolist()
+    ['pet/cat']
+    >>> [(name, round(weight, 2)) for name, weight in fitted.weights_for("pet/cat")]
+    [('pet/cat', 0.55), ('pet', 0.38), ('all documents', 0.0), ('uniform', 0.07)]
+    """
+
+    kind: ClassVar[str] = "shrinkage-naive-bayes"
+    weights_: Floats
+    n_iter_: int
+    held_out_documents_: NDArray[np.int64]
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        weights: str = "leave-one-out",
+        held_out: float = 0.3,
+        fit_prior: bool = True,
+        tol: float = 1e-10,
+        max_iter: int = 1000,
+        newton: bool = True,
+        branches: int | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.weights = weights
+        self.held_out = held_out
+        self.fit_prior = fit_prior
+        self.tol = tol
+        self.max_iter = max_iter
+        self.newton = newton
+        self.branches = branches
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        if self.weights not in WAYS:
+            raise InputError(f"weights is {self.weights!r}; give 'leave-one-out' or 'held-out'.")
+        if not is_positive(self.held_out) or self.held_out >= 1:
+            raise InputError(f"held_out is {self.held_out!r}; give a share of the documents, between 0 and 1.")
+        if self.tol != 0 and not is_positive(self.tol):
+            raise InputError(f"tol is {self.tol!r}; give a number of 0 or more, such as 1e-6.")
+        if self.max_iter != 0 and not (is_count(self.max_iter) and self.max_iter <= MOST_STEPS):
+            raise InputError(f"max_iter is {self.max_iter!r}; give a whole number from 0 to {MOST_STEPS:,}.")
+        try:
+            check_random_state(self.random_state)
+        except ValueError:
+            raise InputError(f"random_state is {self.random_state!r}; give a whole number of 0 or more, or none.") from None
+        if not isinstance(self.newton, (bool, np.bool_)):
+            raise InputError(f"newton is {self.newton!r}; give true or false.")
+        _check_branches(self.branches)
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+        self._check_all(X)
+        targets.taxonomy.require_tree("shrinkage")
+        self._forget()
+        self.held_out_documents_ = np.zeros(0, dtype=np.int64)
+        nodes, counts, weight = count_words(X, targets.own, sample_weight)
+        if self.weights == "held-out":
+            rest, self.held_out_documents_ = self._set_aside(csc_array(targets.own))
+            counts = words_of(X[rest], csr_array(targets.own[rest][:, nodes] * sample_weight[rest, None]))
+        self._set_counts(nodes, counts, weight, targets.taxonomy)
+        self._learn_weights(X, targets.own, sample_weight, np.zeros(self.units_.n_weights))
+
+    def _learn_more(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
+        if self.weights != "leave-one-out":
+            raise InputError(f"learning goes on with weights='leave-one-out' only, and weights is {self.weights!r}.")
+        targets.taxonomy.require_tree("shrinkage")
+        expected = {}
+        if not is_first:
+            moved_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses, while everything is as it was
+            expected = self._expected_words()
+        self._forget()
+        self.held_out_documents_ = np.zeros(0, dtype=np.int64)
+        super()._learn_more(X, targets, sample_weight, is_first)
+        earlier = np.zeros(self.units_.n_weights)
+        for unit in range(len(self.units_)):
+            key = self.units_.key_of(unit, self.taxonomy_.names)
+            if key in expected:
+                along = [*(self.units_.key_of(int(u), self.taxonomy_.names) for u in self.units_.path_of(unit)), "uniform"]
+                earlier[self.units_.weights_at(unit)] = [expected[key].get(step, 0.0) for step in along]
+        self._learn_weights(X, targets.own, sample_weight, earlier)
+
+    def _forget(self) -> None:
+        for name in ("weights_", "units_"):
+            if hasattr(self, name):
+                delattr(self, name)
+
+    def _expected_words(self) -> dict[Any, dict[Any, float]]:
+        """How many words so far each unit owes to each estimate on its path."""
+        units, names, found = self.units_, self.taxonomy_.names, {}
+        for unit in range(len(units)):
+            along = [*(units.key_of(int(u), names) for u in units.path_of(unit)), "uniform"]
+            words = self.weights_[units.weights_at(unit)] * self._totals[unit]
+            found[units.key_of(unit, names)] = dict(zip(along, words.tolist(), strict=True))
+        return found
+
+    def _set_aside(self, own: csc_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Some documents of each class, none where it has one only; both parts rising."""
+        random = check_random_state(self.random_state)
+        n_documents = own.shape[0]
+        priority, aside = random.permutation(n_documents), np.zeros(n_documents, dtype=bool)
+        for node in np.flatnonzero(np.diff(own.indptr)):
+            documents = own.indices[own.indptr[node] : own.indptr[node + 1]]
+            n_aside = min(max(1, round(self.held_out * len(documents))), len(documents) - 1)
+            aside[documents[np.argsort(priority[documents])[:n_aside]]] = True
+        for node in np.flatnonzero(np.diff(own.indptr)):  # a document of several classes may be the last that one has
+            documents = own.indices[own.indptr[node] : own.indptr[node + 1]]
+            if aside[documents].all():
+                aside[documents[np.argmax(priority[documents])]] = False
+        return np.flatnonzero(~aside), np.flatnonzero(aside)
+
+    def _learn_weights(self, X: csr_array, own: csr_array, sample_weight: Floats, expected: Floats) -> None:
+        units = self.units_
+        members = csr_array(own[:, self.class_nodes_].astype(np.float64) @ units.above)
+        wanted = np.ones(len(units), dtype=bool) if self.branches is not None else ~units.is_inner
+        weights = np.zeros(units.n_weights)
+        climb = Climb(float(self.tol), int(self.max_iter), bool(self.newton), self.n_jobs)
+
+        def fit(judged: Judged, wanted: NDArray[np.bool_]) -> list[int]:
+            return fit_weights(units, self._kernel_counts(), judged, wanted, climb, expected, weights)
+
+        every = Judged(X, sample_weight, members, True)
+        aside = self.held_out_documents_
+        if len(aside):
+            others = every.take(aside, leave_one_out=False)
+            is_judged = np.diff(csc_array(others.members).indptr) > 0
+            steps = fit(others, wanted & is_judged)
+            rest = np.setdiff1d(np.arange(X.shape[0]), aside)
+            steps += fit(every.take(rest, leave_one_out=True), wanted & ~is_judged)
+        else:
+            steps = fit(every, wanted)
+        self.n_iter_ = max([1, *steps])
+        self._set_weights(weights)
+
+    def _set_weights(self, weights: Floats) -> None:
+        """Keep weights, with a little for the uniform estimate, and what scoring needs of them."""
+        units = self.units_
+        starts, uniform = units.weight_ends
+        sums = np.add.reduceat(weights, starts)
+        self._has_all = bool((sums > 0).all())
+        weights[uniform] = np.where(sums > 0, np.maximum(weights[uniform], LEAST_UNIFORM), 0)
+        sums = np.add.reduceat(weights, starts)
+        weights /= np.repeat(np.where(sums > 0, sums, 1), uniform - starts + 1)
+        totals = self._totals[units.paths]
+        data = totals - np.where(np.isin(np.arange(len(totals)), units.path_offsets[:-1]), 0, np.roll(totals, 1))
+        data = np.where(data > LEAST_UNIFORM * totals, data, np.inf)  # an estimate without data says nothing
+        self.weights_ = weights
+        self._factors = weights / np.insert(data, units.path_offsets[1:], float(self.counts_.shape[0]))
+
+    def _prepare(self) -> None:
+        self.units_ = Units.of(self.taxonomy_, self.class_nodes_)
+        self._unit_counts = csr_array(self.counts_ @ self.units_.above)
+        self._unit_counts.sort_indices()
+        self._totals = np.bincount(self._unit_counts.indices, self._unit_counts.data, minlength=len(self.units_))
+        shares = np.exp(self.log_prior_) @ self.units_.above
+        self._unit_priors = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
+        if hasattr(self, "weights_"):
+            self._set_weights(self._fitting(self.weights_))
+
+    def _fitting(self, weights: Floats) -> Floats:
+        """Weights that fit the units; a model file may hold others."""
+        fits = weights.shape == (self.units_.n_weights,) and np.isfinite(weights).all() and (weights >= 0).all()
+        sums = np.add.reduceat(weights, self.units_.weight_ends[0])[self.units_.class_units] if fits else [0.0]
+        if not fits or not np.allclose(sums, 1):
+            raise ModelError("the mixture weights of naive Bayes do not fit its classes; train the model again.")
+        return weights.copy()
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def _score(self, X: csr_array) -> Scores:
+        if self.branches is None:
+            joint = self._score_units(X, self.units_.class_units, self.log_prior_)
+        else:
+            joint = self._walk(X)[0][:, self.units_.class_units]
+        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self.class_nodes_] = np.maximum(log_shares(joint), PRUNED)
+        return S
+
+    def _score_units(self, X: csr_array, units: NDArray[np.int32], priors: Floats) -> Floats:
+        """ln P(unit) + ln P(words | unit), documents × units."""
+        joint = np.empty((X.shape[0], len(units)))
+        known = (*self._kernel_counts(), self.units_.path_offsets, self.units_.paths, self._factors)
+        score_mixtures_in_place(*known, units, priors, *kernel_arrays(X), joint)
+        return joint
+
+    def _walk(self, X: csr_array) -> tuple[Floats, NDArray[np.int64]]:
+        """Scores of classes that documents reach along their best branches, and with how many units each was compared.
+
+        Documents at the same node are compared with its children together, so that they share what is found out of words.
+        """
+        _check_branches(self.branches)
+        units, most = self.units_, int(self.branches or 1)
+        if not self._has_all:
+            raise InputError("going down the best branches needs weights of inner nodes; set branches before learning.")
+        scores, looked_at = np.full((X.shape[0], len(units)), 2 * PRUNED), np.zeros(X.shape[0], dtype=np.int64)
+        offsets, children = units.children
+        is_inner = units.is_inner
+        waiting = [(0, np.arange(X.shape[0]))]
+        while waiting:
+            unit, documents = waiting.pop()
+            ways = children[offsets[unit] : offsets[unit + 1]]
+            found = self._score_units(X[documents], ways, self._unit_priors[ways])
+            looked_at[documents] += len(ways)
+            best = np.argsort(-found, axis=1, kind="stable")[:, :most]
+            for k, way in enumerate(ways.tolist()):
+                going = (best == k).any(axis=1)
+                if is_inner[way]:
+                    waiting += [(way, documents[going])] if going.any() else []
+                else:
+                    scores[documents[going], way] = found[going, k]
+        return scores, looked_at
+
+    def count_comparisons(self, X: Any) -> NDArray[np.int64]:
+        """With how many nodes each document is compared: all classes, or those that the best branches lead to."""
+        X = self._check(X, reset=False)
+        return np.full(X.shape[0], len(self.class_nodes_)) if self.branches is None else self._walk(X)[1]
+
+    def _kernel_counts(self) -> tuple[Any, ...]:
+        return *kernel_arrays(self._unit_counts), self._totals
+
+    def weights_for(self, node: str | int) -> list[tuple[str, float]]:
+        """The mixture weights of a class: its own, those of the nodes above it, and the uniform one, in this order."""
+        unit = self._unit_of(node)
+        names = [self._name_of(int(step)) for step in self.units_.path_of(unit)]
+        return list(zip([*names, "uniform"], self.weights_[self.units_.weights_at(unit)].tolist(), strict=True))
+
+    def estimates_for(self, node: str | int) -> Floats:
+        """The mixed probabilities of all words in a class."""
+        return self._estimates(self._unit_of(node), self._unit_counts)
+
+    def _estimates(self, unit: int, unit_counts: csr_array) -> Floats:
+        """The mixed probabilities of some words, given what the units count of them."""
+        at, steps = self.units_.weights_at(unit), self.units_.path_of(unit)
+        counts = np.diff(unit_counts[:, steps].toarray(), prepend=0.0, axis=1)
+        return np.asarray(counts @ self._factors[at][:-1] + self._factors[at][-1])
+
+    def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
+        uniform = self.weights_for(node)[-1][1]
+        return self.estimates_for(node), (1 - uniform) * everywhere + uniform / len(everywhere)
+
+    def _unit_of(self, node: str | int) -> int:
+        index = self.taxonomy_.index(node) if isinstance(node, str) else int(node)
+        return int(self.units_.class_units[self._class_of(index)])
+
+    def _name_of(self, unit: int) -> str:
+        name, is_class = self.units_.key_of(unit, self.taxonomy_.names)
+        if not name:
+            return "all documents"
+        is_own = (
+            is_class and self.units_.parent[unit] >= 0 and self.units_.node[self.units_.parent[unit]] == self.units_.node[unit]
+        )
+        return f"{name} (own documents)" if is_own else name
+
+    def contributions(self, x: csr_array, node: int) -> Contributions:
+        """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""
+        added = x.data.astype(np.float64) * np.log(self._estimates(self._unit_of(node), self._unit_counts[x.indices]))
+        return x.indices.astype(np.int64), added, float(self.log_prior_[self._class_of(node)])
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """As of all classes that compete; where branches are pruned, a class may never have been compared."""
+        found = super().evidence(x, scores, node, end)
+        speaker = self.spokesman(scores, end)
+        is_pruned = speaker is not None and scores[speaker] <= PRUNED / 2
+        return replace(found, remark="its branch was not among the best, so it was never compared") if is_pruned else found
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain values and arrays from which :meth:`from_state` makes the same learner."""
+        values, arrays = super().state()
+        if not isinstance(values["parameters"]["random_state"], (int, type(None))):
+            values["parameters"]["random_state"] = None
+        return values, {**arrays, "mixture_weights": self.weights_}
+
+    def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        self.taxonomy_.require_tree("shrinkage")
+        if arrays["mixture_weights"].dtype != np.float64:
+            raise ModelError("the mixture weights of naive Bayes are of another type than it writes; train the model again.")
+        self.weights_ = arrays["mixture_weights"]
+
+
+def _check_branches(branches: Any) -> None:
+    if branches is not None and not is_count(branches):
+        raise InputError(f"branches is {branches!r}; give a whole number of 1 or more, or none to compare all classes.")

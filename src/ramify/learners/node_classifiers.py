@@ -1,0 +1,331 @@
+"""A classifier of its own at every node, with yes or no for an answer, and probabilities from held-out margins.
+
+    negatives="parent"   the classifier of a node learns from the documents of its parent alone: P(node | parent)
+    negatives="all"      it learns from all documents: P(node), whatever its neighbours say
+
+Sources: with "parent", the node SVMs of H-SVM and B-SVM, Cesa-Bianchi, Gentile & Zaniboni 2006, section 4; with "all", the
+independent classifiers of Punera & Ghosh 2008, section 3. Documents at or below a node are positive.
+Deviations: a node at which every document asked about is positive has no classifier and says yes with probability
+(n + 1) / (n + 2); one without any positive document has none either, and its scores are NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.special import expit, logit
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from ramify.calibration import Calibration, LogPotentials, check_kind
+from ramify.errors import InputError, ModelError, suggest
+from ramify.learners.base import Contributions, Evidence, Learner, Result, Scores, answer_of, no_question
+from ramify.learners.linear.incremental import checked_figures
+from ramify.learners.linear.learner import Gap
+from ramify.learners.linear.problem import Certificate
+from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
+from ramify.learners.linear.weights import Weights
+from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, Questions, Task, ask_nodes
+from ramify.learners.path_probabilities import SURE, along_paths, log_ends, walk_passing
+from ramify.learners.targets import Targets
+from ramify.taxonomy import Taxonomy
+
+BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
+NEGATIVES = ("parent", "all")
+YES = 1.0  # the score of a node that says yes to every document
+
+
+class NodeClassifiers(Learner):
+    """One classifier a node (systems ``h-svm``, ``b-svm``, ``isotonic-svm``, ``isotonic-nb``).
+
+    base: ``"svm"``, ``"lr"``, ``"nb"``, or a classifier of scikit-learn's kind, of which every node gets a copy.
+    negatives: ``"parent"`` or ``"all"``, the documents that a node's classifier learns from.
+    calibration: ``"sigmoid"``, ``"platt"``, ``"isotonic"``, or None to take scores for log-odds as they are.
+    C: of svm and lr, what a unit of loss costs, or ``"auto"``. alpha: of nb, the count added to every word.
+    missing: the share of nodes, drawn by `random_state`, that are left without a classifier.
+
+    ``unit_nodes_``: the nodes that have a classifier. ``always_``: the nodes that say yes to every document.
+    ``held_out_``: with a calibration, training documents, and their scores by classifiers that had not seen them.
+
+    >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> X, labels = [[1, 0, 0], [1, 1, 0], [0, 0, 1]] * 3, ["a/x", "a/y", "b"] * 3
+    >>> fitted = NodeClassifiers(taxonomy).fit(X, labels)
+    >>> fitted.predict([[1, 1, 0]])
+    array(['a/y'], dtype='<U3')
+    """
+
+    kind: ClassVar[str] = "node-classifiers"
+    base_: Base
+    calibration_: Calibration | None
+    unit_nodes_: NDArray[np.int64]
+    always_: NDArray[np.int64]
+    always_counts_: NDArray[np.float64]
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        base: Any = "svm",
+        negatives: str = "parent",
+        calibration: str | None = "sigmoid",
+        C: float | str = 1.0,
+        alpha: float = 1.0,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        missing: float = 0.0,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.base = base
+        self.negatives = negatives
+        self.calibration = calibration
+        self.C = C
+        self.alpha = alpha
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.missing = missing
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+        setup = self._checked()
+        taxonomy = targets.taxonomy
+        if self.negatives == "parent":
+            taxonomy.require_tree("a classifier for each node among its parent's documents")
+        questions = self._drop_missing(ask_nodes(targets.own, taxonomy, self.negatives == "parent"))
+        n_yes, n_asked = questions.count(np.ones(X.shape[0]))
+        always = (n_yes > 0) & (n_yes == n_asked)
+        units = questions.of_units(np.flatnonzero((n_yes > 0) & ~always))
+        if not len(units.nodes):
+            raise InputError("no node has documents of both kinds, its own and others; lower missing, or give more documents.")
+        task = Task(self, X, units, targets, sample_weight)
+        if self.C == "auto" and setup is not None:
+            best, self.C_scores_ = task.choose_cost(setup)
+            setup = replace(setup, C=best)
+        taken = task.find_same(setup)
+        base = task.fit(setup, taken=taken)
+        if taken is not None:
+            self.taken_over_ = int(np.sum(taken >= 0)), len(taken)
+        curves, held_out = (None, None) if self.calibration is None else task.calibrate_others(setup, taken)
+        self.C_, self.base_, self.calibration_ = 1.0 if setup is None else setup.C, base, curves
+        self.unit_nodes_, self.always_ = units.nodes, questions.nodes[always]
+        self.always_counts_ = n_yes[always].astype(np.float64)
+        self.held_out_ = None if held_out is None else (held_out[0], self._on_nodes(held_out[1]))
+        if isinstance(base, LinearBase) and setup is not None:
+            self.gap_ = Gap(*base.gap)
+            self.n_iter_ = max(1, self.gap_.rounds)
+            warn_unless_converged(Certificate(*base.gap), setup)
+
+    def _checked(self) -> Setup | None:
+        """The setup of the solver, where the base has one; refuses parameters that mean nothing."""
+        check_kind(self.calibration)
+        if self.negatives not in NEGATIVES:
+            raise InputError(f"negatives is {self.negatives!r}; give 'parent' or 'all'.")
+        if not _is_number(self.missing) or not 0 <= self.missing < 1:
+            raise InputError(f"missing is {self.missing!r}; give the share of nodes to leave out, from 0 to below 1.")
+        if not _is_number(self.alpha) or not 0 < float(self.alpha) < np.inf:
+            raise InputError(f"alpha is {self.alpha!r}; give a number above 0, such as 1 or 0.1.")
+        if isinstance(self.base, str) and self.base not in BASES:
+            names = ", ".join(map(repr, BASES))
+            raise InputError(f"base is {self.base!r}; give one of {names}, or a classifier.{suggest(self.base, BASES)}")
+        if not isinstance(self.base, str) and not _is_classifier(self.base):
+            raise InputError(f"base is {self.base!r}; give 'svm', 'lr', 'nb', or a classifier of scikit-learn's kind.")
+        if isinstance(self.base, str) and BASES[self.base] is not None:
+            return check_setup(self, BASES[self.base])
+        check_cost(self.C)
+        if self.class_weight is not None:
+            raise InputError("class_weight is for base='svm' and 'lr'; leave it out, or weigh documents by sample_weight.")
+        return None
+
+    def _drop_missing(self, questions: Questions) -> Questions:
+        n = len(questions.nodes)
+        left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
+        return questions.of_units(np.setdiff1d(np.arange(n), left_out))
+
+    # ---- scoring ----------------------------------------------------------------------------------------------------
+
+    def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
+        check_is_fitted(self, "taxonomy_")
+        if isinstance(self.base_, LinearBase):
+            self.base_.weights.make_ready()
+        return super().map_scores(X, work)
+
+    def _score(self, X: csr_array) -> Scores:
+        return self._on_nodes(self.base_.score(X))
+
+    def _on_nodes(self, margins: NDArray[Any]) -> Scores:
+        S = np.full((len(margins), len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self.unit_nodes_] = margins
+        S[:, self.always_] = YES
+        return S
+
+    def answers(self, scores: Scores) -> NDArray[np.float64]:
+        """The probability of a yes at every node, as its own classifier sees it; NaN where there is none."""
+        P = np.full(scores.shape, np.nan)
+        margins = scores[:, self.unit_nodes_].astype(np.float64)
+        P[:, self.unit_nodes_] = expit(margins) if self.calibration_ is None else self.calibration_.apply(margins)
+        P[:, self.always_] = (self.always_counts_ + 1) / (self.always_counts_ + 2)
+        return P
+
+    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """ln P(node and none of its children), children taken for independent given their parent."""
+        P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
+        return np.where(np.isnan(scores), np.nan, log_ends(P, shares, self.taxonomy_))
+
+    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node | parent)."""
+        return self.answers(scores) if self.negatives == "parent" else super().conditionals(scores)
+
+    def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node), as each node's classifier sees it: a child's may lie above its parent's."""
+        if self.negatives == "all":
+            return self.answers(scores)
+        # a gap on the path says nothing, so what is known of it counts for the nodes below
+        return np.where(np.isnan(scores), np.nan, along_paths(self.answers(scores), self.taxonomy_, missing=1.0))
+
+    def log_potentials(self, scores: Scores) -> LogPotentials:
+        """With the parent's documents, log-odds of every step, and to stay has none; with all, where documents end."""
+        if self.negatives != "parent":
+            return super().log_potentials(scores)
+        return LogPotentials(np.zeros(scores.shape), logit(self.answers(scores).clip(SURE, 1 - SURE)))
+
+    def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """The scores themselves."""
+        return scores
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """With the parent's documents, the product along the path; with all, no less than at any node below."""
+        if self.negatives == "parent":
+            P = along_paths(self.answers(scores), self.taxonomy_)
+        else:
+            P = np.nan_to_num(self.answers(scores), nan=0.0)
+            for node in range(len(self.taxonomy_) - 1, -1, -1):
+                for parent in self.taxonomy_.parents_of(node):
+                    P[:, parent] = np.maximum(P[:, parent], P[:, node])
+        return P.astype(np.float32)
+
+    @available_if(lambda self: self.taxonomy is not None)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Scores:
+        """Probabilities over all nodes; only with a taxonomy, since answers of plain classes need not add up to 1."""
+        return super().predict_proba(X)
+
+    def _best(self, scores: Scores) -> NDArray[np.int64]:
+        """From the best root to the best child, as long as a child's score is not below 0."""
+        return walk_passing(scores, self.taxonomy_)
+
+    def contributions(self, x: csr_array, node: int) -> Contributions:
+        """Features of one document, what each adds to the score of a node, and the bias."""
+        features, found = x.indices.astype(np.int64), np.flatnonzero(self.unit_nodes_ == node)
+        if not len(found):
+            return features, np.zeros(len(features)), YES if node in self.always_ else 0.0
+        w, bias = self.base_.weights_of(int(found[0]), features)
+        return features, x.data.astype(np.float64) * w, bias
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether the classifiers have weights that add up to their scores."""
+        return self.base_.has_weights
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """What speaks for a yes of the node's own classifier."""
+        if node in self.always_:
+            return replace(no_question(f"it says yes to every text, with {YES:g}"), score=YES, prior=YES)
+        if np.isnan(scores[node]):
+            return no_question("no classifier answers here")
+        if not self.is_additive:
+            return replace(no_question(""), score=float(scores[node]))
+        return answer_of(self.contributions(x, node))
+
+    # ---- keeping ----------------------------------------------------------------------------------------------------
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain values and arrays from which :meth:`from_state` makes the same learner."""
+        kept = self.base_.arrays()  # first, since it may refuse
+        if not self.is_to_go_on:
+            kept.pop("class_figures", None)
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
+        parameters["random_state"] = seed_of(self.random_state)
+        values = {"parameters": parameters, "n_features": int(self.n_features_in_), "chosen_C": float(self.C_)}
+        if isinstance(self.base_, LinearBase):
+            values["gap"] = list(self.base_.gap)
+        arrays = {"unit_nodes": self.unit_nodes_, "always": self.always_, "always_counts": self.always_counts_}
+        return values, arrays | kept | ({} if self.calibration_ is None else self.calibration_.arrays())
+
+    @classmethod
+    def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Make a learner from its state, after checking shapes, types and ranges."""
+        parameters = dict(values["parameters"])
+        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_KEPT or not isinstance(parameters["base"], str):
+            raise ModelError("the parameters of the node classifiers are not the ones that they take; train the model again.")
+        made = cls(taxonomy, **parameters)
+        made._checked()
+        seed_of(made.random_state)
+        if made.negatives == "parent":
+            taxonomy.require_tree("a classifier for each node among its parent's documents")
+        made.unit_nodes_, made.always_ = arrays["unit_nodes"], arrays["always"]
+        made.always_counts_ = arrays["always_counts"]
+        _check_nodes(made, len(taxonomy))
+        made.n_features_in_, made.C_ = int(values["n_features"]), float(values["chosen_C"])
+        n_units = len(made.unit_nodes_)
+        made.base_ = _restored_base(made, values, arrays, n_units)
+        if isinstance(made.base_, LinearBase):
+            made.gap_ = Gap(*made.base_.gap)
+            made.n_iter_ = max(1, made.gap_.rounds)
+        made.calibration_ = None
+        if made.calibration is not None:
+            made.calibration_ = Calibration.from_arrays(made.calibration, arrays, n_units)
+        made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
+        return made
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = self.base == "nb"
+        return tags
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _is_classifier(base: Any) -> bool:
+    scores = hasattr(base, "decision_function") or hasattr(base, "predict_proba")
+    return scores and hasattr(base, "fit") and hasattr(base, "get_params")
+
+
+_NOT_KEPT = {"taxonomy", "n_jobs", "class_weight"}
+
+
+def _restored_base(made: NodeClassifiers, values: dict[str, Any], arrays: dict[str, NDArray[Any]], n_units: int) -> Base:
+    if made.base == "nb":
+        return NaiveBayesBase.from_arrays(arrays, made.n_features_in_, n_units)
+    weights = Weights.from_arrays(arrays, made.n_features_in_)
+    if len(weights.class_units) != n_units:
+        raise ModelError("the node classifiers do not fit their weights; train the model again.")
+    primal, dual, rounds = values["gap"]
+    figures = checked_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
+    return LinearBase(weights, (float(primal), float(dual), int(rounds)), figures)
+
+
+def _check_nodes(made: NodeClassifiers, n_nodes: int) -> None:
+    units, always, counts = made.unit_nodes_, made.always_, made.always_counts_
+    types = [array.dtype.name for array in (units, always, counts)]
+    if types != ["int64", "int64", "float64"] or counts.shape != always.shape or units.ndim != 1 or always.ndim != 1:
+        raise ModelError("the nodes of the classifiers are of another type than is written; train the model again.")
+    every = np.concatenate([units, always])
+    if len(np.unique(every)) < len(every) or (len(every) and (every.min() < 0 or every.max() >= n_nodes)):
+        raise ModelError(f"the classifiers are not at nodes of the taxonomy (0 to {n_nodes - 1}); train the model again.")
+    if not len(units) or not np.all((counts >= 0) & np.isfinite(counts)):
+        raise ModelError("the counts of the node classifiers are not ones that are written; train the model again.")

@@ -1,0 +1,158 @@
+"""Classes as sums over paths: the answer c is every unit from the top down to class c."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.errors import InputError
+from ramify.learners.base import Scores
+from ramify.learners.linear.learner import TiedLearner
+from ramify.learners.linear.problem import Costs
+from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
+from ramify.learners.linear.training import Setup, TrainedWeights
+from ramify.learners.path_probabilities import soften, spread_upward
+from ramify.learners.structured.dual_ascent import Ascent, Euclid
+from ramify.learners.structured.problem import Floats, Outputs, pose, refuse_too_large, weights_of
+from ramify.learners.structured.second_order import settle
+from ramify.learners.targets import Targets, require_one_label
+from ramify.taxonomy import Taxonomy
+
+
+def path_answers(forest: Forest, margins: Floats) -> Outputs:
+    """All classes compete for every document (margins: classes × classes, 0 on the diagonal)."""
+    class_units = np.flatnonzero(forest.class_of >= 0)
+    n = len(class_units)
+    above = np.split(forest.above, forest.above_offsets[1:-1])
+    listed = [np.append(units, unit).astype(np.int32) for units, unit in zip(above, class_units, strict=True)]
+    own_first = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+    for c in range(n):
+        own_first[c, : c + 1] = [c, *range(c)]
+    units = np.concatenate(listed)
+    return Outputs(
+        offsets=n * np.arange(n + 1, dtype=np.int64),
+        answers=own_first.ravel(),
+        margins=np.take_along_axis(margins, own_first.astype(np.int64), axis=1).ravel(),
+        unit_offsets=np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64),
+        units=units,
+        signs=np.ones(len(units)),
+    )
+
+
+def tree_distances(forest: Forest) -> Floats:
+    """Half the number of edges between two classes, with one root above all: classes × classes.
+
+    >>> from ramify import Taxonomy
+    >>> from ramify.learners.linear.taxonomy_ties import tie_along_paths
+    >>> tree = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> tree_distances(tie_along_paths(tree, np.asarray([tree.index("b"), tree.index("a/x"), tree.index("a/y")])))
+    array([[0. , 1. , 1.5],
+           [1. , 0. , 1.5],
+           [1.5, 1.5, 0. ]])
+    """
+    lengths = np.diff(forest.above_offsets) + 1
+    return np.asarray((lengths[:, None] + lengths[None, :]) / 2 - shared_units(forest))
+
+
+def shared_units(forest: Forest) -> Floats:
+    """How many units the paths of two classes have in common: classes × classes."""
+    n = len(forest.above_offsets) - 1
+    passes = np.zeros((n, len(forest)))
+    passes[np.repeat(np.arange(n), np.diff(forest.above_offsets)), forest.above] = 1
+    passes[np.arange(n), np.flatnonzero(forest.class_of >= 0)] = 1
+    return np.asarray(passes @ passes.T)
+
+
+# --------------------------------------------------------------------------------------------------------------
+# A support vector machine over whole paths: one problem, in which all classes compete for every document.
+#
+#     f_c(x) = Σ w_v·x over the nodes v on the path to class c
+#     min over W   ½ Σ_v ‖w_v‖² + C Σ_i max over classes c of [Δ(y_i, c) + f_c(x_i) − f_{y_i}(x_i)]
+#
+# Δ is half the number of edges between two classes in the tree, or 1 between any two. A document labelled at an inner node
+# counts
+# for a class of its own below that node.
+#
+# Source: Cai & Hofmann 2004 (hierarchical document categorization with support vector machines), with margins rescaled by the
+# loss as in Tsochantaridis et al. 2005; the system HSVM of Gopal & Yang 2013, section 4.2.
+# Deviation: those find the worst answers one after the other and solve a quadratic program over the ones found. Here every
+# document shares out its cost over all classes, one document after the other, and training stops by the duality gap. The bias
+# is a constant feature.
+
+
+MARGINS = ("tree", "one")
+
+
+class HierarchicalSVM(TiedLearner):
+    """One large-margin model of all paths (system ``hsvm``); a document has one label.
+
+    margin: ``"tree"``, as far as two classes lie apart in the tree, or ``"one"`` between any two.
+    C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation. class_weight: None, ``"balanced"``, or a
+    weight by class name. tol: relative duality gap. max_iter: rounds after which training ends with a warning.
+    random_state: the order in which documents are visited. n_jobs: threads for scoring; learning takes one.
+
+    >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> fitted = HierarchicalSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
+    >>> fitted.predict([[1, 1, 0]])
+    array(['a/y'], dtype='<U3')
+    """
+
+    kind: ClassVar[str] = "hierarchical-svm"
+    takes_several: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float | str = 1.0,
+        margin: str = "tree",
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.margin = margin
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _loss(self) -> str:
+        return "hinge"
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.margin not in MARGINS:
+            raise InputError(f"margin is {self.margin!r}; give {' or '.join(map(repr, MARGINS))}.")
+
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+        return tie_along_paths(taxonomy, labelled)
+
+    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+        targets.taxonomy.require_tree("a support vector machine over paths")
+        self._check_parameters()
+        require_one_label(targets, "hsvm", "system='hr-svm'")
+        super()._learn(X, targets, sample_weight)
+
+    def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any) -> TrainedWeights:
+        n = len(ties.class_nodes)
+        refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", "system='hr-svm'")
+        margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
+        problem = pose(X, own, path_answers(ties, margins), len(ties), costs, setup.bias)
+        found = Ascent.start(problem, Euclid(), setup.settings.seed) if start is None else start.go_on(problem)
+        W, certificate = settle(found, setup.settings)
+        classes = np.flatnonzero(ties.class_of >= 0).astype(np.int64)
+        return TrainedWeights(weights_of(W, problem.rows, ties.parent, classes), certificate, found)
+
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """A softmax over the classes, not calibrated; a node gets the sum of the classes at and below it."""
+        return spread_upward(soften(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)

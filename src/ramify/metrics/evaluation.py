@@ -1,0 +1,242 @@
+"""Everything worth knowing about a set of predictions, as plain values.
+
+It is what the terminal, the page and ``--json`` show.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ramify.errors import InputError
+from ramify.metrics.breakdown import GroupScores, by_level, by_subtree, sibling_confusion
+from ramify.metrics.calibration import answer_calibration_error, calibration_errors, expected_calibration_error, reliability
+from ramify.metrics.flat import (
+    accuracy,
+    document_f1,
+    document_precision,
+    document_recall,
+    macro_f1,
+    micro_f1,
+    precision_recall_f1,
+    tree_distance,
+)
+from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
+from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall, modified_f1
+from ramify.metrics.ranking import document_auc, precision_at_k
+from ramify.taxonomy import Taxonomy, most_specific
+
+MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a dense matrix
+MAX_CONFUSIONS = 50
+NODE_FIGURES = ("support", "predicted", "precision", "recall", "f1")
+HIERARCHIES = ("original", "modified")
+OPTIONAL = ("modified", "calibration", "promises")
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The figures of one evaluation.
+
+    figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary a row.
+    distances: how many documents lie at each tree distance from the truth. notes: what was left out, and why.
+    modified: F1 on the modified hierarchy, for all its leaves, the original ones and the dummies; empty unless asked for.
+    calibration: how far probabilities are from what was observed at each level, as given and before they were calibrated.
+    promises: for some risks, what was promised and what came of it; empty where nothing can be promised.
+    """
+
+    documents: int
+    figures: dict[str, float]
+    levels: list[dict[str, Any]]
+    branches: list[dict[str, Any]]
+    nodes: list[dict[str, Any]]
+    confusions: list[dict[str, Any]]
+    distances: dict[int, int]
+    reliability: list[dict[str, Any]]
+    notes: list[str]
+    modified: list[dict[str, Any]] = field(default_factory=list)
+    calibration: list[dict[str, Any]] = field(default_factory=list)
+    promises: list[dict[str, Any]] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as JSON-ready values."""
+        values = asdict(self)
+        return {name: value for name, value in values.items() if value or name not in OPTIONAL}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Report:
+        """Make a report from what :meth:`as_dict` gave, also after a trip through JSON; a ValueError where it is none."""
+        made = cls(**{**values, "distances": {int(steps): int(n) for steps, n in values["distances"].items()}})
+        tables = [made.levels, made.branches, made.nodes, made.confusions, made.reliability]
+        tables += [getattr(made, name) for name in OPTIONAL]
+        rows = [row for table in tables if isinstance(table, list) for row in table]
+        is_plain = isinstance(made.documents, int) and isinstance(made.figures, dict) and isinstance(made.notes, list)
+        if (
+            not is_plain
+            or not all(isinstance(table, list) for table in tables)
+            or not all(map(_is_flat, [*rows, made.figures]))
+        ):
+            raise ValueError("not a report")
+        if not all(isinstance(row["name"], str) and all(map(_is_number, map(row.get, NODE_FIGURES))) for row in made.nodes):
+            raise ValueError("not the figures of nodes")
+        return made
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_flat(row: Any) -> bool:
+    """Whether a row has words, numbers and nothing else."""
+    return isinstance(row, dict) and all(value is None or isinstance(value, (str, int, float)) for value in row.values())
+
+
+def make_report(
+    Y_true: Any,
+    Y_pred: Any,
+    taxonomy: Taxonomy,
+    probabilities: Any = None,
+    hierarchy: str = "original",
+    uncalibrated: Any = None,
+) -> Report:
+    """Evaluate predictions against the truth.
+
+    probabilities: add ranking and calibration. hierarchy: "modified" adds F1 on the leaves of the modified hierarchy.
+    uncalibrated: probabilities before they were calibrated, to see what came of that.
+    """
+    check_hierarchy(hierarchy)
+    figures, notes = _decision_figures(Y_true, Y_pred, taxonomy), []
+    bins: list[dict[str, Any]] = []
+    if probabilities is None:
+        notes.append("no probabilities were given, so there is no ranking and no calibration")
+    else:
+        figures |= _ranking_figures(Y_true, probabilities, taxonomy)
+        figures["answer_calibration_error"] = answer_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
+        bins = _reliability_rows(Y_true, probabilities, taxonomy)
+    distance = tree_distance(Y_true, Y_pred, taxonomy)
+    return Report(
+        documents=len(distance),
+        figures=figures,
+        levels=_level_rows(Y_true, Y_pred, taxonomy),
+        branches=[_named(row, taxonomy) for row in by_subtree(Y_true, Y_pred, taxonomy)],
+        nodes=_node_rows(Y_true, Y_pred, taxonomy),
+        confusions=_confusion_rows(Y_true, Y_pred, taxonomy),
+        distances={int(d): int(n) for d, n in zip(*np.unique(distance, return_counts=True), strict=True)},
+        reliability=bins,
+        notes=notes,
+        modified=_modified_rows(Y_true, Y_pred, taxonomy) if hierarchy == "modified" else [],
+        calibration=[] if probabilities is None else _calibration_rows(Y_true, probabilities, uncalibrated, taxonomy),
+    )
+
+
+def check_hierarchy(name: str) -> None:
+    """Refuse the name of a hierarchy that there is not."""
+    if name not in HIERARCHIES:
+        raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.")
+
+
+def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:
+    """Whether probabilities of so many documents may be held as one matrix."""
+    return n_documents * len(taxonomy) <= MAX_DENSE
+
+
+def _decision_figures(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> dict[str, float]:
+    pair = Y_true, Y_pred, taxonomy
+    distance = tree_distance(*pair)
+    wrong = distance[distance > 0]
+    return {
+        "accuracy": accuracy(*pair),
+        "hierarchical_precision": hierarchical_precision(*pair),
+        "hierarchical_recall": hierarchical_recall(*pair),
+        "hierarchical_f1": hierarchical_f1(*pair),
+        "micro_f1_own": micro_f1(*pair, over="own"),
+        "macro_f1_own": macro_f1(*pair, over="own", empty="skip"),
+        "micro_f1_leaves": micro_f1(*pair, over="leaves"),
+        "macro_f1_leaves": macro_f1(*pair, over="leaves", empty="skip"),
+        "micro_f1_nodes": micro_f1(*pair, over="nodes"),
+        "macro_f1_nodes": macro_f1(*pair, over="nodes", empty="skip"),
+        "h_loss": h_loss(*pair),
+        "h_loss_siblings": h_loss(*pair, costs="siblings"),
+        "mean_distance_of_errors": float(wrong.mean()) if wrong.size else 0.0,
+        "document_precision": document_precision(*pair),
+        "document_recall": document_recall(*pair),
+        "document_f1": document_f1(*pair),
+    }
+
+
+def _ranking_figures(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> dict[str, float]:
+    auc = document_auc(Y_true, probabilities, taxonomy)
+    leaves = np.where(taxonomy.is_leaf, probabilities, np.nan)
+    figures = {"document_auc": float(np.nanmean(auc))} if np.isfinite(auc).any() else {}
+    figures |= {f"leaf_precision_at_{k}": precision_at_k(Y_true, leaves, taxonomy, k) for k in (1, 3, 5)}
+    figures["expected_calibration_error"] = expected_calibration_error(Y_true, probabilities, taxonomy)
+    return figures
+
+
+def _reliability_rows(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    rows = []
+    for level in reliability(Y_true, probabilities, taxonomy):
+        for i in np.flatnonzero(level.count):
+            promised, seen = float(level.mean_probability[i]), float(level.share_true[i])
+            rows.append({"depth": level.depth, "count": int(level.count[i]), "promised": promised, "observed": seen})
+    return rows
+
+
+def _calibration_rows(Y_true: Any, probabilities: Any, uncalibrated: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    rows = [asdict(level) for level in calibration_errors(Y_true, probabilities, taxonomy)]
+    if uncalibrated is not None:
+        for row, before in zip(rows, calibration_errors(Y_true, uncalibrated, taxonomy), strict=True):
+            row |= {"pairs_before": before.pairs, "likeliest_before": before.likeliest}
+    return rows
+
+
+def _level_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    losses = h_loss_by_depth(Y_true, Y_pred, taxonomy)
+    levels = by_level(Y_true, Y_pred, taxonomy)
+    return [{**asdict(row), "h_loss": float(losses[row.key])} for row in levels]
+
+
+def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    """Nodes that occur, with the number of documents that stop at each."""
+    scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
+    own = np.bincount(most_specific(Y_true, taxonomy).indices, minlength=len(taxonomy))
+    losses = h_loss_by_node(Y_true, Y_pred, taxonomy)
+    return [
+        {
+            "name": taxonomy.names[node],
+            "path": taxonomy.show(node),
+            "depth": int(taxonomy.depth[node]),
+            "is_leaf": bool(taxonomy.is_leaf[node]),
+            "support": int(scores.support[node]),
+            "own_support": int(own[node]),
+            "predicted": int(scores.predicted[node]),
+            "precision": float(scores.precision[node]),
+            "recall": float(scores.recall[node]),
+            "f1": float(scores.f1[node]),
+            "h_loss": float(losses[node]),
+        }
+        for node in np.flatnonzero(scores.support + scores.predicted).tolist()
+    ]
+
+
+def _confusion_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    found = sibling_confusion(Y_true, Y_pred, taxonomy)[:MAX_CONFUSIONS]
+    return [
+        {
+            "parent": " > ".join(taxonomy.path_of(pair.true)[:-1]),
+            "true": taxonomy.titles[pair.true],
+            "predicted": taxonomy.titles[pair.predicted],
+            "count": pair.count,
+        }
+        for pair in found
+    ]
+
+
+def _modified_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    scores = asdict(modified_f1(Y_true, Y_pred, taxonomy))
+    return [{"over": name, **row} for name, row in scores.items()]
+
+
+def _named(row: GroupScores, taxonomy: Taxonomy) -> dict[str, Any]:
+    return {"name": taxonomy.titles[row.key], **asdict(row)}

@@ -1,0 +1,1 @@
+"""What people see of numbers: charts, tables for the terminal, HTML pages."""

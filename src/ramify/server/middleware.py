@@ -1,0 +1,238 @@
+"""Logs of a server: one line an event, as JSON for machines or in words for a terminal; no document text unless asked for."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from datetime import UTC, datetime
+from time import perf_counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ramify.server.errors import ApiError, too_large
+from ramify.server.services import Services
+
+SHOWN = 200  # characters of a document that a log may hold
+
+log = logging.getLogger("ramify.server")
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The record's fields, its time and its level."""
+        values = {"time": _time_of(record), "level": record.levelname.lower(), "event": record.getMessage()}
+        values |= getattr(record, "fields", {})
+        if record.exc_info:
+            values["exception"] = self.formatException(record.exc_info)
+        return json.dumps(values, ensure_ascii=True, default=str)
+
+
+class PlainLines(logging.Formatter):
+    """Words for a person."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The time, what happened, and the fields."""
+        fields = " ".join(f"{name}={_plain(value)}" for name, value in getattr(record, "fields", {}).items())
+        line = f"{_time_of(record)[11:19]} {record.getMessage()} {fields}".rstrip()
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+    """Log an event with its fields; those that are None are left out."""
+    if log.isEnabledFor(level):
+        log.log(level, event, extra={"fields": {name: value for name, value in fields.items() if value is not None}})
+
+
+def log_to_stderr(as_json: bool, level: str = "info") -> None:
+    """Send the logs of this process to standard error."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if as_json else PlainLines())
+    for name in ("ramify", "uvicorn"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [handler], False
+        logger.setLevel(level.upper())
+    logging.getLogger("uvicorn").setLevel("WARNING")
+
+
+def _time_of(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+
+
+def _plain(value: Any) -> str:
+    """A value on one line; what could move the cursor is escaped."""
+    text = json.dumps(value, ensure_ascii=True, default=str)
+    return text.strip('"') if isinstance(value, str) and " " not in value else text
+
+
+# --------------------------------------------------------------------------------------------------------------
+# What surrounds every request: who may call from where, how much may come, headers, counts and logs.
+#
+# Plain ASGI, so that nothing is buffered.
+
+
+CLOSED = ("/v1/", "/metrics")  # what needs a key, where there are keys
+SAFE = ("GET", "HEAD", "OPTIONS")
+UPLOADS = ("/v1/batch", "/v1/evaluate")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", POLICY.encode()),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]
+
+
+class Guard:
+    """An ASGI application around another."""
+
+    def __init__(self, app: ASGIApp, services: Services) -> None:
+        self._app, self._services = app, services
+        self._hosts = services.settings.allowed_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it; count and log it either way."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        visit = _Visit(receive, send, self._limit_for(scope["path"]))
+        try:
+            self._check(scope)
+            await self._app(scope, visit.receive, visit.send)
+        except ApiError as error:
+            visit.code = error.code
+            if not visit.has_begun:
+                await send_refusal(visit.send, error)
+        except Exception:
+            log_failure(scope)
+            if not visit.has_begun:
+                await send_refusal(
+                    visit.send, ApiError(500, "defect", "something went wrong inside the server; its log says more.")
+                )
+        finally:
+            self._note(scope, visit)
+
+    def _limit_for(self, path: str) -> int:
+        limits = self._services.settings.limits
+        return limits.upload_bytes if path in UPLOADS else limits.body_bytes
+
+    def _check(self, scope: Scope) -> None:
+        """Refuse who may not come in, before any of the body is read; whoever may is noted."""
+        headers = dict(scope["headers"])
+        host = headers.get(b"host", b"").decode("latin-1").lower()
+        if self._hosts is not None and _name_of(host) not in self._hosts:
+            raise ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
+        # a page of another site must not use the server in the name of whoever looks at it
+        origin = headers.get(b"origin")
+        if origin is not None and scope["method"] not in SAFE and _place_of(origin.decode("latin-1")) != host:
+            raise ApiError(403, "foreign-origin", "the request comes from the page of another site.")
+        length = headers.get(b"content-length", b"")
+        limit = self._limit_for(scope["path"])
+        if length.isdigit() and (len(length) > 20 or int(length) > limit):
+            raise too_large(limit)
+        state = scope.setdefault("state", {})
+        if scope["path"].startswith(CLOSED):
+            caller = self._services.find_caller(headers.get(b"authorization"))
+            state["who"], state["caller"] = caller, caller.name
+
+    def _note(self, scope: Scope, visit: _Visit) -> None:
+        seconds = perf_counter() - visit.began
+        route = getattr(scope.get("route"), "path", None) or "(none)"
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self._services.measures.request(route, method, visit.status, seconds)
+        state = scope.get("state", {})
+        tell(
+            "request",
+            logging.INFO if visit.status < 500 else logging.WARNING,
+            method=method,
+            route=route,
+            path=scope["path"][:200] if route == "(none)" else None,
+            status=visit.status,
+            code=state.get("code") or visit.code,
+            ms=round(1000 * seconds, 2),
+            caller=state.get("caller"),
+            client=(scope.get("client") or ("",))[0],
+            documents=state.get("documents"),
+            text=state.get("text"),
+        )
+
+
+METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
+
+
+class _Visit:
+    """One request on its way through."""
+
+    def __init__(self, receive: Receive, send: Send, limit: int) -> None:
+        self._receive, self._send, self._limit = receive, send, limit
+        self._came = 0
+        self.began, self.status = perf_counter(), 499  # until something else is said: they went away
+        self.code: str | None = None
+        self.has_begun = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._came += len(message.get("body", b""))
+            if self._came > self._limit:
+                raise too_large(self._limit)
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.has_begun, self.status = True, message["status"]
+            message["headers"] = [*message.get("headers", ()), *HEADERS]
+        await self._send(message)
+
+
+async def send_refusal(send: Send, error: ApiError) -> None:
+    """Answer with a refusal."""
+    body = error_body(error.code, str(error))
+    headers = {**error_headers(error), "content-length": str(len(body))}
+    listed = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": error.status, "headers": listed})
+    await send({"type": "http.response.body", "body": body})
+
+
+def error_body(code: str, message: str) -> bytes:
+    """A refusal as JSON."""
+    return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=True).encode()
+
+
+def error_headers(error: ApiError) -> dict[str, str]:
+    """The headers of a refusal."""
+    headers = {"content-type": "application/json"}
+    if error.retry_after is not None:
+        headers["retry-after"] = str(error.retry_after)
+    if error.status == 401:
+        headers["www-authenticate"] = "Bearer"
+    return headers
+
+
+def log_failure(scope: Scope) -> None:
+    """Log a defect with its traceback."""
+    path: Any = scope.get("path")
+    logging.getLogger("ramify.server").error("defect", exc_info=True, extra={"fields": {"path": str(path)[:200]}})
+
+
+def _place_of(origin: str) -> str | None:
+    """The host and port of an Origin header."""
+    try:
+        return urlsplit(origin).netloc.lower()
+    except ValueError:
+        return None
+
+
+def _name_of(host: str) -> str:
+    """The name in a Host header, without its port."""
+    if host.startswith("["):
+        return host[1:].partition("]")[0]
+    return host.partition(":")[0]

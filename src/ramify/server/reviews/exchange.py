@@ -1,0 +1,111 @@
+"""Decided documents as rows that training takes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ramify.errors import DataError, InputError
+from ramify.server.reviews.store import Review
+
+COLUMNS = ("text", "label", "action", "reviewer", "at", "model", "predicted", "confidence", "comment")
+SEPARATOR = "|"  # between several labels; spaces around it do not count
+
+
+def training_rows(reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
+    """One row a document whose labels are known: those of the last decision; rejected documents are left out."""
+    for review in reviews:
+        last = review.decisions[-1] if review.decisions else None
+        if last is None or last.action == "reject" or not last.labels:
+            continue
+        yield {
+            "text": review.text,
+            "label": last.labels,
+            "action": last.action,
+            "reviewer": last.reviewer,
+            "at": last.at,
+            "model": review.model,
+            "predicted": [label["label"] for label in review.labels],
+            "confidence": round(review.confidence, 6),
+            "comment": last.comment,
+        }
+
+
+def export_rows(rows: Iterable[dict[str, Any]], kind: str) -> Iterator[str]:
+    """Rows as lines of CSV, the names of the columns first, or of JSON."""
+    if kind == "jsonl":
+        for row in rows:
+            yield json.dumps(row, ensure_ascii=False) + "\n"
+        return
+    yield _csv_line(COLUMNS)
+    for row in rows:
+        yield _csv_line(_cell(row[name]) for name in COLUMNS)
+
+
+def _cell(value: Any) -> Any:
+    return f" {SEPARATOR} ".join(value) if isinstance(value, list) else value
+
+
+def _csv_line(cells: Iterable[Any]) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n").writerow(cells)
+    return line.getvalue()
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Findings of an audit as documents for the queue.
+
+
+Queued = tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]  # text, labels, others, confidence, source
+SOURCE = 2_000  # characters, at most
+KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "probability": (int, float)}
+
+
+def read_findings(path: Path) -> Iterator[Queued]:
+    """The documents of a file that ``ramify audit --out findings.jsonl`` wrote.
+
+    What the audit proposes stands as labels to accept, the given label beside it. The confidence is how likely the given label
+    is, so that the most doubtful come first in the queue.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} cannot be read: {error}; give a file that 'ramify audit --out findings.jsonl' wrote."
+        ) from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            try:
+                yield _queued(json.loads(line))
+            except (ValueError, TypeError, KeyError):
+                raise DataError(
+                    f"{path}, line {number}: no finding of an audit; give what 'ramify audit --out findings.jsonl' wrote."
+                ) from None
+
+
+def _queued(row: dict[str, Any]) -> Queued:
+    text, given = row["text"], None if row["given"] is None else _label(row["given"])
+    if not isinstance(text, str) or not text.strip():
+        raise ValueError("no text")
+    proposed = [_label(each) for each in row["proposed"]]
+    chances = [label["probability"] for label in ([given] if given is not None else proposed)]
+    source = f"{row['place']}: labelled {', '.join(row['labels']) or 'with nothing'}"
+    return text, proposed, [] if given is None else [given], float(min(chances, default=0.0)), source[:SOURCE]
+
+
+def _label(value: dict[str, Any]) -> dict[str, Any]:
+    for key, kind in KEYS.items():
+        if not isinstance(value[key], kind):
+            raise TypeError(key)
+    if not all(isinstance(title, str) for title in value["path"]) or len(value["path"]) != len(value["probabilities"]):
+        raise ValueError("path")
+    return {
+        "label": value["label"],
+        "path": value["path"],
+        "probabilities": [float(p) for p in value["probabilities"]],
+        "probability": float(value["probability"]),
+    }

@@ -1,0 +1,205 @@
+"""Saved scores: a table with a column for every node, written by a model or by anyone else, and decided again at will."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from ramify.classifier.rules import decide_by, values_for
+from ramify.data import BadRow
+from ramify.data.tables import find_kind, known_encoding, stream_table
+from ramify.decisions import DecisionRule, LearnableRule
+from ramify.errors import DataError, InputError, LabelError, suggest
+from ramify.taxonomy import LabelForm, Taxonomy, most_specific
+from ramify.workflows.predict_stream import Labels, Prediction
+from ramify.workflows.predictor import batch_size
+
+SEVERAL = "|"
+LARGEST = float(np.finfo(np.float32).max)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """A file of scores over a taxonomy: which columns are nodes, and which are something else."""
+
+    path: Path
+    columns: list[str]
+    nodes: dict[str, int]
+    encoding: str
+
+    @property
+    def others(self) -> list[str]:
+        """The columns that are no nodes."""
+        return [column for column in self.columns if column not in self.nodes]
+
+    def blocks(self, n_nodes: int) -> Iterator[tuple[list[tuple[int, dict[str, Any] | BadRow]], NDArray[np.float32]]]:
+        """Rows with their lines, and the scores of those that could be read, documents × nodes; bad rows have a reason."""
+        _, rows = stream_table(self.path, find_kind(self.path, self.encoding), self.encoding)
+        checked = ((line, self._checked(line, row)) for line, row in rows)
+        while batch := list(islice(checked, batch_size(n_nodes))):
+            good = [row for _, row in batch if isinstance(row, dict)]
+            S = np.full((len(good), n_nodes), np.nan, dtype=np.float32)
+            for k, row in enumerate(good):
+                for column, node in self.nodes.items():
+                    S[k, node] = read_number(row.get(column))
+            yield batch, S
+
+    def _checked(self, line: int, row: dict[str, Any] | BadRow) -> dict[str, Any] | BadRow:
+        if isinstance(row, BadRow):
+            return row
+        for column in self.nodes:
+            try:
+                is_too_large = abs(read_number(row.get(column))) > LARGEST
+            except (TypeError, ValueError, OverflowError):
+                is_too_large = True
+            if is_too_large:
+                return BadRow(str(self.path), line, f"the score of {column!r} is {row.get(column)!r}, not a finite number", row)
+        return row
+
+
+def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> ScoreTable:
+    """Look at the columns of a table of scores; nodes that have none count as nodes without a classifier."""
+    encoding = known_encoding(encoding)
+    kind = find_kind(path, encoding)
+    if kind == "svmlight":
+        raise DataError(f"{path} holds vectors; give a table of scores with a column for every node.")
+    columns, _ = stream_table(path, kind, encoding)
+    place = {name: node for node, name in enumerate(taxonomy.names)}
+    nodes = {column: place[column] for column in columns if column in place}
+    if not nodes:
+        raise DataError(
+            f"{path} has no column named like a node of the taxonomy; its columns are {', '.join(columns[:8])}, "
+            f"the first nodes {', '.join(taxonomy.names[:5])}.{suggest(columns[-1], taxonomy.names[:20_000])}"
+        )
+    return ScoreTable(path, columns, nodes, encoding)
+
+
+def read_number(cell: Any) -> float:
+    """A score; an empty cell is no score.
+
+    >>> read_number(" 0.5 "), read_number("")
+    (0.5, nan)
+    """
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        return float("nan")
+    if isinstance(cell, bool):
+        raise ValueError(cell)
+    return float(cell)
+
+
+def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Callable[[dict[str, Any], Any], None]:
+    """Write a header, and give a function that writes the cells of a row and its scores; NaN is an empty cell."""
+    names = set(taxonomy.names)
+    kept = [column for column in columns if column not in names]
+    table = csv.writer(file, lineterminator="\n")
+    table.writerow([*kept, *taxonomy.names])
+
+    def write(row: dict[str, Any], scores: NDArray[np.float32]) -> None:
+        cells = ["" if value != value else str(value) for value in scores]
+        table.writerow([*(_as_cell(row.get(column)) for column in kept), *cells])
+
+    return write
+
+
+def _as_cell(value: Any) -> Any:
+    """Several labels of a row become one cell, as tables have them."""
+    return f" {SEVERAL} ".join(map(str, value)) if isinstance(value, list) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """A rule over a taxonomy, for scores of a learner, or, without one, for values as the rule takes them.
+
+    form: how labels are written; by their names when not given.
+    """
+
+    rule: DecisionRule
+    taxonomy: Taxonomy
+    learner: Any = None
+    form: LabelForm | None = None
+
+    def values(self, S: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
+        """What the rule is told."""
+        return S if self.learner is None else values_for(self.rule, self.learner, S)
+
+    def decide(self, S: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.floating[Any]]]:
+        """Labels, and the numbers to show beside them."""
+        values = self.values(S)
+        Y, refined = decide_by(self.rule, values, self.taxonomy)
+        if refined is not None:
+            return Y, refined
+        return Y, values if self.learner is None else self.learner.to_probabilities(S)
+
+    def learnt(self, table: ScoreTable, label: str) -> Decider:
+        """The same with a rule that has learnt from a table of held-out scores and their true labels."""
+        if not isinstance(self.rule, LearnableRule):
+            raise InputError(f"rule {self.rule.kind!r} learns nothing; leave out --learn, or choose another rule.")
+        if label not in table.columns:
+            raise InputError(f"{table.path} has no column {label!r} with true labels; name it with --label.")
+        scores, labels = [], []
+        for rows, S in table.blocks(len(self.taxonomy)):
+            scores.append(S)
+            labels += [self._known(table, line, row.get(label)) for line, row in rows if isinstance(row, dict)]
+        if not labels:
+            raise DataError(f"{table.path} has no row with scores to learn from.")
+        rule = self.rule.learn(self.values(np.concatenate(scores)), self.taxonomy.encode(labels), self.taxonomy)
+        return replace(self, rule=rule)
+
+    def _known(self, table: ScoreTable, line: int, cell: Any) -> list[str]:
+        labels = _listed(cell)
+        for name in labels:
+            if name not in self.taxonomy:
+                raise LabelError(f"{table.path}, line {line}: label {name!r} is not in the taxonomy; put it right.")
+        return labels
+
+    def write(self, nodes: list[int]) -> list[str]:
+        """The labels of nodes."""
+        return [self.taxonomy.names[node] for node in nodes] if self.form is None else self.form.write(self.taxonomy, nodes)
+
+
+def decide_rows(decider: Decider, table: ScoreTable) -> Iterator[Prediction]:
+    """An answer for every row of a table of scores, in order."""
+    for rows, S in table.blocks(len(decider.taxonomy)):
+        answers = iter(_answers(decider, S))
+        for line, row in rows:
+            if isinstance(row, BadRow):
+                yield Prediction(line, _kept(row.cells, table), [], [], row.reason)
+            else:
+                labels, problem = next(answers)
+                yield Prediction(line, _kept(row, table), labels, [], problem)
+
+
+def _answers(decider: Decider, S: NDArray[np.float32]) -> list[tuple[Labels, str | None]]:
+    """Labels of each row, or why the rule does not take it; one bad row does not spoil the others."""
+    try:
+        Y, shown = decider.decide(S)
+    except InputError as error:
+        if len(S) == 1:
+            return [([], str(error).removesuffix("."))]
+        return [answer for row in S for answer in _answers(decider, row[None])]
+    own = most_specific(Y, decider.taxonomy)
+    return [(_labels(decider, own.indices[a:b].tolist(), shown[k]), None) for k, (a, b) in enumerate(pairwise(own.indptr))]
+
+
+def _labels(decider: Decider, nodes: list[int], shown: NDArray[np.floating[Any]]) -> Labels:
+    ordered = sorted(nodes, key=lambda node: -shown[node])
+    return [(name, float(shown[node])) for name, node in zip(decider.write(ordered), ordered, strict=True)]
+
+
+def _kept(row: dict[str, Any], table: ScoreTable) -> dict[str, Any]:
+    return {column: row.get(column) for column in table.others}
+
+
+def _listed(cell: Any) -> list[str]:
+    if cell is None:
+        return []
+    parts = cell if isinstance(cell, list) else str(cell).split(SEVERAL)
+    return [str(part).strip() for part in parts if part is not None and str(part).strip()]

@@ -1,0 +1,163 @@
+"""Directories of checkpoints: whose they are, when an earlier run's are given up, and what cannot be read or written."""
+
+import errno
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ramify.errors import InputError, ModelError
+from ramify.parallel import Checkpoints, Keeper, SerialExecutor, kept_in
+from ramify.parallel.checkpoints import GUARD
+
+
+def double(placed, block):
+    return placed * block
+
+
+KEEPER = Keeper(lambda result: {"a": result}, lambda arrays: arrays["a"])
+
+
+def work(directory, resume=False):
+    with kept_in(Checkpoints(directory, resume=resume)):
+        return list(SerialExecutor().spread(double, np.ones(2), [1, 2], KEEPER))
+
+
+def files_of(directory):
+    return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+
+# ---- an earlier run -----------------------------------------------------------------------------------------------------
+
+
+def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_keep(tmp_path, notes):
+    work(tmp_path)
+    before = files_of(tmp_path)
+    with pytest.raises(InputError, match="a typo"), kept_in(Checkpoints(tmp_path)):
+        raise InputError("a typo")
+    assert files_of(tmp_path) == before
+    assert notes == []
+    work(tmp_path, resume=True)
+    assert files_of(tmp_path) == before
+    assert notes == [f"Going on from the checkpoints in {tmp_path}."]
+
+
+@pytest.mark.parametrize("begin", [lambda kept: kept.agreed_teams((1,)), lambda kept: kept.journal("other work")])
+def test_a_person_is_told_that_checkpoints_of_an_earlier_run_are_given_up(begin, tmp_path, notes):
+    work(tmp_path)
+    kept = Checkpoints(tmp_path)
+    with kept_in(kept):
+        begin(kept)
+        begin(kept)
+    assert notes == [f"The checkpoints of an earlier run in {tmp_path} are given up."]
+    assert not list(tmp_path.rglob("block-*"))
+
+
+def test_nothing_is_told_where_there_is_nothing_to_give_up(tmp_path, notes):
+    (tmp_path / "mine").touch()
+    work(tmp_path)
+    assert notes == []
+
+
+def test_a_run_that_kept_nothing_does_not_forget_what_another_left(tmp_path):
+    work(tmp_path)
+    before = files_of(tmp_path)
+    kept = Checkpoints(tmp_path)
+    with kept_in(kept):
+        kept.forget()
+    assert files_of(tmp_path) == before
+
+
+# ---- several runs -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_second_run_on_the_same_directory_is_refused(resume, tmp_path):
+    work(tmp_path)
+    with kept_in(Checkpoints(tmp_path, resume=True)):
+        before = files_of(tmp_path)
+        with pytest.raises(InputError, match=f"^another process is at work on {tmp_path}; wait until it has ended, or choose"):
+            work(tmp_path, resume)
+        assert files_of(tmp_path) == before
+    work(tmp_path, resume)
+    assert not (tmp_path / GUARD).exists()
+
+
+def test_a_run_that_was_killed_keeps_nobody_out(tmp_path):
+    (tmp_path / GUARD).touch()
+    kept = Checkpoints(tmp_path)
+    with kept_in(kept):
+        kept.agreed_teams((1,))
+        kept.forget()
+    assert not tmp_path.exists()
+
+
+# ---- what cannot be read or written -------------------------------------------------------------------------------------
+
+
+def refuse(monkeypatch, name, at):
+    """Have a method of paths refuse one of them, as a system does whose user has no right to it."""
+    allowed = getattr(Path, name)
+
+    def refused(path, *given, **named):
+        if path == at:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return allowed(path, *given, **named)
+
+    monkeypatch.setattr(Path, name, refused)
+
+
+@pytest.mark.parametrize(
+    ("name", "resume"), [("is_dir", True), ("mkdir", False), ("mkdir", True), ("iterdir", False), ("iterdir", True)]
+)
+def test_a_directory_that_cannot_be_read_is_refused_at_the_start(name, resume, tmp_path, monkeypatch):
+    refuse(monkeypatch, name, tmp_path)
+    with pytest.raises(InputError, match=f"^cannot keep checkpoints in {tmp_path}: Permission denied; choose another place.$"):
+        Checkpoints(tmp_path, resume=resume)
+
+
+def test_a_directory_that_cannot_be_written_is_refused_at_the_start(tmp_path, monkeypatch):
+    refuse(monkeypatch, "touch", tmp_path / GUARD)
+    with pytest.raises(InputError, match=f"^cannot write {tmp_path}: Permission denied.$"), kept_in(Checkpoints(tmp_path)):
+        pytest.fail("work began")
+
+
+@pytest.mark.parametrize(("name", "at"), [("unlink", "0000/block-1.safetensors"), ("iterdir", "0000"), ("mkdir", "0000")])
+def test_what_cannot_be_given_up_is_told_in_one_sentence(name, at, tmp_path, monkeypatch):
+    work(tmp_path)
+    refuse(monkeypatch, name, tmp_path / at)
+    with pytest.raises(
+        InputError, match=f"^cannot keep checkpoints in {tmp_path}.*: Permission denied; choose another place.$"
+    ):
+        work(tmp_path)
+
+
+@pytest.mark.parametrize(("name", "at"), [("unlink", "0000/block-1.safetensors"), ("iterdir", "0000"), ("iterdir", ".")])
+def test_what_cannot_be_forgotten_stays_without_complaint(name, at, tmp_path, monkeypatch):
+    work(tmp_path)
+    kept = Checkpoints(tmp_path, resume=True)
+    refuse(monkeypatch, name, tmp_path / at)
+    kept.forget()
+    assert (tmp_path / "0000" / "block-1.safetensors").exists()
+
+
+# ---- other versions -----------------------------------------------------------------------------------------------------
+
+
+def test_teams_of_another_ramify_are_refused_on_going_on_and_given_up_otherwise(tmp_path):
+    Checkpoints(tmp_path).agreed_teams((3,))
+    path = tmp_path / "teams.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "ramify": "0.0.1"}))
+    with pytest.raises(InputError, match=r"teams\.json was written by Ramify 0\.0\.1, and this is .*; go on with that one, or"):
+        Checkpoints(tmp_path, resume=True).agreed_teams((1,))
+    assert Checkpoints(tmp_path).agreed_teams((1,)) == (1,)
+
+
+@pytest.mark.parametrize("change", [{"ramify": None}, {"format": "ramify-checkpoint-1"}, {"teams": [0]}, {"teams": []}])
+def test_teams_of_another_form_are_refused(change, tmp_path):
+    Checkpoints(tmp_path).agreed_teams((3,))
+    path = tmp_path / "teams.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ModelError, match=r"teams\.json is not a file that this Ramify writes"):
+        Checkpoints(tmp_path, resume=True).agreed_teams((1,))

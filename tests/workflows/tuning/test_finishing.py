@@ -1,0 +1,117 @@
+"""The last training: in the best way for which there is time, and never without a model."""
+
+import pytest
+from fake_trials import FLAT, Clock, small_corpus
+
+from ramify.classifier import TextClassifier
+from ramify.decisions import Best
+from ramify.errors import InputError
+from ramify.parallel import heed_deadline
+from ramify.workflows.training import divide
+from ramify.workflows.tuning import final_training
+from ramify.workflows.tuning.candidates import Candidate
+from ramify.workflows.tuning.evaluator import Allowance, Times
+from ramify.workflows.tuning.final_training import LEAST, Finish, Way
+from ramify.workflows.tuning.trials import Look
+
+SVM, NB = (Look(Candidate(name, params), 1.0, [Best()]) for name, params in (("svm", (("C", 3.0),)), ("nb", ())))
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+def new_finish(clock, seconds, each=1.0, refit=True, share=0.2):
+    """A finish of 300 documents, of which machines take so many seconds, and naive Bayes a tenth of them."""
+    times = Times()
+    times.note(SVM.candidate, 300, each)
+    times.note(NB.candidate, 300, each / 10)
+    parts = divide(TextClassifier(taxonomy=FLAT), small_corpus(), None, share=share, seed=0, more=None)
+    return Finish(parts, refit, Allowance(seconds, clock.now, clock), times)
+
+
+@pytest.fixture
+def trainings(monkeypatch, clock):
+    """What was trained, and in which way; and how long each takes, with calibration so many times as long."""
+    real_part, real_all, done, seconds = (
+        final_training.train_on_part,
+        final_training.train_on_all,
+        [],
+        {"svm": 1.0, "nb": 0.1, "times": 6},
+    )
+
+    def watched(real):
+        def train(parts, *more):
+            made = parts.classifier
+            done.append((made.system, Way(getattr(made.learner, "tol", 0) < 0.01, made.calibrate), real is real_all))
+            clock.work(seconds[made.system] * (seconds["times"] if made.calibrate else 1), steps=10_000)
+            heed_deadline()
+            return real(parts, *more)
+
+        return train
+
+    monkeypatch.setattr(final_training, "train_on_part", watched(real_part))
+    monkeypatch.setattr(final_training, "train_on_all", watched(real_all))
+    return done, seconds
+
+
+def test_with_time_enough_it_is_trained_closely_calibrated_and_on_everything(clock, trainings):
+    look, trained = new_finish(clock, 500).run(SVM, [SVM, NB])
+    assert look is SVM
+    assert trained.refitted
+    assert [way for _, way, _ in trainings[0]] == [Way(True, True)] * 2
+    assert trained.classifier.learner_.C == 3.0
+
+
+def test_with_little_time_it_is_trained_loosely_and_not_calibrated(clock, trainings):
+    _, trained = new_finish(clock, 8).run(SVM, [SVM, NB])
+    assert [way for _, way, _ in trainings[0]] == [LEAST, LEAST]
+    assert trained.classifier.calibration_ is None
+    assert trained.report is not None
+
+
+def test_what_took_too_long_is_trained_in_a_quicker_way(clock, trainings):
+    trainings[1]["times"] = 1000.0
+    finish = new_finish(clock, 60)
+    _, trained = finish.run(SVM, [SVM])
+    assert trainings[0][0][1].calibrated
+    assert trainings[0][1][1] == LEAST
+    assert clock.now <= finish.allowance.end
+    assert trained.report is not None
+
+
+def test_where_the_best_cannot_be_trained_the_best_quick_one_is(clock, trainings):
+    trainings[1]["svm"] = 1000.0
+    finish = new_finish(clock, 12)
+    look, trained = finish.run(SVM, [SVM, NB])
+    assert look is NB
+    assert trained.classifier.system == "nb"
+    assert clock.now <= finish.allowance.end
+
+
+def test_where_there_is_no_time_for_all_documents_the_model_of_the_report_stays(clock, trainings, monkeypatch):
+    watched = final_training.train_on_all
+
+    def slower(*given):
+        clock.work(1000, steps=1000)
+        return watched(*given)
+
+    monkeypatch.setattr(final_training, "train_on_all", slower)
+    _, trained = new_finish(clock, 60).run(SVM, [SVM, NB])
+    assert not trained.refitted
+    assert trained.report is not None
+    assert trained.classifier.figures_["tested_on"] == trained.tested_on
+
+
+def test_where_nothing_can_be_trained_that_is_told(clock, trainings):
+    trainings[1].update(svm=1e4, nb=1e4)
+    with pytest.raises(InputError, match="no system could be trained within 12.0 s"):
+        new_finish(clock, 12).run(SVM, [SVM, NB])
+
+
+def test_what_is_kept_back_is_enough_for_the_quickest_way(clock):
+    finish = new_finish(clock, 100)
+    assert finish.reserve(SVM) > 2 * finish.cost(SVM, LEAST)
+    assert finish.cost(SVM, LEAST) < finish.cost(SVM, Way(False, True)) < finish.cost(SVM, Way(True, True))
+    assert new_finish(clock, 100, refit=False).cost(SVM, LEAST) < finish.cost(SVM, LEAST)
