@@ -57,7 +57,7 @@ WISHES = [
 @pytest.mark.parametrize("options", WISHES, ids=repr)
 def test_answers_are_those_of_the_whole(pair, options):
     whole, sharded = pair
-    assert sharded.looks_at_few
+    assert sharded.scores_candidates_only
     assert answers(sharded, options) == answers(whole, options)
     np.testing.assert_allclose(chances(sharded, options), chances(whole, options), rtol=1e-4, atol=1e-6)
 

@@ -21,13 +21,13 @@ from ramify.learners.linear.flat_worker import FlatMember
 from ramify.learners.linear.partition import add_up, pack, share_out_classes
 from ramify.learners.linear.problem import Pairs, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
-from ramify.learners.linear.taxonomy_ties import stand_alone, tie_along_paths
+from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat
 from ramify.learners.linear.tree_worker import TreeMember
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on, sharded_in
 from ramify.parallel.cluster import Machine, in_words, refuse_what_cannot_fit
 
-TIES = [stand_alone, tie_along_paths]
+TIES = [tie_flat, tie_along_paths]
 TEAMS = [(1, 1), (2, 1, 1), (1,) * 7]
 
 
@@ -145,7 +145,7 @@ def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_b
 
 @pytest.mark.parametrize("make", [FlatMember, TreeMember])
 def test_a_state_makes_a_member_that_does_the_same(make):
-    problem = some_problem(6, stand_alone if make is FlatMember else tie_along_paths)
+    problem = some_problem(6, tie_flat if make is FlatMember else tie_along_paths)
     share = share_out_classes(problem, all_pairs(problem), (1,), complete=True)[0]
     one, other = make(problem, share), make(problem, share)
     if make is TreeMember:
@@ -315,7 +315,7 @@ def test_learners_use_the_executor_that_is_said():
 @pytest.mark.parametrize("at", [3, 5, 9])
 def test_classes_that_stand_alone_are_not_solved_again_when_work_is_taken_up(at, tmp_path, monkeypatch):
     monkeypatch.setattr(dual_solver, "SETTLED", 1)
-    problem = some_problem(5, stand_alone, loss="logistic", tolerance=1e-2, n_docs=60, n_nodes=20)
+    problem = some_problem(5, tie_flat, loss="logistic", tolerance=1e-2, n_docs=60, n_nodes=20)
     counting, resuming = Stopping(1, 2, at=-1), Stopping(1, 2, at=-1)
     whole = solve(problem, executor=counting)
     assert counting.left < -9

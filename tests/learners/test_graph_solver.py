@@ -17,7 +17,7 @@ from oracles import recursive_regularization as oracle
 
 from ramify.errors import InputError
 from ramify.learners.linear import graph_solver as graph_solver
-from ramify.learners.linear.taxonomy_ties import ANCHOR, matrix_of, stand_alone, tie_along_paths, tie_dag, tie_graph
+from ramify.learners.linear.taxonomy_ties import ANCHOR, matrix_of, tie_along_paths, tie_dag, tie_flat, tie_graph
 from ramify.parallel import SerialExecutor, ThreadExecutor
 from ramify.taxonomy import Taxonomy
 
@@ -83,7 +83,7 @@ def test_a_tree_given_as_a_dag_has_the_trees_optimum(loss):
 
 
 def test_flat_classes_have_the_identity():
-    structure = matrix_of(stand_alone(Taxonomy.flat("abc"), np.array([0, 2])))
+    structure = matrix_of(tie_flat(Taxonomy.flat("abc"), np.array([0, 2])))
     np.testing.assert_array_equal(structure.M.toarray(), np.eye(2))
     assert structure.class_nodes.tolist() == [0, 2]
 

@@ -14,12 +14,12 @@ from ramify.learners.linear.graph_partition import add_complements, add_vectors,
 from ramify.learners.linear.graph_worker import GraphMember
 from ramify.learners.linear.partition import share_out_classes
 from ramify.learners.linear.problem import widen
-from ramify.learners.linear.taxonomy_ties import stand_alone, tie_along_paths
+from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat
 from ramify.learners.linear.tree_worker import TreeMember
 
 
 def flat_members():
-    problem = some_problem(6, stand_alone)
+    problem = some_problem(6, tie_flat)
     share = share_out_classes(problem, all_pairs(problem), (1,), complete=True)[0]
     one, other = FlatMember(problem, share), FlatMember(problem, share)
     one.settle(0.1)

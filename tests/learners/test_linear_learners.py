@@ -23,7 +23,7 @@ from ramify.learners.base import _k_best
 from ramify.learners.linear import dual_solver, select_C, weights
 from ramify.learners.linear.candidates import count_nearest, learn_signatures
 from ramify.learners.linear.problem import Settings, arrange_rows
-from ramify.learners.linear.select_C import FOLDS, GRID, choose_cost, split_folds
+from ramify.learners.linear.select_C import FOLDS, GRID, cross_validate_C, split_folds
 from ramify.learners.linear.training import Setup, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import choose_executor
@@ -252,7 +252,7 @@ def try_costs(quality, n=30):
         given[wrong] = np.roll(given[wrong], 1, axis=1)
         return csr_array(given), (learnt.tolist(), setup.C)
 
-    best, found = choose_cost(own, Setup(1.0, "hinge", None, Settings(), True, None), attempt)
+    best, found = cross_validate_C(own, Setup(1.0, "hinge", None, Settings(), True, None), attempt)
     assert list(found) == sorted(tried)
     return best, tried
 
@@ -275,8 +275,8 @@ def test_documents_with_several_labels_are_given_all_classes_above_zero_and_the_
     for at_once in (1, 6, 100):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(select_C, "AT_ONCE", at_once)
-            assert select_C.give_classes(trained, X, several=True).toarray().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
-            assert select_C.give_classes(trained, X, several=False).toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+            assert select_C.predict_classes(trained, X, several=True).toarray().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
+            assert select_C.predict_classes(trained, X, several=False).toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
 
 
 def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():
@@ -418,8 +418,8 @@ def nearest(fitted, x, count):
     """The classes whose signatures a document shares most, of those that share a feature with it."""
     table = np.zeros((len(fitted.class_nodes_), X_WIDTH))
     for f in range(X_WIDTH):
-        here = slice(*fitted.near_.offsets[f : f + 2])
-        table[fitted.near_.classes[here], f] = fitted.near_.weights[here]
+        here = slice(*fitted.signatures_.offsets[f : f + 2])
+        table[fitted.signatures_.classes[here], f] = fitted.signatures_.weights[here]
     there = np.flatnonzero((table != 0) @ (x != 0))
     return sorted(there, key=lambda c: (-(table[c] @ x), c))[:count]
 
@@ -432,7 +432,7 @@ X_WIDTH = 300
 def test_the_fast_mode_scores_the_classes_near_a_document_and_takes_all_others_for_a_certain_no(learner):
     X, names = problem(X_WIDTH)
     fitted = learner(TAXONOMY, mode="fast").fit(X, names)
-    fitted.n_nearest_ = 2
+    fitted.n_candidates_ = 2
     asked = vstack([X[:20], csr_array((1, X_WIDTH), dtype=np.float32)], format="csr")
     full, S = fitted.weights_.score(asked), fitted.scores(asked)[:, fitted.class_nodes_]
     for row, (x, all_scores, found) in enumerate(zip(asked.toarray(), full, S, strict=True)):
@@ -455,7 +455,7 @@ def test_the_fast_mode_predicts_what_its_scores_say_however_many_classes_are_nea
     fitted = OneVsRestSVM(mode="fast").fit(X, [f"c{k % 40:02}" for k in range(120)])
     fitted.weights_.bias[:] = -5  # far below -1, where all that is not near must stay behind
     for width in (1, 5, 20):
-        fitted.n_nearest_ = width
+        fitted.n_candidates_ = width
         np.testing.assert_array_equal(fitted.predict(asked), fitted.classes_[np.nanargmax(fitted.scores(asked), axis=1)])
 
 
@@ -464,7 +464,7 @@ def test_a_fast_model_comes_back_as_it_was():
     X, names = problem(X_WIDTH)
     fitted = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
     again = OneVsRestSVM.from_state(TAXONOMY, *fitted.state())
-    assert again.n_nearest_ == fitted.n_nearest_ > 0
+    assert again.n_candidates_ == fitted.n_candidates_ > 0
     np.testing.assert_array_equal(again.scores(X), fitted.scores(X))
 
 

@@ -8,7 +8,7 @@ from scipy.sparse import csc_array, csr_array, random_array
 from ramify import Taxonomy
 from ramify.learners.linear import dual_solver, flat_worker
 from ramify.learners.linear.problem import Costs, Problem, Settings, arrange_rows
-from ramify.learners.linear.taxonomy_ties import stand_alone, tie_along_paths
+from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat
 from ramify.parallel import choose_executor
 
 LOSSES = ["hinge", "squared_hinge", "logistic"]
@@ -39,7 +39,7 @@ def make_problem(X, own, forest, costs, loss, tolerance=1e-5, seed=0, max_iter=3
 
 
 def solve(problem, start=None, threads=1, executor=None):
-    return dual_solver.solve(problem, executor or choose_executor(threads), start, to_go_on=True)
+    return dual_solver.solve(problem, executor or choose_executor(threads), start, keep_dual=True)
 
 
 def unit_costs(forest, n_docs, C=1.0):
@@ -81,7 +81,7 @@ def pairs_at_first(request, monkeypatch):
 
 @pytest.mark.usefixtures("pairs_at_first")
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tie", [stand_alone, tie_along_paths])
+@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
 @pytest.mark.parametrize("seed", range(6))
 def test_the_objective_is_that_of_an_independent_solver(loss, tie, seed):
     X, own, taxonomy, rng = random_problem(seed, roots=1 + seed % 3, several=seed % 2 == 1)
@@ -100,7 +100,7 @@ def test_the_objective_is_that_of_an_independent_solver(loss, tie, seed):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("tie", [stand_alone, tie_along_paths])
+@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
 def test_weights_of_classes_and_documents_count(loss, tie):
     X, own, taxonomy, rng = random_problem(11, n_nodes=7, roots=2)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
@@ -125,7 +125,7 @@ def test_every_inner_delta_is_the_sum_of_those_below_it(loss):
         np.testing.assert_allclose(deltas[unit], below, atol=2e-2 * np.abs(deltas).max())
 
 
-@pytest.mark.parametrize("tie", [stand_alone, tie_along_paths])
+@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_start_from_another_cost_leads_to_the_same_objective(tie, loss):
     X, own, taxonomy, _ = random_problem(3)
@@ -136,7 +136,7 @@ def test_a_start_from_another_cost_leads_to_the_same_objective(tie, loss):
     assert warm.certificate.primal == pytest.approx(cold.certificate.primal, rel=1e-4)
 
 
-@pytest.mark.parametrize("tie", [stand_alone, tie_along_paths])
+@pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
 def test_threads_agree_within_the_gap_and_a_seed_repeats_bit_for_bit(tie):
     X, own, taxonomy, _ = random_problem(8, n_docs=60, n_nodes=20, roots=3)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
@@ -153,6 +153,6 @@ def test_threads_agree_within_the_gap_and_a_seed_repeats_bit_for_bit(tie):
 
 def test_training_that_must_stop_early_says_how_far_it_is():
     X, own, taxonomy, _ = random_problem(2)
-    forest = stand_alone(taxonomy, np.unique(own.indices).astype(np.int64))
+    forest = tie_flat(taxonomy, np.unique(own.indices).astype(np.int64))
     problem = make_problem(X, own, forest, unit_costs(forest, X.shape[0], 100.0), "hinge", tolerance=1e-9, max_iter=1)
     assert solve(problem).certificate.gap > 1e-9

@@ -368,7 +368,7 @@ def test_sparse_probabilities_are_those_of_dense_scores(tmp_path, several):
     made = cut(fitted_once(RecursiveSVM, False, several), tmp_path, 2)
     made.beam_ = 3
     X = with_unknown(problem(DAG, several)[0])
-    parts = [(few, made.to_probabilities(few)) for _, few in made.map_few(X, lambda few: few)]
+    parts = [(few, made.to_probabilities(few)) for _, few in made.map_candidate_scores(X, lambda few: few)]
     few, P = parts[0]
     assert issparse(few)
     assert (np.diff(few.indptr) == 3).all()
@@ -405,7 +405,7 @@ def near_pairs_only(monkeypatch):
 def test_a_fast_model_in_shards_looks_at_the_classes_that_are_near_in_the_whole(tmp_path, learner):
     made = make_directory(60, 400, seed=1)
     one = learner(made.taxonomy, mode="fast").fit(made.X, made.Y)
-    assert one.n_nearest_ > 0
+    assert one.n_candidates_ > 0
     sharded = cut(one, tmp_path, 7)
     X = with_unknown(made.X)
     for found, expected in zip(sharded.search(X, 3, 9), one.search(X, 3, 9), strict=True):
@@ -452,7 +452,7 @@ def test_shards_that_have_no_file_yet_are_written_when_the_model_is(tmp_path, is
     parts = split_weights(one.weights_, cut_evenly(one.weights_.n_classes, 2))
     make = Shard.by_nearness if is_fast else Shard.by_weights
     made = copy(one)
-    made.weights_, made.n_nearest_ = ShardedWeights(tuple(make(part, index_weights(part)) for part in parts)), 5 * is_fast
+    made.weights_, made.n_candidates_ = ShardedWeights(tuple(make(part, index_weights(part)) for part in parts)), 5 * is_fast
     for number, file in enumerate(made.shard_files()):
         file.put(tmp_path / f"{number}")
     mapped = [open_array_file(tmp_path / f"{number}") for number in range(2)]

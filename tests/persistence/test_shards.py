@@ -309,7 +309,7 @@ def test_a_classifier_in_shards_can_be_saved_where_it_was_elsewhere_and_twice(cl
 def test_a_classifier_without_shards_is_saved_as_ever(classifier, tmp_path):
     classifier.save(tmp_path / "model")
     assert not list((tmp_path / "model").glob("weights-*"))
-    assert ramify.load(tmp_path / "model").learner_.looks_at_few is False
+    assert ramify.load(tmp_path / "model").learner_.scores_candidates_only is False
 
 
 def test_what_cannot_be_cut_is_refused(classifier, tmp_path):

@@ -92,10 +92,10 @@ def test_going_on_from_the_optimum_needs_no_round_where_pairs_are_looked_for():
     problem = make_directory(n_leaves=200, n_docs=1500, n_words=40, seed=1)  # more pairs than are taken at once
     own = most_specific(problem.Y, problem.taxonomy)
     first = RecursiveSVM(problem.taxonomy)
-    first.is_to_go_on = True
+    first.keeps_warm_start = True
     first.fit(problem.X, problem.Y)
     before = WarmStart(first, own, np.arange(1500), 1500)
-    again = RecursiveSVM(problem.taxonomy).relearn(problem.X, problem.Y, before)
+    again = RecursiveSVM(problem.taxonomy).refit_from(problem.X, problem.Y, before)
     assert again.gap_.rounds == 0
     assert again.gap_ <= 1e-3
     assert again.gap_.dual == pytest.approx(first.gap_.dual, rel=1e-5)
@@ -103,7 +103,7 @@ def test_going_on_from_the_optimum_needs_no_round_where_pairs_are_looked_for():
     edges = edges_of(problem.taxonomy) | {problem.taxonomy.names[node]: problem.taxonomy.names[0]}
     moved = Taxonomy.from_edges(edges.items())
     Y = moved.encode(problem.taxonomy.decode(problem.Y))
-    gone_on, anew = RecursiveSVM(moved).relearn(problem.X, Y, before), RecursiveSVM(moved).fit(problem.X, Y)
+    gone_on, anew = RecursiveSVM(moved).refit_from(problem.X, Y, before), RecursiveSVM(moved).fit(problem.X, Y)
     assert gone_on.gap_ <= 1e-3
     assert gone_on.gap_.rounds < anew.gap_.rounds
     assert gone_on.gap_.primal == pytest.approx(anew.gap_.primal, rel=1e-3)

@@ -254,7 +254,7 @@ def calibrate_learner(
 
     There is neither where documents are too few, or nodes too many. one_each: whether documents have one label each.
     """
-    if Y.shape[0] < FEWEST_HELD_OUT or Y.shape[1] > MOST_NODES or getattr(learner, "looks_at_few", False):
+    if Y.shape[0] < FEWEST_HELD_OUT or Y.shape[1] > MOST_NODES or getattr(learner, "scores_candidates_only", False):
         return None, None
     taxonomy = learner.taxonomy_
     kind = calibration_for(taxonomy, several=not one_each)

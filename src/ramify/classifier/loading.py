@@ -97,7 +97,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
 
 
 def _restore_documents(made: TextClassifier, arrays: dict[str, NDArray[Any]]) -> None:
-    made.keep_training_data = made.learner_.is_to_go_on = bool(arrays)
+    made.keep_training_data = made.learner_.keeps_warm_start = bool(arrays)
     if not arrays:
         return
     made.documents_ = TrainingData.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))

@@ -114,7 +114,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
         if self.keep_training_data:
             refuse_unkeepable(learner)
-            learner.is_to_go_on = True
+            learner.keeps_warm_start = True
         X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
         learner.fit(X, Y)
         if isinstance(decision, LearnableRule) and not decision.is_learnt:
@@ -199,7 +199,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(learner, "predict_sets") and is_by_sign(self.decision_):
             sets: csr_array = learner.predict_sets(X)
             return sets
-        mapped = learner.map_few if self.looks_at_few else learner.map_scores
+        mapped = learner.map_candidate_scores if self.scores_candidates_only else learner.map_scores
         return _stacked([Y for _, Y in mapped(X, self.decide)], len(self.taxonomy_))
 
     def decide(self, scores: NDArray[np.float32]) -> csr_array:
@@ -253,14 +253,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return _stacked([Y for Y, _ in pairs], width), P
 
     @property
-    def looks_at_few(self) -> bool:
+    def scores_candidates_only(self) -> bool:
         """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
         check_is_fitted(self, "taxonomy_")
-        return getattr(self.learner_, "looks_at_few", False) and getattr(self.decision_, "takes_few", False)
+        return getattr(self.learner_, "scores_candidates_only", False) and getattr(self.decision_, "takes_few", False)
 
     def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
         """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""
-        pairs = [pair for _, pair in self.learner_.map_few(self.vectorizer_.transform(texts), self.decide_both)]
+        pairs = [pair for _, pair in self.learner_.map_candidate_scores(self.vectorizer_.transform(texts), self.decide_both)]
         return _stacked([Y for Y, _ in pairs], len(self.taxonomy_)), _stacked([P for _, P in pairs], len(self.taxonomy_))
 
     def among(self, is_allowed: NDArray[np.bool_]) -> Self:

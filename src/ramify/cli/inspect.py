@@ -128,11 +128,15 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
 
 def _shard_facts(learner: Any) -> dict[str, Any]:
     """Of models in shards: how many there are, and how many classes of a document are looked at."""
-    return {"shards": len(learner.weights_.shards), "beam": learner.beam_} if getattr(learner, "looks_at_few", False) else {}
+    return (
+        {"shards": len(learner.weights_.shards), "beam": learner.beam_}
+        if getattr(learner, "scores_candidates_only", False)
+        else {}
+    )
 
 
 def _shard_bytes(learner: Any) -> int:
-    return sum(shard.n_bytes for shard in learner.weights_.shards) if getattr(learner, "looks_at_few", False) else 0
+    return sum(shard.n_bytes for shard in learner.weights_.shards) if getattr(learner, "scores_candidates_only", False) else 0
 
 
 def _certificate_facts(learner: Any) -> dict[str, Any]:

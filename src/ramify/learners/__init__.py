@@ -4,7 +4,7 @@ from ramify.learners.base import Learner
 from ramify.learners.bayesian import BayesianLogistic
 from ramify.learners.boosting import AdaBoostMH, Committee, TreeBoostMH
 from ramify.learners.linear.recursive import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM
-from ramify.learners.linear.top_down import BranchMachines, TopDownSVM
+from ramify.learners.linear.top_down import TopDownLinear, TopDownSVM
 from ramify.learners.naive_bayes.multinomial import MultinomialNaiveBayes
 from ramify.learners.naive_bayes.pachinko import PachinkoNaiveBayes
 from ramify.learners.naive_bayes.shrinkage import ShrinkageNaiveBayes
@@ -18,7 +18,6 @@ __all__ = [
     "AdaBoostMH",
     "BayesianLogistic",
     "BranchLearner",
-    "BranchMachines",
     "Committee",
     "CountingLearner",
     "HierarchicalSVM",
@@ -32,6 +31,7 @@ __all__ = [
     "RecursiveLogistic",
     "RecursiveSVM",
     "ShrinkageNaiveBayes",
+    "TopDownLinear",
     "TopDownSVM",
     "TreeBoostMH",
 ]

@@ -111,10 +111,10 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     held_out_: tuple[NDArray[np.int64], Scores] | None = (
         None  # training documents with scores by learners that had not seen them
     )
-    is_to_go_on: bool = False  # whether what another training could start from is kept
-    taken_over_: tuple[int, int] | None = None  # how many classifiers a learner before this one had learnt, and of how many
-    has_gone_on_: bool = False  # whether training began where that of a learner before this one ended
-    _before: WarmStart | None = None
+    keeps_warm_start: bool = False  # whether to keep what a later training can start from
+    reused_: tuple[int, int] | None = None  # classifiers reused from an earlier learner, and classifiers in all
+    warm_started_: bool = False  # whether training started from the solution of an earlier learner
+    _warm_start: WarmStart | None = None
 
     # ---- what each learner says -------------------------------------------------------------------------------------
 
@@ -187,29 +187,29 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from documents × features and labels."""
-        with self._whole_or_as_before():
+        with self._restore_on_error():
             X = self._check(X, reset=True)
             targets = self._read_targets(y, X.shape[0])
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             self.taxonomy_, self.form_ = targets.taxonomy, targets.form
             self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
-            self.taken_over_, self.has_gone_on_ = None, False
+            self.reused_, self.warm_started_ = None, False
             self._learn(X, targets, weights)
         return self
 
-    def relearn(self, X: Any, y: Any, before: WarmStart) -> Self:
-        """Learn as :meth:`fit` does, and take over what an earlier learner with the same parameters knows already.
+    def refit_from(self, X: Any, y: Any, warm_start: WarmStart) -> Self:
+        """Fit, and reuse the classifiers of an earlier learner with the same parameters whose documents did not change.
 
-        ``taken_over_`` says how much that was, and ``has_gone_on_`` whether the rest began where that one ended.
+        ``reused_``: how many were reused, of how many. ``warm_started_``: whether the others started from its dual variables.
         """
-        self._before = before
+        self._warm_start = warm_start
         try:
             return self.fit(X, y)
         finally:
-            del self._before
+            del self._warm_start
 
     @contextmanager
-    def _whole_or_as_before(self) -> Iterator[None]:
+    def _restore_on_error(self) -> Iterator[None]:
         """Where learning fails, everything is as it was: an earlier model stays whole."""
         before = dict(self.__dict__)
         try:
@@ -364,10 +364,10 @@ def find_node(taxonomy: Taxonomy, node: int | str) -> int:
     return place
 
 
-def strongest(weights: NDArray[np.float64], n: int, feature_names: Any = None) -> list[tuple[Any, float]]:
-    """The n features with the largest weights above 0, strongest first.
+def top_features(weights: NDArray[np.float64], n: int, feature_names: Any = None) -> list[tuple[Any, float]]:
+    """The n features with the largest weights above 0, largest first.
 
-    >>> strongest(np.array([0.5, -1.0, 2.0]), 3, ["apple", "bread", "cake"])
+    >>> top_features(np.array([0.5, -1.0, 2.0]), 3, ["apple", "bread", "cake"])
     [('cake', 2.0), ('apple', 0.5)]
     """
     names = np.arange(len(weights)) if feature_names is None else np.asarray(feature_names)

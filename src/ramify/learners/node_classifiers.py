@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.calibration import Calibration, LogPotentials, check_kind
 from ramify.errors import InputError, ModelError, suggest
 from ramify.learners.base import Contributions, Evidence, Learner, Result, Scores, answer_of, no_question
-from ramify.learners.linear.incremental import checked_figures
+from ramify.learners.linear.incremental import check_figures
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
@@ -112,12 +112,12 @@ class NodeClassifiers(Learner):
             raise InputError("no node has documents of both kinds, its own and others; lower missing, or give more documents.")
         task = Task(self, X, units, targets, sample_weight)
         if self.C == "auto" and setup is not None:
-            best, self.C_scores_ = task.choose_cost(setup)
+            best, self.C_scores_ = task.select_C(setup)
             setup = replace(setup, C=best)
         taken = task.find_same(setup)
         base = task.fit(setup, taken=taken)
         if taken is not None:
-            self.taken_over_ = int(np.sum(taken >= 0)), len(taken)
+            self.reused_ = int(np.sum(taken >= 0)), len(taken)
         curves, held_out = (None, None) if self.calibration is None else task.calibrate_others(setup, taken)
         self.C_, self.base_, self.calibration_ = 1.0 if setup is None else setup.C, base, curves
         self.unit_nodes_, self.always_ = units.nodes, questions.nodes[always]
@@ -254,7 +254,7 @@ class NodeClassifiers(Learner):
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
         kept = self.base_.arrays()  # first, since it may refuse
-        if not self.is_to_go_on:
+        if not self.keeps_warm_start:
             kept.pop("class_figures", None)
         parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
         parameters["random_state"] = seed_of(self.random_state)
@@ -315,7 +315,7 @@ def _restored_base(made: NodeClassifiers, values: dict[str, Any], arrays: dict[s
     if len(weights.class_units) != n_units:
         raise ModelError("the node classifiers do not fit their weights; train the model again.")
     primal, dual, rounds = values["gap"]
-    figures = checked_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
+    figures = check_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
     return LinearBase(weights, (float(primal), float(dual), int(rounds)), figures)
 
 

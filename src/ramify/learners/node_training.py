@@ -17,10 +17,10 @@ from sklearn.base import clone
 from ramify.calibration import Calibration, fit_calibration
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Scores
-from ramify.learners.linear.incremental import is_alike, train_others
+from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
 from ramify.learners.linear.problem import negatives_of, pair_up
-from ramify.learners.linear.select_C import FOLDS, choose_cost, deal_folds
-from ramify.learners.linear.taxonomy_ties import single_units
+from ramify.learners.linear.select_C import FOLDS, assign_folds, cross_validate_C
+from ramify.learners.linear.taxonomy_ties import flat_units
 from ramify.learners.linear.training import (
     MOST_COST,
     Setup,
@@ -138,7 +138,7 @@ class LinearBase:
             def train_some(some: NDArray[np.int64]) -> TrainedWeights:
                 return _train(X, questions.of_units(some), taxonomy, setup, sample_weight)
 
-            trained = train_others(taken, known.weights, known.figures, train_some)
+            trained = reuse_or_train(taken, known.weights, known.figures, train_some)
         found = trained.certificate
         return cls(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
@@ -165,7 +165,7 @@ def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup,
     positive, asked = questions.positive, questions.asked
     costs = weigh_classes(positive, setup, taxonomy, questions.nodes, sample_weight)
     if asked is None:
-        return train(X, csr_array(positive), single_units(questions.nodes), costs, setup)
+        return train(X, csr_array(positive), flat_units(questions.nodes), costs, setup)
     if suits(X, csr_array(positive), setup):
         return train_apart(X, csr_array(positive), asked, questions.groups, costs, setup)
     pairs = pair_up(positive, negatives_of(positive, asked), costs.positive, costs.negative)
@@ -326,7 +326,7 @@ class Task:
         if documents is not None:
             X, questions, weight = X[documents], questions.of_documents(documents).of_units(units), weight[documents]
         if setup is not None:
-            before = None if taken is None or learner._before is None else learner._before.learner.base_
+            before = None if taken is None or learner._warm_start is None else learner._warm_start.learner.base_
             return LinearBase.fit(X, questions, self.targets.taxonomy, setup, weight, taken, before)
         if isinstance(learner.base, str):
             return NaiveBayesBase.fit(X, questions, float(learner.alpha), weight)
@@ -345,8 +345,8 @@ class Task:
 
     def find_same(self, setup: Setup | None) -> NDArray[np.int64] | None:
         """For every unit one of an earlier learner that was asked about the same documents; None where none counts."""
-        learner, before = self.learner, self.learner._before
-        if before is None or setup is None or not is_alike(learner, before, setup.C):
+        learner, before = self.learner, self.learner._warm_start
+        if before is None or setup is None or not has_same_parameters(learner, before, setup.C):
             return None
         other = before.learner
         same = other.calibration == learner.calibration and other.negatives == learner.negatives and other.base == learner.base
@@ -360,7 +360,7 @@ class Task:
         parts = [before.now(csc_array(part)) for part in (were.positive, were.asked)]
         return same_columns(parts, [csc_array(self.units.positive), csc_array(self.units.asked)])
 
-    def choose_cost(self, setup: Setup) -> tuple[float, dict[float, float]]:
+    def select_C(self, setup: Setup) -> tuple[float, dict[float, float]]:
         """A held-out document gets the nodes, of those that it is asked about, whose score is not below 0."""
         asked = None if self.units.asked is None else csr_array(self.units.asked)
 
@@ -371,15 +371,15 @@ class Task:
                 given.append(yes if asked is None else csr_array(yes.multiply(asked[held_out[rows]])))
             return csr_array(vstack(given, format="csr")), None
 
-        return choose_cost(csr_array(self.units.positive), setup, attempt)
+        return cross_validate_C(csr_array(self.units.positive), setup, attempt)
 
     def calibrate_others(
         self, setup: Setup | None, taken: NDArray[np.int64] | None
     ) -> tuple[Calibration, tuple[NDArray[np.int64], Scores] | None]:
         """The same as :meth:`calibrate`, with the curves of units that are taken over; held-out scores are then not known."""
-        if taken is None or self.learner._before is None:
+        if taken is None or self.learner._warm_start is None:
             return self.calibrate(setup)
-        fresh, known = np.flatnonzero(taken < 0), self.learner._before.learner.calibration_
+        fresh, known = np.flatnonzero(taken < 0), self.learner._warm_start.learner.calibration_
         place = taken.copy()
         place[fresh] = len(known) + np.arange(len(fresh))
         if not len(fresh):
@@ -425,7 +425,7 @@ def ask_nodes(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> Questi
 def fold_documents(own: csr_array, seed: int, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Documents to learn from and documents held out, at most so many in all; those of a class are spread over the folds."""
     n_docs, rng = own.shape[0], np.random.default_rng(seed)
-    fold = deal_folds(own, rng)
+    fold = assign_folds(own, rng)
     fold[rng.permutation(n_docs)[most:]] = -1
     for k in range(FOLDS):
         held_out = np.flatnonzero(fold == k)

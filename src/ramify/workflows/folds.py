@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from ramify.data import Corpus
 from ramify.errors import InputError, LabelError
-from ramify.learners.linear.select_C import deal_folds
+from ramify.learners.linear.select_C import assign_folds
 from ramify.learners.targets import refuse_single_class
 from ramify.metrics.flat import per_node
 from ramify.taxonomy import Taxonomy, most_specific
@@ -25,7 +25,7 @@ def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int =
     if not 2 <= folds <= len(corpus):
         raise InputError(f"folds is {folds}; give 2 or more, and no more than there are documents, {len(corpus):,}.")
     own = most_specific(taxonomy.encode(corpus.labels), taxonomy)
-    fold = deal_folds(own, np.random.default_rng(seed), folds)
+    fold = assign_folds(own, np.random.default_rng(seed), folds)
     if not corpus.has_vectors:
         # a text that is learnt from must not be tested on, so all go where the first of them went
         first: dict[str, int] = {}

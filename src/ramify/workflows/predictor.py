@@ -189,7 +189,7 @@ class Predictor:
     @property
     def _few(self) -> bool:
         """Whether answers come from a few nodes of each document, and no others are looked at."""
-        return self.classifier.looks_at_few
+        return self.classifier.scores_candidates_only
 
     def _decide(self, documents: Any, all_nodes: bool = False) -> tuple[csr_array, Chances]:
         """Labels, and probabilities over all nodes: sparse, where few are looked at."""

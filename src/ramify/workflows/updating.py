@@ -227,22 +227,22 @@ def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, lab
     if not len(more.own.indices):
         raise InputError("no document has a label in the new taxonomy; give some, or other answers.")
     learner = alike(classifier.learner_).set_params(taxonomy=changes.new, n_jobs=classifier.learner_.n_jobs)
-    learner.is_to_go_on = classifier.keep_training_data
+    learner.keeps_warm_start = classifier.keep_training_data
     leaves = _empty_leaves(classifier, changes, more.own)
     Y = expand_to_ancestors(more.own, changes.new)
     if classifier.documents_ is None:
         learner.fit(more.X, Y)
     else:
         before = WarmStart(classifier.learner_, classifier.documents_.own, documents, len(more), leaves)
-        learner.relearn(more.X, Y, before)
+        learner.refit_from(more.X, Y, before)
     made = _finished(classifier, changes, learner, more, Y)
     begun = np.intersect1d(leaves, getattr(learner, "class_nodes_", leaves[:0]))
-    n_kept, taken = int(np.sum(documents >= 0)), learner.taken_over_
+    n_kept, taken = int(np.sum(documents >= 0)), learner.reused_
     told |= {"documents": len(more), "added": len(more) - n_kept, "replaced": len(kept) - n_kept}
     done = UpdateResult(made, changes, **told)
     names = tuple(changes.new.names[node] for node in begun.tolist())
     is_trained = taken is None or taken[0] < taken[1]
-    return replace(done, taken_over=taken, gone_on=learner.has_gone_on_, is_trained=is_trained, begun=names)
+    return replace(done, taken_over=taken, gone_on=learner.warm_started_, is_trained=is_trained, begun=names)
 
 
 def _kept_documents(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple[TrainingData, dict[str, Any], Ints]:
@@ -323,5 +323,5 @@ def _empty_leaves(classifier: TextClassifier, changes: TaxonomyDiff, own: csr_ar
 def _refuse_unfit(classifier: TextClassifier, changes: TaxonomyDiff) -> None:
     if find_system(classifier.system).needs_tree:
         changes.new.require_tree(f"system {classifier.system!r}")
-    if getattr(classifier.learner_, "looks_at_few", False):
+    if getattr(classifier.learner_, "scores_candidates_only", False):
         raise InputError("a model in shards cannot follow a change of its taxonomy, beside new titles; train it anew.")

@@ -32,7 +32,7 @@ from ramify.learners.bayesian.problem import (
     with_constant,
 )
 from ramify.learners.bayesian.variational import ascend
-from ramify.learners.linear.dense_solver import BLOCKS, suits_feature_space
+from ramify.learners.linear.dense_solver import BLOCKS, suits_dense_solver
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import check_limits, is_number, tied_rows
@@ -143,7 +143,7 @@ class BayesianLogistic(LinearModel):
     def _documents(self, X: csr_array, forest: Forest, executor: Executor) -> Documents:
         n_classes = len(forest.class_nodes)
         _refuse_huge(X.shape, len(forest), n_classes)
-        suited = suits_feature_space(X.shape[0], X.shape[1], X.nnz, n_classes)
+        suited = suits_dense_solver(X.shape[0], X.shape[1], X.nnz, n_classes)
         if self.covariance == "diagonal" or (self.covariance == "auto" and not suited):
             return SparseDocuments.of(X, executor)
         if n_classes * X.shape[1] ** 2 > BLOCKS:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.learners.base import Contributions, Learner, Result, Scores, find_node, strongest
+from ramify.learners.base import Contributions, Learner, Result, Scores, find_node, top_features
 from ramify.learners.boosting.committee import (
     Cascade,
     Committee,
@@ -90,7 +90,7 @@ class BoostedLearner(Learner):
 
     def _known_committees(self, members: csr_array, asked: list[tuple[int, Ints]]) -> list[Committee | None]:
         """Committees that an earlier learner with the same parameters made of the same documents."""
-        before = self._before
+        before = self._warm_start
         if before is None or type(before.learner) is not type(self):
             return [None] * len(asked)
         other = before.learner
@@ -100,7 +100,7 @@ class BoostedLearner(Learner):
             return [None] * len(asked)
         were = other._members(Targets(other.taxonomy_, before.own, "matrix"))
         known = known_committees(before, were, members, asked)
-        self.taken_over_ = sum(same is not None for same in known), len(known)
+        self.reused_ = sum(same is not None for same in known), len(known)
         return known
 
     def partial_fit(
@@ -114,7 +114,7 @@ class BoostedLearner(Learner):
             if classes is not None and not is_nested(y) and np.ndim(y) == 1 and not np.isin(classes, y).all():
                 raise InputError("boosting takes no classes in later; give documents of every class at first.")
             return self.fit(X, y, sample_weight)
-        with self._whole_or_as_before():
+        with self._restore_on_error():
             X = self._check(X, reset=False)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             targets = self._later_targets(y, X.shape[0], taxonomy)
@@ -270,14 +270,14 @@ class BoostedLearner(Learner):
         return w, votes[2]
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
-        """The terms whose presence speaks most for a node, strongest first, by number or by name."""
+        """The terms whose presence speaks most for a node, largest first, by number or by name."""
         check_is_fitted(self, "taxonomy_")
         place = find_node(self.taxonomy_, node)
         votes = self.votes_of(place)
         if votes is None:
             name = self.taxonomy_.names[place]
             raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
-        return strongest(votes[0], n, feature_names)
+        return top_features(votes[0], n, feature_names)
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

@@ -356,7 +356,7 @@ BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
 
 
 @dataclass(frozen=True, slots=True)
-class FeatureSolution:
+class DenseSolution:
     """Weights (units × features), dual variables (documents × classes), objective, bound, and the most steps of a group."""
 
     W: Floats
@@ -371,19 +371,19 @@ class FeatureSolution:
         return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
 
 
-def suits_feature_space(n_docs: int, n_features: int, nnz: int, n_classes: int) -> bool:
+def suits_dense_solver(n_docs: int, n_features: int, nnz: int, n_classes: int) -> bool:
     """Whether features are few and documents dense: at most 64, or at most 256 of which a document has a quarter.
 
     A step costs documents × features² for every class, and features² numbers are kept of it: no more than a gigabyte.
 
-    >>> suits_feature_space(10_000, 81, 700_000, 63), suits_feature_space(10_000, 40_000, 700_000, 63)
+    >>> suits_dense_solver(10_000, 81, 700_000, 63), suits_dense_solver(10_000, 40_000, 700_000, 63)
     (True, False)
     """
     dense = n_features <= FEW and nnz >= DENSE * n_docs * n_features
     return (n_features <= VERY_FEW or dense) and n_classes * n_features**2 <= BLOCKS
 
 
-def solve_in_feature_space(
+def solve_dense(
     X: Floats,
     own: csc_array,
     M: csr_array,
@@ -394,7 +394,7 @@ def solve_in_feature_space(
     max_iter: int = 200,
     start: Floats | None = None,
     executor: Executor | None = None,
-) -> FeatureSolution:
+) -> DenseSolution:
     """Solve a problem whose features are few, from the weights of an earlier solution with other costs if there are any.
 
     Blocks are too small for several threads to work on one; so groups are shared out instead.
@@ -412,7 +412,7 @@ def solve_in_feature_space(
         for group, best in (executor or SerialExecutor()).map(work, groups):
             W[group.units], alphas[group.classes] = best.W, best.alphas
             primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
-    return FeatureSolution(W, alphas.T, primal, dual, iterations)
+    return DenseSolution(W, alphas.T, primal, dual, iterations)
 
 
 def _solve(problem: Problem, loss: str, tolerance: float, max_iter: int, start: Floats) -> Best:

@@ -75,14 +75,14 @@ def solve(
     problem: Problem,
     executor: Executor,
     start: Solution | Dual | None = None,
-    to_go_on: bool = False,
+    keep_dual: bool = False,
     shards: Path | None = None,
 ) -> Solution:
     """Solve a problem, from the dual variables of an earlier solution with other costs if there is one.
 
     start: a solution for the same classes, or dual variables of classes that may have changed.
 
-    to_go_on: whether another solution is going to start from this one. shards: where weights are written by the members, if
+    keep_dual: whether another solution is going to start from this one. shards: where weights are written by the members, if
     they are too many to be gathered.
     """
     complete = len(problem.rows) * problem.n_classes <= SMALL or problem.settings.loss == "logistic"
@@ -96,7 +96,7 @@ def solve(
         near, others = (None, all_others(problem.own)) if complete else _find_near(problem, executor, placed)
         pairs = pair_up(problem.own, others, problem.costs.positive, problem.costs.negative)
     signatures = near.as_they_came(problem.rows.place) if near is not None and problem.settings.fast else None
-    ending = Ending(problem, signatures, to_go_on, shards)
+    ending = Ending(problem, signatures, keep_dual, shards)
     resumed = start if isinstance(start, Dual) else None
     return replace(_solve(problem, executor, placed, pairs, complete, ending, resumed), near=near)
 
@@ -150,17 +150,17 @@ def _solve(
 class Ending:
     """What is taken from a crew when it is done.
 
-    near: the signatures of all classes, where these know near documents only. to_go_on, shards: as of :func:`solve`.
+    near: the signatures of all classes, where these know near documents only. keep_dual, shards: as of :func:`solve`.
     """
 
     problem: Problem
     near: Signatures | None = None
-    to_go_on: bool = False
+    keep_dual: bool = False
     shards: Path | None = None
 
     def pairs(self, crew: Crew) -> Pairs | None:
         """The dual variables, where they are wanted."""
-        return Pairs.joined(list(crew.fetch("dual_variables"))) if self.to_go_on else None
+        return Pairs.joined(list(crew.fetch("dual_variables"))) if self.keep_dual else None
 
     def weights(self, crew: Crew, shares: list[Share], executor: Executor) -> Weights | ShardedWeights:
         """All weights: gathered, or, where they are too many for that, in the files that members write."""

@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 SAME = ("C_", "loss", "tol", "max_iter", "mode", "fit_intercept", "class_weight", "n_features_in_")
 
 
-def is_alike(learner: Any, before: WarmStart | None, C: float) -> bool:
+def has_same_parameters(learner: Any, before: WarmStart | None, C: float) -> bool:
     """Whether an earlier learner solved the same problems with the same parameters, so that its solutions count."""
     if before is None or type(before.learner) is not type(learner):
         return False
@@ -34,7 +34,7 @@ def is_alike(learner: Any, before: WarmStart | None, C: float) -> bool:
     return same and is_exact and isinstance(getattr(other, "weights_", None), (Weights, type(None)))  # none in shards
 
 
-def train_others(
+def reuse_or_train(
     taken: Ints,
     weights: Weights,
     figures: NDArray[np.float64],
@@ -108,7 +108,7 @@ def begin_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> 
     return made, nodes
 
 
-def checked_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
+def check_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
     """Objectives and bounds of a model file."""
     fits = figures.ndim == 2 and figures.shape[0] <= n_classes and figures.shape[1] == 2  # leaves without documents have none
     if figures.dtype != np.float64 or not fits or not np.isfinite(figures).all():
@@ -193,7 +193,7 @@ class _Part:
         costs = Costs(self.costs.positive[some], self.costs.negative[some], self.costs.documents)
         settings = replace(self.setup.settings, tolerance=self._tolerance())
         problem = Problem(rows, csc_array(self.own[:, some]), self.reached.forest(self.ties), costs, settings, held)
-        return solve(problem, executor, start.of_classes(some), to_go_on=True)
+        return solve(problem, executor, start.of_classes(some), keep_dual=True)
 
     def _held(self, rows: Rows) -> NDArray[np.float32]:
         """Weights of the unit above the part, as the rows number features."""
@@ -208,7 +208,7 @@ class _Part:
         """What of the tolerance is left for the part, relative to its own objective; no more than the tolerance itself."""
         gap, tolerance = self.other.gap_, self.setup.settings.tolerance
         rest = self.figures.sum(axis=0)
-        left = tolerance * gap.primal - (rest[0] - rest[1]) - self.other.loose_
+        left = tolerance * gap.primal - (rest[0] - rest[1]) - self.other.slack_
         share = max(gap.primal - rest[0], 1e-12 * gap.primal)
         return float(np.clip(PART * left / share, LEAST * tolerance, tolerance))
 
@@ -230,12 +230,12 @@ class _Part:
         inner = self._inner_of_others()
         primal = float(self.figures[:, 0].sum()) + inner + certificate.primal
         gap = float(self.figures[:, 0].sum() - self.figures[:, 1].sum()) + certificate.primal - certificate.dual
-        found = Certificate(primal, primal - gap - loose - self.other.loose_, certificate.rounds)
+        found = Certificate(primal, primal - gap - loose - self.other.slack_, certificate.rounds)
         if found.gap > self.setup.settings.tolerance:
             return duals
         weights = self._weights(None if solution is None else solution.weights)
         return Local(
-            TrainedWeights(weights, found, dual=duals, figures=all_figures), loose + self.other.loose_, len(self.others)
+            TrainedWeights(weights, found, dual=duals, figures=all_figures), loose + self.other.slack_, len(self.others)
         )
 
     def _looseness(self, dual: Dual) -> float:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.base import CompetingClasses, Contributions, Result, Scores, find_node, strongest
+from ramify.learners.base import CompetingClasses, Contributions, Result, Scores, find_node, top_features
 from ramify.learners.linear.shards import Shard, ShardedWeights, index_weights
 from ramify.learners.linear.top_k import BEAM, best_first, score_likeliest, search
 from ramify.learners.linear.weights import Weights
@@ -62,7 +62,7 @@ class LinearModel(CompetingClasses):
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        if self.looks_at_few:
+        if self.scores_candidates_only:
             few = self._score_few(X)
             S[np.repeat(np.arange(X.shape[0]), np.diff(few.indptr)), few.indices] = few.data
         else:
@@ -76,12 +76,12 @@ class LinearModel(CompetingClasses):
     # ---- looking at few classes ---------------------------------------------------------------------------------------
 
     @property
-    def looks_at_few(self) -> bool:
+    def scores_candidates_only(self) -> bool:
         """Whether only the likeliest classes of a document are scored, as in a model in shards; others have NaN."""
         check_is_fitted(self, "taxonomy_")
         return isinstance(self.weights_, ShardedWeights)
 
-    def map_few(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
+    def map_candidate_scores(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
         """As :meth:`map_scores`, with scores as a sparse matrix, documents × nodes: what is absent was not looked at."""
         return self._map_blocks(X, lambda block: work(self._score_few(block)), 16 * self.beam_ * self.taxonomy_.n_levels)
 
@@ -107,7 +107,7 @@ class LinearModel(CompetingClasses):
         return np.where(nodes < len(self.taxonomy_), nodes, -1), scores
 
     def _find_best(self, X: Any) -> NDArray[np.int64]:
-        return self.top_k(X, 1)[0][:, 0] if self.looks_at_few else super()._find_best(X)
+        return self.top_k(X, 1)[0][:, 0] if self.scores_candidates_only else super()._find_best(X)
 
     def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
         """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
@@ -115,7 +115,7 @@ class LinearModel(CompetingClasses):
         Exact; scores of all nodes exist for a block of documents at a time only. Of a model in shards, the k best of the
         classes that it looks at.
         """
-        if not self.looks_at_few:
+        if not self.scores_candidates_only:
             return super().top_k(X, k)
         check_is_fitted(self, "taxonomy_")
         check_width(k, k)
@@ -152,7 +152,7 @@ class LinearModel(CompetingClasses):
         return self.weights_.contributions(x, self._class_of(node))
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
-        """The features with the largest weights for a node, strongest first, by number or by name.
+        """The features with the largest weights for a node, largest first, by number or by name.
 
         >>> from ramify.learners import OneVsRestSVM
         >>> fitted = OneVsRestSVM().fit([[1, 0], [0, 1], [1, 0]], ["a", "b", "a"])
@@ -161,7 +161,7 @@ class LinearModel(CompetingClasses):
         """
         check_is_fitted(self, "taxonomy_")
         w, _ = self.weights_.of_class(self._class_of(find_node(self.taxonomy_, node)))
-        return strongest(w, n, feature_names)
+        return top_features(w, n, feature_names)
 
     def _class_of(self, node: int) -> int:
         found = np.flatnonzero(self.class_nodes_ == node)

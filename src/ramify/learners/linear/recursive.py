@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.learners.linear.learner import TiedLearner
-from ramify.learners.linear.taxonomy_ties import Forest, Structure, stand_alone, tie_along_paths, tie_dag, tie_graph
+from ramify.learners.linear.taxonomy_ties import Forest, Structure, tie_along_paths, tie_dag, tie_flat, tie_graph
 from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import LabelGraph, Taxonomy
 
@@ -63,7 +63,7 @@ class OneVsRestSVM(TiedLearner):
         return self.loss
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-        return stand_alone(taxonomy, labelled)
+        return tie_flat(taxonomy, labelled)
 
 
 class OneVsRestLogistic(TiedLearner):
@@ -103,7 +103,7 @@ class OneVsRestLogistic(TiedLearner):
         return "logistic"
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-        return stand_alone(taxonomy, labelled)
+        return tie_flat(taxonomy, labelled)
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -143,7 +143,7 @@ class RecursiveSVM(OneVsRestSVM):
     """
 
     kind: ClassVar[str] = "recursive-svm"
-    draws_to_parents: ClassVar[bool] = True
+    shrinks_to_parents: ClassVar[bool] = True
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return _tie_recursively(self.taxonomy, taxonomy, labelled)
@@ -164,7 +164,7 @@ class RecursiveLogistic(OneVsRestLogistic):
     """
 
     kind: ClassVar[str] = "recursive-logistic"
-    draws_to_parents: ClassVar[bool] = True
+    shrinks_to_parents: ClassVar[bool] = True
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return _tie_recursively(self.taxonomy, taxonomy, labelled)

@@ -31,7 +31,7 @@ AT_ONCE = 1 << 26  # scores
 Try = Callable[[NDArray[np.int64], NDArray[np.int64], Setup, Any], tuple[csr_array, Any]]
 
 
-def choose_cost(own: csr_array, setup: Setup, attempt: Try) -> tuple[float, dict[float, float]]:
+def cross_validate_C(own: csr_array, setup: Setup, attempt: Try) -> tuple[float, dict[float, float]]:
     """The best cost of the grid, and the quality of each that was tried (own: documents × classes)."""
     settings = setup.settings
     rough = replace(settings, tolerance=max(settings.tolerance, LOOSE), max_iter=min(settings.max_iter, ROUNDS))
@@ -42,7 +42,7 @@ def choose_cost(own: csr_array, setup: Setup, attempt: Try) -> tuple[float, dict
     def judge(C: float) -> None:
         counts = np.zeros((own.shape[1], 3))
         for k, (learnt, held_out) in enumerate(folds):
-            given, states[k] = attempt(learnt, held_out, replace(setup, C=C, settings=rough, to_go_on=True), states[k])
+            given, states[k] = attempt(learnt, held_out, replace(setup, C=C, settings=rough, keep_dual=True), states[k])
             counts += _count(given, own[held_out])
             step.advance()
         quality[C] = _mean_f1(counts)
@@ -53,14 +53,14 @@ def choose_cost(own: csr_array, setup: Setup, attempt: Try) -> tuple[float, dict
             if C > USUAL and _is_past_the_best(list(quality.values())):
                 break
         if any(quality.values()):
-            best = best_cost(quality)
+            best = best_C(quality)
             for C in (best / HALF_STEP, best * HALF_STEP):
                 if GRID[0] <= C <= GRID[-1]:
                     judge(C)
-    return best_cost(quality), dict(sorted(quality.items()))
+    return best_C(quality), dict(sorted(quality.items()))
 
 
-def best_cost(quality: dict[float, float]) -> float:
+def best_C(quality: dict[float, float]) -> float:
     """The smallest of the best costs; 1 where nothing could be compared."""
     return max(quality, key=lambda C: (quality[C], -C)) if any(quality.values()) else 1.0
 
@@ -80,7 +80,7 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
 
     Documents of a class that would otherwise have nothing to learn from are never held out.
     """
-    fold, labelled = deal_folds(own, np.random.default_rng(seed)), np.diff(own.indptr) > 0
+    fold, labelled = assign_folds(own, np.random.default_rng(seed)), np.diff(own.indptr) > 0
     counts = own.astype(np.int64)
     for k in range(FOLDS):
         held_out = (fold == k) & labelled
@@ -90,7 +90,7 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
             yield np.flatnonzero(~held_out), np.flatnonzero(held_out)
 
 
-def deal_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS) -> NDArray[np.int64]:
+def assign_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS) -> NDArray[np.int64]:
     """A fold for every document; documents with the same first class, or with none, are dealt to all folds in turn."""
     n_docs, n_classes = own.shape
     first = np.full(n_docs, n_classes, dtype=np.int64)
@@ -102,7 +102,7 @@ def deal_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS) -
     return fold
 
 
-def give_classes(trained: TrainedWeights, X: csr_array, several: bool) -> csr_array:
+def predict_classes(trained: TrainedWeights, X: csr_array, several: bool) -> csr_array:
     """The best class of each document, and where documents have several labels every class above zero (documents × classes)."""
     n_classes = len(trained.weights.class_units)
     at_once, rows, columns = max(1, AT_ONCE // n_classes), [], []

@@ -75,12 +75,12 @@ def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
     return _walk(taxonomy, has_own, alive, has_inner)
 
 
-def stand_alone(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
+def tie_flat(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
     """Classes with nothing above them, in the order in which a walk over the taxonomy meets them."""
-    return single_units(tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled))
+    return flat_units(tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled))
 
 
-def single_units(nodes: NDArray[np.int64]) -> Forest:
+def flat_units(nodes: NDArray[np.int64]) -> Forest:
     """One class for each of some nodes, and nothing above them."""
     n = len(nodes)
     nothing, classes = np.zeros(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)

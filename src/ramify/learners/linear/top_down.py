@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError
 from ramify.learners.base import Contributions
-from ramify.learners.linear.incremental import is_alike, train_others
+from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
 from ramify.learners.linear.learner import LinearLearner
 from ramify.learners.linear.model import check_width
 from ramify.learners.linear.problem import negatives_of, pair_up
 from ramify.learners.linear.recursive import OneVsRestSVM
-from ramify.learners.linear.select_C import choose_cost
+from ramify.learners.linear.select_C import cross_validate_C
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, suits, train_apart, train_pairs, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
@@ -29,7 +29,7 @@ from ramify.learners.warm_start import same_columns
 from ramify.taxonomy import expand_to_ancestors, walk_down
 
 
-class BranchMachines(BranchLearner, LinearLearner):
+class TopDownLinear(BranchLearner, LinearLearner):
     """A linear classifier for every branch.
 
     Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
@@ -40,7 +40,7 @@ class BranchMachines(BranchLearner, LinearLearner):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _choose_cost(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
+    def _select_C(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
         """A held-out document is given the node at which it ends."""
 
         def attempt(learnt: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
@@ -53,7 +53,7 @@ class BranchMachines(BranchLearner, LinearLearner):
             given = np.ones(len(ends), dtype=bool), (np.arange(len(ends)), ends)
             return csr_array(given, shape=(len(ends), len(targets.taxonomy))), None
 
-        return choose_cost(csr_array(targets.own), setup, attempt)
+        return cross_validate_C(csr_array(targets.own), setup, attempt)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -100,7 +100,7 @@ class BranchMachines(BranchLearner, LinearLearner):
 class _Search:
     """A beam search, one level after the other, over the (document, node) pairs that are still in it."""
 
-    def __init__(self, learner: BranchMachines, X: csr_array, k: int, beam: int) -> None:
+    def __init__(self, learner: TopDownLinear, X: csr_array, k: int, beam: int) -> None:
         self.learner, self.X, self.k, self.beam = learner, X, k, beam
         n = X.shape[0]
         self.ended: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
@@ -169,10 +169,10 @@ def _keep_best(documents: Any, nodes: Any, logs: Any, most: int) -> tuple[Any, A
 Nodes = NDArray[np.int64]
 
 
-class TopDownSVM(BranchMachines, OneVsRestSVM):
+class TopDownSVM(TopDownLinear, OneVsRestSVM):
     """Support vector machines from the top down (system ``td-svm``); parameters as of :class:`OneVsRestSVM`.
 
-    Scores and fitted attributes are those of :class:`BranchMachines` and :class:`BranchLearner`.
+    Scores and fitted attributes are those of :class:`TopDownLinear` and :class:`BranchLearner`.
 
     >>> from ramify import Taxonomy
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
@@ -191,7 +191,7 @@ class TopDownSVM(BranchMachines, OneVsRestSVM):
         branches = find_branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
         nodes, parents = branches.T
         if self.C == "auto":
-            best, self.C_scores_ = self._choose_cost(X, targets, sample_weight, setup)
+            best, self.C_scores_ = self._select_C(X, targets, sample_weight, setup)
             setup = replace(setup, C=best)
         positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
 
@@ -203,18 +203,18 @@ class TopDownSVM(BranchMachines, OneVsRestSVM):
             return train_pairs(X, pair_up(mine, negatives_of(mine, theirs), costs.positive, costs.negative), costs, setup)
 
         taken = self._same_branches(positive, asked, setup)
-        if taken is None or self._before is None:
+        if taken is None or self._warm_start is None:
             trained = train_some(np.arange(len(nodes)))
         else:
-            other, self.taken_over_ = self._before.learner, (int(np.sum(taken >= 0)), len(taken))
-            trained = train_others(taken, other.weights_, other.class_figures_, train_some)
+            other, self.reused_ = self._warm_start.learner, (int(np.sum(taken >= 0)), len(taken))
+            trained = reuse_or_train(taken, other.weights_, other.class_figures_, train_some)
         self._take(trained, setup, targets)
         self._set_branches(nodes, parents, only_ways(np.diff(closed.indptr) > 0, nodes, parents))
 
     def _same_branches(self, positive: csc_array, asked: csc_array, setup: Setup) -> Nodes | None:
         """For every branch one of an earlier learner with the same documents, -1 without any; None where none counts."""
-        before = self._before
-        if before is None or not is_alike(self, before, setup.C) or before.learner.class_figures_ is None:
+        before = self._warm_start
+        if before is None or not has_same_parameters(self, before, setup.C) or before.learner.class_figures_ is None:
             return None
         other, own = before.learner, csc_array(before.own)
         closed = csc_array(expand_to_ancestors(before.own, other.taxonomy_))

@@ -16,12 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.learners.linear.candidates import Signatures, count_nearest
-from ramify.learners.linear.dense_solver import solve_in_feature_space, suits_feature_space
+from ramify.learners.linear.dense_solver import solve_dense, suits_dense_solver
 from ramify.learners.linear.dual_solver import solve, solve_given
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.graph_solver import solve_graph
 from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Pairs, Problem, Settings, arrange_rows
-from ramify.learners.linear.taxonomy_ties import Forest, Structure, matrix_of, single_units
+from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units, matrix_of
 from ramify.learners.linear.top_k import score_near
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
@@ -38,7 +38,7 @@ LEAST_COST, MOST_COST = 1e-12, 1e12
 class Setup:
     """The parameters that all linear learners share, checked.
 
-    to_go_on: whether another result, with other costs, is going to start from this one. shards: where large models are
+    keep_dual: whether another result, with other costs, is going to start from this one. shards: where large models are
     written shard by shard, if they are.
     """
 
@@ -48,7 +48,7 @@ class Setup:
     settings: Settings
     bias: bool
     n_jobs: int | None
-    to_go_on: bool = False
+    keep_dual: bool = False
     shards: Path | None = None
 
 
@@ -169,10 +169,10 @@ def train(
     problem, executor = Problem(rows, csc_array(own[order]), ties, costs, setup.settings), choose_executor(setup.n_jobs)
     if isinstance(start, Dual):
         start = start.numbered(np.argsort(order))
-    solution = solve(problem, executor, start, setup.to_go_on, setup.shards)
+    solution = solve(problem, executor, start, setup.keep_dual, setup.shards)
     dual = None if solution.pairs is None else Dual.of(solution.pairs, order)
     trained = TrainedWeights(
-        solution.weights, solution.certificate, solution if setup.to_go_on else None, dual, solution.figures
+        solution.weights, solution.certificate, solution if setup.keep_dual else None, dual, solution.figures
     )
     if solution.near is None or not setup.settings.fast:
         return trained
@@ -184,7 +184,7 @@ def train(
 
 def suits(X: csr_array, own: csr_array, setup: Setup) -> bool:
     """Whether documents are few features wide and dense, so that second-order steps are the better method."""
-    return suits_feature_space(X.shape[0], X.shape[1] + setup.bias, X.nnz + setup.bias * X.shape[0], own.shape[1])
+    return suits_dense_solver(X.shape[0], X.shape[1] + setup.bias, X.nnz + setup.bias * X.shape[0], own.shape[1])
 
 
 def _train_in_feature_space(
@@ -198,7 +198,7 @@ def _train_in_feature_space(
     # second-order steps go far beyond the tolerance at little cost, and so do not depend on the order of documents
     tolerance = settings.tolerance * (BEYOND if own.shape[0] * own.shape[1] <= SMALL else 1)
     steps = min(settings.max_iter, MOST_STEPS)
-    found = solve_in_feature_space(
+    found = solve_dense(
         dense, own.tocsc(), structure.M, structure.class_units, costs, settings.loss, tolerance, steps, start,
         choose_executor(setup.n_jobs),
     )  # fmt: skip
@@ -229,7 +229,7 @@ def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> Train
     """Solve classes that stand alone, each on pairs of its own choice."""
     rows, executor = arrange_rows(X, setup.bias), choose_executor(setup.n_jobs)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
-    problem = Problem(rows, own, single_units(np.arange(len(pairs))), costs, setup.settings)
+    problem = Problem(rows, own, flat_units(np.arange(len(pairs))), costs, setup.settings)
     solution = solve_given(problem, executor, pairs)
     return TrainedWeights(solution.weights, solution.certificate, figures=solution.figures)
 
@@ -242,7 +242,7 @@ def train_apart(
     for here in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
         documents = asked.indices[asked.indptr[here[0]] : asked.indptr[here[0] + 1]]
         some = Costs(costs.positive[here], costs.negative[here], costs.documents[documents])
-        trained = train(X[documents], own[documents][:, here], single_units(here), some, setup)
+        trained = train(X[documents], own[documents][:, here], flat_units(here), some, setup)
         found = trained.certificate
         parts.append(trained.weights)
         primal, dual, rounds = primal + found.primal, dual + found.dual, max(rounds, found.rounds)

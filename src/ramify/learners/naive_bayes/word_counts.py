@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.base import CompetingClasses, Scores, find_node, strongest
+from ramify.learners.base import CompetingClasses, Scores, find_node, top_features
 from ramify.learners.targets import Targets, read_more_targets, refuse_single_class
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, ancestor_matrix
@@ -60,7 +60,7 @@ class CountingLearner(CompetingClasses):
         added, where labels need them.
         """
         is_first = not hasattr(self, "taxonomy_")
-        with self._whole_or_as_before():
+        with self._restore_on_error():
             X = self._check(X, reset=is_first)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             self._check_all(X)
@@ -121,7 +121,7 @@ class CountingLearner(CompetingClasses):
         return super().decision_function(X)
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
-        """The words that speak most for a node, strongest first, by number or by name.
+        """The words that speak most for a node, largest first, by number or by name.
 
         A word's figure is what it tells in a thousand words of the node, in nats: how likely it is there, times the
         logarithm of how much likelier that is than if the node had the words of all documents.
@@ -136,7 +136,7 @@ class CountingLearner(CompetingClasses):
         theta, usual = self._probabilities_of(find_node(self.taxonomy_, node), everywhere / max(everywhere.sum(), 1.0))
         there = (theta > 0) & (usual > 0)
         told = 1000 * theta * np.log(np.divide(theta, usual, out=np.ones_like(theta), where=there))
-        return strongest(told, n, feature_names)
+        return top_features(told, n, feature_names)
 
     @abstractmethod
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:

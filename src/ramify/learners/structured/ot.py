@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from ramify.errors import InputError
 from ramify.learners.linear.problem import Certificate, Settings
-from ramify.learners.linear.top_down import BranchMachines
+from ramify.learners.linear.top_down import TopDownLinear
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, is_number, weigh_classes
 from ramify.learners.structured.dual_ascent import Ascent, measure
 from ramify.learners.structured.problem import Floats, Outputs, Problem, pose, refuse_too_large, weights_of
@@ -284,7 +284,7 @@ MOST_COUPLING = {"exact": 0.9999, "dual-averaging": 0.99}
 SOLVERS = tuple(COPIES)
 
 
-class OrthogonalTransfer(BranchMachines):
+class OrthogonalTransfer(TopDownLinear):
     """Branches drawn to be orthogonal to those above them (system ``ot``); a document has one label.
 
     coupling: how strongly, from 0 to 0.9999, or to 0.99 with dual averaging.
@@ -348,7 +348,7 @@ class OrthogonalTransfer(BranchMachines):
         require_one_label(targets, "ot", "system='td-svm'")
         setup = check_setup(self, self._loss())
         if self.C == "auto":
-            best, self.C_scores_ = self._choose_cost(X, targets, sample_weight, setup)
+            best, self.C_scores_ = self._select_C(X, targets, sample_weight, setup)
             setup = replace(setup, C=best)
         alive = np.diff(csc_array(expand_to_ancestors(targets.own, taxonomy)).indptr) > 0
         ends = np.flatnonzero(np.diff(csc_array(targets.own).indptr))

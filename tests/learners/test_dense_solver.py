@@ -7,7 +7,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.learners.linear import dense_problem, dense_solver
 from ramify.learners.linear.dense_problem import ConjugateGradients, eliminate, order_units
-from ramify.learners.linear.dense_solver import solve_in_feature_space, suits_feature_space
+from ramify.learners.linear.dense_solver import solve_dense, suits_dense_solver
 from ramify.learners.linear.problem import Costs
 
 ANCHOR = 1e-4
@@ -68,7 +68,7 @@ def as_the_oracle_wants(own, costs):
 
 @oracle.one_thread
 def solve(X, own, M, class_units, costs, **settings):
-    return solve_in_feature_space(X, csc_array(own), csr_array(M), class_units, costs, **settings)
+    return solve_dense(X, csc_array(own), csr_array(M), class_units, costs, **settings)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -162,8 +162,8 @@ def test_nothing_fills_in_on_a_tree():
 
 
 def test_few_dense_features_suit_and_many_sparse_ones_do_not():
-    assert suits_feature_space(10_000, 81, 700_000, 63)
-    assert suits_feature_space(100, 64, 300, 10)
-    assert not suits_feature_space(10_000, 81, 10_000, 63)
-    assert not suits_feature_space(10_000, 500, 5_000_000, 63)
-    assert not suits_feature_space(10_000, 200, 2_000_000, 100_000)
+    assert suits_dense_solver(10_000, 81, 700_000, 63)
+    assert suits_dense_solver(100, 64, 300, 10)
+    assert not suits_dense_solver(10_000, 81, 10_000, 63)
+    assert not suits_dense_solver(10_000, 500, 5_000_000, 63)
+    assert not suits_dense_solver(10_000, 200, 2_000_000, 100_000)

@@ -127,14 +127,14 @@ def bound(learner):
 def test_a_part_that_was_solved_alone_is_certified_for_the_whole(kind, new):
     Y_old, Y = OLD.encode(LABELS), new.encode(LABELS)
     first = kind(OLD, tol=1e-3)
-    first.is_to_go_on = True
+    first.keeps_warm_start = True
     first.fit(PROBLEM.X, Y_old)
     again = kind(new, tol=4e-3)  # a wider gap, so that there is something left for the part
     first.tol = 4e-3
-    again.is_to_go_on = True
+    again.keeps_warm_start = True
     before = WarmStart(first, most_specific(Y_old, OLD), np.arange(600), 600)
-    again.relearn(PROBLEM.X, Y, before)
-    taken, total = again.taken_over_
+    again.refit_from(PROBLEM.X, Y, before)
+    taken, total = again.reused_
     assert taken == total if new == OLD else 0 < taken < total  # not the whole
     assert again.gap_ <= 4e-3
     assert again.gap_.primal == pytest.approx(objective(again, Y), rel=1e-4)
@@ -143,7 +143,7 @@ def test_a_part_that_was_solved_alone_is_certified_for_the_whole(kind, new):
     assert anew.gap_.dual <= again.gap_.primal * (1 + 1e-6)
     if kind is RecursiveSVM:
         assert bound(again) == pytest.approx(again.gap_.dual, rel=1e-4)
-    twice = kind(new, tol=4e-3).relearn(PROBLEM.X, Y, WarmStart(again, most_specific(Y, new), np.arange(600), 600))
-    assert twice.taken_over_ == (total, total)
+    twice = kind(new, tol=4e-3).refit_from(PROBLEM.X, Y, WarmStart(again, most_specific(Y, new), np.arange(600), 600))
+    assert twice.reused_ == (total, total)
     assert twice.gap_.primal == pytest.approx(again.gap_.primal, rel=1e-6)
     assert expand_to_ancestors(most_specific(Y, new), new).nnz == Y.nnz
