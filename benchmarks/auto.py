@@ -30,7 +30,7 @@ from ramify.classifier import TextClassifier
 from ramify.data import Corpus, read_corpus
 from ramify.errors import RamifyError
 from ramify.metrics.resampling import MEASURES, from_sums, measure_rows, modified_classes
-from ramify.parallel import OutOfTime, as_one_stage, ending_by
+from ramify.parallel import OutOfTime, deadline_at, single_stage
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import Taxonomy, read_taxonomy
 from ramify.workflows import train
@@ -92,7 +92,7 @@ def hand_row(row: str, problem: Problem, given: argparse.Namespace) -> Figures:
     learner = SYSTEMS[name].learner().set_params(**({"C": "auto"} if chosen else {}))
     classifier = TextClassifier(name, taxonomy, learner=learner, calibrate=False, n_jobs=given.threads)
     try:
-        with as_one_stage("by hand"), ending_by(None if given.limit is None else time.monotonic() + given.limit):
+        with single_stage("by hand"), deadline_at(None if given.limit is None else time.monotonic() + given.limit):
             seconds, trained = timed(lambda: train(classifier, learn, share=0))
     except OutOfTime:
         return {"reason": f"took more than {given.limit:g} s"}

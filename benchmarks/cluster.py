@@ -122,9 +122,9 @@ class Idle:
 
 def warm_up(executor: Any) -> None:
     """Start processes for members and for blocks on every machine; they wait for what comes."""
-    with executor.gather(Idle, None, [None] * len(executor.teams)) as crew:
+    with executor.start_workers(Idle, None, [None] * len(executor.worker_threads)) as crew:
         crew.ask("begin")
-    list(executor.spread(load_all, None, range(4 * sum(executor.teams))))
+    list(executor.distribute(load_all, None, range(4 * sum(executor.worker_threads))))
 
 
 def load_all(_: None, number: int) -> int:

@@ -30,7 +30,7 @@ import ramify
 from ramify.data import make_directory
 from ramify.features import Vectors
 from ramify.learners.linear import dual_solver
-from ramify.parallel import open_cluster, running_on, sharded_in
+from ramify.parallel import open_cluster, running_on, writing_shards_to
 from ramify.systems import find_system
 from ramify.taxonomy import most_specific
 
@@ -48,7 +48,7 @@ def main() -> None:
         if given.gather_at_most is not None:
             dual_solver.MOST_GATHERED = given.gather_at_most
         with simulated_cluster([1] * given.nodes, given.store) as cluster, open_cluster(cluster.address) as executor:
-            with timed(found, "training"), running_on(executor), sharded_in(Path(folder)):
+            with timed(found, "training"), running_on(executor), writing_shards_to(Path(folder)):
                 classifier = train(given, learn, labels, taxonomy)
             found["traffic"] = {name: getattr(executor.traffic, name) for name in ("placed", "sent", "given", "calls")}
         found["gap"], found["rounds"] = float(classifier.learner_.gap_), classifier.learner_.n_iter_

@@ -4,7 +4,7 @@ import pickle
 from collections import deque
 
 from ramify.parallel import SerialExecutor
-from ramify.parallel.executor import CrewHere
+from ramify.parallel.executor import LocalWorkerGroup
 
 
 def sent(value):
@@ -14,7 +14,7 @@ def sent(value):
     return pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
 
 
-class CrewApart(CrewHere):
+class ApartWorkerGroup(LocalWorkerGroup):
     def _call(self, what, arguments):
         return [sent(getattr(member, what)(*sent(arguments))) for member in self.members]
 
@@ -23,20 +23,20 @@ class ApartExecutor(SerialExecutor):
     """Members and blocks that share nothing; `teams` threads for each member."""
 
     def __init__(self, *teams):
-        self._teams, self.spreads = teams or (1,), deque()
+        self._teams, self.jobs = teams or (1,), deque()
 
     @property
-    def teams(self):
+    def worker_threads(self):
         return self._teams
 
-    def spread(self, job, placed, blocks, keeper=None, **options):
-        self.spreads.append(job.__qualname__)
-        return super().spread(job, sent(placed), blocks, keeper, **options)
+    def distribute(self, job, placed, blocks, codec=None, **options):
+        self.jobs.append(job.__qualname__)
+        return super().distribute(job, sent(placed), blocks, codec, **options)
 
     def _run(self, job, placed, blocks, stop, threads):
         far_job = sent(job)
         return (sent(far_job(placed, sent(block))) for block in blocks)
 
-    def gather(self, make, placed, shares, needs=None):
-        made = super().gather(sent(make), sent(placed), [sent(share) for share in shares], needs)
-        return CrewApart(made.members, made.journal, made._run)
+    def start_workers(self, make, placed, shares, needs=None):
+        made = super().start_workers(sent(make), sent(placed), [sent(share) for share in shares], needs)
+        return ApartWorkerGroup(made.members, made.journal, made._run)

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from ramify.data import Corpus
 from ramify.decisions import Best
-from ramify.parallel import as_one_stage, heed_deadline
+from ramify.parallel import check_deadline, single_stage
 from ramify.taxonomy import Taxonomy
 from ramify.workflows.tuning.candidates import Fixed, relative_cost
 from ramify.workflows.tuning.evaluator import Allowance, Examiner
@@ -32,7 +32,7 @@ class Clock:
         """Work that can be broken off now and then."""
         for _ in range(steps):
             self.now += seconds / steps
-            heed_deadline()
+            check_deadline()
 
 
 class Trials:
@@ -75,6 +75,6 @@ def new_search(trials, seconds, fixed=None, last=0.0, n=300):
 
 def run(search):
     """Let a search run to its end."""
-    with as_one_stage("choosing") as whole:
+    with single_stage("choosing") as whole:
         search.run(whole)
     return search

@@ -8,8 +8,8 @@ from cli.test_commands import ramify
 from directories import write_directory
 
 from ramify.data import make_directory
-from ramify.parallel import Checkpoints, kept_in
-from ramify.parallel.executor import CrewHere
+from ramify.parallel import Checkpoints, checkpointing
+from ramify.parallel.executor import LocalWorkerGroup
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def test_a_host_that_cannot_be_one_gets_a_sentence(host, data, tmp_path, capsys)
 
 def interrupt(patch):
     """Have training be interrupted after a few rounds, all of which are kept."""
-    keep, rounds = CrewHere.keep, []
+    keep, rounds = LocalWorkerGroup.keep, []
 
     def keep_and_stop(crew):
         keep(crew)
@@ -59,7 +59,7 @@ def interrupt(patch):
         if len(rounds) == 4:
             raise KeyboardInterrupt
 
-    patch.setattr(CrewHere, "keep", keep_and_stop)
+    patch.setattr(LocalWorkerGroup, "keep", keep_and_stop)
 
 
 def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, monkeypatch):
@@ -106,7 +106,7 @@ def test_a_command_with_a_mistake_leaves_the_checkpoints_of_an_interrupted_run(d
 
 def test_two_commands_cannot_use_the_same_checkpoints(data, tmp_path, capsys):
     kept = tmp_path / "kept"
-    with kept_in(Checkpoints(kept)):
+    with checkpointing(Checkpoints(kept)):
         code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept)
     assert code == 2
     assert f"another process is at work on {kept}; wait until it has ended" in err

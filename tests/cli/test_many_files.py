@@ -181,7 +181,7 @@ def test_one_file_under_an_executor_is_classified_by_workers(capsys, data):
         with running_on(where):
             assert ramify(capsys, "predict", data / "model", data / "whole.csv", "--out", data / f"{name}.csv")[0] == 0
     assert (data / "one.csv").read_bytes() == (data / "other.csv").read_bytes()
-    assert list(executor.spreads) == ["answer_texts"]
+    assert list(executor.jobs) == ["answer_texts"]
 
 
 def test_what_a_killed_training_left_is_cleared_away_by_the_next(capsys, data):

@@ -10,6 +10,6 @@ def test_lines_come_now_and_then(every, expected, monkeypatch, capsys):
     monkeypatch.setattr(console, "EVERY", every)
     with console.RichProgress() as progress, progress.stage("solving", None) as step:
         for number in (1, 2):
-            step.tell(f"round {number}")
-        step.tell("")
+            step.describe(f"round {number}")
+        step.describe("")
     assert capsys.readouterr().err.splitlines() == expected

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ramify.data import find_parts, is_several, open_parts, read_corpus
 from ramify.data.parts import natural_order
 from ramify.errors import DataError
-from ramify.parallel import Checkpoints, choose_executor, kept_in, running_on
+from ramify.parallel import Checkpoints, checkpointing, choose_executor, running_on
 
 ROWS = [(f"parcel number {i} is late", "Orders > Late" if i % 3 else "Orders > Wrong|TV") for i in range(30)] + [("tv", "TV")]
 
@@ -179,9 +179,9 @@ def test_names_in_any_script(folder):
 
 def test_reading_parts_does_not_settle_with_how_many_threads_crews_work(folder, tmp_path):
     write(folder / "a.csv", ROWS)
-    with kept_in(Checkpoints(tmp_path / "kept")):
+    with checkpointing(Checkpoints(tmp_path / "kept")):
         read_corpus(folder)
-        assert choose_executor(8).teams == (8,)
-    with kept_in(Checkpoints(tmp_path / "kept", resume=True)):
+        assert choose_executor(8).worker_threads == (8,)
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True)):
         read_corpus(folder)
-        assert choose_executor(2).teams == (8,)
+        assert choose_executor(2).worker_threads == (8,)

@@ -17,14 +17,14 @@ from ramify.errors import InputError
 from ramify.learners import OneVsRestSVM, RecursiveSVM
 from ramify.learners.linear import dual_solver, flat_worker, tree_worker
 from ramify.learners.linear.estimates import estimate_needs
-from ramify.learners.linear.flat_worker import FlatMember
-from ramify.learners.linear.partition import add_up, pack, share_out_classes
+from ramify.learners.linear.flat_worker import FlatWorker
+from ramify.learners.linear.partition import add_up, pack, partition_classes
 from ramify.learners.linear.problem import Pairs, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
 from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat
-from ramify.learners.linear.tree_worker import TreeMember
+from ramify.learners.linear.tree_worker import TreeWorker
 from ramify.learners.linear.weights import Weights
-from ramify.parallel import Checkpoints, Needs, SerialExecutor, choose_executor, kept_in, running_on, sharded_in
+from ramify.parallel import Checkpoints, Needs, SerialExecutor, checkpointing, choose_executor, running_on, writing_shards_to
 from ramify.parallel.cluster import Machine, in_words, refuse_what_cannot_fit
 
 TIES = [tie_flat, tie_along_paths]
@@ -91,8 +91,8 @@ def test_a_member_that_must_be_frugal_comes_to_the_same_objective(monkeypatch):
     class Frugal(SerialExecutor):
         teams = (2, 1)
 
-        def gather(self, make, placed, shares, needs=None):
-            return super().gather(lambda common, share, _: make(common, share, 1), placed, shares, needs)
+        def start_workers(self, make, placed, shares, needs=None):
+            return super().start_workers(lambda common, share, _: make(common, share, 1), placed, shares, needs)
 
     found = solve(problem, executor=Frugal())
     assert found.certificate.primal == pytest.approx(solve(problem).certificate.primal, rel=3e-4)
@@ -109,8 +109,8 @@ class Stopping(ApartExecutor):
         super().__init__(*teams)
         self.left = at
 
-    def gather(self, *arguments):
-        crew, call = super().gather(*arguments), None
+    def start_workers(self, *arguments):
+        crew, call = super().start_workers(*arguments), None
         call = crew._call
 
         def count(what, given):
@@ -129,13 +129,13 @@ class Stopping(ApartExecutor):
 def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_bits(tie, at, tmp_path):
     problem = some_problem(5, tie, tolerance=1e-2, n_docs=60, n_nodes=20)
     whole = solve(problem, executor=ApartExecutor(1, 2))
-    with kept_in(Checkpoints(tmp_path / "kept", share=0)):
+    with checkpointing(Checkpoints(tmp_path / "kept", share=0)):
         try:
             assert solve(problem, executor=Stopping(1, 2, at=at)).certificate == whole.certificate
             return  # it was done before
         except StoppedError:
             pass
-    with kept_in(Checkpoints(tmp_path / "kept", resume=True, share=0)):
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True, share=0)):
         found = solve(problem, executor=ApartExecutor(1, 2))
     assert found.certificate == whole.certificate
     for part in ("data", "indices", "indptr"):
@@ -143,12 +143,12 @@ def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_b
     np.testing.assert_array_equal(found.weights.bias, whole.weights.bias)
 
 
-@pytest.mark.parametrize("make", [FlatMember, TreeMember])
+@pytest.mark.parametrize("make", [FlatWorker, TreeWorker])
 def test_a_state_makes_a_member_that_does_the_same(make):
-    problem = some_problem(6, tie_flat if make is FlatMember else tie_along_paths)
-    share = share_out_classes(problem, all_pairs(problem), (1,), complete=True)[0]
+    problem = some_problem(6, tie_flat if make is FlatWorker else tie_along_paths)
+    share = partition_classes(problem, all_pairs(problem), (1,), complete=True)[0]
     one, other = make(problem, share), make(problem, share)
-    if make is TreeMember:
+    if make is TreeWorker:
         one.begin(one.count_walks())
         for _ in range(3):
             one.take_changes(one.ascend())
@@ -156,7 +156,7 @@ def test_a_state_makes_a_member_that_does_the_same(make):
         one.settle(0.1)
     other.restore({name: array.copy() for name, array in one.state().items()})
     for each in (one, other):
-        if make is TreeMember:
+        if make is TreeWorker:
             each.take_changes(each.ascend())
         else:
             each.settle(0.01)
@@ -177,7 +177,7 @@ def test_members_write_shards_that_hold_what_would_have_been_gathered(teams, lea
     made = make_directory(n_leaves=40, n_docs=500, seed=0)
     with running_on(ApartExecutor(*teams)):
         whole = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
-        with sharded_in(tmp_path):
+        with writing_shards_to(tmp_path):
             found = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
     assert isinstance(whole.weights_, Weights)
     assert isinstance(found.weights_, ShardedWeights)
@@ -214,7 +214,7 @@ def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents
         csr_array(rng.random((n_docs, 4), dtype=np.float32)), own, forest, unit_costs(forest, n_docs), "hinge"
     )
     pairs = all_pairs(problem)
-    shares = share_out_classes(problem, pairs, teams, complete=True)
+    shares = partition_classes(problem, pairs, teams, complete=True)
     assert [share.first for share in shares] == [0, *(share.last for share in shares[:-1])]
     assert shares[-1].last == problem.n_classes
     assert all(share.last > share.first for share in shares)
@@ -253,7 +253,7 @@ def test_cuts_are_made_where_few_units_are_shared():
     X, own, *_ = random_problem(0, n_docs=42, n_nodes=len(taxonomy))
     costs = unit_costs(forest, 42)
     problem = make_problem(X, own, forest, costs, "hinge")
-    shares = share_out_classes(problem, all_pairs(problem), (1, 1), complete=True)
+    shares = partition_classes(problem, all_pairs(problem), (1, 1), complete=True)
     assert shares[0].last == 11
     assert all(len(share.shared) == 0 for share in shares)
 
@@ -280,7 +280,7 @@ def test_needs_grow_with_the_problem_and_shrink_with_the_members(tie):
     small, large = some_problem(0, tie), some_problem(0, tie, n_docs=3000, n_nodes=20)
 
     def needs(problem, *teams):
-        return estimate_needs(problem, share_out_classes(problem, all_pairs(problem), teams, complete=False))
+        return estimate_needs(problem, partition_classes(problem, all_pairs(problem), teams, complete=False))
 
     assert needs(large, 1).shared > needs(small, 1).shared
     assert needs(large, 1).each[0] > needs(small, 1).each[0]
@@ -305,7 +305,7 @@ def test_learners_use_the_executor_that_is_said():
     made = make_directory(n_leaves=30, n_docs=300, seed=0)
     here = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     with running_on(ApartExecutor(1, 1)):
-        assert choose_executor(None).teams == (1, 1)
+        assert choose_executor(None).worker_threads == (1, 1)
         there = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     assert there.gap_.primal == pytest.approx(here.gap_.primal, rel=2e-3)
     assert there.gap_ <= there.tol
@@ -319,9 +319,9 @@ def test_classes_that_stand_alone_are_not_solved_again_when_work_is_taken_up(at,
     counting, resuming = Stopping(1, 2, at=-1), Stopping(1, 2, at=-1)
     whole = solve(problem, executor=counting)
     assert counting.left < -9
-    with kept_in(Checkpoints(tmp_path / "kept", share=0)), pytest.raises(StoppedError):
+    with checkpointing(Checkpoints(tmp_path / "kept", share=0)), pytest.raises(StoppedError):
         solve(problem, executor=Stopping(1, 2, at=at))
-    with kept_in(Checkpoints(tmp_path / "kept", resume=True, share=0)):
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True, share=0)):
         found = solve(problem, executor=resuming)
     assert resuming.left == counting.left + at - 1  # so many calls fewer
     np.testing.assert_array_equal(found.weights.deltas.toarray(), whole.weights.deltas.toarray())

@@ -3,7 +3,7 @@
 import pytest
 
 import ramify
-from ramify.parallel import OutOfTime, as_one_stage, ending_by
+from ramify.parallel import OutOfTime, deadline_at, single_stage
 from ramify.systems import SYSTEMS
 
 
@@ -19,11 +19,11 @@ def test_training_is_broken_off_once_time_is_up(shop, system):
     def train():
         return ramify.TextClassifier(system, shop.taxonomy, calibrate=False).fit(few.documents, few.labels)
 
-    with as_one_stage("training"), ending_by(1e9, clock):
+    with single_stage("training"), deadline_at(1e9, clock):
         train()
     n_asked = len(asked)
     assert n_asked >= 3  # when words are read, when something is learnt, and again until it is
     asked.clear()
-    with pytest.raises(OutOfTime), as_one_stage("training"), ending_by(n_asked // 2, clock):
+    with pytest.raises(OutOfTime), single_stage("training"), deadline_at(n_asked // 2, clock):
         train()
     assert len(asked) == n_asked // 2 + 1

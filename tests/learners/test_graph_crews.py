@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from apart import ApartExecutor, CrewApart
+from apart import ApartExecutor, ApartWorkerGroup
 from graph_problems import (
     LOSSES,
     as_the_oracle_takes_it,
@@ -27,10 +27,10 @@ from ramify.learners import RecursiveLogistic
 from ramify.learners.linear import graph_partition, graph_worker
 from ramify.learners.linear import graph_solver as graph_solver
 from ramify.learners.linear.estimates import estimate_graph_needs
-from ramify.learners.linear.graph_partition import Part, add_complements, divide_matrix, divide_with_fixed, share_out_units
-from ramify.learners.linear.graph_worker import GraphMember
+from ramify.learners.linear.graph_partition import Part, add_complements, divide_matrix, divide_with_fixed, partition_units
+from ramify.learners.linear.graph_worker import GraphWorker
 from ramify.learners.linear.taxonomy_ties import tie_dag, tie_graph
-from ramify.parallel import Checkpoints, SerialExecutor, kept_in, reporting_to, running_on
+from ramify.parallel import Checkpoints, SerialExecutor, checkpointing, reporting_to, running_on
 from ramify.parallel.cluster import size_of
 from ramify.taxonomy import LabelGraph, Taxonomy
 
@@ -67,7 +67,7 @@ KINDS = {
 
 
 def shares_of(structure, teams, work=None):
-    return share_out_units(structure, np.ones(len(structure)) if work is None else work, teams)
+    return partition_units(structure, np.ones(len(structure)) if work is None else work, teams)
 
 
 def random_structure(seed):
@@ -144,7 +144,7 @@ def test_needs_grow_with_the_problem_and_shrink_with_the_members():
     small, large = (make_task(np.random.default_rng(0), structure, "hinge", n_documents=n) for n in (25, 25_000))
 
     def needs(task, *teams):
-        return estimate_graph_needs(task, share_out_units(structure, task.work, teams))
+        return estimate_graph_needs(task, partition_units(structure, task.work, teams))
 
     assert needs(large, 1).shared > needs(small, 1).shared
     assert needs(large, 1).each[0] > needs(small, 1).each[0]
@@ -237,7 +237,7 @@ def test_what_members_measure_adds_up(structure, divide):
 def test_classes_are_as_stiff_as_the_dense_inverse_says(structure, teams):
     task = make_task(np.random.default_rng(0), structure(), "hinge")
     shares = shares_of(task.structure, teams)
-    members = [GraphMember(task, share) for share in shares]
+    members = [GraphWorker(task, share) for share in shares]
     complements = add_complements(len(shares[0].boundary), [member.give_ties() for member in members])
     M, T = task.structure.M.toarray(), np.empty(task.own.shape[1])
     for member, share in zip(members, shares, strict=True):
@@ -312,11 +312,11 @@ def test_a_frugal_member_finds_the_same():
 
 
 class Frugal(ApartExecutor):
-    def gather(self, make, placed, shares, needs=None):
-        return super().gather(FrugalMember, placed, shares, needs)
+    def start_workers(self, make, placed, shares, needs=None):
+        return super().start_workers(FrugalMember, placed, shares, needs)
 
 
-class FrugalMember(GraphMember):
+class FrugalMember(GraphWorker):
     def __init__(self, problem, share, frugality):
         super().__init__(problem, share, frugality=8)
         assert self.ties.block < 8 * len(self.ties.part) * problem.rows.n_features
@@ -366,16 +366,16 @@ def test_a_learner_trains_on_a_cluster(tied):
 class Watched(ApartExecutor):
     """Counts calls, and the bytes that go to each member and come from all of them."""
 
-    def gather(self, make, placed, shares, needs=None):
+    def start_workers(self, make, placed, shares, needs=None):
         self.shares, self.boundary = shares, shares[0].boundary
         self.count, self.sent, self.given = Counter(), Counter(), Counter()
-        made = super().gather(make, placed, shares, needs)
+        made = super().start_workers(make, placed, shares, needs)
         watched = WatchedCrew(made.members, made.journal, made._run)
         watched.executor = self
         return watched
 
 
-class WatchedCrew(CrewApart):
+class WatchedCrew(ApartWorkerGroup):
     def _call(self, what, arguments):
         answers, watch = super()._call(what, arguments), self.executor
         watch.count[what] += 1
@@ -429,14 +429,14 @@ class Breaking(ApartExecutor):
         super().__init__(*teams)
         self.left = at
 
-    def gather(self, make, placed, shares, needs=None):
-        made = super().gather(make, placed, shares, needs)
+    def start_workers(self, make, placed, shares, needs=None):
+        made = super().start_workers(make, placed, shares, needs)
         crew = BreakingCrew(made.members, made.journal, made._run)
         crew.executor = self
         return crew
 
 
-class BreakingCrew(CrewApart):
+class BreakingCrew(ApartWorkerGroup):
     def _call(self, what, arguments):
         self.executor.left -= 1
         if self.executor.left < 0:
@@ -453,10 +453,10 @@ def test_work_that_was_broken_off_goes_on_bit_by_bit(tmp_path, teams, loss):
     n_calls = sum(straight.count.values())
     for at in range(3, n_calls, max(1, n_calls // 7)):
         place = tmp_path / str(at)
-        with pytest.raises(BrokenOffError), kept_in(Checkpoints(place, share=0)):
+        with pytest.raises(BrokenOffError), checkpointing(Checkpoints(place, share=0)):
             solve_graph(task, Breaking(*teams, at=at))
         rest = Watched(*teams)
-        with kept_in(Checkpoints(place, resume=True, share=0)):
+        with checkpointing(Checkpoints(place, resume=True, share=0)):
             assert_same(solve_graph(task, rest), whole)
         rounds_done = at // (n_calls // 14 + 1) - 1
         assert rest.count["settle"] <= 14 - max(0, rounds_done)
@@ -471,23 +471,23 @@ def test_a_step_back_is_kept_too(tmp_path, monkeypatch):
     whole = solve_graph(task, straight)
     assert 0 < straight.gammas.count(None) < len(straight.gammas)
     for at in range(30, 90, 8):
-        with pytest.raises(BrokenOffError), kept_in(Checkpoints(tmp_path / str(at), share=0)):
+        with pytest.raises(BrokenOffError), checkpointing(Checkpoints(tmp_path / str(at), share=0)):
             solve_graph(task, Breaking(1, 1, at=at))
-        with kept_in(Checkpoints(tmp_path / str(at), resume=True, share=0)):
+        with checkpointing(Checkpoints(tmp_path / str(at), resume=True, share=0)):
             assert_same(solve_graph(task, ApartExecutor(1, 1)), whole)
 
 
 class Moves(ApartExecutor):
     """Notes how steps were mixed."""
 
-    def gather(self, make, placed, shares, needs=None):
-        made = super().gather(make, placed, shares, needs)
+    def start_workers(self, make, placed, shares, needs=None):
+        made = super().start_workers(make, placed, shares, needs)
         crew = MovesCrew(made.members, made.journal, made._run)
         self.gammas = crew.gammas = []
         return crew
 
 
-class MovesCrew(CrewApart):
+class MovesCrew(ApartWorkerGroup):
     def _call(self, what, arguments):
         if what == "move":
             self.gammas.append(arguments[0])

@@ -9,19 +9,19 @@ from learners.test_crews import all_pairs, some_problem
 from learners.test_graph_crews import shares_of, wide_dag
 
 from ramify.errors import ModelError
-from ramify.learners.linear.flat_worker import FlatMember
+from ramify.learners.linear.flat_worker import FlatWorker
 from ramify.learners.linear.graph_partition import add_complements, add_vectors, with_depth
-from ramify.learners.linear.graph_worker import GraphMember
-from ramify.learners.linear.partition import share_out_classes
+from ramify.learners.linear.graph_worker import GraphWorker
+from ramify.learners.linear.partition import partition_classes
 from ramify.learners.linear.problem import widen
 from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat
-from ramify.learners.linear.tree_worker import TreeMember
+from ramify.learners.linear.tree_worker import TreeWorker
 
 
 def flat_members():
     problem = some_problem(6, tie_flat)
-    share = share_out_classes(problem, all_pairs(problem), (1,), complete=True)[0]
-    one, other = FlatMember(problem, share), FlatMember(problem, share)
+    share = partition_classes(problem, all_pairs(problem), (1,), complete=True)[0]
+    one, other = FlatWorker(problem, share), FlatWorker(problem, share)
     one.settle(0.1)
     return one, other
 
@@ -29,8 +29,8 @@ def flat_members():
 def tree_members():
     """The first of two, with units that both pass, and two walks."""
     problem = some_problem(6, tie_along_paths)
-    shares = share_out_classes(problem, all_pairs(problem), (2, 1), complete=True)
-    one, other = TreeMember(problem, shares[0]), TreeMember(problem, shares[0])
+    shares = partition_classes(problem, all_pairs(problem), (2, 1), complete=True)
+    one, other = TreeWorker(problem, shares[0]), TreeWorker(problem, shares[0])
     one.begin(one.count_walks())
     for _ in range(3):
         one.take_changes(one.ascend())
@@ -43,7 +43,7 @@ def graph_members():
     """The first of two, after three rounds."""
     task = make_task(np.random.default_rng(0), wide_dag(), "hinge")
     shares = with_depth(shares_of(task.structure, (1, 1)), 3)
-    crew, n = [GraphMember(task, share) for share in shares], len(shares[0].boundary)
+    crew, n = [GraphWorker(task, share) for share in shares], len(shares[0].boundary)
     for what in ("ties", "drawn"):
         exchange(crew, what, lambda parts: add_complements(n, parts))
     for number in range(3):
@@ -55,7 +55,7 @@ def graph_members():
             member.measure()
             member.hold(1.0)
             member.move([0.0] * len(member.trail.turns))
-    return crew[0], GraphMember(task, shares[0])
+    return crew[0], GraphWorker(task, shares[0])
 
 
 def exchange(crew, what, combine):

@@ -25,7 +25,7 @@ from ramify.learners import (
 from ramify.learners.boosting import rounds
 from ramify.learners.boosting.rounds import Ear
 from ramify.learners.naive_bayes.mixture_weights import Units
-from ramify.parallel import Checkpoints, kept_in, reporting_to, running_on
+from ramify.parallel import Checkpoints, checkpointing, reporting_to, running_on
 from ramify.parallel.checkpoints import read_state, write_state
 from ramify.systems import SYSTEMS
 
@@ -95,7 +95,7 @@ def assert_same_everywhere(learn, name):
     with running_on(apart):
         far = learn(lambda: kind(TREE, **options, n_jobs=1))
     if is_spread:
-        assert set(apart.spreads) == {"climb_units" if name in MIXED else "add_rounds"}
+        assert set(apart.jobs) == {"climb_units" if name in MIXED else "add_rounds"}
     near = [learn(lambda n_jobs=n_jobs: kind(TREE, **options, n_jobs=n_jobs)) for n_jobs in ((1, 2) if is_spread else (1,))]
     first, *others = states_in([far, *near])
     assert all(first == other for other in others)
@@ -204,7 +204,7 @@ KEPT = {name: (*LEARNERS[name], "add_rounds" if name in BOOSTED else "climb_unit
 def learn_kept(name, way, directory, problem=PROBLEMS["several labels and inner nodes"], learn=fit, resume=False, **changes):
     kind, options, _ = KEPT[name]
     n_jobs, executor = WAYS[way]
-    with running_on(executor), kept_in(Checkpoints(directory, resume=resume)):
+    with running_on(executor), checkpointing(Checkpoints(directory, resume=resume)):
         return learn(lambda: kind(TREE, **{**options, **changes}, n_jobs=n_jobs), problem)
 
 

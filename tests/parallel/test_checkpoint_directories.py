@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ramify.errors import InputError, ModelError
-from ramify.parallel import Checkpoints, Keeper, SerialExecutor, kept_in
+from ramify.parallel import Checkpoints, Codec, SerialExecutor, checkpointing
 from ramify.parallel.checkpoints import GUARD
 
 
@@ -16,12 +16,12 @@ def double(placed, block):
     return placed * block
 
 
-KEEPER = Keeper(lambda result: {"a": result}, lambda arrays: arrays["a"])
+CODEC = Codec(lambda result: {"a": result}, lambda arrays: arrays["a"])
 
 
 def work(directory, resume=False):
-    with kept_in(Checkpoints(directory, resume=resume)):
-        return list(SerialExecutor().spread(double, np.ones(2), [1, 2], KEEPER))
+    with checkpointing(Checkpoints(directory, resume=resume)):
+        return list(SerialExecutor().distribute(double, np.ones(2), [1, 2], CODEC))
 
 
 def files_of(directory):
@@ -34,7 +34,7 @@ def files_of(directory):
 def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_keep(tmp_path, notes):
     work(tmp_path)
     before = files_of(tmp_path)
-    with pytest.raises(InputError, match="a typo"), kept_in(Checkpoints(tmp_path)):
+    with pytest.raises(InputError, match="a typo"), checkpointing(Checkpoints(tmp_path)):
         raise InputError("a typo")
     assert files_of(tmp_path) == before
     assert notes == []
@@ -43,11 +43,11 @@ def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_keep
     assert notes == [f"Going on from the checkpoints in {tmp_path}."]
 
 
-@pytest.mark.parametrize("begin", [lambda kept: kept.agreed_teams((1,)), lambda kept: kept.journal("other work")])
+@pytest.mark.parametrize("begin", [lambda kept: kept.agreed_workers((1,)), lambda kept: kept.journal("other work")])
 def test_a_person_is_told_that_checkpoints_of_an_earlier_run_are_given_up(begin, tmp_path, notes):
     work(tmp_path)
     kept = Checkpoints(tmp_path)
-    with kept_in(kept):
+    with checkpointing(kept):
         begin(kept)
         begin(kept)
     assert notes == [f"The checkpoints of an earlier run in {tmp_path} are given up."]
@@ -64,7 +64,7 @@ def test_a_run_that_kept_nothing_does_not_forget_what_another_left(tmp_path):
     work(tmp_path)
     before = files_of(tmp_path)
     kept = Checkpoints(tmp_path)
-    with kept_in(kept):
+    with checkpointing(kept):
         kept.forget()
     assert files_of(tmp_path) == before
 
@@ -75,7 +75,7 @@ def test_a_run_that_kept_nothing_does_not_forget_what_another_left(tmp_path):
 @pytest.mark.parametrize("resume", [False, True])
 def test_a_second_run_on_the_same_directory_is_refused(resume, tmp_path):
     work(tmp_path)
-    with kept_in(Checkpoints(tmp_path, resume=True)):
+    with checkpointing(Checkpoints(tmp_path, resume=True)):
         before = files_of(tmp_path)
         with pytest.raises(InputError, match=f"^another process is at work on {tmp_path}; wait until it has ended, or choose"):
             work(tmp_path, resume)
@@ -87,8 +87,8 @@ def test_a_second_run_on_the_same_directory_is_refused(resume, tmp_path):
 def test_a_run_that_was_killed_keeps_nobody_out(tmp_path):
     (tmp_path / GUARD).touch()
     kept = Checkpoints(tmp_path)
-    with kept_in(kept):
-        kept.agreed_teams((1,))
+    with checkpointing(kept):
+        kept.agreed_workers((1,))
         kept.forget()
     assert not tmp_path.exists()
 
@@ -119,7 +119,10 @@ def test_a_directory_that_cannot_be_read_is_refused_at_the_start(name, resume, t
 
 def test_a_directory_that_cannot_be_written_is_refused_at_the_start(tmp_path, monkeypatch):
     refuse(monkeypatch, "touch", tmp_path / GUARD)
-    with pytest.raises(InputError, match=f"^cannot write {tmp_path}: Permission denied.$"), kept_in(Checkpoints(tmp_path)):
+    with (
+        pytest.raises(InputError, match=f"^cannot write {tmp_path}: Permission denied.$"),
+        checkpointing(Checkpoints(tmp_path)),
+    ):
         pytest.fail("work began")
 
 
@@ -146,18 +149,18 @@ def test_what_cannot_be_forgotten_stays_without_complaint(name, at, tmp_path, mo
 
 
 def test_teams_of_another_ramify_are_refused_on_going_on_and_given_up_otherwise(tmp_path):
-    Checkpoints(tmp_path).agreed_teams((3,))
+    Checkpoints(tmp_path).agreed_workers((3,))
     path = tmp_path / "teams.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "ramify": "0.0.1"}))
     with pytest.raises(InputError, match=r"teams\.json was written by Ramify 0\.0\.1, and this is .*; go on with that one, or"):
-        Checkpoints(tmp_path, resume=True).agreed_teams((1,))
-    assert Checkpoints(tmp_path).agreed_teams((1,)) == (1,)
+        Checkpoints(tmp_path, resume=True).agreed_workers((1,))
+    assert Checkpoints(tmp_path).agreed_workers((1,)) == (1,)
 
 
 @pytest.mark.parametrize("change", [{"ramify": None}, {"format": "ramify-checkpoint-1"}, {"teams": [0]}, {"teams": []}])
 def test_teams_of_another_form_are_refused(change, tmp_path):
-    Checkpoints(tmp_path).agreed_teams((3,))
+    Checkpoints(tmp_path).agreed_workers((3,))
     path = tmp_path / "teams.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
     with pytest.raises(ModelError, match=r"teams\.json is not a file that this Ramify writes"):
-        Checkpoints(tmp_path, resume=True).agreed_teams((1,))
+        Checkpoints(tmp_path, resume=True).agreed_workers((1,))

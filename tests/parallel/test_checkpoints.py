@@ -10,7 +10,7 @@ import pytest
 from apart import ApartExecutor
 
 from ramify.errors import InputError, ModelError, RamifyError
-from ramify.parallel import Checkpoints, Keeper, SerialExecutor, ThreadExecutor, choose_executor, kept_in
+from ramify.parallel import Checkpoints, Codec, SerialExecutor, ThreadExecutor, checkpointing, choose_executor
 from ramify.parallel.checkpoints import Keeping, read_state, write_state
 
 EXECUTORS = {"serial": SerialExecutor(), "threads": ThreadExecutor(2), "apart": ApartExecutor()}
@@ -38,7 +38,7 @@ def from_arrays(arrays):
     return arrays["product"]
 
 
-KEEPER = Keeper(to_arrays, from_arrays)
+CODEC = Codec(to_arrays, from_arrays)
 BASE = np.arange(3.0)
 
 
@@ -53,9 +53,9 @@ def executor(request):
     return EXECUTORS[request.param]
 
 
-def spread(executor, directory, *, resume=False, placed=BASE, blocks=(1, 2, 3, 4), job=multiply):
-    with kept_in(Checkpoints(directory, resume=resume)):
-        return [result.tolist() for result in executor.spread(job, executor.place(placed), list(blocks), KEEPER)]
+def distribute(executor, directory, *, resume=False, placed=BASE, blocks=(1, 2, 3, 4), job=multiply):
+    with checkpointing(Checkpoints(directory, resume=resume)):
+        return [result.tolist() for result in executor.distribute(job, executor.place(placed), list(blocks), CODEC)]
 
 
 PRODUCTS = [(BASE * block).tolist() for block in (1, 2, 3, 4)]
@@ -74,15 +74,15 @@ def one_sentence(error):
 def test_blocks_that_are_done_are_not_run_again(executor, tmp_path):
     FAILING.add(3)
     with pytest.raises(InputError, match="block 3 failed"):
-        spread(executor, tmp_path)
+        distribute(executor, tmp_path)
     done = {block for block in RAN if (tmp_path / "0000" / f"block-{block - 1}.safetensors").exists()}
     assert {1, 2} <= done <= {1, 2, 4}
     FAILING.clear()
     RAN.clear()
-    assert spread(executor, tmp_path, resume=True) == PRODUCTS
+    assert distribute(executor, tmp_path, resume=True) == PRODUCTS
     assert set(RAN) == {1, 2, 3, 4} - done
     RAN.clear()
-    assert spread(executor, tmp_path, resume=True) == PRODUCTS
+    assert distribute(executor, tmp_path, resume=True) == PRODUCTS
     assert RAN == []
 
 
@@ -97,14 +97,14 @@ def test_what_is_found_is_kept_before_earlier_blocks_are_done(tmp_path):
             time.sleep(0.001)
         raise AssertionError("the second block was not kept in time")
 
-    assert spread(ThreadExecutor(2), tmp_path, blocks=(1, 2), job=wait_or_work) == PRODUCTS[:2]
+    assert distribute(ThreadExecutor(2), tmp_path, blocks=(1, 2), job=wait_or_work) == PRODUCTS[:2]
 
 
 def test_spreads_of_a_run_are_kept_apart(executor, tmp_path):
     def both(resume):
-        with kept_in(Checkpoints(tmp_path, resume=resume)):
-            first = list(executor.spread(multiply, executor.place(BASE), [1, 2], KEEPER))
-            second = list(executor.spread(multiply, executor.place(-BASE), [1, 2], KEEPER))
+        with checkpointing(Checkpoints(tmp_path, resume=resume)):
+            first = list(executor.distribute(multiply, executor.place(BASE), [1, 2], CODEC))
+            second = list(executor.distribute(multiply, executor.place(-BASE), [1, 2], CODEC))
         return [result.tolist() for result in (*first, *second)]
 
     found = both(resume=False)
@@ -115,32 +115,32 @@ def test_spreads_of_a_run_are_kept_apart(executor, tmp_path):
 
 
 def test_directories_are_numbered_in_the_order_in_which_spreads_were_asked_for(tmp_path):
-    with kept_in(Checkpoints(tmp_path)):
-        first = SerialExecutor().spread(multiply, BASE, [1], KEEPER)
-        second = SerialExecutor().spread(multiply, -BASE, [2], KEEPER)
+    with checkpointing(Checkpoints(tmp_path)):
+        first = SerialExecutor().distribute(multiply, BASE, [1], CODEC)
+        second = SerialExecutor().distribute(multiply, -BASE, [2], CODEC)
         list(second), list(first)
     assert read_state(tmp_path / "0000" / "block-0.safetensors")["product"].tolist() == BASE.tolist()
 
 
-@pytest.mark.parametrize("keeper", [None, KEEPER])
-def test_nothing_is_kept_without_a_keeper_or_without_checkpoints(executor, keeper, tmp_path, monkeypatch):
+@pytest.mark.parametrize("codec", [None, CODEC])
+def test_nothing_is_kept_without_a_keeper_or_without_checkpoints(executor, codec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    with kept_in(Checkpoints(tmp_path) if keeper is None else None):
-        found = list(executor.spread(multiply, executor.place(BASE), [1, 2], keeper))
+    with checkpointing(Checkpoints(tmp_path) if codec is None else None):
+        found = list(executor.distribute(multiply, executor.place(BASE), [1, 2], codec))
     assert [result.tolist() for result in found] == PRODUCTS[:2]
     assert list(tmp_path.iterdir()) == []
 
 
 def test_without_resuming_everything_is_run_anew(executor, tmp_path):
-    spread(executor, tmp_path)
+    distribute(executor, tmp_path)
     RAN.clear()
-    assert spread(executor, tmp_path) == PRODUCTS
+    assert distribute(executor, tmp_path) == PRODUCTS
     assert sorted(RAN) == [1, 2, 3, 4]
 
 
 def test_jobs_that_keep_what_they_find_can_be_sent():
-    sent = pickle.loads(pickle.dumps(Keeping(multiply, KEEPER)))
-    assert (sent.job, sent.keeper) == (multiply, KEEPER)
+    sent = pickle.loads(pickle.dumps(Keeping(multiply, CODEC)))
+    assert (sent.job, sent.codec) == (multiply, CODEC)
 
 
 def test_blocks_that_use_threads_of_their_own_run_one_after_the_other():
@@ -152,12 +152,12 @@ def test_blocks_that_use_threads_of_their_own_run_one_after_the_other():
         under_way.remove(block)
         return block
 
-    assert list(ThreadExecutor(3).spread(job, None, list(range(50)), threads=3)) == list(range(50))
+    assert list(ThreadExecutor(3).distribute(job, None, list(range(50)), threads=3)) == list(range(50))
 
 
 def test_threads_are_told_when_nobody_wants_more_results():
     stopped = []
-    results = ThreadExecutor(2).spread(other, 1, [1, 2, 3], stop=lambda: stopped.append(True))
+    results = ThreadExecutor(2).distribute(other, 1, [1, 2, 3], stop=lambda: stopped.append(True))
     next(results)
     results.close()
     assert stopped == [True]
@@ -177,12 +177,12 @@ def test_threads_are_told_when_nobody_wants_more_results():
     ],
 )
 def test_checkpoints_of_other_work_are_refused_and_stay(executor, change, tmp_path):
-    spread(executor, tmp_path)
+    distribute(executor, tmp_path)
     with pytest.raises(InputError, match="is of other documents, labels or settings; give those") as error:
-        spread(executor, tmp_path, resume=True, **change)
+        distribute(executor, tmp_path, resume=True, **change)
     assert str(tmp_path) in one_sentence(error)
     RAN.clear()
-    assert spread(executor, tmp_path, resume=True) == PRODUCTS
+    assert distribute(executor, tmp_path, resume=True) == PRODUCTS
     assert RAN == []
 
 
@@ -207,59 +207,59 @@ DAMAGED = [b"", b"{", b"[]", b"null", b"7", b'"x"', b"\xff\xfe", b"{}", b'{"form
 
 @pytest.mark.parametrize("content", [*DAMAGED, b'{"format": "ramify-checkpoint-0", "subject": "x"}'])
 def test_damaged_journals_are_refused_in_one_sentence(content, tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     journal = tmp_path / "0000" / "journal.json"
     journal.write_bytes(content)
     with pytest.raises(ModelError, match=r"journal\.json is not a file that this Ramify writes; remove it") as error:
-        spread(SerialExecutor(), tmp_path, resume=True)
+        distribute(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
 
 @pytest.mark.parametrize("content", DAMAGED)
 def test_what_to_do_about_a_damaged_journal_helps(content, tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     journal = tmp_path / "0000" / "journal.json"
     journal.write_bytes(content)
     with pytest.raises(ModelError, match="remove it"):
-        spread(SerialExecutor(), tmp_path)
+        distribute(SerialExecutor(), tmp_path)
     assert journal.read_bytes() == content  # nobody knows whose it is
     journal.unlink()
-    assert spread(SerialExecutor(), tmp_path) == PRODUCTS
+    assert distribute(SerialExecutor(), tmp_path) == PRODUCTS
 
 
 @pytest.mark.parametrize("content", [*DAMAGED, b"\x08\x00\x00\x00\x00\x00\x00\x00{}      beyond"])
 def test_damaged_states_are_refused_in_one_sentence(content, tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     (tmp_path / "0000" / "block-2.safetensors").write_bytes(content)
     with pytest.raises(ModelError, match=r"block-2\.safetensors is not a valid array file") as error:
-        spread(SerialExecutor(), tmp_path, resume=True)
+        distribute(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
 
 def test_a_cut_state_is_refused(tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     path = tmp_path / "0000" / "block-2.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(ModelError, match="is not a valid array file") as error:
-        spread(SerialExecutor(), tmp_path, resume=True)
+        distribute(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
 
 def test_states_of_other_arrays_are_refused_in_one_sentence(tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     write_state(tmp_path / "0000" / "block-1.safetensors", {"sum": BASE})
     with pytest.raises(ModelError, match=r"block-1\.safetensors lacks what belongs there \('product'\)") as error:
-        spread(SerialExecutor(), tmp_path, resume=True)
+        distribute(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
 
 def test_a_directory_in_the_place_of_a_state_is_refused(tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     path = tmp_path / "0000" / "block-1.safetensors"
     path.unlink()
     path.mkdir()
     with pytest.raises(ModelError, match="cannot read the checkpoint") as error:
-        spread(SerialExecutor(), tmp_path, resume=True)
+        distribute(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
 
@@ -267,7 +267,7 @@ def test_partial_files_count_for_nothing(tmp_path):
     """As a machine leaves them that dies while it writes."""
     FAILING.add(3)
     with pytest.raises(InputError):
-        spread(SerialExecutor(), tmp_path)
+        distribute(SerialExecutor(), tmp_path)
     place = tmp_path / "0000"
     partial = ["block-2.partial", "block-9.partial", "000012-0.partial", f".journal.json.{'0' * 32}.partial"]
     for name in partial:
@@ -275,7 +275,7 @@ def test_partial_files_count_for_nothing(tmp_path):
     (tmp_path / f".teams.json.{'0' * 32}.partial").write_text("{")
     FAILING.clear()
     RAN.clear()
-    assert spread(SerialExecutor(), tmp_path, resume=True) == PRODUCTS
+    assert distribute(SerialExecutor(), tmp_path, resume=True) == PRODUCTS
     assert RAN == [3, 4]
     assert not any((place / name).exists() for name in partial)
     assert [path.name for path in tmp_path.iterdir()] == ["0000"]
@@ -304,8 +304,8 @@ def test_nothing_foreign_is_ever_removed(tmp_path):
         (tmp_path / name).write_text(text)
     before = snapshot(tmp_path)
     checkpoints = Checkpoints(tmp_path)
-    with kept_in(checkpoints):
-        list(SerialExecutor().spread(multiply, BASE, [1, 2], KEEPER))
+    with checkpointing(checkpoints):
+        list(SerialExecutor().distribute(multiply, BASE, [1, 2], CODEC))
     assert (tmp_path / "0000" / "block-1.safetensors").exists()
     checkpoints.forget()
     assert snapshot(tmp_path) == before
@@ -315,25 +315,25 @@ def test_nothing_foreign_is_ever_removed(tmp_path):
 def finished(place):
     """The checkpoints of a run that went on from there."""
     kept = Checkpoints(place, resume=True)
-    kept.agreed_teams((1,))
+    kept.agreed_workers((1,))
     return kept
 
 
 def test_foreign_files_beside_kept_ones_stay(tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     mine = ["notes.txt", "block-a.safetensors", "block-1.safetensors.bak", "download.partial"]
     for name in mine:
         (tmp_path / "0000" / name).write_text("mine")
     finished(tmp_path).forget()
     assert sorted(path.name for path in (tmp_path / "0000").iterdir()) == sorted(mine)
     with pytest.raises(InputError, match="0000 holds files that no checkpoint consists of; choose another place") as error:
-        spread(SerialExecutor(), tmp_path)
+        distribute(SerialExecutor(), tmp_path)
     one_sentence(error)
 
 
 def test_links_are_not_followed_to_what_others_own(tmp_path):
     elsewhere, here = tmp_path / "elsewhere", tmp_path / "here"
-    spread(SerialExecutor(), elsewhere)
+    distribute(SerialExecutor(), elsewhere)
     here.mkdir()
     (here / "0000").symlink_to(elsewhere / "0000", target_is_directory=True)
     before = snapshot(elsewhere)
@@ -344,7 +344,7 @@ def test_links_are_not_followed_to_what_others_own(tmp_path):
 @pytest.mark.parametrize("left", ["journal.json", "000012-0.safetensors", "000012-0.partial", "block-3.partial"])
 def test_what_a_run_left_is_forgotten_with_its_directory(left, tmp_path):
     place = tmp_path / "run"
-    spread(SerialExecutor(), place)
+    distribute(SerialExecutor(), place)
     with open(place / "0000" / left, "a"):
         pass
     finished(place).forget()
@@ -352,11 +352,11 @@ def test_what_a_run_left_is_forgotten_with_its_directory(left, tmp_path):
 
 
 def test_checkpoints_of_an_earlier_format_are_given_up_without_complaint(tmp_path):
-    spread(SerialExecutor(), tmp_path)
+    distribute(SerialExecutor(), tmp_path)
     journal = tmp_path / "0000" / "journal.json"
     journal.write_text(json.dumps({**json.loads(journal.read_text()), "format": "ramify-checkpoint-0"}))
     RAN.clear()
-    assert spread(SerialExecutor(), tmp_path) == PRODUCTS
+    assert distribute(SerialExecutor(), tmp_path) == PRODUCTS
     assert RAN == [1, 2, 3, 4]
 
 
@@ -366,10 +366,10 @@ def test_a_directory_may_be_given_as_text(tmp_path):
 
 def test_a_run_goes_on_with_as_many_members_as_it_began_with(tmp_path):
     begun = Checkpoints(tmp_path / "kept")
-    assert begun.agreed_teams((2, 1)) == (2, 1)
-    assert Checkpoints(tmp_path / "kept", resume=True).agreed_teams((8,)) == (2, 1)
-    with kept_in(Checkpoints(tmp_path / "kept", resume=True)):
-        assert choose_executor(1).teams == (2, 1)
+    assert begun.agreed_workers((2, 1)) == (2, 1)
+    assert Checkpoints(tmp_path / "kept", resume=True).agreed_workers((8,)) == (2, 1)
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True)):
+        assert choose_executor(1).worker_threads == (2, 1)
     begun.forget()
     assert not (tmp_path / "kept").exists()
 
@@ -378,5 +378,5 @@ def test_a_run_goes_on_with_as_many_members_as_it_began_with(tmp_path):
 def test_teams_that_no_run_wrote_are_refused_and_stay(tmp_path, content):
     (tmp_path / "teams.json").write_text(content)
     with pytest.raises(ModelError, match=r"teams.json is not a file that this Ramify writes"):
-        Checkpoints(tmp_path, resume=True).agreed_teams((1,))
+        Checkpoints(tmp_path, resume=True).agreed_workers((1,))
     assert (tmp_path / "teams.json").read_text() == content

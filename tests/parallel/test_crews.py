@@ -7,9 +7,9 @@ import pytest
 from apart import ApartExecutor
 
 from ramify.errors import InputError, ModelError, RamifyError
-from ramify.parallel import Checkpoints, SerialExecutor, ThreadExecutor, kept_in, running_on
-from ramify.parallel.checkpoints import keep_state
-from ramify.parallel.executor import CrewHere, choose_executor
+from ramify.parallel import Checkpoints, SerialExecutor, ThreadExecutor, checkpointing, running_on
+from ramify.parallel.checkpoints import save_state
+from ramify.parallel.executor import LocalWorkerGroup, choose_executor
 
 STEPS = 8
 
@@ -64,7 +64,7 @@ def together(parts):
 def run(executor, until=STEPS, matrix=MATRIX, shares=SHARES):
     """Some steps; what is asked on the way, and the vectors and calls of all members at the end."""
     asked = []
-    with executor.gather(make, executor.place(matrix), shares) as crew:
+    with executor.start_workers(make, executor.place(matrix), shares) as crew:
         for step in range(STEPS):
             if step == until:
                 raise StoppedError
@@ -80,7 +80,7 @@ def executor(request):
 
 
 def kept(directory, resume=False):
-    return kept_in(Checkpoints(directory, resume=resume, share=0))
+    return checkpointing(Checkpoints(directory, resume=resume, share=0))
 
 
 def one_sentence(error):
@@ -107,7 +107,10 @@ def test_answers_that_are_known_cost_no_work(tmp_path):
             calls.append(self.calls)
             return super().norm(power)
 
-    with kept(tmp_path, resume=True), SerialExecutor().gather(lambda *given: Watched(*given[:2]), MATRIX, SHARES) as crew:
+    with (
+        kept(tmp_path, resume=True),
+        SerialExecutor().start_workers(lambda *given: Watched(*given[:2]), MATRIX, SHARES) as crew,
+    ):
         for _ in range(5):
             crew.ask("norm", 2)
             crew.exchange("give", together, "take")
@@ -134,7 +137,7 @@ def test_only_the_last_states_are_kept(tmp_path):
 
 
 def test_checkpoints_are_rare_where_writing_takes_long(tmp_path):
-    with kept_in(Checkpoints(tmp_path, share=1e9)):
+    with checkpointing(Checkpoints(tmp_path, share=1e9)):
         run(SerialExecutor())
     assert (tmp_path / "0000" / "000002-0.safetensors").exists()
     assert not list((tmp_path / "0000").glob("000004-*"))
@@ -150,13 +153,13 @@ def test_crews_go_where_they_are_sent_and_maps_stay_here():
     apart = ApartExecutor(3, 2)
     with running_on(apart):
         executor = choose_executor(2)
-        assert executor.teams == (3, 2)
-        with executor.gather(make, executor.place(MATRIX), SHARES) as crew:
-            assert type(crew).__name__ == "CrewApart"
+        assert executor.worker_threads == (3, 2)
+        with executor.start_workers(make, executor.place(MATRIX), SHARES) as crew:
+            assert type(crew).__name__ == "ApartWorkerGroup"
         shared = []
         list(executor.map(shared.append, range(4)))  # would be lost elsewhere
         assert sorted(shared) == [0, 1, 2, 3]
-    assert choose_executor(2).teams == (2,)
+    assert choose_executor(2).worker_threads == (2,)
 
 
 # ---- other work, and damage ---------------------------------------------------------------------------------------------
@@ -273,7 +276,7 @@ def test_states_that_a_member_cannot_become_are_refused(tmp_path):
     with kept(tmp_path):
         run(SerialExecutor())
     place = tmp_path / "0000"
-    changed = keep_state(place / "000016-1.safetensors", {"w": MATRIX})
+    changed = save_state(place / "000016-1.safetensors", {"w": MATRIX})
     journal = json.loads((place / "journal.json").read_text())
     journal["states"][1][1] = changed.sha256
     (place / "journal.json").write_text(json.dumps(journal))
@@ -312,14 +315,14 @@ def test_a_run_that_was_interrupted_between_states_and_journal_goes_on_from_the_
         (place / f"000010-{k}.safetensors").write_bytes(b"later")
     (place / "000012-0.partial").write_bytes(b"half")
     checkpoints = Checkpoints(tmp_path, resume=True, share=0)
-    with kept_in(checkpoints):
+    with checkpointing(checkpoints):
         assert run(SerialExecutor()) == whole
         checkpoints.forget()
     assert not tmp_path.exists()
 
 
 def test_members_are_let_go_at_the_end():
-    with SerialExecutor().gather(make, MATRIX, SHARES) as crew:
-        assert isinstance(crew, CrewHere)
+    with SerialExecutor().start_workers(make, MATRIX, SHARES) as crew:
+        assert isinstance(crew, LocalWorkerGroup)
         assert len(crew.members) == 2
     assert list(crew.members) == []

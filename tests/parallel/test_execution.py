@@ -12,14 +12,14 @@ from ramify.parallel import (
     OutOfTime,
     SerialExecutor,
     ThreadExecutor,
-    as_one_stage,
+    check_deadline,
     choose_executor,
     count_workers,
-    ending_by,
-    heed_deadline,
+    deadline_at,
     note,
     reporting_to,
     row_blocks,
+    single_stage,
     stage,
 )
 
@@ -136,7 +136,7 @@ class Bar:
     def __init__(self, tells=True):
         self.stages, self.advanced, self.words = [], 0, []
         if tells:
-            self.tell = self.words.append
+            self.describe = self.words.append
 
     @contextmanager
     def stage(self, title, total):
@@ -148,8 +148,8 @@ class Bar:
 
 
 def work_in_pieces():
-    with as_one_stage("comparing", 5) as whole:
-        whole.tell("svm")
+    with single_stage("comparing", 5) as whole:
+        whole.describe("svm")
         with stage("training", 100) as step:
             step.advance(100)
         whole.advance()
@@ -184,7 +184,7 @@ def test_one_stage_is_silent_where_nobody_listens_and_over_where_it_ends():
 def test_an_error_inside_one_stage_leaves_the_listener_as_it_was():
     bar = Bar()
     with reporting_to(bar):
-        with pytest.raises(InputError), as_one_stage("comparing"), stage("training"):
+        with pytest.raises(InputError), single_stage("comparing"), stage("training"):
             raise InputError("no")
         with stage("writing", 1):
             pass
@@ -195,7 +195,7 @@ def test_an_error_inside_one_stage_leaves_the_listener_as_it_was():
 def test_notes_go_to_the_log_where_nobody_takes_them(listener, caplog):
     with reporting_to(listener):
         note("outside")
-        with as_one_stage("comparing"), as_one_stage("training"):
+        with single_stage("comparing"), single_stage("training"):
             note("inside")
     assert [record.message for record in caplog.records] == ["outside", "inside"]
 
@@ -203,7 +203,7 @@ def test_notes_go_to_the_log_where_nobody_takes_them(listener, caplog):
 def test_notes_go_to_who_takes_them():
     bar, lines = Bar(), []
     bar.note = lines.append
-    with reporting_to(bar), as_one_stage("comparing"):
+    with reporting_to(bar), single_stage("comparing"):
         note("inside")
     assert lines == ["inside"]
 
@@ -214,7 +214,7 @@ def test_notes_go_to_who_takes_them():
 @pytest.mark.parametrize("executor", EXECUTORS, ids=["serial", "one thread", "three threads"])
 def test_blocks_after_a_deadline_are_never_begun(executor):
     done = []
-    with pytest.raises(OutOfTime), ending_by(4.5, lambda: len(done)):
+    with pytest.raises(OutOfTime), deadline_at(4.5, lambda: len(done)):
         list(executor.map(done.append, range(1000)))
     assert 5 <= len(done) <= 5 + 2 * executor.workers
 
@@ -225,10 +225,10 @@ def test_a_long_block_heeds_the_deadline_of_whoever_waits_for_it(executor):
 
     def work(block):
         for _ in range(1000):
-            heed_deadline()
+            check_deadline()
             rounds.append(block)
 
-    with pytest.raises(OutOfTime), ending_by(9.5, lambda: len(rounds)):
+    with pytest.raises(OutOfTime), deadline_at(9.5, lambda: len(rounds)):
         list(executor.map(work, range(2)))
     assert len(rounds) <= 20
     list(executor.map(work, [0]))  # and nothing of it is left
@@ -237,7 +237,7 @@ def test_a_long_block_heeds_the_deadline_of_whoever_waits_for_it(executor):
 
 def test_work_that_tells_how_far_it_is_is_broken_off_there():
     now = []
-    with ending_by(2.5, lambda: len(now)), stage("work") as step:
+    with deadline_at(2.5, lambda: len(now)), stage("work") as step:
         for _ in range(2):
             now.append(1)
             step.advance()
@@ -246,14 +246,14 @@ def test_work_that_tells_how_far_it_is_is_broken_off_there():
             step.advance()
         with pytest.raises(OutOfTime), stage("more"):
             pass
-    with ending_by(None), stage("work") as step:
+    with deadline_at(None), stage("work") as step:
         step.advance()
 
 
 def test_a_block_within_is_given_no_more_time_than_the_one_around_it():
-    with ending_by(1.0, lambda: 2.0):
-        with pytest.raises(OutOfTime), ending_by(5.0, lambda: 2.0):
-            heed_deadline()
-        with pytest.raises(OutOfTime), ending_by(None):
-            heed_deadline()
-    heed_deadline()
+    with deadline_at(1.0, lambda: 2.0):
+        with pytest.raises(OutOfTime), deadline_at(5.0, lambda: 2.0):
+            check_deadline()
+        with pytest.raises(OutOfTime), deadline_at(None):
+            check_deadline()
+    check_deadline()

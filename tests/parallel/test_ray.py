@@ -15,7 +15,7 @@ from graph_problems import make_task, random_dag, solve_graph, weights_of
 
 from ramify.errors import InputError
 from ramify.learners.linear.taxonomy_ties import tie_dag
-from ramify.parallel import Checkpoints, Needs, choose_executor, kept_in, open_cluster, running_on
+from ramify.parallel import Checkpoints, Needs, checkpointing, choose_executor, open_cluster, running_on
 
 sys.path.insert(0, os.path.dirname(__file__))
 import members
@@ -55,16 +55,16 @@ def pid_of(crew, k):
 
 
 def test_a_cluster_has_a_team_for_every_machine(executor):
-    assert executor.teams == (1, 1)
+    assert executor.worker_threads == (1, 1)
     with running_on(executor):
-        assert choose_executor(4).teams == (1, 1)
+        assert choose_executor(4).worker_threads == (1, 1)
         seen = []
         assert list(choose_executor(2).map(seen.append, range(3))) == [None] * 3
     assert sorted(seen) == [0, 1, 2]
 
 
 def test_blocks_come_back_in_order_and_can_be_written_to(executor):
-    results = list(executor.spread(members.multiply, np.arange(100_000.0), range(7)))
+    results = list(executor.distribute(members.multiply, np.arange(100_000.0), range(7)))
     for k, result in enumerate(results):
         np.testing.assert_array_equal(result, k * np.arange(100_000.0))
         result[0] = 1
@@ -72,22 +72,22 @@ def test_blocks_come_back_in_order_and_can_be_written_to(executor):
 
 def test_the_error_of_a_block_is_raised_as_it_is(executor):
     with pytest.raises(InputError, match="^three is too many.$"):
-        list(executor.spread(members.fail_at_three, None, range(50)))
+        list(executor.distribute(members.fail_at_three, None, range(50)))
 
 
 def test_blocks_whose_worker_dies_are_done_again(executor, tmp_path):
-    assert list(executor.spread(members.die_once, str(tmp_path), range(3))) == [0, 1, 2]
+    assert list(executor.distribute(members.die_once, str(tmp_path), range(3))) == [0, 1, 2]
 
 
 def test_a_block_that_runs_out_of_memory_is_tried_alone(executor, tmp_path, notes):
-    assert list(executor.spread(members.needs_much_once, str(tmp_path), range(2))) == [0, 1]
+    assert list(executor.distribute(members.needs_much_once, str(tmp_path), range(2))) == [0, 1]
     assert "ran out of memory" in notes[0]
 
 
 def test_what_is_placed_is_there_once_on_each_machine_and_cannot_be_written_to(executor):
     common = np.arange(5_000_000, dtype=np.float64)  # 40 MB, of 150 that a machine can hold
     placed = executor.place(common)
-    with executor.gather(Adder, placed, [1, 2, 3, 4, 5, 6]) as crew:
+    with executor.start_workers(Adder, placed, [1, 2, 3, 4, 5, 6]) as crew:
         assert crew.ask("first_of_common") == [[0.0, False]] * 6
         nodes = [post.machine.name for post in crew.posts]
         places = [tuple(place) for place in crew.ask("place_of_common")]
@@ -96,7 +96,7 @@ def test_what_is_placed_is_there_once_on_each_machine_and_cannot_be_written_to(e
 
 
 def test_a_crew_adds_up_what_its_members_do(executor):
-    with executor.gather(Adder, None, [1, 10]) as crew:
+    with executor.start_workers(Adder, None, [1, 10]) as crew:
         assert crew.ask("add", 2) == [2.0, 20.0]
         crew.exchange("give", add_up, "take")
         assert crew.ask("add", 0) == [24.0, 42.0]
@@ -104,13 +104,13 @@ def test_a_crew_adds_up_what_its_members_do(executor):
 
 
 def test_the_error_of_a_member_is_raised_as_it_is(executor):
-    with executor.gather(Adder, None, [1, 10]) as crew, pytest.raises(InputError, match="^a member refuses.$"):
+    with executor.start_workers(Adder, None, [1, 10]) as crew, pytest.raises(InputError, match="^a member refuses.$"):
         crew.ask("refuse")
 
 
 @pytest.mark.parametrize("kept", [False, True], ids=["from the beginning", "from a checkpoint"])
 def test_a_member_whose_process_is_killed_goes_on_where_it_was(executor, tmp_path, notes, kept):
-    with kept_in(Checkpoints(tmp_path / "kept") if kept else None), executor.gather(Adder, None, [1, 10]) as crew:
+    with checkpointing(Checkpoints(tmp_path / "kept") if kept else None), executor.start_workers(Adder, None, [1, 10]) as crew:
         crew.ask("add", 2)
         crew.exchange("give", add_up, "take")
         crew.keep()
@@ -125,8 +125,8 @@ def test_a_member_whose_process_is_killed_goes_on_where_it_was(executor, tmp_pat
 def test_a_member_on_a_machine_that_is_lost_goes_on_elsewhere(cluster, notes):
     node = cluster.add_node(**new_node(2))
     cluster.wait_for_nodes()
-    with open_cluster(cluster.address) as executor, executor.gather(Adder, None, [1, 10, 100]) as crew:
-        assert executor.teams == (1, 1, 1)
+    with open_cluster(cluster.address) as executor, executor.start_workers(Adder, None, [1, 10, 100]) as crew:
+        assert executor.worker_threads == (1, 1, 1)
         crew.ask("add", 2)
         crew.exchange("give", add_up, "take")
         processes = [pid_of(crew, k) for k in range(3)]
@@ -138,7 +138,7 @@ def test_a_member_on_a_machine_that_is_lost_goes_on_elsewhere(cluster, notes):
 
 
 def test_a_member_that_runs_out_of_memory_says_so_and_goes_on_more_frugal(executor, notes):
-    with executor.gather(Adder, None, [1, 10]) as crew:
+    with executor.start_workers(Adder, None, [1, 10]) as crew:
         crew.ask("add", 2)
         assert crew.ask("need", 2) == [2, 2]
         assert crew.ask("add", 0) == [2.0, 20.0]
@@ -167,9 +167,9 @@ def test_a_graph_whose_owner_is_lost_on_the_way_is_learnt_as_if_nothing_had_happ
 
 def test_work_that_cannot_fit_is_refused_before_it_starts(executor):
     with pytest.raises(InputError, match="documents need 1.0 GB in the object store .* 0.1 GB"):
-        executor.gather(Adder, None, [1], Needs(10**9, (1,), 1.0))
+        executor.start_workers(Adder, None, [1], Needs(10**9, (1,), 1.0))
     with pytest.raises(InputError, match="needs about 1000.0 GB on 127.0.0.2"):
-        executor.gather(Adder, None, [1], Needs(1, (10**12,), 1.0))
+        executor.start_workers(Adder, None, [1], Needs(1, (10**12,), 1.0))
 
 
 def test_an_address_where_nobody_is_gets_a_sentence():

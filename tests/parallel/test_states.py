@@ -7,7 +7,7 @@ import pytest
 
 from ramify.errors import InputError, ModelError
 from ramify.parallel import checkpoints
-from ramify.parallel.checkpoints import keep_state, read_state, restore_kept, write_state
+from ramify.parallel.checkpoints import read_state, restore_saved, save_state, write_state
 
 BASE = np.arange(3.0)
 
@@ -43,12 +43,12 @@ def test_a_full_disk_leaves_neither_half_a_state_nor_another(tmp_path, monkeypat
 
 def test_a_state_is_restored_as_it_was_kept(tmp_path):
     restored = {}
-    restore_kept(keep_state(tmp_path / "a.safetensors", {"a": BASE}), restored.update)
+    restore_saved(save_state(tmp_path / "a.safetensors", {"a": BASE}), restored.update)
     assert restored["a"].tolist() == BASE.tolist()
 
 
 def test_a_state_that_was_changed_since_is_not_restored(tmp_path):
-    kept = keep_state(tmp_path / "a.safetensors", {"a": BASE})
+    kept = save_state(tmp_path / "a.safetensors", {"a": BASE})
     write_state(kept.path, {"a": -BASE})
     with pytest.raises(ModelError, match=r"a\.safetensors was changed after it was written; train without --resume"):
-        restore_kept(kept, lambda state: pytest.fail("a member saw it"))
+        restore_saved(kept, lambda state: pytest.fail("a member saw it"))

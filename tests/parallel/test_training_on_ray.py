@@ -25,7 +25,7 @@ from ramify.learners import (
     TopDownSVM,
     TreeBoostMH,
 )
-from ramify.parallel import Checkpoints, kept_in, open_cluster, reporting_to, running_on
+from ramify.parallel import Checkpoints, checkpointing, open_cluster, reporting_to, running_on
 from ramify.workflows.comparing import compare
 from ramify.workflows.file_predictions import predict_files
 
@@ -124,7 +124,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, director
     with open_cluster(cluster.address) as executor, running_on(executor):
         undisturbed = fit(name, directory)
         lose_in_call(monkeypatch, call, "127.0.0.3", lambda process: os.kill(process, signal.SIGKILL))
-        with kept_in(Checkpoints(tmp_path / "kept") if kept else None):
+        with checkpointing(Checkpoints(tmp_path / "kept") if kept else None):
             found = fit(name, directory)
         assert executor.traffic.lost == 1
     assert_same_model(found, undisturbed)
@@ -134,10 +134,10 @@ def test_a_machine_that_is_lost_in_the_middle_changes_nothing(cluster, directory
     node = cluster.add_node(**new_node(2))
     cluster.wait_for_nodes()
     with open_cluster(cluster.address) as executor, running_on(executor):
-        assert executor.teams == (1, 1, 1)
+        assert executor.worker_threads == (1, 1, 1)
         undisturbed = fit("hr-svm", directory)
         lose_in_call(monkeypatch, 20, "127.0.0.4", lambda _: cluster.remove_node(node, allow_graceful=False))
-        with kept_in(Checkpoints(tmp_path / "kept")):
+        with checkpointing(Checkpoints(tmp_path / "kept")):
             found = fit("hr-svm", directory)
         assert executor.traffic.lost == 1
     assert_same_model(found, undisturbed)
@@ -156,10 +156,10 @@ def test_a_run_that_is_taken_up_again_comes_to_the_same_model(executor, director
         undisturbed = fit(name, directory)
         with monkeypatch.context() as patch:
             lose_in_call(patch, {"hr-svm": 25, "svm": 5}[name], "127.0.0.3", stop)
-            with kept_in(Checkpoints(tmp_path / "kept")), pytest.raises(InterruptedByTestError):
+            with checkpointing(Checkpoints(tmp_path / "kept")), pytest.raises(InterruptedByTestError):
                 fit(name, directory)
         calls = executor.traffic.calls
-        with kept_in(Checkpoints(tmp_path / "kept", resume=True)):
+        with checkpointing(Checkpoints(tmp_path / "kept", resume=True)):
             found = fit(name, directory)
         again = executor.traffic.calls - calls
         fit(name, directory)
@@ -175,9 +175,9 @@ def test_a_run_that_began_on_a_cluster_goes_on_without(executor, directory, monk
         undisturbed = fit("hr-svm", directory)
         with monkeypatch.context() as patch:
             lose_in_call(patch, 25, "127.0.0.3", stop)
-            with kept_in(Checkpoints(tmp_path / "kept")), pytest.raises(InterruptedByTestError):
+            with checkpointing(Checkpoints(tmp_path / "kept")), pytest.raises(InterruptedByTestError):
                 fit("hr-svm", directory)
-    with kept_in(Checkpoints(tmp_path / "kept", resume=True)):
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True)):
         assert_same_model(fit("hr-svm", directory), undisturbed)
 
 
@@ -192,7 +192,7 @@ def test_a_person_is_told_what_work_is_going_to_need_and_how_far_it_is(executor,
         def advance(self, amount=1):
             pass
 
-        def tell(self, what):
+        def describe(self, what):
             told.append(what)
 
         def note(self, line):

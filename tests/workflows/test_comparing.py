@@ -229,7 +229,7 @@ class Listener:
     def advance(self, amount=1):
         self.done += amount
 
-    def tell(self, what):
+    def describe(self, what):
         self.words.append(what)
 
 

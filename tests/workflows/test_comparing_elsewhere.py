@@ -10,7 +10,15 @@ from ramify import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import InputError, LabelError
 from ramify.learners import MultinomialNaiveBayes
-from ramify.parallel import Checkpoints, ThreadExecutor, choose_executor, current_executor, kept_in, reporting_to, running_on
+from ramify.parallel import (
+    Checkpoints,
+    ThreadExecutor,
+    checkpointing,
+    choose_executor,
+    current_executor,
+    reporting_to,
+    running_on,
+)
 from ramify.taxonomy import taxonomy_of_labels
 from ramify.workflows.compare_trials import NO_MEMORY
 from ramify.workflows.comparing import compare
@@ -71,7 +79,7 @@ class Listener:
     def advance(self, amount=1):
         self.done += amount
 
-    def tell(self, what):
+    def describe(self, what):
         self.words.append(what)
 
 
@@ -98,7 +106,7 @@ class Curious(MultinomialNaiveBayes):
     """A learner that looks where it is, and with how many threads."""
 
     def _learn(self, X, targets, weights):
-        SEEN.append((current_executor(), self.n_jobs, choose_executor(self.n_jobs).teams))
+        SEEN.append((current_executor(), self.n_jobs, choose_executor(self.n_jobs).worker_threads))
         super()._learn(X, targets, weights)
 
 
@@ -112,7 +120,7 @@ def systems_of(*names, **options):
 def test_folds_give_the_same_figures_elsewhere(corpus):
     apart = ApartExecutor(1, 1)
     compare_everywhere(systems_of(*NAMES), corpus, apart, ThreadExecutor(1), folds=3, seed=2)
-    assert set(apart.spreads) == {"try_out_elsewhere"}  # what systems spread themselves stays where they are
+    assert set(apart.jobs) == {"try_out_elsewhere"}  # what systems spread themselves stays where they are
 
 
 def test_a_test_corpus_gives_the_same_figures_elsewhere(corpus):
@@ -145,7 +153,7 @@ def test_each_works_with_the_threads_of_one_machine_and_sends_nothing_on(corpus)
 
 
 def test_nothing_of_a_comparison_elsewhere_is_kept(corpus, tmp_path):
-    with running_on(ApartExecutor(1)), kept_in(Checkpoints(tmp_path)):
+    with running_on(ApartExecutor(1)), checkpointing(Checkpoints(tmp_path)):
         compare(systems_of("nb", "treeboost-mh"), corpus, folds=2, n_resamples=5)
     assert list(tmp_path.iterdir()) == []
 

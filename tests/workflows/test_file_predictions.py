@@ -273,7 +273,7 @@ def test_progress_is_told_by_files_and_documents(model, folder, tmp_path):
         def advance(self, amount=1):
             told.append((self.title, amount))
 
-        def tell(self, what):
+        def describe(self, what):
             told.append((self.title, what))
 
     class Listener:
@@ -292,13 +292,13 @@ def test_progress_is_told_by_files_and_documents(model, folder, tmp_path):
 
 def test_rows_of_one_file_go_to_workers_as_they_are_asked_for(model, shop):
     class Watched(ApartExecutor):
-        def spread(self, job, placed, blocks, keeper=None):
+        def distribute(self, job, placed, blocks, codec=None):
             def counted():
                 for block in blocks:
                     self.taken = getattr(self, "taken", 0) + len(block)
                     yield block
 
-            return super().spread(job, placed, counted(), keeper)
+            return super().distribute(job, placed, counted(), codec)
 
     classifier, executor = load(model), Watched()
     texts = shop.test.documents * 60
@@ -309,7 +309,7 @@ def test_rows_of_one_file_go_to_workers_as_they_are_asked_for(model, shop):
         first = next(answers)
         assert 0 < executor.taken < len(rows) // 2
         assert [first, *answers] == expected
-    assert set(executor.spreads) == {"answer_texts"}
+    assert set(executor.jobs) == {"answer_texts"}
 
 
 def test_a_worker_that_runs_out_of_memory_answers_halves(classifier, monkeypatch, shop):

@@ -73,7 +73,7 @@ class _Step:
     def advance(self, amount: float = 1) -> None:
         self.bars.advance(self.task, amount)
 
-    def tell(self, what: str) -> None:
+    def describe(self, what: str) -> None:
         self.bars.update(self.task, description=f"{self.title}  {escape(what)}" if what else self.title)
         if what:
             self.progress.say_now_and_then(f"{self.title}: {what}")

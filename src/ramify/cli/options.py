@@ -19,7 +19,7 @@ from ramify.data import Corpus
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.formatting import counted
-from ramify.parallel import Checkpoints, kept_in, open_cluster, running_on
+from ramify.parallel import Checkpoints, checkpointing, open_cluster, running_on
 from ramify.persistence import refuse_unwritable
 
 SEVERAL_FILES = "a directory or a quoted pattern of files; - for stdin."
@@ -63,7 +63,7 @@ def working_on(cluster: str | None, directory: Path | None = None, resume: bool 
     if resume and directory is None:
         raise InputError("--resume goes on from checkpoints; say where they are with --checkpoints.")
     checkpoints = None if directory is None else Checkpoints(directory, resume)
-    with kept_in(checkpoints), ExitStack() as stack:
+    with checkpointing(checkpoints), ExitStack() as stack:
         if cluster is not None:
             stack.enter_context(running_on(stack.enter_context(open_cluster(cluster))))
         try:

@@ -69,7 +69,7 @@ from ramify.cli.options import (
 )
 from ramify.errors import InputError
 from ramify.formatting import counted
-from ramify.parallel import count_workers, reporting_to, sharded_in
+from ramify.parallel import count_workers, reporting_to, writing_shards_to
 from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
 from ramify.reports.page import render_page
 from ramify.reports.terminal import render_report
@@ -206,7 +206,7 @@ def train(
     beside = scratch_beside(model) if in_shards or cluster else nullcontext()
     with (
         RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch,
-        sharded_in(scratch if cluster else None),
+        writing_shards_to(scratch if cluster else None),
     ):  # fmt: skip
         sharding = None if auto else {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
         corpus = read_labelled(data, reading, keep_unlabelled, sharding)

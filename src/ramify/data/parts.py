@@ -12,7 +12,7 @@ from typing import Any
 from ramify.data.columns import list_names
 from ramify.data.tables import Rows, count_rows, find_kind, open_binary, read_names, stream_part
 from ramify.errors import DataError
-from ramify.parallel import choose_executor, is_elsewhere, stage
+from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
 
 START = 4096  # bytes that tell whether a file is empty
@@ -83,15 +83,15 @@ def find_parts(source: str | Path) -> list[Path]:
     if not files:
         what = "holds no file" if source.is_dir() else "is a pattern that no file matches"
         raise DataError(f"{source} {what}; give a directory or a pattern with CSV, TSV, JSON Lines or Parquet files.")
-    return [path.absolute() for path in files] if is_elsewhere() else files
+    return [path.absolute() for path in files] if is_distributed() else files
 
 
 def open_parts(source: str | Path, encoding: str) -> Parts:
     """Look at every file of a directory or pattern, or at one file; refuses those that are not of one table."""
-    paths = find_parts(source) if is_several(source) else [Path(source).absolute() if is_elsewhere() else Path(source)]
+    paths = find_parts(source) if is_several(source) else [Path(source).absolute() if is_distributed() else Path(source)]
     looks = []
     with stage("looking at files", len(paths)) as step:
-        for look in choose_executor(None).spread(_look, encoding, paths):
+        for look in choose_executor(None).distribute(_look, encoding, paths):
             looks.append(look)
             step.advance()
     told = [(path, kind, names) for path, (kind, names, _) in zip(paths, looks, strict=True) if kind is not None]

@@ -210,7 +210,7 @@ class CountedTexts:
         """What a job gives for each portion, in order; tells how far it is."""
         portions = self._portions()
         with stage(title, len(self)) as step:
-            for portion, result in zip(portions, executor.spread(job, executor.place(common), portions), strict=True):
+            for portion, result in zip(portions, executor.distribute(job, executor.place(common), portions), strict=True):
                 yield result
                 step.advance(portion.n_texts)
 

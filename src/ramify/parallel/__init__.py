@@ -1,52 +1,52 @@
 """Where blocks of work run, how they are kept, and how long work tells how far it is."""
 
-from ramify.parallel.base import Arrays, Crew, Executor, Keeper, Member, Needs, row_blocks
+from ramify.parallel.base import Arrays, Codec, Executor, Needs, Worker, WorkerGroup, row_blocks
 from ramify.parallel.checkpoints import Checkpoints
 from ramify.parallel.cluster import open_cluster
-from ramify.parallel.deadlines import Clock, OutOfTime, ending_by, heed_deadline
+from ramify.parallel.deadlines import Clock, OutOfTime, check_deadline, deadline_at
 from ramify.parallel.executor import (
     SerialExecutor,
     ThreadExecutor,
+    checkpointing,
     choose_executor,
     count_workers,
     current_executor,
-    current_shards,
-    is_elsewhere,
-    kept_in,
+    is_distributed,
     running_on,
-    sharded_in,
+    shard_directory,
+    writing_shards_to,
 )
-from ramify.parallel.progress import Progress, Stage, as_one_stage, note, reporting_to, stage, tell
+from ramify.parallel.progress import Progress, Stage, describe, note, reporting_to, single_stage, stage
 
 __all__ = [
     "Arrays",
     "Checkpoints",
     "Clock",
-    "Crew",
+    "Codec",
     "Executor",
-    "Keeper",
-    "Member",
     "Needs",
     "OutOfTime",
     "Progress",
     "SerialExecutor",
     "Stage",
     "ThreadExecutor",
-    "as_one_stage",
+    "Worker",
+    "WorkerGroup",
+    "check_deadline",
+    "checkpointing",
     "choose_executor",
     "count_workers",
     "current_executor",
-    "current_shards",
-    "ending_by",
-    "heed_deadline",
-    "is_elsewhere",
-    "kept_in",
+    "deadline_at",
+    "describe",
+    "is_distributed",
     "note",
     "open_cluster",
     "reporting_to",
     "row_blocks",
     "running_on",
-    "sharded_in",
+    "shard_directory",
+    "single_stage",
     "stage",
-    "tell",
+    "writing_shards_to",
 ]

@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 Arrays = dict[str, NDArray[Any]]
 
 
-class Member(Protocol):
+class Worker(Protocol):
     """One of a crew: the owner of a share of a problem. Its methods are what a crew can be asked.
 
     They take and give plain values and arrays; what they give must depend on nothing but the share and the calls so far.
@@ -34,7 +34,7 @@ class Member(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
+class Codec:
     """How the result of a block is written to a checkpoint, as named arrays, and made of them again.
 
     Functions of a module: results are written where they are found.
@@ -53,7 +53,7 @@ class Needs:
     seconds: float
 
 
-class Crew(Protocol):
+class WorkerGroup(Protocol):
     """Members that work together, somewhere."""
 
     def ask(self, what: str, *arguments: Any) -> list[Any]:
@@ -79,7 +79,7 @@ class Executor(Protocol):
     """
 
     @property
-    def teams(self) -> tuple[int, ...]: ...  # noqa: D102
+    def worker_threads(self) -> tuple[int, ...]: ...  # noqa: D102
 
     def map(
         self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
@@ -92,12 +92,12 @@ class Executor(Protocol):
     def place(self, common: Any) -> Any:
         """Put a thing that many blocks or members need where all of them find it, once on each machine."""
 
-    def spread(
+    def distribute(
         self,
         job: Callable[[Any, Block], Result],
         placed: Any,
         blocks: Iterable[Block],
-        keeper: Keeper | None = None,
+        codec: Codec | None = None,
         *,
         stop: Callable[[], None] | None = None,
         threads: int = 1,
@@ -105,12 +105,12 @@ class Executor(Protocol):
         """The job's results for what was placed and each block, in order. job: a function of a module, which writes to neither.
 
         blocks: of an iterator only a few are taken before results are asked for, as many as can be under way.
-        keeper: how results are kept in checkpoints, where there are any. stop: as of :meth:`map`, for blocks that run in this
+        codec: how results are kept in checkpoints, where there are any. stop: as of :meth:`map`, for blocks that run in this
         process. threads: how many a block uses.
         """
 
-    def gather(
-        self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None
+    def start_workers(
+        self, make: Callable[[Any, Any, int], Worker], placed: Any, shares: Sequence[Any], needs: Needs | None = None
     ) -> Any:
         """A crew, as a context: one member for each share, made of what was placed, its share, and how frugal it must be.
 

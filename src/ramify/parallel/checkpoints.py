@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import issparse
 
 from ramify.errors import InputError, ModelError, RamifyError
-from ramify.parallel.base import Arrays, Block, Keeper, Result
+from ramify.parallel.base import Arrays, Block, Codec, Result
 from ramify.parallel.progress import note
 from ramify.persistence import only_writer, write_text_atomically
 from ramify.persistence.arrays import map_arrays, write_arrays
@@ -29,24 +29,24 @@ Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True)
-class KeptState:
+class SavedState:
     """The state of a member in a file. sha256: the hash that the file had when it was written."""
 
     path: Path
     sha256: str
 
 
-def keep_state(path: Path, arrays: Arrays) -> KeptState:
+def save_state(path: Path, arrays: Arrays) -> SavedState:
     """Write the state of a member."""
     write_state(path, arrays)
     try:
         with open(path, "rb") as file:
-            return KeptState(path, _hash_of(file))
+            return SavedState(path, _hash_of(file))
     except OSError as error:
         raise InputError(f"cannot read the checkpoint {path}: {error.strerror}; choose another place.") from None
 
 
-def restore_kept(kept: KeptState, restore: Callable[[Arrays], None]) -> None:
+def restore_saved(kept: SavedState, restore: Callable[[Arrays], None]) -> None:
     """Have a member become as it was; refuses a file that is not as it was written."""
     restore_from(kept.path, restore, kept.sha256)
 
@@ -249,7 +249,7 @@ class Checkpoints:
         """Whether the run keeps anything."""
         return self._has_begun
 
-    def agreed_teams(self, teams: tuple[int, ...]) -> tuple[int, ...]:
+    def agreed_workers(self, teams: tuple[int, ...]) -> tuple[int, ...]:
         """The teams with which the run began: it goes on with as many members, whatever machines there are now."""
         self._begin()
         path = self.directory / TEAMS
@@ -330,7 +330,7 @@ class Checkpoints:
         subject: Any,
         blocks: Sequence[Block],
         run: Callable[[Callable[[Any, Any], Result], list[Any]], Iterator[Result]],
-        keeper: Keeper,
+        codec: Codec,
     ) -> Iterator[Result]:
         """Results of all blocks in order: those that an earlier run came to, and the others, which are kept.
 
@@ -341,9 +341,9 @@ class Checkpoints:
         with _told(place):
             known = [path.exists() for path in paths]
         todo = [(path, block) for path, block, is_known in zip(paths, blocks, known, strict=True) if not is_known]
-        fresh = run(Keeping(job, keeper), todo)
+        fresh = run(Keeping(job, codec), todo)
         return (
-            restore_from(path, keeper.from_arrays) if is_known else next(fresh)
+            restore_from(path, codec.from_arrays) if is_known else next(fresh)
             for path, is_known in zip(paths, known, strict=True)
         )
 
@@ -353,13 +353,13 @@ class Keeping:
     """A job that also writes what it finds to a file, at once, wherever it runs; its blocks come with paths."""
 
     job: Callable[[Any, Any], Any]
-    keeper: Keeper
+    codec: Codec
 
     def __call__(self, placed: Any, block: tuple[Path, Any]) -> Any:
         """What the job finds."""
         path, given = block
         result = self.job(placed, given)
-        write_state(path, self.keeper.to_arrays(result))
+        write_state(path, self.codec.to_arrays(result))
         return result
 
 
@@ -372,7 +372,7 @@ class Journal:
     share: float = SHARE
     known: list[Any] = field(default_factory=list)  # what was asked in an earlier run, and answers
     answers: list[Any] = field(default_factory=list)
-    states: list[KeptState] = field(default_factory=list)  # of the members, after the known answers
+    states: list[SavedState] = field(default_factory=list)  # of the members, after the known answers
     _due: float = 0.0
 
     @classmethod
@@ -382,7 +382,7 @@ class Journal:
         if not isinstance(answers, list) or not isinstance(states, list) or not all(is_pair(entry) for entry in states):
             raise _damaged(directory / JOURNAL)
         checked_names([name for name, _ in states])
-        kept = [KeptState(directory / name, str(sha256)) for name, sha256 in states]
+        kept = [SavedState(directory / name, str(sha256)) for name, sha256 in states]
         return cls(directory, found["subject"], share, known=answers, states=kept)
 
     @property
@@ -404,7 +404,7 @@ class Journal:
         """Whether it is time for a checkpoint of something new."""
         return self.directory is not None and len(self.answers) > len(self.known) and time.monotonic() >= self._due
 
-    def write(self, save: Callable[[list[Path]], list[KeptState]], n_members: int) -> None:
+    def write(self, save: Callable[[list[Path]], list[SavedState]], n_members: int) -> None:
         """Write a checkpoint: members' states by `save`, then the journal in one step, which makes them count."""
         assert self.directory is not None
         start, before = time.monotonic(), self.states

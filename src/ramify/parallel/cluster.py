@@ -20,7 +20,7 @@ from scipy.sparse import issparse
 
 from ramify.errors import InputError
 from ramify.parallel.base import Needs
-from ramify.parallel.checkpoints import KeptState, keep_state, restore_kept
+from ramify.parallel.checkpoints import SavedState, restore_saved, save_state
 
 if TYPE_CHECKING:
     from ramify.parallel.ray import RayExecutor
@@ -222,20 +222,20 @@ def arrays_in(value: Any) -> Iterator[NDArray[Any]]:
 # A process of a cluster that has a member of a crew.
 
 
-class Worker:
+class WorkerProcess:
     """Has a member, and does what it is asked."""
 
     def __init__(self) -> None:
         self.member: Any = None
 
     def take_on(
-        self, make: Any, common: Any, share: Any, frugality: int, state: KeptState | None, calls: list[str], *arguments: Any
+        self, make: Any, common: Any, share: Any, frugality: int, state: SavedState | None, calls: list[str], *arguments: Any
     ) -> Any:
         """Make the member, as it was; gives what the last of the calls gives."""
         use_large_pages(common)
         self.member = make(common, share, frugality)
         if state is not None:
-            restore_kept(state, self.member.restore)
+            restore_saved(state, self.member.restore)
         answer = None
         for what, given in zip(calls, arguments, strict=True):
             answer = self.work(what, given)
@@ -245,7 +245,7 @@ class Worker:
         """Do what the member is asked; without a name, write its state."""
         if what:
             return getattr(self.member, what)(*arguments)
-        return keep_state(Path(arguments[0]), self.member.state())
+        return save_state(Path(arguments[0]), self.member.state())
 
     def let_go(self) -> None:
         """Give up the member."""

@@ -27,13 +27,13 @@ _deadline: ContextVar[_Deadline | None] = ContextVar("ramify_deadline", default=
 
 
 @contextmanager
-def ending_by(moment: float | None, clock: Clock = time.monotonic) -> Iterator[None]:
+def deadline_at(moment: float | None, clock: Clock = time.monotonic) -> Iterator[None]:
     """Break off the work of this block with :class:`OutOfTime` once the clock is past a moment; None for no such moment.
 
     A block within can only be given less time than the one around it. Work is not stopped at once: a kernel ends first.
 
-    >>> with ending_by(2.0, clock=lambda: 1.0):
-    ...     heed_deadline()
+    >>> with deadline_at(2.0, clock=lambda: 1.0):
+    ...     check_deadline()
     """
     around = _deadline.get()
     if moment is not None and around is not None:
@@ -61,7 +61,7 @@ def with_deadline(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
     return heeding
 
 
-def heed_deadline() -> None:
+def check_deadline() -> None:
     """Break off here if it is late."""
     deadline = _deadline.get()
     if deadline is not None and deadline.clock() > deadline.moment:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ramify.errors import InputError
-from ramify.parallel.base import Block, Executor, Keeper, Member, Needs, Result
-from ramify.parallel.checkpoints import Checkpoints, Journal, KeptState, is_pair, keep_state, restore_kept, strange
-from ramify.parallel.deadlines import heed_deadline, with_deadline
+from ramify.parallel.base import Block, Codec, Executor, Needs, Result, Worker
+from ramify.parallel.checkpoints import Checkpoints, Journal, SavedState, is_pair, restore_saved, save_state, strange
+from ramify.parallel.deadlines import check_deadline, with_deadline
 
 if TYPE_CHECKING:
     from ramify.parallel.base import Executor
@@ -36,7 +36,7 @@ def running_on(executor: Executor | None) -> Iterator[None]:
 
     >>> from ramify.parallel import ThreadExecutor, choose_executor
     >>> with running_on(ThreadExecutor(3)):
-    ...     choose_executor(1).teams
+    ...     choose_executor(1).worker_threads
     (3,)
     """
     token = _executor.set(executor)
@@ -47,7 +47,7 @@ def running_on(executor: Executor | None) -> Iterator[None]:
 
 
 @contextmanager
-def kept_in(checkpoints: Checkpoints | None) -> Iterator[None]:
+def checkpointing(checkpoints: Checkpoints | None) -> Iterator[None]:
     """Let the work of this block be kept, so that it can be taken up again; other runs cannot use the same directory then."""
     with nullcontext() if checkpoints is None else checkpoints.in_use():
         token = _checkpoints.set(checkpoints)
@@ -58,7 +58,7 @@ def kept_in(checkpoints: Checkpoints | None) -> Iterator[None]:
 
 
 @contextmanager
-def sharded_in(directory: Path | None) -> Iterator[None]:
+def writing_shards_to(directory: Path | None) -> Iterator[None]:
     """Let large models that crews of this block find be written there by their members, shard by shard, and never gathered."""
     token = _shards.set(directory)
     try:
@@ -67,8 +67,8 @@ def sharded_in(directory: Path | None) -> Iterator[None]:
         _shards.reset(token)
 
 
-def current_shards() -> Path | None:
-    """What :func:`sharded_in` said."""
+def shard_directory() -> Path | None:
+    """What :func:`writing_shards_to` said."""
     return _shards.get()
 
 
@@ -77,13 +77,13 @@ def current_executor() -> Executor | None:
     return _executor.get()
 
 
-def is_elsewhere() -> bool:
+def is_distributed() -> bool:
     """Whether spread work of this block may run on other machines, where paths must say all."""
     return _executor.get() is not None
 
 
 def current_checkpoints() -> Checkpoints | None:
-    """What :func:`kept_in` said."""
+    """What :func:`checkpointing` said."""
     return _checkpoints.get()
 
 
@@ -110,7 +110,7 @@ class JournalledCrew(ABC):
         """What every member gives."""
 
     @abstractmethod
-    def _save(self, paths: list[Path]) -> list[KeptState]:
+    def _save(self, paths: list[Path]) -> list[SavedState]:
         """Have every member write its state to a path of its own."""
 
     @abstractmethod
@@ -159,22 +159,22 @@ class JournalledCrew(ABC):
             self.journal.write(self._save, self.n_members)
 
 
-class CrewHere(JournalledCrew):
+class LocalWorkerGroup(JournalledCrew):
     """Members in this process, one after the other or side by side."""
 
-    def __init__(self, members: Sequence[Member], journal: Journal, run: Callable[..., Iterator[Any]]) -> None:
+    def __init__(self, members: Sequence[Worker], journal: Journal, run: Callable[..., Iterator[Any]]) -> None:
         super().__init__(journal, len(members))
         self.members, self._run = members, run
         for member, kept in zip(members, journal.states, strict=False):  # no states: nothing was done before
-            restore_kept(kept, member.restore)
+            restore_saved(kept, member.restore)
 
     def _call(self, what: str, arguments: tuple[Any, ...]) -> list[Any]:
         if len(self.members) == 1:
             return [getattr(self.members[0], what)(*arguments)]
         return list(self._run(lambda member: getattr(member, what)(*arguments), self.members))
 
-    def _save(self, paths: list[Path]) -> list[KeptState]:
-        return [keep_state(path, member.state()) for member, path in zip(self.members, paths, strict=True)]
+    def _save(self, paths: list[Path]) -> list[SavedState]:
+        return [save_state(path, member.state()) for member, path in zip(self.members, paths, strict=True)]
 
     def dismiss(self, is_done: bool) -> None:
         """Let the members go."""
@@ -196,7 +196,7 @@ def _plain(answer: Any) -> Any:
 # What executors of this process share: nothing has to be sent anywhere.
 
 
-class Here(ABC):
+class LocalExecutor(ABC):
     """An executor in this process."""
 
     workers: int
@@ -208,7 +208,7 @@ class Here(ABC):
         """The function's results, in the order of the blocks."""
 
     @property
-    def teams(self) -> tuple[int, ...]:
+    def worker_threads(self) -> tuple[int, ...]:
         """One member, with all threads."""
         return (self.workers,)
 
@@ -216,12 +216,12 @@ class Here(ABC):
         """A thing is where it is."""
         return common
 
-    def spread(
+    def distribute(
         self,
         job: Callable[[Any, Block], Result],
         placed: Any,
         blocks: Iterable[Block],
-        keeper: Keeper | None = None,
+        codec: Codec | None = None,
         *,
         stop: Callable[[], None] | None = None,
         threads: int = 1,
@@ -232,9 +232,9 @@ class Here(ABC):
             return self._run(job, placed, some, stop, threads)
 
         checkpoints = current_checkpoints()
-        if keeper is None or checkpoints is None:
+        if codec is None or checkpoints is None:
             return run(job, blocks)
-        return checkpoints.results(job, placed, list(blocks), run, keeper)
+        return checkpoints.results(job, placed, list(blocks), run, codec)
 
     def _run(
         self,
@@ -249,20 +249,20 @@ class Here(ABC):
             return (job(placed, block) for block in blocks)
         return self.map(lambda block: job(placed, block), blocks, stop)
 
-    def gather(
-        self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None
-    ) -> CrewHere:
+    def start_workers(
+        self, make: Callable[[Any, Any, int], Worker], placed: Any, shares: Sequence[Any], needs: Needs | None = None
+    ) -> LocalWorkerGroup:
         """Members in this process."""
         checkpoints = current_checkpoints()
         journal = Journal() if checkpoints is None else checkpoints.journal(placed, list(shares))
-        return CrewHere([make(placed, share, 0) for share in shares], journal, self.map)
+        return LocalWorkerGroup([make(placed, share, 0) for share in shares], journal, self.map)
 
 
 # --------------------------------------------------------------------------------------------------------------
 # One block after the other, in the calling thread.
 
 
-class SerialExecutor(Here):
+class SerialExecutor(LocalExecutor):
     """Runs every block where it is asked for."""
 
     workers = 1
@@ -272,7 +272,7 @@ class SerialExecutor(Here):
     ) -> Iterator[Result]:
         """The function's results, in the order of the blocks."""
         for block in blocks:
-            heed_deadline()
+            check_deadline()
             yield function(block)
 
 
@@ -280,7 +280,7 @@ class SerialExecutor(Here):
 # Blocks on a few threads of this process, never more of them under way than twice the threads.
 
 
-class ThreadExecutor(Here):
+class ThreadExecutor(LocalExecutor):
     """Runs blocks on `workers` threads."""
 
     def __init__(self, workers: int) -> None:
@@ -298,12 +298,12 @@ class ThreadExecutor(Here):
         with ThreadPoolExecutor(self.workers, thread_name_prefix="ramify") as pool:
             try:
                 for block in blocks:
-                    heed_deadline()
+                    check_deadline()
                     waiting.append(pool.submit(function, block))
                     if len(waiting) >= 2 * self.workers:
                         yield waiting.popleft().result()
                 while waiting:
-                    heed_deadline()
+                    check_deadline()
                     yield waiting.popleft().result()
             finally:
                 if stop is not None:
@@ -326,11 +326,11 @@ def choose_executor(n_jobs: int | None) -> Executor:
     there, checkpoints = current_executor() or here, current_checkpoints()
     if there is here and checkpoints is None:
         return here
-    return HereAndThere(here, there, checkpoints)
+    return CombinedExecutor(here, there, checkpoints)
 
 
 @dataclass(frozen=True, slots=True)
-class HereAndThere:
+class CombinedExecutor:
     """An executor that maps in this process, and sends crews and spread work elsewhere, perhaps, where it may be kept."""
 
     here: Executor
@@ -338,9 +338,13 @@ class HereAndThere:
     checkpoints: Checkpoints | None = None
 
     @property
-    def teams(self) -> tuple[int, ...]:
+    def worker_threads(self) -> tuple[int, ...]:
         """Those elsewhere, or those with which work began that is taken up again; whoever asks first settles them."""
-        return self.there.teams if self.checkpoints is None else self.checkpoints.agreed_teams(self.there.teams)
+        return (
+            self.there.worker_threads
+            if self.checkpoints is None
+            else self.checkpoints.agreed_workers(self.there.worker_threads)
+        )
 
     @property
     def map(self) -> Any:
@@ -353,14 +357,14 @@ class HereAndThere:
         return self.there.place
 
     @property
-    def spread(self) -> Any:
+    def distribute(self) -> Any:
         """Work that stands alone runs elsewhere."""
-        return self.there.spread
+        return self.there.distribute
 
     @property
-    def gather(self) -> Any:
+    def start_workers(self) -> Any:
         """Crews work elsewhere."""
-        return self.there.gather
+        return self.there.start_workers
 
 
 def count_workers(n_jobs: int | None) -> int:

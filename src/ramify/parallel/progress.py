@@ -2,7 +2,7 @@
 
 Work says ``with stage("training", total=n) as step: … step.advance()``.
 A front end listens with ``with reporting_to(progress):``. Work that is made of much other work shows itself as one piece with
-``with as_one_stage("comparing", total=n) as whole: whole.tell("svm") … whole.advance()``.
+``with single_stage("comparing", total=n) as whole: whole.describe("svm") … whole.advance()``.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
-from ramify.parallel.deadlines import heed_deadline
+from ramify.parallel.deadlines import check_deadline
 
 
 class Stage(Protocol):
@@ -24,10 +24,10 @@ class Stage(Protocol):
 
 
 @runtime_checkable
-class TellingStage(Stage, Protocol):
+class DescribedStage(Stage, Protocol):
     """One piece of work under way that can say in words where it is."""
 
-    def tell(self, what: str) -> None:
+    def describe(self, what: str) -> None:
         """Say what is being done now."""
 
 
@@ -40,7 +40,7 @@ class Progress(Protocol):
 
 class _Silent:
     def advance(self, amount: float = 1) -> None:
-        heed_deadline()
+        check_deadline()
 
 
 _listener: ContextVar[Progress | None] = ContextVar("ramify_progress", default=None)
@@ -48,7 +48,7 @@ _listener: ContextVar[Progress | None] = ContextVar("ramify_progress", default=N
 
 def stage(title: str, total: float | None = None) -> AbstractContextManager[Stage]:
     """A piece of work, told to whoever listens; work that must end by some moment is broken off here, and where it advances."""
-    heed_deadline()
+    check_deadline()
     listener = _listener.get()
     return nullcontext(_Silent()) if listener is None else listener.stage(title, total)
 
@@ -73,10 +73,10 @@ def _note_to(listener: Progress | None, line: str) -> None:
         logging.getLogger("ramify").warning(line)
 
 
-def tell(step: Stage, what: str) -> None:
+def describe(step: Stage, what: str) -> None:
     """Say what is being done now, where there is someone who shows it."""
-    if isinstance(step, TellingStage):
-        step.tell(what)
+    if isinstance(step, DescribedStage):
+        step.describe(what)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def reporting_to(progress: Progress | None) -> Iterator[None]:
         _listener.reset(token)
 
 
-class Whole:
+class SingleStage:
     """One piece of work in the place of all that happens inside it; what happens there is told in words."""
 
     def __init__(self, step: Stage, above: Progress | None = None) -> None:
@@ -99,7 +99,7 @@ class Whole:
         """Say that some more of it is done."""
         self._step.advance(amount)
 
-    def tell(self, what: str) -> None:
+    def describe(self, what: str) -> None:
         """Say what is being done now."""
         self._at = what
         self._show(what)
@@ -118,13 +118,13 @@ class Whole:
         _note_to(self._above, line)
 
     def _show(self, what: str) -> None:
-        tell(self._step, what)
+        describe(self._step, what)
 
 
 @contextmanager
-def as_one_stage(title: str, total: float | None = None) -> Iterator[Whole]:
+def single_stage(title: str, total: float | None = None) -> Iterator[SingleStage]:
     """A piece of work, told to whoever listens, which alone shows how far everything in this block is."""
     with stage(title, total) as step:
-        whole = Whole(step, _listener.get())
+        whole = SingleStage(step, _listener.get())
         with reporting_to(whole):
             yield whole

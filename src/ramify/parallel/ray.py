@@ -26,9 +26,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ramify.errors import InputError
 from ramify.parallel import cluster as machinery
-from ramify.parallel.base import Block, Keeper, Member, Needs, Result
-from ramify.parallel.checkpoints import Journal, KeptState
-from ramify.parallel.cluster import PATIENCE, Machine, Traffic, Worker, answers, first_line, size_of
+from ramify.parallel.base import Block, Codec, Needs, Result, Worker
+from ramify.parallel.checkpoints import Journal, SavedState
+from ramify.parallel.cluster import PATIENCE, Machine, Traffic, WorkerProcess, answers, first_line, size_of
 from ramify.parallel.executor import JournalledCrew, SerialExecutor, current_checkpoints
 from ramify.parallel.progress import note
 
@@ -93,7 +93,7 @@ class RayExecutor:
             ray.shutdown()
 
     @property
-    def teams(self) -> tuple[int, ...]:
+    def worker_threads(self) -> tuple[int, ...]:
         """One member for each machine, with a thread for each of its processors."""
         return tuple(machine.processors for machine in self.machines)
 
@@ -112,12 +112,12 @@ class RayExecutor:
 
     # ---- blocks -----------------------------------------------------------------------------------------------------
 
-    def spread(
+    def distribute(
         self,
         job: Callable[[Any, Block], Result],
         placed: Any,
         blocks: Iterable[Block],
-        keeper: Keeper | None = None,
+        codec: Codec | None = None,
         *,
         stop: Callable[[], None] | None = None,
         threads: int = 1,
@@ -129,9 +129,9 @@ class RayExecutor:
             return self._run(job, common, some, threads)
 
         checkpoints = current_checkpoints()
-        if keeper is None or checkpoints is None:
+        if codec is None or checkpoints is None:
             return run(job, blocks)
-        return checkpoints.results(job, common.value, list(blocks), run, keeper)
+        return checkpoints.results(job, common.value, list(blocks), run, codec)
 
     def _run(
         self, job: Callable[[Any, Block], Result], placed: Placed, blocks: Iterable[Block], threads: int
@@ -139,7 +139,7 @@ class RayExecutor:
         task = ray.remote(_do)
         each = task.options(num_cpus=threads, max_retries=MOST_LOSSES)
         waiting: deque[tuple[Any, Block]] = deque()
-        most = AHEAD * max(1, sum(self.teams) // threads)
+        most = AHEAD * max(1, sum(self.worker_threads) // threads)
         try:
             for block in blocks:
                 self.traffic.sent += size_of(block)
@@ -168,8 +168,8 @@ class RayExecutor:
 
     # ---- crews ------------------------------------------------------------------------------------------------------
 
-    def gather(
-        self, make: Callable[[Any, Any, int], Member], placed: Any, shares: Sequence[Any], needs: Needs | None = None
+    def start_workers(
+        self, make: Callable[[Any, Any, int], Worker], placed: Any, shares: Sequence[Any], needs: Needs | None = None
     ) -> RayCrew:
         """One member for each share, on a machine each."""
         placed = placed if isinstance(placed, Placed) else self.place(placed)
@@ -187,7 +187,7 @@ class RayCrew(JournalledCrew):
     def __init__(self, executor: RayExecutor, make: Any, placed: Placed, shares: Sequence[Any], journal: Journal) -> None:
         super().__init__(journal, len(shares))
         self.traffic, machines = executor.traffic, executor.machines
-        states: Sequence[KeptState | None] = journal.states or [None] * len(shares)
+        states: Sequence[SavedState | None] = journal.states or [None] * len(shares)
         self.posts = [
             Post(executor.staff, make, placed, ray.put(share), machines[k % len(machines)], states[k])
             for k, share in enumerate(shares)
@@ -231,7 +231,7 @@ class RayCrew(JournalledCrew):
                     self._grow_frugal(post, k, error)
                 else:
                     self.traffic.lost += 1
-                    note(f"Worker {k + 1} at {post.machine.address} was lost; its share is taken up again.")
+                    note(f"WorkerProcess {k + 1} at {post.machine.address} was lost; its share is taken up again.")
                     self._move(post)
 
     def _grow_frugal(self, post: Post, k: int, error: Exception) -> None:
@@ -242,7 +242,9 @@ class RayCrew(JournalledCrew):
                 "use more or larger machines, fewer features, or mode=fast."
             ) from None
         post.frugality += 1
-        note(f"Worker {k + 1} at {post.machine.address} ran out of memory; it goes on with one thread and smaller pieces.")
+        note(
+            f"WorkerProcess {k + 1} at {post.machine.address} ran out of memory; it goes on with one thread and smaller pieces."
+        )
         self._move(post)
 
     def _move(self, post: Post) -> None:
@@ -258,7 +260,7 @@ class RayCrew(JournalledCrew):
         post.machine = min(machines, key=lambda machine: (count[machine.name], -machine.memory))
         post.start(post.calls)
 
-    def _save(self, paths: list[Path]) -> list[KeptState]:
+    def _save(self, paths: list[Path]) -> list[SavedState]:
         for post, path in zip(self.posts, paths, strict=True):
             post.ask("", (str(path),))
         kept = [self._await(k) for k in range(len(paths))]
@@ -290,7 +292,7 @@ class Staff:
         if self.waiting.get(machine.name):
             return self.waiting[machine.name].pop()
         where = NodeAffinitySchedulingStrategy(machine.name, soft=False)
-        return ray.remote(Worker).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
+        return ray.remote(WorkerProcess).options(num_cpus=0, scheduling_strategy=where, max_restarts=0).remote()
 
     def release(self, machine: Machine, actor: Any) -> None:
         """Have a process give up its member, and wait; one that is in the middle of something is ended."""
@@ -310,7 +312,7 @@ class Post:
     placed: Placed
     share: Any
     machine: Machine
-    state: KeptState | None
+    state: SavedState | None
     frugality: int = 0
     calls: list[tuple[str, Any]] = field(default_factory=list)
     actor: Any = None
@@ -328,7 +330,7 @@ class Post:
         self.calls.append((what, arguments))
         self.answer = self.actor.work.remote(what, arguments)
 
-    def forget(self, state: KeptState) -> None:
+    def forget(self, state: SavedState) -> None:
         """Calls are remembered from this state on."""
         self.state, self.calls = state, []
 

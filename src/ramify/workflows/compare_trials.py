@@ -28,7 +28,7 @@ from sklearn.base import clone
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import RamifyError
-from ramify.parallel import kept_in, reporting_to, running_on
+from ramify.parallel import checkpointing, reporting_to, running_on
 from ramify.taxonomy import Taxonomy
 from ramify.workflows.training import fitting, train
 
@@ -198,7 +198,7 @@ def try_out(arena: Arena, trial: Trial) -> Answered:
 
 def try_out_elsewhere(arena: Arena, trial: Trial) -> Answered:
     """The same on a machine of its own, with all its threads, warmed up first."""
-    with running_on(None), kept_in(None), reporting_to(None):
+    with running_on(None), checkpointing(None), reporting_to(None):
         warm_up(arena)
         return try_out(arena, Trial(trial.name, _with_threads(trial.classifier, trial.threads), trial.number))
 

@@ -24,8 +24,8 @@ from ramify.metrics import Measured, correct_p_values, measure_answers
 from ramify.metrics.flat import Counts
 from ramify.metrics.resampling import check_resamples, compare_all_answers, modified_classes
 from ramify.metrics.significance import Correction, check_correction
-from ramify.parallel import Executor, as_one_stage, current_executor
-from ramify.parallel.progress import Whole
+from ramify.parallel import Executor, current_executor, single_stage
+from ramify.parallel.progress import SingleStage
 from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 from ramify.workflows.compare_trials import Answered, Arena, Round, Rounds, Trial, try_out, try_out_elsewhere, warm_up
@@ -91,12 +91,12 @@ def compare(
     Y_true = [taxonomy.encode(tested.labels) for _, tested in rounds]
     n_steps = len(classifiers) * (len(rounds) + 1) + TESTING
     elsewhere = current_executor()
-    with as_one_stage("comparing", n_steps) as whole:
+    with single_stage("comparing", n_steps) as whole:
         arena = Arena(rounds if elsewhere is None else dealt, taxonomy, next(iter(classifiers.values())))
         given, skipped = _answer_all(classifiers, arena, elsewhere, whole)
         settings: dict[str, Any] = {"n_resamples": n_resamples or enough_resamples(len(given), correction), "seed": seed}
         systems = _measure_all(given, Y_true, taxonomy, settings, whole)
-        whole.tell("testing pairs")
+        whole.describe("testing pairs")
         pairs = _test_pairs(given, csr_array(vstack(Y_true, format="csr")), taxonomy, correction, settings)
         whole.advance(TESTING)
     return Comparison(
@@ -165,7 +165,7 @@ def _rounds(
 
 
 def _answer_all(
-    classifiers: Mapping[str, TextClassifier], arena: Arena, elsewhere: Executor | None, whole: Whole
+    classifiers: Mapping[str, TextClassifier], arena: Arena, elsewhere: Executor | None, whole: SingleStage
 ) -> tuple[dict[str, _Answers], list[Skipped]]:
     """The answers of all systems; all take the first round before any takes the next, so mistakes show early."""
     found, skipped = {name: _Answers() for name in classifiers}, dict[str, Skipped]()
@@ -189,10 +189,10 @@ def _answer_all(
     return found, list(skipped.values())
 
 
-def _tell(found: Mapping[str, _Answers], n_rounds: int, whole: Whole, trial: Trial) -> bool:
+def _tell(found: Mapping[str, _Answers], n_rounds: int, whole: SingleStage, trial: Trial) -> bool:
     """Say which trial is at hand, if its system is not left out; gives whether it is not."""
     if trial.name in found:
-        whole.tell(f"{trial.name}, fold {trial.number + 1} of {n_rounds}" if n_rounds > 1 else trial.name)
+        whole.describe(f"{trial.name}, fold {trial.number + 1} of {n_rounds}" if n_rounds > 1 else trial.name)
     return trial.name in found
 
 
@@ -205,9 +205,9 @@ def _in_turn(arena: Arena, trials: Sequence[Trial], tell: Callable[[Trial], bool
 
 def _side_by_side(arena: Arena, trials: Sequence[Trial], tell: Callable[[Trial], bool], executor: Executor) -> Tried:
     """Trials that run elsewhere, each with the threads of one machine, told as they are done."""
-    threads = min(executor.teams)
+    threads = min(executor.worker_threads)
     blocks = [replace(trial, threads=threads) for trial in trials]
-    answers = executor.spread(try_out_elsewhere, executor.place(arena), blocks, threads=threads)
+    answers = executor.distribute(try_out_elsewhere, executor.place(arena), blocks, threads=threads)
     for trial, answered in zip(trials, answers, strict=True):
         yield answered if tell(trial) else None
 
@@ -224,11 +224,11 @@ def _refuse_too_few(left: Mapping[str, _Answers], skipped: Iterable[Skipped]) ->
 
 
 def _measure_all(
-    given: Mapping[str, _Answers], Y_true: Sequence[csr_array], taxonomy: Taxonomy, settings: dict[str, Any], whole: Whole
+    given: Mapping[str, _Answers], Y_true: Sequence[csr_array], taxonomy: Taxonomy, settings: dict[str, Any], whole: SingleStage
 ) -> list[SystemResult]:
     classes, systems = _classes(Y_true, taxonomy), []
     for name, found in given.items():
-        whole.tell(f"measuring {name}")
+        whole.describe(f"measuring {name}")
         measures = measure_answers(list(zip(Y_true, found.answers, strict=True)), taxonomy, classes, **settings)
         systems.append(_result(name, found, measures))
         whole.advance()
@@ -266,7 +266,7 @@ def _notes_on_times(elsewhere: Executor | None) -> list[str]:
     """What times are worth that were not taken here, in turn."""
     if elsewhere is None:
         return []
-    least, n_machines = min(elsewhere.teams), len(elsewhere.teams)
+    least, n_machines = min(elsewhere.worker_threads), len(elsewhere.worker_threads)
     threads = "1 thread" if least == 1 else f"{least:,} threads"
     if n_machines == 1:
         return [f"systems were trained and timed elsewhere, with {threads} each"]

@@ -25,9 +25,9 @@ from ramify.data.parts import rows_of
 from ramify.data.tables import SUFFIXES, known_encoding
 from ramify.decisions import DecisionRule
 from ramify.errors import DataError, InputError, ModelError
-from ramify.parallel import choose_executor, is_elsewhere, running_on, stage
+from ramify.parallel import choose_executor, is_distributed, running_on, stage
 from ramify.parallel.checkpoints import digest_of
-from ramify.parallel.progress import TellingStage
+from ramify.parallel.progress import DescribedStage
 from ramify.persistence import atomic_writer, model_fingerprint, only_writer, write_text_atomically
 from ramify.workflows.predict_stream import WRITERS, Tally, answer_stream, write_all
 from ramify.workflows.predictor import PredictOptions, Predictor
@@ -210,7 +210,7 @@ def predict_files(
     resume: leave the files as they are that an earlier run of the same model and options wrote.
     """
     model, out = Path(model), Path(out)
-    if is_elsewhere():
+    if is_distributed():
         model, out = model.absolute(), out.absolute()
     asking = Asking(model, model_fingerprint(model), rule, options or PredictOptions())
     classifier = _answering(asking).classifier
@@ -218,7 +218,7 @@ def predict_files(
     refuse_texts(classifier, parts.source)
     sample, like = list(islice(parts.rows(), SAMPLE)), classifier.figures_.get("columns")
     column = text_column(parts.source, list(parts.names), sample, text, like)
-    order = Order(asking, parts, column, strict, n_jobs=1 if is_elsewhere() else n_jobs)
+    order = Order(asking, parts, column, strict, n_jobs=1 if is_distributed() else n_jobs)
     sources = name_answers(parts, as_json)
     _refuse_place(out, model, Path(data), sources)
     with AnswerFolder(out, order.depends_on(as_json), sources).opened(resume) as names:
@@ -264,11 +264,11 @@ def _answer_all(order: Order, files: Sequence[tuple[Path, Path]]) -> Tally:
     executor = choose_executor(1)  # here one file after the other; each has all threads
     total = Tally()
     with stage(f"classifying {order.parts.source}", len(files)) as step:
-        for tally in executor.spread(answer_file, executor.place(order), files):
+        for tally in executor.distribute(answer_file, executor.place(order), files):
             total = total.plus(tally)
             step.advance()
-            if isinstance(step, TellingStage):
-                step.tell(f"{total.documents:,} documents")
+            if isinstance(step, DescribedStage):
+                step.describe(f"{total.documents:,} documents")
     return total
 
 

@@ -108,7 +108,7 @@ def read_sharded(
 def _read_all(source: str, counting: Counting, shards: list[Shard], n_jobs: int | None) -> list[FileNotes]:
     executor, found = choose_executor(n_jobs), []
     with stage(f"reading files of {source}", len(shards)) as step:
-        for notes in executor.spread(_read, executor.place(counting), shards):
+        for notes in executor.distribute(_read, executor.place(counting), shards):
             found.append(notes)
             step.advance()
     return found

@@ -17,7 +17,7 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import BadRow, Corpus
 from ramify.data.documents import why_not_text
 from ramify.errors import DataError
-from ramify.parallel import Stage, choose_executor, is_elsewhere, row_blocks
+from ramify.parallel import Stage, choose_executor, is_distributed, row_blocks
 from ramify.workflows.predictor import PredictOptions, Predictor, batch_size
 
 BATCH_CHARACTERS = 1 << 22
@@ -61,7 +61,7 @@ def answer_stream(
 ) -> Iterator[Prediction]:
     """The same, by somebody who answers with one thread and may be asked from several."""
     executor = choose_executor(n_jobs)
-    size = answer.batch_size * (FAR_BATCHES if is_elsewhere() else 1)
+    size = answer.batch_size * (FAR_BATCHES if is_distributed() else 1)
     waiting: deque[tuple[Rows, list[str | None]]] = deque()
 
     def sent() -> Iterator[list[str]]:
@@ -70,7 +70,7 @@ def answer_stream(
             waiting.append((batch, reasons))
             yield _texts(batch, reasons, text)
 
-    for found in executor.spread(answer_texts, executor.place(answer), sent()):
+    for found in executor.distribute(answer_texts, executor.place(answer), sent()):
         yield from _put_together(*waiting.popleft(), found)
 
 

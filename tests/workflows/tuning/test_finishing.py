@@ -6,7 +6,7 @@ from fake_trials import FLAT, Clock, small_corpus
 from ramify.classifier import TextClassifier
 from ramify.decisions import Best
 from ramify.errors import InputError
-from ramify.parallel import heed_deadline
+from ramify.parallel import check_deadline
 from ramify.workflows.training import divide
 from ramify.workflows.tuning import final_training
 from ramify.workflows.tuning.candidates import Candidate
@@ -46,7 +46,7 @@ def trainings(monkeypatch, clock):
             made = parts.classifier
             done.append((made.system, Way(getattr(made.learner, "tol", 0) < 0.01, made.calibrate), real is real_all))
             clock.work(seconds[made.system] * (seconds["times"] if made.calibrate else 1), steps=10_000)
-            heed_deadline()
+            check_deadline()
             return real(parts, *more)
 
         return train

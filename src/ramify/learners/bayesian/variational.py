@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from ramify.learners.bayesian.problem import Floats, Problem, share_out
 from ramify.native import settle_documents_in_place
-from ramify.parallel import Executor, heed_deadline, row_blocks, stage
+from ramify.parallel import Executor, check_deadline, row_blocks, stage
 
 BLOCK = 1 << 18  # bytes of scores that a thread takes at once
 
@@ -211,7 +211,7 @@ TINY = 1e-300
 def update_means(q: Approximation, enough: float) -> None:
     """Take steps until the next one promises to raise the bound by no more than `enough`."""
     for _ in range(STEPS):
-        heed_deadline()
+        check_deadline()
         gradient = _gradient(q)
         direction = _direction(q, gradient, Elimination.of(q.problem, q.precisions(), _blocks(q)))
         promised = float(np.vdot(gradient, direction))
@@ -255,7 +255,7 @@ def _direction(q: Approximation, gradient: Floats, tree: Elimination) -> Floats:
     way, size = solved.copy(), float(np.vdot(left, solved))
     least = CLOSE**2 * size
     for _ in range(PRODUCTS):
-        heed_deadline()
+        check_deadline()
         if not size > least:
             break
         curved = _curve(q, way)

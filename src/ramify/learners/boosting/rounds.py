@@ -37,7 +37,7 @@ from ramify.learners.boosting.problems import ABOVE_ROOTS, Documents, Problem, T
 from ramify.learners.warm_start import WarmStart
 from ramify.metrics.flat import f1
 from ramify.native import boost_in_place
-from ramify.parallel import Arrays, Executor, Keeper, Stage, heed_deadline, stage
+from ramify.parallel import Arrays, Codec, Executor, Stage, check_deadline, stage
 
 VARIANTS = ("R", "RA", "D")
 SPELL = 64  # rounds between two looks at the clock, after which all sums are made anew,
@@ -53,7 +53,7 @@ def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
     epsilon = 1.0 / (problem.weights.sum() * len(problem.classes))
     spell = min(SPELL, max(1, LONG // max(1, len(columns) * len(problem.classes))))
     while done.n_rounds < n_rounds:
-        heed_deadline()
+        check_deadline()
         n = min(spell, n_rounds - done.n_rounds)
         more = _spell(problem, matrices, VARIANTS.index(variant), epsilon, n, D, columns)
         done = done.extended(more)
@@ -255,12 +255,12 @@ def boost_all(
     """
     work = [documents.work(committee.node, len(committee.classes)) for committee in before]
     order = sorted(range(len(before)), key=lambda number: -work[number])
-    keeper = Keeper(_to_arrays, partial(_from_arrays, n_terms=documents.n_terms, n_nodes=documents.n_nodes))
+    codec = Codec(_to_arrays, partial(_from_arrays, n_terms=documents.n_terms, n_nodes=documents.n_nodes))
     made = {}
     with stage("boosting", settings.n_rounds * len(before)) as step:
         ear = Ear(step)
         placed = executor.place(Boosting(documents, settings, choice, ear))
-        results = executor.spread(add_rounds, placed, [before[number] for number in order], keeper, stop=ear.stop)
+        results = executor.distribute(add_rounds, placed, [before[number] for number in order], codec, stop=ear.stop)
         for number, committee in zip(order, results, strict=True):
             _refuse_other(committee, before[number])
             made[number] = committee

@@ -69,7 +69,7 @@ def learn_signatures(rows: Rows, own: csc_array, executor: Executor, placed: Any
     overall = np.bincount(rows.features, rows.values, minlength=rows.n_features) / max(1, len(rows))
     known = executor.place((rows if placed is None else placed, own, overall.astype(np.float32), size))
     blocks = row_blocks(own.shape[1], 1, CLASSES_A_BLOCK)
-    kept = csr_array(vstack(list(executor.spread(_sign_classes, known, blocks)), format="csr"))
+    kept = csr_array(vstack(list(executor.distribute(_sign_classes, known, blocks)), format="csr"))
     index = _shortened(csc_array(kept))
     return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
 
@@ -133,7 +133,7 @@ def find_candidates(
     known = executor.place((rows if placed is None else placed, index, mine, n_nearest))
     nearest = np.concatenate([
         np.empty((0, n_nearest), dtype=np.int32),
-        *executor.spread(_look_up, known, row_blocks(len(rows), 1, DOCUMENTS_A_BLOCK)),
+        *executor.distribute(_look_up, known, row_blocks(len(rows), 1, DOCUMENTS_A_BLOCK)),
     ])  # fmt: skip
     there = nearest >= 0
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import SuperLU
 
-from ramify.parallel import heed_deadline
+from ramify.parallel import check_deadline
 
 Floats = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ class ConjugateGradients:
         s = p = self._precondition(left)
         size = target = float(np.vdot(left, s))
         for _ in range(GRADIENT_STEPS):
-            heed_deadline()
+            check_deadline()
             if size <= GRADIENT_TOLERANCE**2 * target or size == 0.0:
                 break
             product = self._times(p)

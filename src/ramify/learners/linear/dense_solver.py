@@ -22,7 +22,7 @@ from threadpoolctl import threadpool_limits
 
 from ramify.learners.linear.dense_problem import Best, Floats, Problem, order_units
 from ramify.learners.linear.problem import Costs
-from ramify.parallel import Executor, SerialExecutor, heed_deadline
+from ramify.parallel import Executor, SerialExecutor, check_deadline
 
 NEGLECT = 1e-2  # of the curvature, as long as steps shrink well without it
 SUFFICIENT = 1e-4  # of the decrease that the slope promises
@@ -70,7 +70,7 @@ def descend(problem: Problem, loss: Loss, start: Floats, max_iter: int, toleranc
     """Steps until the gap is small, or what a step promises, both relative to the objective, or nothing improves."""
     now = Descent(start, problem.margins(start), Best.nothing(problem))
     for k in range(max_iter + 1):
-        heed_deadline()
+        check_deadline()
         value, gradient = _measure_newton(problem, loss, now)
         if k == max_iter or now.best.gap <= tolerance or not np.isfinite(value):
             break
@@ -189,7 +189,7 @@ def follow_path(problem: Problem, tolerance: float, max_iter: int, start: Floats
 def _follow(problem: Problem, now: Interior, best: Best, tolerance: float, max_iter: int) -> None:
     """Predictor and corrector steps; notes the best point."""
     while True:
-        heed_deadline()
+        check_deadline()
         mu, U = _measure_interior(problem, now, best)
         if best.iterations >= max_iter or best.gap <= tolerance or not mu > LEAST_MU:
             break

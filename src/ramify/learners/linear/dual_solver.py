@@ -29,14 +29,14 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.learners.linear.candidates import Signatures, find_candidates, learn_signatures
 from ramify.learners.linear.estimates import count_weights, estimate_needs
-from ramify.learners.linear.flat_worker import FlatMember
-from ramify.learners.linear.partition import Share, add_up, share_out_classes, sum_counts, sums
+from ramify.learners.linear.flat_worker import FlatWorker
+from ramify.learners.linear.partition import Share, add_up, partition_classes, sum_counts, sums
 from ramify.learners.linear.problem import Certificate, Pairs, Problem, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
-from ramify.learners.linear.tree_worker import WAKING, TreeMember
+from ramify.learners.linear.tree_worker import WAKING, TreeWorker
 from ramify.learners.linear.warm_start import Dual, resume
 from ramify.learners.linear.weights import Weights, merge_weights
-from ramify.parallel import Crew, Executor, Stage, stage, tell
+from ramify.parallel import Executor, Stage, WorkerGroup, describe, stage
 
 NEAR = 40  # classes near a document that it is a first negative of, when classes stand alone
 NEAR_IN_FAST = 20  # the same when they are all the negatives that it will ever have
@@ -135,11 +135,11 @@ def _solve(
     resumed: Dual | None = None,
 ) -> Solution:
     """Gather a crew, let it work, and take what it has found."""
-    make, solver = (FlatMember, FlatSolver) if problem.forest.is_flat else (TreeMember, TreeSolver)
-    shares = share_out_classes(problem, pairs, executor.teams, complete)
+    make, solver = (FlatWorker, FlatSolver) if problem.forest.is_flat else (TreeWorker, TreeSolver)
+    shares = partition_classes(problem, pairs, executor.worker_threads, complete)
     needs = estimate_needs(problem, shares)
     del pairs  # the members have them now
-    with executor.gather(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
+    with executor.start_workers(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
         certificate = solver(problem, crew, shares, complete, resumed).run()
         crew.keep()
         figures = np.concatenate(crew.ask("figures_by_class"))
@@ -158,11 +158,11 @@ class Ending:
     keep_dual: bool = False
     shards: Path | None = None
 
-    def pairs(self, crew: Crew) -> Pairs | None:
+    def pairs(self, crew: WorkerGroup) -> Pairs | None:
         """The dual variables, where they are wanted."""
         return Pairs.joined(list(crew.fetch("dual_variables"))) if self.keep_dual else None
 
-    def weights(self, crew: Crew, shares: list[Share], executor: Executor) -> Weights | ShardedWeights:
+    def weights(self, crew: WorkerGroup, shares: list[Share], executor: Executor) -> Weights | ShardedWeights:
         """All weights: gathered, or, where they are too many for that, in the files that members write."""
         if self.shards is not None and count_weights(self.problem, shares) > MOST_GATHERED:
             names = crew.ask("write_shards", str(self.shards), self.near)
@@ -181,7 +181,7 @@ class FlatSolver:
     """
 
     problem: Problem
-    crew: Crew
+    crew: WorkerGroup
     shares: list[Share]
     complete: bool
     resumed: Dual | None = None
@@ -203,7 +203,7 @@ class FlatSolver:
                 n_strays, primal, dual = sums(found)
                 certificate = Certificate(primal, dual, self.rounds)
                 step.advance()
-                self.tell(step, f"look {looks}, gap {certificate.gap:.1e}, {n_strays:,.0f} more pairs")
+                self.describe(step, f"look {looks}, gap {certificate.gap:.1e}, {n_strays:,.0f} more pairs")
                 is_last = looks >= MOST_LOOKS or (tolerance < settings.tolerance and n_strays == 0)
                 if certificate.gap <= settings.tolerance or is_last:
                     return certificate
@@ -221,9 +221,9 @@ class FlatSolver:
             self.crew.keep()
         return passes
 
-    def tell(self, step: Stage, where: str) -> None:
+    def describe(self, step: Stage, where: str) -> None:
         """Say how far the work is, and what went over the wire."""
-        tell(step, "; ".join(filter(None, (where, self.crew.told()))))
+        describe(step, "; ".join(filter(None, (where, self.crew.told()))))
 
     def estimate_strays(self) -> float:
         """What all unknown pairs cost at most, judged by those of a sample of the classes."""
@@ -292,7 +292,7 @@ class TreeSolver(FlatSolver):
         self.crew.exchange("ascend", add_up, "take_changes")
         self.rounds += 1
         self.crew.keep()
-        self.tell(step, f"round {self.rounds}{gap}")
+        self.describe(step, f"round {self.rounds}{gap}")
 
     def _go_on(self, step: Stage, tolerance: float, aim: float, most: int) -> None:
         """The same from an earlier solution, most of which is still right: rounds over classes that have something to gain.

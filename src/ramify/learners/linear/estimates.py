@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ramify.learners.linear.graph_partition import GraphShare
+from ramify.learners.linear.graph_partition import GraphPartition
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.partition import Share
 from ramify.learners.linear.problem import Problem
@@ -42,11 +42,11 @@ def estimate_needs(problem: Problem, shares: Sequence[Share]) -> Needs:
     )  # fmt: skip
 
 
-def estimate_graph_needs(problem: GraphProblem, shares: Sequence[GraphShare]) -> Needs:
+def estimate_graph_needs(problem: GraphProblem, shares: Sequence[GraphPartition]) -> Needs:
     """The same where classes are tied along a graph: all pairs are worked on, and vectors are dense."""
     rows, work = problem.rows, len(problem.rows.values) * ROUNDS * GRAPH_PASSES * GRAPH_STEP
 
-    def bytes_of(share: GraphShare) -> int:
+    def bytes_of(share: GraphPartition) -> int:
         n = len(share.classes)
         vectors = 4 * rows.n_features * (n * (GRAPH_VECTORS + 2 * share.depth) + len(share.units))
         return PROGRAM + A_PAIR * n * len(rows) + vectors + 8 * len(share.boundary) ** 2

@@ -54,7 +54,7 @@ class Known:
         return float(self.certificates[:, 1].sum())
 
 
-class FlatMember:
+class FlatWorker:
     """The owner of classes that stand alone.
 
     pairs: those that are worked on. chosen: classes that are still to be solved.

@@ -205,7 +205,7 @@ UNEVEN, SWEEPS = 0.1, 8  # how much more work than its part a member may get for
 
 
 @dataclass(frozen=True, slots=True)
-class GraphShare:
+class GraphPartition:
     """What one member owns: units, and the classes among them.
 
     boundary: the boundary units of all members. n_threads: how many it has. depth: how many steps it remembers for mixing.
@@ -218,7 +218,7 @@ class GraphShare:
     depth: int = 0
 
 
-def share_out_units(structure: Structure, work: NDArray[np.float64], teams: Sequence[int]) -> list[GraphShare]:
+def partition_units(structure: Structure, work: NDArray[np.float64], teams: Sequence[int]) -> list[GraphPartition]:
     """Cut units into shares, with work in proportion to the threads of the teams; a team too many gets none.
 
     Where units are tied so closely that the boundary would be too large, there are fewer shares.
@@ -232,12 +232,12 @@ def share_out_units(structure: Structure, work: NDArray[np.float64], teams: Sequ
         note(f"Labels are tied so closely that {len(teams)} of {len(given)} machines share them.")
     by_class = owner[structure.class_units]
     return [
-        GraphShare(np.flatnonzero(owner == k), np.flatnonzero(by_class == k), boundary, n_threads)
+        GraphPartition(np.flatnonzero(owner == k), np.flatnonzero(by_class == k), boundary, n_threads)
         for k, n_threads in enumerate(teams)
     ]
 
 
-def with_depth(shares: Sequence[GraphShare], depth: int) -> list[GraphShare]:
+def with_depth(shares: Sequence[GraphPartition], depth: int) -> list[GraphPartition]:
     """The same shares, which remember so many steps."""
     return [replace(share, depth=depth) for share in shares]
 

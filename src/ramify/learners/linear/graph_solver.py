@@ -32,14 +32,14 @@ import numpy as np
 
 from ramify.errors import InputError
 from ramify.learners.linear.estimates import estimate_graph_needs
-from ramify.learners.linear.graph_partition import GraphShare, add_complements, add_vectors, share_out_units, with_depth
+from ramify.learners.linear.graph_partition import GraphPartition, add_complements, add_vectors, partition_units, with_depth
 from ramify.learners.linear.graph_problem import STRETCHES, GraphProblem, Look, Mixer
-from ramify.learners.linear.graph_worker import GraphMember, stretches_of
+from ramify.learners.linear.graph_worker import GraphWorker, stretches_of
 from ramify.learners.linear.partition import sums
 from ramify.learners.linear.problem import Certificate, Pairs, in_order
 from ramify.learners.linear.taxonomy_ties import Structure
 from ramify.learners.linear.weights import Weights, stack_rows
-from ramify.parallel import Crew, Executor, stage
+from ramify.parallel import Executor, WorkerGroup, stage
 
 MOST_WEIGHTS = 1 << 30  # units × features of a member
 DEPTH = 5  # steps that are mixed
@@ -60,20 +60,20 @@ class GraphSolution:
 
 def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = False) -> GraphSolution:
     """Solve a problem to the relative duality gap of its settings, or until its rounds are used up."""
-    shares = share_out_units(problem.structure, problem.work, executor.teams)
+    shares = partition_units(problem.structure, problem.work, executor.worker_threads)
     n_features = problem.rows.n_features
-    _refuse_too_many(shares, n_features, len(executor.teams))
+    _refuse_too_many(shares, n_features, len(executor.worker_threads))
     size = 2 * n_features * max(len(share.classes) for share in shares)
     shares = with_depth(shares, min(DEPTH, MEMORY // max(1, size)))
     needs = estimate_graph_needs(problem, shares)
-    with executor.gather(GraphMember, executor.place(problem), shares, needs) as crew:
+    with executor.start_workers(GraphWorker, executor.place(problem), shares, needs) as crew:
         certificate = GraphSolver(problem, crew, len(shares[0].boundary)).run()
         pairs = _join_pairs(list(crew.fetch("dual_variables")), shares) if with_pairs else None
         weights = _join_weights(list(crew.fetch("weights")), shares, problem.structure, executor)
     return GraphSolution(weights, certificate, pairs)
 
 
-def _refuse_too_many(shares: Sequence[GraphShare], n_features: int, n_machines: int) -> None:
+def _refuse_too_many(shares: Sequence[GraphPartition], n_features: int, n_machines: int) -> None:
     most = max(len(share.units) for share in shares)
     if most * n_features > MOST_WEIGHTS:
         ways = [f"keep at most {MOST_WEIGHTS // most} features", "or use a tree"]
@@ -90,7 +90,7 @@ class GraphSolver:
     """Tells a crew that owns the units of a graph what to do."""
 
     problem: GraphProblem
-    crew: Crew
+    crew: WorkerGroup
     n_boundary: int
 
     def run(self) -> Certificate:
@@ -141,7 +141,7 @@ def _choose_passes(passes: int, look: Look) -> int:
 # ---- what members found, joined --------------------------------------------------------------------------------------------
 
 
-def _join_weights(parts: list[Weights], shares: Sequence[GraphShare], structure: Structure, executor: Executor) -> Weights:
+def _join_weights(parts: list[Weights], shares: Sequence[GraphPartition], structure: Structure, executor: Executor) -> Weights:
     """The weights of all units, from those of the members' own; each part is given up."""
     n, n_features, bias = len(structure), parts[0].n_features, np.zeros(len(structure))
     if len(parts) == 1:
@@ -157,6 +157,6 @@ def _join_weights(parts: list[Weights], shares: Sequence[GraphShare], structure:
     return Weights(deltas, bias, np.full(n, -1, dtype=np.int32), structure.class_units.astype(np.int64))
 
 
-def _join_pairs(parts: list[Pairs], shares: Sequence[GraphShare]) -> Pairs:
+def _join_pairs(parts: list[Pairs], shares: Sequence[GraphPartition]) -> Pairs:
     """The pairs of all classes, in their order."""
     return parts[0] if len(parts) == 1 else in_order(Pairs.joined(parts), np.concatenate([share.classes for share in shares]))

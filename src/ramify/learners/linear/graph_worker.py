@@ -17,7 +17,7 @@ from ramify.learners.linear.graph_partition import (
     CARRIED,
     Divided,
     Given,
-    GraphShare,
+    GraphPartition,
     Part,
     divide_matrix,
     divide_with_fixed,
@@ -41,7 +41,7 @@ class Ties:
     Without a boundary these are whole from the start; otherwise parts of all owners must be added up first.
     """
 
-    def __init__(self, structure: Structure, share: GraphShare, executor: Executor, block: int = BLOCK) -> None:
+    def __init__(self, structure: Structure, share: GraphPartition, executor: Executor, block: int = BLOCK) -> None:
         self.part = Part.of(structure.M, share.units, share.boundary)
         self.M = self.part.cut_out(structure.M)
         self.tied, self.energy = divide_matrix(self.part, self.M), self.part.measure_of(self.M)
@@ -154,13 +154,13 @@ def stretches_of(n_features: int, n_boundary: int) -> list[slice]:
     return row_blocks(n_features, 8 * n_boundary, TRAVEL)
 
 
-class GraphMember:
+class GraphWorker:
     """The owner of some units, and of the losses of the classes among them.
 
     point: the state s of its classes. W: the best weights of its classes so far.
     """
 
-    def __init__(self, problem: GraphProblem, share: GraphShare, frugality: int = 0) -> None:
+    def __init__(self, problem: GraphProblem, share: GraphPartition, frugality: int = 0) -> None:
         self.problem, self.share = problem, share
         self.executor = choose_executor(1 if frugality else share.n_threads)
         self.ties = Ties(problem.structure, share, self.executor, BLOCK >> 2 * frugality)

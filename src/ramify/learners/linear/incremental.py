@@ -154,7 +154,12 @@ def solve_reached(
     own: documents × classes. start: dual variables to begin with.
     """
     executor, other = choose_executor(setup.n_jobs), before.learner
-    if len(executor.teams) > 1 or other.class_figures_ is None or not before.has_same_documents or suits(X, own, setup):
+    if (
+        len(executor.worker_threads) > 1
+        or other.class_figures_ is None
+        or not before.has_same_documents
+        or suits(X, own, setup)
+    ):
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))

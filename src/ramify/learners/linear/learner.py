@@ -38,7 +38,7 @@ from ramify.learners.linear.weights import Weights
 from ramify.learners.path_probabilities import spread_few_upward, spread_upward
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import same_columns
-from ramify.parallel import Executor, current_shards
+from ramify.parallel import Executor, shard_directory
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
 
@@ -210,7 +210,7 @@ class LinearLearner(LinearModel):
 
 def new_shards() -> Path | None:
     """A directory for the shards of one model, where large ones are to be written in shards."""
-    directory = current_shards()
+    directory = shard_directory()
     return None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
 
 

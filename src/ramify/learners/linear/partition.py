@@ -40,7 +40,7 @@ class Share:
     complete: bool
 
 
-def share_out_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], complete: bool) -> list[Share]:
+def partition_classes(problem: Problem, pairs: Pairs, teams: Sequence[int], complete: bool) -> list[Share]:
     """Cut the classes into stretches, with work in proportion to the threads of the teams; a team too many gets none."""
     teams = teams[: max(1, min(len(teams), problem.n_classes))]
     classes_before = np.arange(problem.n_classes + 1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from ramify.learners.linear.candidates import Signatures
-from ramify.learners.linear.flat_worker import FlatMember, Known
+from ramify.learners.linear.flat_worker import FlatWorker, Known
 from ramify.learners.linear.partition import Share, Vectors, pack
 from ramify.learners.linear.problem import Pairs, Problem, Rows, widen
 from ramify.learners.linear.taxonomy_ties import Deltas, Forest, Walks, add_changes, join, share_out
@@ -94,7 +94,7 @@ class Climb:
     slack: NDArray[np.float32]
 
 
-class TreeMember(FlatMember):
+class TreeWorker(FlatWorker):
     """The owner of classes that are tied along the paths of a tree.
 
     pairs: those on which it climbs. leaves: the same, as settling the classes left them. rounds: how many there were.

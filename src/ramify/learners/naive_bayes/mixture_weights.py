@@ -14,7 +14,7 @@ from ramify.errors import ModelError
 from ramify.learners.linear.taxonomy_ties import tie_along_paths
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.native import fit_mixtures_in_place
-from ramify.parallel import Arrays, Keeper, choose_executor, stage
+from ramify.parallel import Arrays, Codec, choose_executor, stage
 from ramify.taxonomy import Taxonomy
 
 PLAIN_WORDS = 1e6  # that are read by steps of expectation and maximization, before Newton's
@@ -171,7 +171,7 @@ def fit_weights(
     executor, taken = choose_executor(climb.n_jobs), list[int]()
     with stage("weighing ancestors", int(wanted.sum())) as step:
         placed = executor.place(_mixing(units, counts, judged, climb, expected))
-        for block, found in zip(blocks, executor.spread(climb_units, placed, blocks, KEEPER), strict=True):
+        for block, found in zip(blocks, executor.distribute(climb_units, placed, blocks, CODEC), strict=True):
             _refuse_other(found, units, block)
             weights[units.weights_of(block)] = found[0]
             taken += found[1].tolist()
@@ -213,7 +213,7 @@ def _from_arrays(arrays: Arrays) -> Found:
     return arrays["weights"], arrays["steps"]
 
 
-KEEPER = Keeper(_to_arrays, _from_arrays)
+CODEC = Codec(_to_arrays, _from_arrays)
 
 
 def _refuse_other(found: Found, units: Units, block: NDArray[np.int32]) -> None:

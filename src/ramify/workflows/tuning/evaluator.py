@@ -11,7 +11,7 @@ from statistics import median
 
 from ramify.decisions import DecisionRule
 from ramify.errors import RamifyError
-from ramify.parallel import Clock, OutOfTime, ending_by
+from ramify.parallel import Clock, OutOfTime, deadline_at
 from ramify.workflows.compare_trials import NO_MEMORY
 from ramify.workflows.tuning.candidates import ON_WORDS, Candidate, Prospects, relative_cost
 from ramify.workflows.tuning.folds import Ground
@@ -154,7 +154,7 @@ class Examiner:
         candidate, clock, size = look.candidate, self.allowance.clock, self.ground.size(number, look.share)
         began, spared = clock(), self.ground.spared(candidate, number, look.share)
         try:
-            with ending_by(min(latest, began + self._patience(candidate, size)), clock):
+            with deadline_at(min(latest, began + self._patience(candidate, size)), clock):
                 look.folds[number] = self.attempt(candidate, self.ground, number, look.share, look.rules)
         except OutOfTime:
             self.slow[candidate] = clock() - began

@@ -14,7 +14,7 @@ from ramify.classifier.rules import FOLDS
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.formatting import duration
-from ramify.parallel import OutOfTime, ending_by
+from ramify.parallel import OutOfTime, deadline_at
 from ramify.workflows.training import Parts, TrainResult, train_on_all, train_on_part
 from ramify.workflows.tuning.evaluator import Allowance, Times
 from ramify.workflows.tuning.trials import LOOSE, Look, has_to_learn
@@ -97,7 +97,7 @@ class Finish:
 
     def _in_time(self, work: Callable[[], TrainResult], kept: float) -> TrainResult | None:
         try:
-            with ending_by(self.allowance.end - kept, self.allowance.clock):
+            with deadline_at(self.allowance.end - kept, self.allowance.clock):
                 return work()
         except OutOfTime:
             return None

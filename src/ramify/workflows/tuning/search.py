@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from ramify.errors import InputError
 from ramify.formatting import duration
-from ramify.parallel.progress import Whole
+from ramify.parallel.progress import SingleStage
 from ramify.workflows.tuning.candidates import Candidate, Fixed, Prospects, relative_cost
 from ramify.workflows.tuning.evaluator import Examiner
 from ramify.workflows.tuning.trials import Look, problem_with
@@ -161,7 +161,7 @@ class Search:
     finalists: list[Look] = field(default_factory=list)
     shown: float = 0.0
 
-    def run(self, whole: Whole) -> None:
+    def run(self, whole: SingleStage) -> None:
         """Look around, and put the best to the test."""
         self._begin(whole)
         while (candidate := self._next()) is not None:
@@ -180,7 +180,7 @@ class Search:
         folds = range(self.n_folds)
         return [(each, self.examiner.predict(each, folds, self.share)) for each in (*self._proposals(), *self.examiner.slow)]
 
-    def _begin(self, whole: Whole) -> None:
+    def _begin(self, whole: SingleStage) -> None:
         """First looks at few documents tell how fast this is, and so how many of them other looks may have."""
         ground, allowance = self.examiner.ground, self.examiner.allowance
         starts = self.fixed.starts()
@@ -199,7 +199,7 @@ class Search:
         usual.sort(key=lambda start: -self.fixed.prospect(start.system).promise)
         self._plan(self._first_able([*usual, quickest], min(1.0, FEW / n_learnt), whole), n_learnt)
 
-    def _first_able(self, starts: Sequence[Candidate], share: float, whole: Whole) -> Candidate:
+    def _first_able(self, starts: Sequence[Candidate], share: float, whole: SingleStage) -> Candidate:
         """The first of some candidates that can take the documents."""
         for start in starts:
             if start in self.first:
@@ -258,12 +258,12 @@ class Search:
         """Seconds for the last training of the best so far."""
         return self.ending(self.ranked()[0]) if self.looks else 0.0
 
-    def _tell(self, whole: Whole, candidate: Candidate, number: int | None = None) -> None:
+    def _tell(self, whole: SingleStage, candidate: Candidate, number: int | None = None) -> None:
         where = "" if number is None else f", fold {number + 1} of {self.examiner.ground.n_folds}"
         best = f"; best of {len(self.looks)} so far: {self.ranked()[0].candidate}" if self.looks else ""
         whole.advance(self.examiner.allowance.used - self.shown)
         self.shown = self.examiner.allowance.used
-        whole.tell(f"{candidate}{where}{best}")
+        whole.describe(f"{candidate}{where}{best}")
 
     def _refusal(self) -> InputError:
         """Nothing was tried to its end: what the first of them says, or that there was no time."""

@@ -10,7 +10,7 @@ from ramify.classifier.fitting import MULTI_LABEL_SHARE, multi_label_share
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import InputError
-from ramify.parallel import Clock, as_one_stage
+from ramify.parallel import Clock, single_stage
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.training import Parts, TrainResult, divide
 from ramify.workflows.tuning.candidates import ON_FEW_FEATURES, ON_WORDS, Fixed, Prospects
@@ -72,13 +72,13 @@ def tune(
     fixed = replace(fixed, prospects=prospects_for(parts.learn))
     allowance, times = Allowance(seconds - SPARE - SPARE_SHARE * seconds, begun, clock), Times(fixed.prospects)
     finish = Finish(parts, refit, allowance, times, fixed.rule)
-    with as_one_stage("choosing", seconds) as whole:
+    with single_stage("choosing", seconds) as whole:
         ground = make_ground(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
         examiner = Examiner(ground, by, _has_several(parts), fixed.rule, allowance, attempt, times)
         search = Search(examiner, fixed, finish.reserve)
         search.run(whole)
         choice = choice_of(search, seed, seconds)
-        whole.tell(f"training {choice.candidate}")
+        whole.describe(f"training {choice.candidate}")
         taken, trained = finish.run(search.finalists[0], search.ranked())
     choice = taken_instead(choice, taken)
     trained.classifier.figures_["choice"] = choice.as_dict()
