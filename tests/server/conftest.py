@@ -112,7 +112,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.fixture
-def visit(browser: Any, live: Live) -> Iterator[Any]:
+def logged(browser: Any, live: Live) -> Iterator[Any]:
     """Opens the page; afterwards nothing may have been said on the console, and nothing asked of another place."""
     contexts: list[Any] = []
     said: list[str] = []

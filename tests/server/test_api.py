@@ -82,9 +82,9 @@ def test_every_model_is_asked_by_its_name_and_the_first_without_one(client):
 
 
 def test_a_risk_goes_up_the_path_and_the_model_says_what_it_can_promise(client):
-    promise = client.get("/v1/models/support").json()["promise"]
-    assert promise["documents"] > 2_000
-    assert not promise["is_proven"]
+    guarantee = client.get("/v1/models/support").json()["guarantee"]
+    assert guarantee["documents"] > 2_000
+    assert not guarantee["is_proven"]
     deep, safe = (
         client.post("/v1/classify", json={"text": PARCEL, "risk": risk}).json()["results"][0]["labels"] for risk in (0.6, 0.02)
     )
@@ -92,7 +92,7 @@ def test_a_risk_goes_up_the_path_and_the_model_says_what_it_can_promise(client):
     table = "text\n" + PARCEL + "\n"
     answer = client.post("/v1/batch?risk=0.6", content=table, headers=CSV).text
     assert deep[0]["label"] in answer
-    refused = client.post("/v1/classify", json={"text": PARCEL, "risk": promise["least_risk"] / 2})
+    refused = client.post("/v1/classify", json={"text": PARCEL, "risk": guarantee["least_risk"] / 2})
     assert refused.status_code == 422
     assert "held-out documents" in refused.json()["error"]["message"]
 

@@ -131,8 +131,8 @@ def test_lines_are_answered_in_order(live):
 @pytest.mark.parametrize(
     ("kind", "body", "status", "said"),
     [
-        ("application/x-ndjson", b"", 422, "no line"),
-        ("application/x-ndjson", b"text,label\nparcel,x\n", 422, "no JSON"),
+        ("application/x-ndjson", b"", 422, "body is empty"),
+        ("application/x-ndjson", b"text,label\nparcel,x\n", 422, "not JSON"),
         ("text/csv", b"", 422, "empty"),
         ("text/csv", b"a,a\n1,2\n", 422, "two columns"),
         ("text/csv", b"\xff\xfea\x00", 422, "UTF-16"),
@@ -320,7 +320,7 @@ def test_no_acknowledged_review_is_lost_when_the_server_is_killed(models, tmp_pa
         (["{model}", "x={model}", "x={model}"], "two models"),
         (["{model}", "--log-format", "xml"], "plain or json"),
         (["{model}", "--port", "{taken}", "--no-reviews"], "cannot listen"),
-        (["{model}", "--reviews", "/nowhere/r.db"], "cannot be kept"),
+        (["{model}", "--reviews", "/nowhere/r.db"], "cannot store reviews"),
     ],
 )
 def test_a_server_that_cannot_start_says_why_in_one_sentence(models, tmp_path, arguments, said):

@@ -26,8 +26,8 @@ def has_no_sideways_scroll(page):
 # ---- classify ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_text_opens_its_branch_as_soon_as_typing_stops(visit):
-    page = visit()
+def test_a_text_opens_its_branch_as_soon_as_typing_stops(logged):
+    page = logged()
     page.fill("#text", PARCEL)
     expect(item(page, LATE)).to_be_visible()
     expect(item(page, "Orders & delivery")).to_have_attribute("aria-expanded", "true")
@@ -35,8 +35,8 @@ def test_a_text_opens_its_branch_as_soon_as_typing_stops(visit):
     expect(page.locator("#stop-sentence")).to_contain_text("Late or lost parcel")
 
 
-def test_a_step_shows_its_rival_its_words_and_where_they_stand(visit):
-    page = visit()
+def test_a_step_shows_its_rival_its_words_and_where_they_stand(logged):
+    page = logged()
     classify(page)
     item(page, "Orders & delivery").locator("> .row").click()
     expect(page.locator("#why-title")).to_have_text("Why Orders & delivery?")
@@ -48,8 +48,8 @@ def test_a_step_shows_its_rival_its_words_and_where_they_stand(visit):
     expect(page.locator("#why .said")).to_contain_text("best rival overall")
 
 
-def test_the_slider_says_where_the_answer_stops_without_asking_again(visit):
-    page = visit()
+def test_the_slider_says_where_the_answer_stops_without_asking_again(logged):
+    page = logged()
     classify(page)
     page.wait_for_load_state("networkidle")
     asked = []
@@ -63,23 +63,23 @@ def test_the_slider_says_where_the_answer_stops_without_asking_again(visit):
     assert asked == []
 
 
-def test_the_slider_of_risk_shows_where_the_answer_is_safe(visit):
-    page = visit()
+def test_the_slider_of_risk_shows_where_the_answer_is_safe(logged):
+    page = logged()
     classify(page)
     expect(page.locator("#risk-value")).to_have_text("any")
     slide(page, 1, "#risk")
     expect(page.locator("#risk-value")).to_have_text("50%")
     expect(page.locator("#risk-sentence")).to_contain_text("Late or lost parcel")
-    expect(item(page, LATE)).to_have_class(re.compile("promised"))
+    expect(item(page, LATE)).to_have_class(re.compile("guaranteed"))
     slide(page, 12, "#risk")
     expect(page.locator("#risk-sentence")).to_contain_text("With a risk of 1%")
     slide(page, 0, "#risk")
     expect(page.locator("#risk-sentence")).to_have_text("")
-    expect(item(page, LATE)).not_to_have_class(re.compile("promised"))
+    expect(item(page, LATE)).not_to_have_class(re.compile("guaranteed"))
 
 
-def test_why_not_explains_the_label_that_was_expected(visit):
-    page = visit()
+def test_why_not_explains_the_label_that_was_expected(logged):
+    page = logged()
     classify(page)
     page.fill("#why-not", "bluetooth")
     page.locator("#why [role=option]").first.click()
@@ -90,7 +90,7 @@ def test_why_not_explains_the_label_that_was_expected(visit):
     expect(page.locator("#why-back")).to_have_count(0)
 
 
-def test_an_old_answer_never_covers_a_newer_one(visit):
+def test_an_old_answer_never_covers_a_newer_one(logged):
     held = []
 
     def hold(route):
@@ -99,7 +99,7 @@ def test_an_old_answer_never_covers_a_newer_one(visit):
         else:
             route.continue_()
 
-    page = visit(before=lambda page: page.route(re.compile("/v1/(classify|explain)"), hold))
+    page = logged(before=lambda page: page.route(re.compile("/v1/(classify|explain)"), hold))
     page.fill("#text", "an old text about invoices")
     page.press("#text", "Control+Enter")
     page.wait_for_timeout(200)
@@ -111,8 +111,8 @@ def test_an_old_answer_never_covers_a_newer_one(visit):
     assert page.locator("#marked .marked").inner_text() == PARCEL
 
 
-def test_a_lost_connection_is_said_and_can_be_tried_again(visit):
-    page = visit(expected="Failed to load resource")
+def test_a_lost_connection_is_said_and_can_be_tried_again(logged):
+    page = logged(expected="Failed to load resource")
     page.route("**/v1/classify", lambda route: route.abort())
     page.fill("#text", PARCEL)
     expect(page.locator("#classify-problem")).to_contain_text("The server does not answer")
@@ -121,7 +121,7 @@ def test_a_lost_connection_is_said_and_can_be_tried_again(visit):
     expect(item(page, LATE)).to_be_visible()
 
 
-def test_what_people_wrote_is_shown_as_text_and_never_run(visit):
+def test_what_people_wrote_is_shown_as_text_and_never_run(logged):
     def poisoned(value, key=""):
         if isinstance(value, dict):
             return {name: poisoned(inner, name) for name, inner in value.items()}
@@ -133,7 +133,7 @@ def test_what_people_wrote_is_shown_as_text_and_never_run(visit):
         answer = route.fetch()
         route.fulfill(response=answer, body=json.dumps(poisoned(answer.json())))
 
-    page = visit(before=lambda page: page.route(re.compile("/v1/(classify|explain|taxonomy)"), poison))
+    page = logged(before=lambda page: page.route(re.compile("/v1/(classify|explain|taxonomy)"), poison))
     page.fill("#text", f"{PARCEL} {HOSTILE}")
     expect(page.locator("#answer")).to_contain_text("<script>")
     assert HOSTILE in page.locator("#marked .marked").inner_text()
@@ -148,8 +148,8 @@ def test_what_people_wrote_is_shown_as_text_and_never_run(visit):
 # ---- browse and compare -----------------------------------------------------------------------------------------------
 
 
-def test_browsing_opens_branches_on_demand(visit):
-    page = visit("browse")
+def test_browsing_opens_branches_on_demand(logged):
+    page = logged("browse")
     expect(page.locator("#taxonomy > li")).to_have_count(6)
     item(page, "Orders & delivery", "#taxonomy").locator("> .row").click()
     expect(item(page, "Orders & delivery > Delivery", "#taxonomy")).to_be_visible()
@@ -157,8 +157,8 @@ def test_browsing_opens_branches_on_demand(visit):
     expect(page.locator("#node-details")).to_contain_text("Precision")
 
 
-def test_a_search_opens_the_tree_at_the_place(visit):
-    page = visit("browse")
+def test_a_search_opens_the_tree_at_the_place(logged):
+    page = logged("browse")
     page.fill("#browse-search", "bluetooth")
     expect(page.locator("[role=option]:visible")).to_have_count(1)
     page.press("#browse-search", "ArrowDown")
@@ -168,7 +168,7 @@ def test_a_search_opens_the_tree_at_the_place(visit):
     expect(found).to_be_focused()
 
 
-def test_a_wide_branch_comes_in_parts(visit):
+def test_a_wide_branch_comes_in_parts(logged):
     def wide(route):
         query = parse_qs(urlsplit(route.request.url).query)
         start = int(query.get("offset", ["0"])[0])
@@ -177,7 +177,7 @@ def test_a_wide_branch_comes_in_parts(visit):
         children = [{"name": name, "title": name, "label": name, "path": [name], **blank} for name in names]
         route.fulfill(json={"model": "support", "node": None, "above": [], "children": children, "total": 450})
 
-    page = visit("browse", before=lambda page: page.route(re.compile(r"/v1/taxonomy\?"), wide))
+    page = logged("browse", before=lambda page: page.route(re.compile(r"/v1/taxonomy\?"), wide))
     expect(page.locator("#taxonomy > li")).to_have_count(201)
     page.click("#taxonomy [data-more]")
     expect(page.locator("#taxonomy > li")).to_have_count(401)
@@ -187,8 +187,8 @@ def test_a_wide_branch_comes_in_parts(visit):
     expect(page.locator("#taxonomy > li")).to_have_count(450)
 
 
-def test_two_models_are_seen_side_by_side(visit):
-    page = visit("compare")
+def test_two_models_are_seen_side_by_side(logged):
+    page = logged("compare")
     page.fill("#compare-text", "the tv has no picture any more, only sound")
     expect(page.locator("#left-answer h2")).to_contain_text("support")
     expect(page.locator("#right-answer h2")).to_contain_text("support-nb")
@@ -200,8 +200,8 @@ def test_two_models_are_seen_side_by_side(visit):
 # ---- for everybody ----------------------------------------------------------------------------------------------------
 
 
-def test_a_phone_never_scrolls_sideways(visit, table):
-    page = visit()
+def test_a_phone_never_scrolls_sideways(logged, table):
+    page = logged()
     page.set_viewport_size({"width": 360, "height": 740})
     classify(page, f"{PARCEL} {'long' * 60}")
     assert has_no_sideways_scroll(page)
@@ -214,8 +214,8 @@ def test_a_phone_never_scrolls_sideways(visit, table):
         assert has_no_sideways_scroll(page), view
 
 
-def test_the_keyboard_alone_is_enough(visit):
-    page = visit()
+def test_the_keyboard_alone_is_enough(logged):
+    page = logged()
     expect(page.locator("#views a")).to_have_count(6)
     for _ in range(20):
         page.keyboard.press("Tab")
@@ -239,8 +239,8 @@ def test_the_keyboard_alone_is_enough(visit):
 
 
 @pytest.mark.parametrize("look", ["light", "dark"])
-def test_every_view_shows_itself_in_light_and_dark(visit, look, tmp_path):
-    page = visit(color_scheme=look)
+def test_every_view_shows_itself_in_light_and_dark(logged, look, tmp_path):
+    page = logged(color_scheme=look)
     classify(page)
     for view in VIEWS:
         page.click(f"[data-view={view}]")
@@ -254,7 +254,7 @@ def test_every_view_shows_itself_in_light_and_dark(visit, look, tmp_path):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != before
 
 
-def test_a_server_with_keys_asks_for_one(visit):
+def test_a_server_with_keys_asks_for_one(logged):
     def guard(route):
         if route.request.headers.get("authorization") == "Bearer right-key":
             route.continue_()
@@ -262,7 +262,7 @@ def test_a_server_with_keys_asks_for_one(visit):
             refused = {"error": {"code": "key", "message": "the key is not known."}}
             route.fulfill(status=401, content_type="application/json", body=json.dumps(refused))
 
-    page = visit(expected="401", before=lambda page: page.route("**/v1/**", guard))
+    page = logged(expected="401", before=lambda page: page.route("**/v1/**", guard))
     page.fill("#key", "wrong-key")
     page.click("#key-send")
     expect(page.locator("#key-dialog")).to_contain_text("The key is not known.")

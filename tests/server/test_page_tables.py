@@ -13,8 +13,8 @@ from page_steps import HOSTILE, PARCEL, classify, expect, start_batch
 from ramify.data import load_electronics
 
 
-def test_a_file_is_classified_filtered_sorted_and_saved(visit, table, tmp_path):
-    page = visit("batch")
+def test_a_file_is_classified_filtered_sorted_and_saved(logged, table, tmp_path):
+    page = logged("batch")
     start_batch(page, table)
     expect(page.locator("#batch-status")).to_contain_text("Done: 402 rows")
     expect(page.locator("#page-status")).to_contain_text("of 402 rows")
@@ -45,8 +45,8 @@ def test_a_file_is_classified_filtered_sorted_and_saved(visit, table, tmp_path):
     assert numbers == sorted(numbers, reverse=True)
 
 
-def test_a_branch_shows_its_rows_however_labels_are_written(visit, table):
-    page = visit("batch")
+def test_a_branch_shows_its_rows_however_labels_are_written(logged, table):
+    page = logged("batch")
     rows = [
         {
             "line": 2,
@@ -67,10 +67,10 @@ def test_a_branch_shows_its_rows_however_labels_are_written(visit, table):
     expect(page.locator("#batch-rows tbody")).to_contain_text("2221")
 
 
-def test_a_batch_can_be_stopped_and_keeps_what_has_come(visit, tmp_path):
+def test_a_batch_can_be_stopped_and_keeps_what_has_come(logged, tmp_path):
     path = tmp_path / "many.jsonl"
     path.write_text("".join(f"{json.dumps(f'request {i}: {PARCEL}')}\n" for i in range(60_000)))
-    page = visit("batch")
+    page = logged("batch")
     start_batch(page, path)
     expect(page.locator("#batch-status")).to_contain_text("of about 60,000 rows")
     page.click("#batch-cancel")
@@ -78,9 +78,9 @@ def test_a_batch_can_be_stopped_and_keeps_what_has_come(visit, tmp_path):
     expect(page.locator("#batch-rows tbody tr")).to_have_count(25)
 
 
-def test_a_file_that_is_no_table_is_refused_in_words(visit, tmp_path):
+def test_a_file_that_is_no_table_is_refused_in_words(logged, tmp_path):
     (tmp_path / "picture.png").write_bytes(b"\x89PNG")
-    page = visit("batch")
+    page = logged("batch")
     page.set_input_files("#batch-file", tmp_path / "picture.png")
     expect(page.locator("#batch-problem")).to_contain_text("picture.png is not a table")
     expect(page.locator("#batch-go")).to_be_disabled()
@@ -101,8 +101,8 @@ def decide_by_key(page, key, word):
     expect(page.locator("#review-note")).to_contain_text(word)
 
 
-def test_documents_are_accepted_corrected_and_rejected_by_key(visit):
-    page = visit()
+def test_documents_are_accepted_corrected_and_rejected_by_key(logged):
+    page = logged()
     for text in ("Which washing machine is quiet?", "the remote of my tv is lost", "send my invoice again please"):
         queue_text(page, f"{text} Number {uuid4().hex}")
     page.click("[data-view=review]")
@@ -127,8 +127,8 @@ def test_documents_are_accepted_corrected_and_rejected_by_key(visit):
     assert Path(started.value.path()).read_text(encoding="utf-8").startswith("text,")
 
 
-def test_a_wrong_answer_is_put_right_on_the_spot(visit):
-    page = visit()
+def test_a_wrong_answer_is_put_right_on_the_spot(logged):
+    page = logged()
     classify(page, "Can I get a refund for the broken speaker?")
     page.click("#say-wrong")
     expect(page.locator("#wrong-send")).to_be_disabled()
@@ -144,8 +144,8 @@ def test_a_wrong_answer_is_put_right_on_the_spot(visit):
 # ---- evaluate ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_stored_report_and_that_of_a_file_are_shown(visit, tmp_path):
-    page = visit("evaluate")
+def test_the_stored_report_and_that_of_a_file_are_shown(logged, tmp_path):
+    page = logged("evaluate")
     expect(page.locator("#report-levels tbody tr")).to_have_count(3)
     expect(page.locator(".chart")).to_have_count(2)
     test = load_electronics().test
@@ -156,5 +156,5 @@ def test_the_stored_report_and_that_of_a_file_are_shown(visit, tmp_path):
     page.set_input_files("#evaluate-file", tmp_path / "labelled.csv")
     page.click("#evaluate-go")
     expect(page.locator("#evaluate-status")).to_contain_text("labelled.csv: 200 documents")
-    expect(page.locator(".error").first).to_contain_text("from the truth")
+    expect(page.locator(".error").first).to_contain_text("from the true label")
     expect(page.locator(".error .badge").first).to_have_text("parts here")

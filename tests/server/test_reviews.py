@@ -65,7 +65,7 @@ def test_a_later_decision_of_the_same_person_counts_and_the_earlier_one_is_kept(
     store.decide(number, "cem", "accept", ["a > b"])
     review = store.decide(number, "ben", "correct", ["a > c"])
     assert [d.action for d in review.decisions] == ["accept", "accept", "correct"]
-    assert {d.reviewer: d.labels for d in review.standing} == {"ben": ["a > c"], "cem": ["a > b"]}
+    assert {d.reviewer: d.labels for d in review.current} == {"ben": ["a > c"], "cem": ["a > b"]}
     assert [row["label"] for row in training_rows(store.all())] == [["a > c"]]
 
 
@@ -116,9 +116,9 @@ def test_files_of_others_are_refused_and_left_alone(tmp_path):
     text = tmp_path / "text.db"
     text.write_text("no database, but long enough to be looked at " * 50)
     for path, said in (
-        (foreign, "not a file of reviews"),
-        (text, "cannot be kept"),
-        (tmp_path / "no" / "r.db", "cannot be kept"),
+        (foreign, "not a review file"),
+        (text, "cannot store reviews"),
+        (tmp_path / "no" / "r.db", "cannot store reviews"),
     ):
         before = path.read_bytes() if path.exists() else None
         with pytest.raises(InputError, match=said):

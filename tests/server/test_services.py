@@ -9,12 +9,12 @@ import pytest
 
 from ramify.server.app import make_app
 from ramify.server.errors import ApiError
-from ramify.server.services import Places, Services, Turns
+from ramify.server.services import BoundedPool, Services, UploadSlots
 from ramify.server.settings import Settings
 
 
 def test_a_place_is_taken_until_it_is_given_back():
-    places = Places(2)
+    places = UploadSlots(2)
     places.enter("full")
     places.enter("full")
     with pytest.raises(ApiError, match="full"):
@@ -25,7 +25,7 @@ def test_a_place_is_taken_until_it_is_given_back():
 
 def test_work_beyond_the_room_is_refused_and_late_work_is_not_waited_for():
     async def main():
-        turns, go_on = Turns(1, 1, "t"), threading.Event()
+        turns, go_on = BoundedPool(1, 1, "t"), threading.Event()
         first = asyncio.create_task(turns.run(0.05, go_on.wait, 5))
         second = asyncio.create_task(turns.run(5, lambda: "second"))
         await asyncio.sleep(0.02)
@@ -61,7 +61,7 @@ def test_a_server_ends_while_one_of_its_threads_waits_for_its_loop(models):
             begun.set()
             asyncio.run_coroutine_threadsafe(asyncio.sleep(0.3), loop).result()
 
-        waiting = asyncio.create_task(services.tables.run(None, work))
+        waiting = asyncio.create_task(services.table_pool.run(None, work))
         await asyncio.to_thread(begun.wait)
         await messages.put({"type": "lifespan.shutdown"})
         await running

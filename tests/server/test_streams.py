@@ -9,18 +9,18 @@ from hypothesis import strategies as st
 
 from ramify.server import streams
 from ramify.server.errors import ApiError
-from ramify.server.streams import Inlet, Outlet
+from ramify.server.streams import ByteInput, ByteOutput
 
 
 @given(st.lists(st.binary(max_size=12).map(lambda b: b.replace(b"x", b"\n")), max_size=12))
 def test_lines_are_those_of_the_whole_however_it_is_cut(chunks):
     async def main():
-        inlet = Inlet()
+        source = ByteInput()
         for chunk in chunks:
             if chunk:
-                await inlet.put(chunk)
-        inlet.end()
-        return list(inlet.lines())
+                await source.put(chunk)
+        source.end()
+        return list(source.lines())
 
     found = asyncio.run(main())
     whole = b"".join(chunks)
@@ -31,21 +31,21 @@ def test_lines_are_those_of_the_whole_however_it_is_cut(chunks):
 def test_a_reader_sees_lines_as_they_come_and_says_when_it_is_about_to_wait():
     async def main():
         seen = []
-        inlet = Inlet(on_wait=lambda: seen.append("wait"))
+        source = ByteInput(on_wait=lambda: seen.append("wait"))
 
         def read():
-            for line in inlet.lines():
+            for line in source.lines():
                 seen.append(line)
 
-        await inlet.put(b"a\nb\nc")
+        await source.put(b"a\nb\nc")
         reader = threading.Thread(target=read)
         reader.start()
         await asyncio.sleep(0.1)
         assert seen == [b"a\n", b"b\n", "wait"]
-        await inlet.put(b"c\n")
+        await source.put(b"c\n")
         await asyncio.sleep(0.1)
         assert seen[3:] == [b"cc\n", "wait"]
-        inlet.end()
+        source.end()
         await asyncio.to_thread(reader.join)
 
     asyncio.run(main())
@@ -55,14 +55,14 @@ def test_a_sender_is_slowed_while_nobody_reads(monkeypatch):
     monkeypatch.setattr(streams, "HELD", 10)
 
     async def main():
-        inlet = Inlet()
-        await inlet.put(b"x" * 11)
-        blocked = asyncio.create_task(inlet.put(b"y\n"))
+        source = ByteInput()
+        await source.put(b"x" * 11)
+        blocked = asyncio.create_task(source.put(b"y\n"))
         await asyncio.sleep(0.05)
         assert not blocked.done()
-        reader = asyncio.create_task(asyncio.to_thread(lambda: list(inlet.lines())))
+        reader = asyncio.create_task(asyncio.to_thread(lambda: list(source.lines())))
         await blocked
-        inlet.end()
+        source.end()
         assert await reader == [b"x" * 11 + b"y\n"]
 
     asyncio.run(main())
@@ -70,11 +70,11 @@ def test_a_sender_is_slowed_while_nobody_reads(monkeypatch):
 
 def test_a_failure_reaches_the_reader():
     async def main():
-        inlet = Inlet()
-        await inlet.put(b"a\n")
-        inlet.end(ApiError(413, "too-large", "too much"))
+        source = ByteInput()
+        await source.put(b"a\n")
+        source.end(ApiError(413, "too-large", "too much"))
         with pytest.raises(ApiError, match="too much"):
-            list(inlet.lines())
+            list(source.lines())
 
     asyncio.run(main())
 
@@ -83,11 +83,11 @@ def test_a_line_without_end_is_refused(monkeypatch):
     monkeypatch.setattr(streams, "LONGEST", 100)
 
     async def main():
-        inlet = Inlet()
-        await inlet.put(b"x" * 101)
-        inlet.end()
+        source = ByteInput()
+        await source.put(b"x" * 101)
+        source.end()
         with pytest.raises(ApiError) as refused:
-            list(inlet.lines())
+            list(source.lines())
         assert refused.value.status == 413
 
     asyncio.run(main())
@@ -99,15 +99,15 @@ def test_pieces_come_out_in_order_also_when_they_wait_in_a_file(monkeypatch, hel
     pieces = [f"{i},".encode() * (1 + i % 7) for i in range(2_000)]
 
     async def main():
-        outlet, found = Outlet(), []
-        writer = threading.Thread(target=lambda: [outlet.put(piece) for piece in pieces] and outlet.end())
+        sink, found = ByteOutput(), []
+        writer = threading.Thread(target=lambda: [sink.put(piece) for piece in pieces] and sink.end())
         writer.start()
         await asyncio.sleep(0.05)  # let some of it pile up
-        while (piece := await outlet.take()) is not None:
+        while (piece := await sink.take()) is not None:
             found.append(piece)
             await asyncio.sleep(0)
         writer.join()
-        outlet.close()
+        sink.close()
         return b"".join(found)
 
     assert asyncio.run(main()) == b"".join(pieces)
@@ -115,13 +115,13 @@ def test_pieces_come_out_in_order_also_when_they_wait_in_a_file(monkeypatch, hel
 
 def test_a_long_line_is_put_together_once_and_not_at_every_piece():
     async def main():
-        inlet = Inlet()
+        source = ByteInput()
         piece = b"x" * 10_000
         for _ in range(400):
-            await inlet.put(piece)
-        await inlet.put(b"\nend")
-        inlet.end()
-        assert [len(line) for line in inlet.lines()] == [4_000_001, 3]
+            await source.put(piece)
+        await source.put(b"\nend")
+        source.end()
+        assert [len(line) for line in source.lines()] == [4_000_001, 3]
 
     asyncio.run(main())
 
@@ -130,12 +130,12 @@ def test_more_than_is_kept_is_refused(monkeypatch):
     monkeypatch.setattr(streams, "HELD", 10)
 
     async def main():
-        outlet = Outlet(most=100)
+        sink = ByteOutput(most=100)
         for _ in range(12):
-            outlet.put(b"x" * 8)
+            sink.put(b"x" * 8)
         with pytest.raises(ApiError, match="read them while you send"):
-            outlet.put(b"x" * 50)
-        outlet.close()
+            sink.put(b"x" * 50)
+        sink.close()
 
     asyncio.run(main())
 
@@ -144,26 +144,26 @@ def test_what_waits_in_the_file_goes_out_before_what_comes_later(monkeypatch):
     monkeypatch.setattr(streams, "HELD", 5)
 
     async def main():
-        outlet = Outlet()
-        outlet.put(b"aaaaaa")
-        outlet.put(b"bb")  # no more room: to the file
-        assert await outlet.take() == b"aaaaaa"
-        outlet.put(b"cc")  # room again, but not before bb
-        outlet.end()
-        rest = [await outlet.take(), await outlet.take()]
+        sink = ByteOutput()
+        sink.put(b"aaaaaa")
+        sink.put(b"bb")  # no more room: to the file
+        assert await sink.take() == b"aaaaaa"
+        sink.put(b"cc")  # room again, but not before bb
+        sink.end()
+        rest = [await sink.take(), await sink.take()]
         assert b"".join(piece for piece in rest if piece) == b"bbcc"
-        outlet.close()
+        sink.close()
 
     asyncio.run(main())
 
 
 def test_an_end_says_why():
     async def main():
-        outlet = Outlet()
-        outlet.put(b"a")
-        outlet.end(ApiError(422, "table", "no"))
-        outlet.end()
-        assert [await outlet.take(), await outlet.take()] == [b"a", None]
-        assert outlet.failure.code == "table"
+        sink = ByteOutput()
+        sink.put(b"a")
+        sink.end(ApiError(422, "table", "no"))
+        sink.end()
+        assert [await sink.take(), await sink.take()] == [b"a", None]
+        assert sink.failure.code == "table"
 
     asyncio.run(main())

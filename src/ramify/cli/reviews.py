@@ -14,7 +14,7 @@ from ramify.cli.tables import opened
 from ramify.errors import InputError
 from ramify.formatting import counted
 from ramify.persistence import refuse_unwritable
-from ramify.server.reviews import ReviewStore, Summary, export_rows, read_findings, summarize, training_rows
+from ramify.server.reviews import ReviewStore, Summary, export_rows, read_label_issues, summarize, training_rows
 
 ReviewFile = Annotated[Path, typer.Argument(help="File of reviews that 'ramify serve' keeps.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="Only documents of this model.")]
@@ -35,7 +35,7 @@ def take_in(
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
-    documents = list(read_findings(findings))
+    documents = list(read_label_issues(findings))
     if not documents:
         say(f"{findings} holds no doubtful labels, so nothing was queued")
         return

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from ramify.errors import LabelError, RamifyError
 from ramify.server.errors import ApiError
-from ramify.server.middleware import CLOSED, Guard, error_body, error_headers
+from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, error_body, error_headers
 from ramify.server.routes import batch, classify, evaluate, models, operations, page, reviews, taxonomy
 from ramify.server.services import Services
 
@@ -24,15 +24,15 @@ ABOUT = """Classifies text into a taxonomy. Every refusal has the form `{"error"
 ROUTERS = (classify, batch, taxonomy, evaluate, reviews, models, operations, page)  # the busiest first
 
 
-def make_app(services: Services) -> Guard:
-    """The application for some models and settings; it lets go of them when it stops."""
+def make_app(services: Services) -> RequestMiddleware:
+    """The application for these services; it closes them when it stops."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
-        await asyncio.to_thread(services.close)  # threads that are waited for may wait for this loop
+        await asyncio.to_thread(services.close)  # close() joins threads that may need this loop
 
-    # no pages of documentation: those of FastAPI load scripts from elsewhere
+    # no documentation pages: FastAPI's load scripts from other sites
     app = FastAPI(
         title="Ramify",
         version=version("ramify"),
@@ -47,32 +47,32 @@ def make_app(services: Services) -> Guard:
     for part in ROUTERS:
         app.include_router(part.router)
     _describe_keys(app, services.keys is not None)
-    app.add_exception_handler(RamifyError, _tell_ours)
-    app.add_exception_handler(RequestValidationError, _tell_misfit)
-    app.add_exception_handler(HTTPException, _tell_http)
-    app.add_exception_handler(Exception, _tell_defect)
-    return Guard(app, services)
+    app.add_exception_handler(RamifyError, _handle_ramify_error)
+    app.add_exception_handler(RequestValidationError, _handle_validation_error)
+    app.add_exception_handler(HTTPException, _handle_http_error)
+    app.add_exception_handler(Exception, _handle_bug)
+    return RequestMiddleware(app, services)
 
 
 def _no_telemetry() -> dict[str, Any]:
-    """Newer FastAPI looks for telemetry at every request; this server counts and logs by itself."""
+    """Turn off the telemetry of newer FastAPI; this server has its own metrics and logs."""
     nothing = {"tracing": False, "metrics": False, "logs": False}
     return {"telemetry": nothing} if "telemetry" in signature(FastAPI).parameters else {}
 
 
 def _describe_keys(app: FastAPI, are_needed: bool) -> None:
-    """Say in the description where a key is needed; the guard asks for it."""
+    """Say in the OpenAPI schema which routes need a key; the middleware checks it."""
     if not are_needed:
         return
     described, about = app.openapi(), "A key made with 'ramify keys add'."
     described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": about}}
     for path, methods in described["paths"].items():
         for operation in methods.values():
-            if path.startswith(CLOSED):
+            if path.startswith(NEEDS_KEY):
                 operation["security"] = [{"key": []}]
 
 
-async def _tell_ours(request: Request, error: Any) -> Response:
+async def _handle_ramify_error(request: Request, error: Any) -> Response:
     if isinstance(error, ApiError):
         return _refusal(request, error)
     if isinstance(error, LabelError):
@@ -80,8 +80,8 @@ async def _tell_ours(request: Request, error: Any) -> Response:
     return _refusal(request, ApiError(422, "misfit", str(error)))
 
 
-async def _tell_misfit(request: Request, error: Any) -> Response:
-    """The first thing that does not fit, in one sentence, without the words of a document."""
+async def _handle_validation_error(request: Request, error: Any) -> Response:
+    """The first validation error in one sentence, without any text of a document."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return _refusal(request, ApiError(400, "no-json", "the body is not valid JSON."))
@@ -89,21 +89,21 @@ async def _tell_misfit(request: Request, error: Any) -> Response:
     return _refusal(request, ApiError(422, "misfit", f"{place}: {first['msg'].removeprefix('Value error, ')}."))
 
 
-async def _tell_http(request: Request, error: Any) -> Response:
+async def _handle_http_error(request: Request, error: Any) -> Response:
     if isinstance(error.__cause__, ApiError):  # raised while the body was read
         return _refusal(request, error.__cause__)
     if error.status_code == 404:
-        told = ApiError(404, "not-found", "there is nothing at this address; see /openapi.json.")
+        found = ApiError(404, "not-found", "there is nothing at this address; see /openapi.json.")
     elif error.status_code == 405:
-        told = ApiError(405, "method", "this address does not take that method; see /openapi.json.")
-        return _refusal(request, told, {"allow": _methods_at(request)})
+        found = ApiError(405, "method", "this address does not take that method; see /openapi.json.")
+        return _refusal(request, found, {"allow": _methods_at(request)})
     else:
-        told = ApiError(error.status_code, "unreadable", "the body cannot be read; send JSON in UTF-8.")
-    return _refusal(request, told, dict(error.headers or {}))
+        found = ApiError(error.status_code, "unreadable", "the body cannot be read; send JSON in UTF-8.")
+    return _refusal(request, found, dict(error.headers or {}))
 
 
 def _methods_at(request: Request) -> str:
-    """All methods that an address takes, by the description; routes know of one each."""
+    """All methods that a path accepts, from the OpenAPI schema: each route has one only."""
     path = request.scope["path"]
     for template, methods in request.app.openapi()["paths"].items():
         if re.fullmatch(re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(template)), path):
@@ -111,7 +111,7 @@ def _methods_at(request: Request) -> str:
     return "GET"
 
 
-async def _tell_defect(request: Request, error: Any) -> Response:
+async def _handle_bug(request: Request, error: Any) -> Response:
     return _refusal(request, ApiError(500, "defect", "something went wrong inside the server; its log says more."))
 
 

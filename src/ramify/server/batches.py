@@ -1,7 +1,7 @@
-"""A table classified while it comes: lines in, pieces of the answer out, in order.
+"""Classify a table while it is uploaded: lines in, predictions out, in order.
 
-A batch ends when it is full, or when more would have to be waited for; so a slow sender gets every answer at once, and a fast
-one gets batches that keep all threads busy.
+A batch ends when it is full or when no more input is waiting. So a slow sender gets each prediction at once, and a fast one gets
+batches that keep all threads busy.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ramify.data.columns import find_columns
 from ramify.data.tables import csv_table, json_row
 from ramify.errors import DataError
 from ramify.server.errors import ApiError, refuse_packed
-from ramify.server.streams import Inlet
+from ramify.server.streams import ByteInput
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import Prediction, Predictor
 from ramify.workflows.predict_stream import PredictionTable, answer_rows
@@ -39,55 +39,57 @@ Numbered = Iterator[tuple[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """How a table comes, and how answers go.
+class BatchRequest:
+    """The format of an uploaded table and of its predictions.
 
-    comes, goes: "csv" or "ndjson". text, id: columns; the text is found when not named. echo: whether rows go back, too.
-    paths: whether labels come with the titles of their paths. like: the text column that the model learnt from.
-    characters: of the longest text. seen: is told every answered batch.
+    input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given. echo: send rows back.
+    paths: send labels with their paths. like: the text column that the model was trained on. characters: the longest text allowed.
+    on_batch: called with the predictions of each batch and the text column.
     """
 
-    comes: str
-    goes: str
+    input_format: str
+    output_format: str
     text: str | None = None
     id: str | None = None
     echo: bool = False
     paths: bool = False
     like: str | None = None
     characters: int = 1 << 20
-    seen: Callable[[list[Prediction], str], None] = field(default=lambda answers, text: None)
+    on_batch: Callable[[list[Prediction], str], None] = field(default=lambda predictions, text: None)
 
 
-def classify_lines(inlet: Inlet, answering: Predictor, ask: Ask, threads: int, emit: Callable[[bytes], None]) -> None:
-    """Give pieces of the answer to a table to `emit`, in the order of its rows."""
-    lines = enumerate(_unpacked(inlet.lines()), start=1)
-    columns, text, rows = _read_csv(lines, ask) if ask.comes == "csv" else _read_json(lines, ask)
-    if ask.id is not None and ask.comes == "csv":
+def predict_lines(
+    source: ByteInput, predictor: Predictor, ask: BatchRequest, threads: int, emit: Callable[[bytes], None]
+) -> None:
+    """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows."""
+    lines = enumerate(_unpacked(source.lines()), start=1)
+    columns, text, rows = _read_csv(lines, ask) if ask.input_format == "csv" else _read_json(lines, ask)
+    if ask.id is not None and ask.input_format == "csv":
         find_columns(str(TABLE), columns, [], ask.id)
-    taxonomy = answering.classifier.taxonomy_
-    write = _CsvOut(PredictionTable(columns, answering.options.top)) if ask.goes == "csv" else _JsonOut(ask, taxonomy)
+    taxonomy = predictor.classifier.taxonomy_
+    write = _CsvOut(PredictionTable(columns, predictor.options.top)) if ask.output_format == "csv" else _JsonOut(ask, taxonomy)
     emit(write.head())
 
     def work(batch: Rows) -> bytes:
-        answers = answer_rows(answering, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
-        ask.seen(answers, text)
-        return write.rows(answers)
+        predictions = answer_rows(predictor, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
+        ask.on_batch(predictions, text)
+        return write.rows(predictions)
 
     with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
-        turns = _Turns(pool, threads, work, emit)
-        inlet.on_wait = turns.drain
-        most = answering.batch_size
+        batches = _OrderedBatches(pool, threads, work, emit)
+        source.on_wait = batches.drain
+        most = predictor.batch_size
         try:
             for number, row in rows:
-                turns.add(number, row, text, most)
-            turns.drain()
+                batches.add(number, row, text, most)
+            batches.drain()
         finally:
-            inlet.on_wait = lambda: None
-            turns.give_up()
+            source.on_wait = lambda: None
+            batches.give_up()
 
 
-class _Turns:
-    """Batches side by side, their results in order."""
+class _OrderedBatches:
+    """Runs batches in parallel and emits their results in order."""
 
     def __init__(
         self, pool: ThreadPoolExecutor, threads: int, work: Callable[[Rows], bytes], emit: Callable[[bytes], None]
@@ -98,7 +100,7 @@ class _Turns:
         self._waiting: deque[Future[bytes]] = deque()
 
     def add(self, number: int, row: Any, text: str, most: int) -> None:
-        """One more row; a full batch is begun, and results that are ready go out."""
+        """Add a row; start a full batch and emit finished results."""
         self._batch.append((number, row))
         cell = row.get(text) if isinstance(row, dict) else None
         self._characters += len(cell) if isinstance(cell, str) else 0
@@ -108,13 +110,13 @@ class _Turns:
                 self._emit(self._waiting.popleft().result())
 
     def drain(self) -> None:
-        """Everything so far goes out."""
+        """Emit all results so far."""
         self._begin()
         while self._waiting:
             self._emit(self._waiting.popleft().result())
 
     def give_up(self) -> None:
-        """Begin nothing more."""
+        """Cancel waiting batches."""
         for future in self._waiting:
             future.cancel()
 
@@ -125,7 +127,7 @@ class _Turns:
 
 
 def _checked(row: Any, text: str, most: int) -> Any:
-    """A row, or what is wrong with it: a text that is too long."""
+    """The row, or a BadRow if its text is too long."""
     cell = row.get(text) if isinstance(row, dict) else None
     if not isinstance(cell, str) or len(cell) <= most:
         return row
@@ -138,7 +140,7 @@ def _checked(row: Any, text: str, most: int) -> Any:
 
 
 def _unpacked(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The same lines, unless they are those of a packed file, which may unpack to any size."""
+    """The same lines; refuses a compressed file, which may expand to any size."""
     first = next(lines, None)
     if first is not None:
         refuse_packed(first[:4])
@@ -146,7 +148,7 @@ def _unpacked(lines: Iterator[bytes]) -> Iterator[bytes]:
     yield from lines
 
 
-def _read_csv(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Numbered]:
+def _read_csv(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], str, Numbered]:
     columns, rows = csv_table(TABLE, _decoded(lines))
     return columns, *_find_text(columns, rows, ask)
 
@@ -160,30 +162,30 @@ def _decoded(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
         yield number, line.decode("utf-8", "surrogateescape")
 
 
-def _read_json(lines: Iterator[tuple[int, bytes]], ask: Ask) -> tuple[list[str], str, Numbered]:
+def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], str, Numbered]:
     rows = _objects(lines)
     first = next(rows, None)
     if first is None:
-        raise DataError('there is no line in the body; send one JSON object a line, such as {"text": "…"}.')
+        raise DataError('the body is empty; send one JSON object per line, such as {"text": "…"}.')
     columns = list(first[1]) if isinstance(first[1], dict) else [ask.text or ask.like or "text"]
     text, numbered = _find_text(columns, chain([first], rows), ask)
     return columns, text, ((number, {text: row} if isinstance(row, str) else row) for number, row in numbered)
 
 
 def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
-    """Lines as rows; a plain string stands for a row that has nothing but a text."""
+    """Lines as rows; a plain string is a row with only a text."""
     for number, line in lines:
         bare = line.removeprefix(BOM).strip() if number == 1 else line.strip()
         if bare:
             if number == 1 and bare[:1] not in (b"{", b'"', b"["):
                 raise DataError(
-                    "the first line is no JSON; send one object a line, or a table as CSV with 'Content-Type: text/csv'."
+                    "the first line is not JSON; send one object per line, or a table as CSV with 'Content-Type: text/csv'."
                 )
             row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare)
             yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 
 
-def _find_text(columns: list[str], rows: Numbered, ask: Ask) -> tuple[str, Numbered]:
+def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest) -> tuple[str, Numbered]:
     """The text column by its name, or else the one with the longest cell in the first row; never waits for more than that."""
     named = ask.text or (ask.like if ask.like in columns else None) or ("text" if "text" in columns else None)
     if named is not None:
@@ -197,39 +199,39 @@ def _find_text(columns: list[str], rows: Numbered, ask: Ask) -> tuple[str, Numbe
 
 
 class _JsonOut:
-    """One JSON object a row."""
+    """One JSON object per row."""
 
-    def __init__(self, ask: Ask, taxonomy: Taxonomy) -> None:
+    def __init__(self, ask: BatchRequest, taxonomy: Taxonomy) -> None:
         self._echo, self._id = ask.echo, ask.id or "id"
         self._taxonomy = taxonomy if ask.paths else None
         self._labels: dict[str, str] = {}
 
     def head(self) -> bytes:
-        """There is none."""
+        """JSON lines have no header."""
         return b""
 
-    def rows(self, answers: list[Prediction]) -> bytes:
+    def rows(self, predictions: list[Prediction]) -> bytes:
         """Some rows."""
-        return "".join([self._row(answer) for answer in answers]).encode()
+        return "".join([self._row(prediction) for prediction in predictions]).encode()
 
-    def _row(self, answer: Prediction) -> str:
-        parts = [f'{{"line": {answer.line}']
-        if self._id in answer.row:
-            parts.append(f'"id": {_json(answer.row[self._id])}')
+    def _row(self, prediction: Prediction) -> str:
+        parts = [f'{{"line": {prediction.line}']
+        if self._id in prediction.row:
+            parts.append(f'"id": {_json(prediction.row[self._id])}')
         if self._echo:
-            parts.append(f'"row": {_json(answer.row)}')
-        parts.append(f'"labels": {self._listed(answer.labels)}')
-        if answer.others:
-            parts.append(f'"others": {self._listed(answer.others)}')
-        if answer.problem is not None:
-            parts.append(f'"problem": {_json(answer.problem)}')
+            parts.append(f'"row": {_json(prediction.row)}')
+        parts.append(f'"labels": {self._listed(prediction.labels)}')
+        if prediction.others:
+            parts.append(f'"others": {self._listed(prediction.others)}')
+        if prediction.problem is not None:
+            parts.append(f'"problem": {_json(prediction.problem)}')
         return ", ".join(parts) + "}\n"
 
     def _listed(self, labels: list[tuple[str, float]]) -> str:
         return "[" + ", ".join([f'{{"label": {self._quoted(label)}, "probability": {p:.6g}}}' for label, p in labels]) + "]"
 
     def _quoted(self, label: str) -> str:
-        """A label as JSON, with its path where that is wanted; written once."""
+        """A label as JSON, with its path if requested; cached."""
         if label not in self._labels:
             self._labels[label] = _json(label)
             if self._taxonomy is not None:
@@ -240,7 +242,7 @@ class _JsonOut:
 
 
 def _json(value: Any) -> str:
-    """A value as JSON; numbers that JSON does not have become null."""
+    """A value as JSON; NaN and infinity become null."""
     try:
         return json.dumps(value, ensure_ascii=True, allow_nan=False)
     except ValueError:
@@ -248,7 +250,7 @@ def _json(value: Any) -> str:
 
 
 class _CsvOut:
-    """The columns that came, and behind them those of 'ramify predict'."""
+    """The columns of the table, then those of 'ramify predict'."""
 
     def __init__(self, table: PredictionTable) -> None:
         self._table = table
@@ -257,9 +259,9 @@ class _CsvOut:
         """The names of the columns."""
         return _csv([self._table.head])
 
-    def rows(self, answers: list[Prediction]) -> bytes:
+    def rows(self, predictions: list[Prediction]) -> bytes:
         """Some rows."""
-        return _csv(map(self._table.cells, answers))
+        return _csv(map(self._table.cells, predictions))
 
 
 def _csv(rows: Iterable[list[Any]]) -> bytes:
@@ -269,7 +271,7 @@ def _csv(rows: Iterable[list[Any]]) -> bytes:
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Tables that are sent to the server: of which kinds they may be, and what is said of them.
+# Uploaded tables: content types and error messages.
 
 
 KINDS = {
@@ -287,7 +289,7 @@ Column = Annotated[str | None, Query(min_length=1, max_length=200)]
 
 
 def content_kind(request: Request) -> str:
-    """What the body is, by its Content-Type: csv, tsv or jsonl."""
+    """The format of the body, by its Content-Type: csv, tsv or jsonl."""
     given = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if given not in KINDS:
         raise ApiError(415, "content-type", f"the content type is {given[:80]!r}; send {', '.join(KINDS)}.")
@@ -295,7 +297,7 @@ def content_kind(request: Request) -> str:
 
 
 def without_options(message: str) -> str:
-    """A message of the core without the dashes of the command line's options.
+    """An error message without the dashes of command line options.
 
     >>> without_options("name it with --text; column 'no--such' is none.")
     "name it with text; column 'no--such' is none."

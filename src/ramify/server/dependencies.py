@@ -1,4 +1,4 @@
-"""Who comes in: what every route asks for before it begins."""
+"""Dependencies of the routes: services, the caller's role, the requested model."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from pydantic import BaseModel, ValidationError
 
 from ramify.server.errors import ApiError
 from ramify.server.keys import Caller
-from ramify.server.model_registry import Served
-from ramify.server.schemas import ErrorAnswer
+from ramify.server.model_registry import ServedModel
+from ramify.server.schemas import ErrorResponse
 from ramify.server.services import Services
 
 
 async def get_services(request: Request) -> Services:
-    """The parts of this server."""
+    """The services of this server."""
     services: Services = request.app.state.services
     return services
 
@@ -34,7 +34,7 @@ def _with_role(role: str) -> Callable[..., Any]:
 
 
 def allowed(request: Request, role: str) -> Caller:
-    """Whoever asks, if they have a role; the guard has found out who they are."""
+    """The caller, if the role allows it; the middleware has identified the caller."""
     caller: Caller = request.state.who
     if not caller.may(role):
         raise ApiError(403, "role", f"{caller.name!r} has the role {caller.role!r}; this needs {role!r}.")
@@ -46,48 +46,46 @@ Reviewer = Annotated[Caller, Depends(_with_role("review"))]
 Admin = Annotated[Caller, Depends(_with_role("admin"))]
 
 
-async def _asked_model(
+async def _find_model(
     services: Parts,
     caller: Reader,
     model: Annotated[str | None, Query(max_length=64, description="The model's name; the default when left out.")] = None,
-) -> Served:
-    return services.shelf.find(model)
+) -> ServedModel:
+    return services.registry.find(model)
 
 
-AskedModel = Annotated[Served, Depends(_asked_model)]
+RequestedModel = Annotated[ServedModel, Depends(_find_model)]
 
-SAID = {
-    400: "The request cannot be read: no JSON, or not in UTF-8.",
+STATUS_TEXTS = {
+    400: "The request is not valid JSON in UTF-8.",
     401: "No key, or a wrong one.",
-    403: "The key's role does not allow this, or the request comes from a foreign page or host.",
-    404: "There is nothing of that name or number.",
-    409: "It does not fit what is there.",
-    413: "More than is allowed.",
-    415: "A kind of content that is not taken.",
-    422: "Something that does not fit: the message says what.",
+    403: "The role of the key does not allow this, or the request comes from another site or host.",
+    404: "Nothing has that name or number.",
+    409: "The request conflicts with the current state.",
+    413: "The request exceeds a limit.",
+    415: "This content type is not supported.",
+    422: "The request is not valid; the message says why.",
     503: "The server is busy; try again.",
-    504: "There was no answer in time.",
+    504: "The request took too long.",
 }
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What a route may answer beside its result, for the documentation; the first few apply everywhere."""
+    """The error responses of a route, for the OpenAPI schema; some apply to every route."""
     every = (400, 401, 403, 413, 422, 503, 504)
-    return {status: {"model": ErrorAnswer, "description": SAID[status]} for status in sorted({*every, *statuses})}
+    return {status: {"model": ErrorResponse, "description": STATUS_TEXTS[status]} for status in sorted({*every, *statuses})}
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Routes that answer many requests a second: FastAPI describes them, and what they take is read here.
-#
-# The endpoint has two parameters, the request and a pydantic model of the body, and gives a finished response. Nothing else is
-# looked up for it, which takes more time than the answer itself.
+# A fast path for routes with many requests per second: FastAPI only documents them. The endpoint takes the request and a
+# pydantic model of the body and returns a finished response, because resolving dependencies takes longer than a prediction.
 
 
 class DirectRoute(APIRoute):
     """A route whose body is JSON."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """What is called for every request."""
+        """The handler of every request."""
         endpoint: Any = self.endpoint
         kind: type[BaseModel] = next(
             hint for name, hint in get_type_hints(endpoint).items() if name != "return" and issubclass(hint, BaseModel)

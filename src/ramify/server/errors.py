@@ -1,4 +1,4 @@
-"""What goes wrong over HTTP: a status, a word for programs, and a sentence for people."""
+"""Errors over HTTP: a status, a code for programs, and a sentence for people."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ramify.errors import RamifyError, suggest
 
 
 class ApiError(RamifyError):
-    """A refusal with its HTTP status."""
+    """An error with its HTTP status and code."""
 
     def __init__(self, status: int, code: str, message: str, retry_after: int | None = None) -> None:
         super().__init__(message)
@@ -16,7 +16,7 @@ class ApiError(RamifyError):
 
 
 def unknown_model(name: str, known: Iterable[str]) -> ApiError:
-    """There is no model of that name."""
+    """No model has that name."""
     listed = list(known)
     return ApiError(
         404, "unknown-model", f"no model is named {name[:80]!r}; there are {', '.join(listed)}.{suggest(name[:80], listed)}"
@@ -24,25 +24,25 @@ def unknown_model(name: str, known: Iterable[str]) -> ApiError:
 
 
 def too_large(limit: int, what: str = "the body") -> ApiError:
-    """More came than is allowed."""
+    """The body is larger than allowed."""
     return ApiError(413, "too-large", f"{what} has more than {limit:,} bytes; send less at a time, or use /v1/batch.")
 
 
-PACKED = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": "zip"}  # which may unpack to any size
+PACKED = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": "zip"}  # compressed: may expand to any size
 
 
 def refuse_packed(start: bytes) -> None:
-    """Refuse a table by its first bytes, where it is packed."""
+    """Refuse a compressed table by its first bytes."""
     for magic, name in PACKED.items():
         if start.startswith(magic):
-            raise ApiError(415, "packed", f"the table is packed ({name}); send plain CSV, TSV or NDJSON.")
+            raise ApiError(415, "packed", f"the table is compressed ({name}); send plain CSV, TSV or NDJSON.")
 
 
 def busy(what: str = "too many documents are waiting") -> ApiError:
-    """There is no room now."""
+    """The server is at its limit."""
     return ApiError(503, "busy", f"the server is busy: {what}; try again in a moment.", retry_after=1)
 
 
 def too_slow(seconds: float) -> ApiError:
-    """An answer took too long."""
-    return ApiError(504, "too-slow", f"there was no answer within {seconds:g} seconds; send fewer or shorter texts.")
+    """The request took too long."""
+    return ApiError(504, "too-slow", f"the prediction took longer than {seconds:g} seconds; send fewer or shorter texts.")

@@ -1,7 +1,7 @@
-"""Who may do what: API keys, of which only hashes are kept.
+"""API keys and roles; the key file holds hashes only.
 
-A key is 256 random bits, so that a plain SHA-256 of it can be neither guessed nor turned back. The file is JSON, replaced in
-one step, and read again when it changes: a key that is taken away stops working within a second.
+A key has 256 random bits, so a plain SHA-256 of it can be neither guessed nor inverted. The file is JSON, replaced atomically and
+read again when it changes: a removed key stops working within a second.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ log = logging.getLogger(__name__)
 ROLES = ("read", "review", "admin")
 FORMAT = "ramify-keys"
 MAX_BYTES = 1 << 20
-LOOK_AGAIN = 0.5  # seconds between two looks at the file
+CHECK_INTERVAL = 0.5  # seconds between two checks of the file
 PERSON = re.compile(r"[^\x00-\x1f\x7f]{1,80}")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever sent a request."""
+    """The sender of a request."""
 
     name: str
     role: str
 
     def may(self, role: str) -> bool:
-        """Whether a role is theirs, or a lower one than theirs.
+        """Whether the caller has this role or a higher one.
 
         >>> Caller("ann", "review").may("read"), Caller("ann", "review").may("admin")
         (True, False)
@@ -48,7 +48,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What is kept of a key."""
+    """A key in the file: its hash, its owner and role."""
 
     name: str
     role: str
@@ -57,22 +57,22 @@ class Key:
 
 
 class KeyRing:
-    """The keys of a file, as it is now."""
+    """The keys of a file, kept up to date."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._stamp: tuple[int, int, int] | None = None
-        self._looked = monotonic()
+        self._checked_at = monotonic()
         self._callers: dict[str, Caller] = {}
         self._read()
 
     def find(self, key: str) -> Caller | None:
-        """Whose key it is; None where it is nobody's."""
-        if monotonic() - self._looked >= LOOK_AGAIN:
-            self._looked = monotonic()
+        """The owner of a key; None if there is none."""
+        if monotonic() - self._checked_at >= CHECK_INTERVAL:
+            self._checked_at = monotonic()
             try:
                 self._read()
-            except InputError as error:  # nobody is let in by keys that cannot be read
+            except InputError as error:  # an unreadable key file lets nobody in
                 log.error("keys", extra={"fields": {"problem": str(error)}})
                 self._callers, self._stamp = {}, None
         return self._callers.get(_hash(key))
@@ -85,7 +85,7 @@ class KeyRing:
 
 
 def add_key(path: Path, name: str, role: str) -> str:
-    """Make a key for somebody, and give it; nobody can read it from the file afterwards."""
+    """Create a key and return it; the file holds only its hash."""
     if role not in ROLES:
         raise InputError(f"role {role!r} is unknown; give {', '.join(ROLES)}.")
     if not PERSON.fullmatch(name) or name != name.strip():
@@ -100,11 +100,11 @@ def add_key(path: Path, name: str, role: str) -> str:
 
 
 def remove_key(path: Path, name: str) -> None:
-    """Take somebody's key away."""
+    """Remove a key."""
     keys = read_keys(path)
     left = [key for key in keys if key.name != name]
     if len(left) == len(keys):
-        raise InputError(f"nobody named {name!r} has a key in {path}; 'ramify keys list {path}' shows who has.")
+        raise InputError(f"{path} has no key for {name!r}; see 'ramify keys list {path}'.")
     _write_keys(path, left)
 
 
@@ -112,16 +112,16 @@ def read_keys(path: Path) -> list[Key]:
     """The keys of a file."""
     try:
         if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path} is too large to be a file of keys.")
+            raise InputError(f"{path} is too large for a key file.")
         values = json.loads(path.read_bytes())
         keys = [Key(**{name: str(entry[name]) for name in Key.__slots__}) for entry in values["keys"]]
         is_ours = values["format"] == FORMAT and all(key.role in ROLES for key in keys)
     except OSError as error:
-        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; make some with 'ramify keys add'.") from None
+        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; create one with 'ramify keys add'.") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:
-        raise InputError(f"{path} is not a file of keys that Ramify wrote; make one with 'ramify keys add'.")
+        raise InputError(f"{path} is not a key file of Ramify; create one with 'ramify keys add'.")
     return keys
 
 
@@ -130,7 +130,7 @@ def _write_keys(path: Path, keys: Sequence[Key]) -> None:
     refuse_unwritable(path)
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb"):
-            pass  # hashes are no secrets, but names are nobody's business
+            pass  # hashes are not secret, but names are private
     with atomic_writer(path) as file:
         file.write(json.dumps(values, indent=1, ensure_ascii=False) + "\n")
 
@@ -143,5 +143,5 @@ def _stamp_of(path: Path) -> tuple[int, int, int]:
     try:
         found = path.stat()
     except OSError as error:
-        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; make some with 'ramify keys add'.") from None
+        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; create one with 'ramify keys add'.") from None
     return found.st_mtime_ns, found.st_size, found.st_ino

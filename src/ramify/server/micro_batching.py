@@ -1,8 +1,8 @@
-"""Texts of requests that come at about the same time are classified together.
+"""Micro-batching: texts of concurrent requests are classified together.
 
-What arrives in one turn of the event loop, or while all workers are busy, makes one batch for each model and options: under load,
-batches grow by themselves, and nobody ever waits for a batch to fill. A batch that takes less time than handing it to another
-thread and back is done on the spot; how long that is, each model's earlier batches tell.
+Requests that arrive in one iteration of the event loop, or while all workers are busy, form one batch per model and options. Under
+load batches grow; no request ever waits for a batch to fill. A batch that is quicker than a switch to another thread runs in the
+event loop; the model's earlier batches say how long it will take.
 """
 
 from __future__ import annotations
@@ -18,48 +18,48 @@ from typing import Any
 from ramify.server.errors import busy, too_slow
 
 MOST = 256  # texts that are classified together
-QUICK = 0.004  # seconds up to which a batch is done on the spot
+QUICK = 0.004  # seconds up to which a batch runs in the event loop
 QUICK_CHARACTERS = 20_000
-LATEST = 0.1  # how much the last batch changes what is expected of the next
+LATEST = 0.1  # weight of the last batch in the moving average
 
 Work = Callable[[list[str]], Sequence[Any]]
 Job = tuple[list[str], "asyncio.Future[Sequence[Any]]"]
 
 
-class Pace:
-    """How long a model takes: for a batch at all, and for each text of it."""
+class BatchTime:
+    """A moving average of how long a batch of a model takes."""
 
     def __init__(self, seconds: float = 1.0) -> None:
-        self.seconds = seconds  # of a batch, more or less whatever its size, up to a few dozen texts
+        self.seconds = seconds  # of a batch of up to 32 texts
 
     def expect(self, size: int) -> float:
-        """The seconds that a batch will take, more or less."""
+        """The seconds that a batch will probably take."""
         return self.seconds * max(1.0, size / 32)
 
     def note(self, size: int, seconds: float) -> None:
-        """Learn from a batch."""
+        """Add a measured batch."""
         self.seconds += LATEST * (seconds / max(1.0, size / 32) - self.seconds)
 
 
-class Gatherer:
-    """Classifies texts, as many together as are there; lives on one event loop."""
+class MicroBatcher:
+    """Classifies the waiting texts in batches; belongs to one event loop."""
 
     def __init__(self, workers: int, waiting: int, tell: Callable[[int], None] = lambda size: None) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="classify")
         self._free, self._most_waiting, self._tell = workers, waiting, tell
-        self._queues: OrderedDict[Any, tuple[Work, Pace, deque[Job]]] = OrderedDict()
+        self._queues: OrderedDict[Any, tuple[Work, BatchTime, deque[Job]]] = OrderedDict()
         self._is_called = False
         self.waiting = 0
 
-    async def ask(self, key: Any, work: Work, pace: Pace, texts: list[str], seconds: float) -> Sequence[Any]:
-        """What `work` gives for these texts, one result a text; texts with the same key may share a call."""
+    async def ask(self, key: Any, work: Work, batch_time: BatchTime, texts: list[str], seconds: float) -> Sequence[Any]:
+        """The result of `work` for each text; texts with the same key may share a call."""
         if self.waiting + len(texts) > self._most_waiting:
             raise busy()
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[Sequence[Any]] = loop.create_future()
-        self._queues.setdefault(key, (work, pace, deque()))[2].append((texts, answer))
+        self._queues.setdefault(key, (work, batch_time, deque()))[2].append((texts, answer))
         self.waiting += len(texts)
-        if not self._is_called:  # after all that is ready in this turn of the loop
+        if not self._is_called:  # after everything that is ready in this iteration of the loop
             self._is_called = True
             loop.call_soon(self._start)
         try:
@@ -69,33 +69,33 @@ class Gatherer:
             raise too_slow(seconds) from None
 
     def close(self) -> None:
-        """Take no more work; what is under way ends."""
+        """Accept no more work; running batches finish."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _start(self) -> None:
         self._is_called = False
         while self._free and self._queues:
-            work, pace, jobs = self._take()
+            work, batch_time, jobs = self._take()
             if not jobs:
                 continue
             texts = [text for some, _ in jobs for text in some]
             self._tell(len(texts))
-            timed = partial(_timed, work, pace, texts)
+            timed = partial(_timed, work, batch_time, texts)
             self._free -= 1
-            if pace.expect(len(texts)) < QUICK and sum(map(len, texts)) < QUICK_CHARACTERS:
+            if batch_time.expect(len(texts)) < QUICK and sum(map(len, texts)) < QUICK_CHARACTERS:
                 result: asyncio.Future[Sequence[Any]] = asyncio.get_running_loop().create_future()
                 try:
                     result.set_result(timed())
                 except Exception as error:
                     result.set_exception(error)
                 self._finish(jobs, result)
-                return  # what else waits has its turn after other events
+                return  # other events come before the next batch
             done = asyncio.get_running_loop().run_in_executor(self._pool, timed)
             done.add_done_callback(partial(self._finish, jobs))
 
-    def _take(self) -> tuple[Work, Pace, list[Job]]:
-        """As many jobs of the key that came first as fit; whoever has gone away is left out."""
-        key, (work, pace, queue) = next(iter(self._queues.items()))
+    def _take(self) -> tuple[Work, BatchTime, list[Job]]:
+        """As many jobs of the oldest key as fit into a batch, without those that were cancelled."""
+        key, (work, batch_time, queue) = next(iter(self._queues.items()))
         jobs: list[Job] = []
         size = 0
         while queue and (not jobs or size + len(queue[0][0]) <= MOST):
@@ -108,11 +108,11 @@ class Gatherer:
             self._queues.move_to_end(key)
         else:
             del self._queues[key]
-        return work, pace, jobs
+        return work, batch_time, jobs
 
     def _finish(self, jobs: list[Job], result: asyncio.Future[Sequence[Any]]) -> None:
         self._free += 1
-        error = busy("it is about to stop") if result.cancelled() else result.exception()
+        error = busy("it is stopping") if result.cancelled() else result.exception()
         start = 0
         for texts, answer in jobs:
             if answer.done():
@@ -127,8 +127,8 @@ class Gatherer:
             asyncio.get_running_loop().call_soon(self._start)
 
 
-def _timed(work: Work, pace: Pace, texts: list[str]) -> Sequence[Any]:
+def _timed(work: Work, batch_time: BatchTime, texts: list[str]) -> Sequence[Any]:
     began = perf_counter()
     found = work(texts)
-    pace.note(len(texts), perf_counter() - began)
+    batch_time.note(len(texts), perf_counter() - began)
     return found

@@ -1,4 +1,7 @@
-"""Logs of a server: one line an event, as JSON for machines or in words for a terminal; no document text unless asked for."""
+"""Middleware of every request: access checks, size limits, security headers, metrics and logs.
+
+Logs have one line per event, as JSON or as plain text; document text is logged only with --log-text.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ramify.server.errors import ApiError, too_large
 from ramify.server.services import Services
 
-SHOWN = 200  # characters of a document that a log may hold
+SHOWN = 200  # characters of a document in a log line
 
 log = logging.getLogger("ramify.server")
 
 
 class JsonLines(logging.Formatter):
-    """One JSON object a line."""
+    """One JSON object per line."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The record's fields, its time and its level."""
@@ -33,7 +36,7 @@ class JsonLines(logging.Formatter):
 
 
 class PlainLines(logging.Formatter):
-    """Words for a person."""
+    """Plain text for a terminal."""
 
     def format(self, record: logging.LogRecord) -> str:
         """The time, what happened, and the fields."""
@@ -42,7 +45,7 @@ class PlainLines(logging.Formatter):
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 
 
-def tell(event: str, level: int = logging.INFO, **fields: Any) -> None:
+def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
     """Log an event with its fields; those that are None are left out."""
     if log.isEnabledFor(level):
         log.log(level, event, extra={"fields": {name: value for name, value in fields.items() if value is not None}})
@@ -70,12 +73,10 @@ def _plain(value: Any) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------
-# What surrounds every request: who may call from where, how much may come, headers, counts and logs.
-#
-# Plain ASGI, so that nothing is buffered.
+# The middleware is plain ASGI, so nothing is buffered.
 
 
-CLOSED = ("/v1/", "/metrics")  # what needs a key, where there are keys
+NEEDS_KEY = ("/v1/", "/metrics")  # paths that need a key, if the server has keys
 SAFE = ("GET", "HEAD", "OPTIONS")
 UPLOADS = ("/v1/batch", "/v1/evaluate")
 POLICY = (
@@ -91,46 +92,46 @@ HEADERS = [
 ]
 
 
-class Guard:
-    """An ASGI application around another."""
+class RequestMiddleware:
+    """ASGI middleware around the application."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
         self._hosts = services.settings.allowed_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Let a request in, or refuse it; count and log it either way."""
+        """Check a request, pass it on or refuse it; count and log it either way."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        visit = _Visit(receive, send, self._limit_for(scope["path"]))
+        logged = _RequestLog(receive, send, self._limit_for(scope["path"]))
         try:
             self._check(scope)
-            await self._app(scope, visit.receive, visit.send)
+            await self._app(scope, logged.receive, logged.send)
         except ApiError as error:
-            visit.code = error.code
-            if not visit.has_begun:
-                await send_refusal(visit.send, error)
+            logged.code = error.code
+            if not logged.has_begun:
+                await send_refusal(logged.send, error)
         except Exception:
             log_failure(scope)
-            if not visit.has_begun:
+            if not logged.has_begun:
                 await send_refusal(
-                    visit.send, ApiError(500, "defect", "something went wrong inside the server; its log says more.")
+                    logged.send, ApiError(500, "defect", "something went wrong inside the server; its log says more.")
                 )
         finally:
-            self._note(scope, visit)
+            self._note(scope, logged)
 
     def _limit_for(self, path: str) -> int:
         limits = self._services.settings.limits
         return limits.upload_bytes if path in UPLOADS else limits.body_bytes
 
     def _check(self, scope: Scope) -> None:
-        """Refuse who may not come in, before any of the body is read; whoever may is noted."""
+        """Refuse a request before its body is read; record the caller of an allowed one."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self._hosts is not None and _name_of(host) not in self._hosts:
             raise ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
-        # a page of another site must not use the server in the name of whoever looks at it
+        # CSRF: a page of another site must not send requests in the name of its visitor
         origin = headers.get(b"origin")
         if origin is not None and scope["method"] not in SAFE and _place_of(origin.decode("latin-1")) != host:
             raise ApiError(403, "foreign-origin", "the request comes from the page of another site.")
@@ -139,24 +140,24 @@ class Guard:
         if length.isdigit() and (len(length) > 20 or int(length) > limit):
             raise too_large(limit)
         state = scope.setdefault("state", {})
-        if scope["path"].startswith(CLOSED):
+        if scope["path"].startswith(NEEDS_KEY):
             caller = self._services.find_caller(headers.get(b"authorization"))
             state["who"], state["caller"] = caller, caller.name
 
-    def _note(self, scope: Scope, visit: _Visit) -> None:
-        seconds = perf_counter() - visit.began
+    def _note(self, scope: Scope, logged: _RequestLog) -> None:
+        seconds = perf_counter() - logged.began
         route = getattr(scope.get("route"), "path", None) or "(none)"
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._services.measures.request(route, method, visit.status, seconds)
+        self._services.metrics.request(route, method, logged.status, seconds)
         state = scope.get("state", {})
-        tell(
+        log_event(
             "request",
-            logging.INFO if visit.status < 500 else logging.WARNING,
+            logging.INFO if logged.status < 500 else logging.WARNING,
             method=method,
             route=route,
             path=scope["path"][:200] if route == "(none)" else None,
-            status=visit.status,
-            code=state.get("code") or visit.code,
+            status=logged.status,
+            code=state.get("code") or logged.code,
             ms=round(1000 * seconds, 2),
             caller=state.get("caller"),
             client=(scope.get("client") or ("",))[0],
@@ -168,13 +169,13 @@ class Guard:
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
 
 
-class _Visit:
-    """One request on its way through."""
+class _RequestLog:
+    """The status, size and duration of one request."""
 
     def __init__(self, receive: Receive, send: Send, limit: int) -> None:
         self._receive, self._send, self._limit = receive, send, limit
         self._came = 0
-        self.began, self.status = perf_counter(), 499  # until something else is said: they went away
+        self.began, self.status = perf_counter(), 499  # 499: the client closed the connection before a response
         self.code: str | None = None
         self.has_begun = False
 
@@ -194,7 +195,7 @@ class _Visit:
 
 
 async def send_refusal(send: Send, error: ApiError) -> None:
-    """Answer with a refusal."""
+    """Send an error response."""
     body = error_body(error.code, str(error))
     headers = {**error_headers(error), "content-length": str(len(body))}
     listed = [(name.encode(), value.encode()) for name, value in headers.items()]
@@ -203,12 +204,12 @@ async def send_refusal(send: Send, error: ApiError) -> None:
 
 
 def error_body(code: str, message: str) -> bytes:
-    """A refusal as JSON."""
+    """The JSON body of an error."""
     return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=True).encode()
 
 
 def error_headers(error: ApiError) -> dict[str, str]:
-    """The headers of a refusal."""
+    """The headers of an error."""
     headers = {"content-type": "application/json"}
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
@@ -218,7 +219,7 @@ def error_headers(error: ApiError) -> dict[str, str]:
 
 
 def log_failure(scope: Scope) -> None:
-    """Log a defect with its traceback."""
+    """Log a bug with its traceback."""
     path: Any = scope.get("path")
     logging.getLogger("ramify.server").error("defect", exc_info=True, extra={"fields": {"path": str(path)[:200]}})
 

@@ -1,4 +1,4 @@
-"""The models that a server has: by name, each whole, and exchanged for a newer one without losing a request."""
+"""The model registry: models by name, replaced by newer versions without losing a request."""
 
 from __future__ import annotations
 
@@ -21,73 +21,73 @@ from ramify.errors import ModelError
 from ramify.features import Vectors
 from ramify.metrics.evaluation import NODE_FIGURES
 from ramify.server.errors import ApiError, unknown_model
-from ramify.server.micro_batching import Pace
+from ramify.server.micro_batching import BatchTime
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import PredictOptions, Predictor
 from ramify.workflows.predictor import Found
 
 DIGITS = 6  # of probabilities
-WARM_UP = 3  # answers before the first request
-WISHES = 32  # for which what answering needs is kept
+WARM_UP = 3  # predictions before the first request
+CACHED_PREDICTORS = 32  # predictors cached per model, one for each PredictOptions
 
 
 @dataclass(frozen=True, eq=False)
-class Served:
-    """One model in use; a newer one of the same name does not change it."""
+class ServedModel:
+    """A loaded model; reloading creates a new one and leaves this one as it is."""
 
     name: str
     path: Path
     classifier: TextClassifier
     loaded_at: str
-    pace: Pace = field(default_factory=Pace)
-    _answering: OrderedDict[PredictOptions, Predictor] = field(default_factory=OrderedDict)
+    batch_time: BatchTime = field(default_factory=BatchTime)
+    _predictors: OrderedDict[PredictOptions, Predictor] = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     @classmethod
-    def load(cls, name: str, path: Path) -> Served:
-        """Read a model directory, and make everything ready for the first request."""
+    def load(cls, name: str, path: Path) -> ServedModel:
+        """Load a model directory and warm it up."""
         classifier = load(path)
         if isinstance(classifier.vectorizer_, Vectors):
-            raise ModelError(f"{path} learnt from vectors, and a server takes texts; train a model on texts.")
-        classifier.use_threads(1)  # requests run side by side; each takes one thread
+            raise ModelError(f"{path} was trained on vectors, but a server classifies texts; train a model on texts.")
+        classifier.use_threads(1)  # requests run in parallel, one thread each
         made = cls(name, path, classifier, datetime.now(UTC).isoformat(timespec="seconds"))
         made._warm_up()
-        made.leaves_below, made.quality  # noqa: B018 - so that no request waits for them
+        made.leaves_below, made.quality  # noqa: B018 - cached now, so that no request waits
         return made
 
     def _warm_up(self) -> None:
-        """Arrange what the first answer needs, and see how long one takes."""
+        """Fill caches and measure how long a prediction takes."""
         for _ in range(WARM_UP):
             began = perf_counter()
-            self.answer(PredictOptions(), ["ready"])
-            self.pace.seconds = perf_counter() - began
+            self.predict(PredictOptions(), ["ready"])
+            self.batch_time.seconds = perf_counter() - began
 
     @property
     def taxonomy(self) -> Taxonomy:
         """The model's taxonomy."""
         return self.classifier.taxonomy_
 
-    def answering(self, options: PredictOptions) -> Predictor:
-        """What answers a options; that of the last wishes is kept."""
+    def predictor(self, options: PredictOptions) -> Predictor:
+        """The predictor for these options, from a small cache."""
         with self._lock:
-            found = self._answering.get(options)
+            found = self._predictors.get(options)
             if found is not None:
-                self._answering.move_to_end(options)
+                self._predictors.move_to_end(options)
                 return found
         made = Predictor(self.classifier, options)
         with self._lock:
-            self._answering[options] = made
-            while len(self._answering) > WISHES:
-                self._answering.popitem(last=False)
+            self._predictors[options] = made
+            while len(self._predictors) > CACHED_PREDICTORS:
+                self._predictors.popitem(last=False)
         return made
 
-    def answer(self, options: PredictOptions, texts: list[str]) -> list[dict[str, Any]]:
-        """Labels and further ones of each text, as the API gives them; a few texts at a time."""
-        answering = self.answering(options)
-        size = answering.batch_size
+    def predict(self, options: PredictOptions, texts: list[str]) -> list[dict[str, Any]]:
+        """The labels of each text and the next likely ones, in the form of the API."""
+        predictor = self.predictor(options)
+        size = predictor.batch_size
         made = []
         for start in range(0, len(texts), size):
-            for labels, others, p in answering.with_probabilities(texts[start : start + size]):
+            for labels, others, p in predictor.with_probabilities(texts[start : start + size]):
                 made.append({"labels": self.to_labels(labels, p), "others": self.to_labels(others, p), "problem": None})
         return made
 
@@ -97,30 +97,30 @@ class Served:
             {
                 "label": self.label_of(node),
                 "path": list(self.taxonomy.path_of(node)),
-                "probabilities": [round(float(p[here]), DIGITS) for here in self.taxonomy.nodes_to(node)],
+                "probabilities": [round(float(p[above]), DIGITS) for above in self.taxonomy.nodes_to(node)],
                 "probability": round(chance, DIGITS),
             }
             for node, chance in found
         ]
 
     def check_labels(self, labels: Iterable[str]) -> None:
-        """Refuse labels that the taxonomy does not have."""
+        """Refuse labels that are not in the taxonomy."""
         for label in labels:
             self.find(label)
 
     def find(self, label: str) -> int:
-        """The node of a label; no similar ones are looked for, since requests should be quick."""
+        """The node of a label. No suggestions for a typo: requests should be quick."""
         if label in self.taxonomy:
             return self.taxonomy.index(label)
-        why = "means several nodes" if self.taxonomy.bears(label) else f"is not in the taxonomy of {self.name!r}"
+        why = "is the name of more than one node" if self.taxonomy.bears(label) else f"is not in the taxonomy of {self.name!r}"
         raise ApiError(404, "unknown-label", f"label {label[:200]!r} {why}; /v1/taxonomy/search finds labels.")
 
     def label_of(self, node: int) -> str:
-        """A node as the user writes it."""
+        """The label of a node, in the form of the training labels."""
         return self.classifier.form_.write(self.taxonomy, [node])[0]
 
     def about(self) -> dict[str, Any]:
-        """What there is to say about the model."""
+        """The facts of the model for the API."""
         classifier, taxonomy, figures = self.classifier, self.taxonomy, self.classifier.figures_
         return {
             "name": self.name,
@@ -131,18 +131,18 @@ class Served:
             "levels": taxonomy.n_levels,
             "documents": figures["documents"],
             "features": classifier.vectorizer_.n_features_out,
-            "several": classifier.form_.many,
+            "is_multi_label": classifier.form_.many,
             "is_tree": taxonomy.is_tree,
             "loaded_at": self.loaded_at,
             "has_report": classifier.report_ is not None,
             "evaluation": figures.get("evaluation"),
             "tested_on": figures.get("tested_on"),
-            "promise": None if classifier.guarantee_ is None else classifier.guarantee_.about(),
+            "guarantee": None if classifier.guarantee_ is None else classifier.guarantee_.about(),
         }
 
     @cached_property
     def leaves_below(self) -> list[int]:
-        """The leaves at or below each node; in a DAG, one that is reached twice counts twice."""
+        """The leaves at or below each node; in a DAG, a leaf with two paths counts twice."""
         taxonomy = self.taxonomy
         counts: list[int]
         counts, offsets, parents = (
@@ -155,23 +155,23 @@ class Served:
 
     @cached_property
     def quality(self) -> dict[str, dict[str, Any]]:
-        """What the training's report says of each node, by name."""
+        """The figures of each node in the training report, by name."""
         report = self.classifier.report_
         return {row["name"]: {key: row[key] for key in NODE_FIGURES} for row in (report or {"nodes": []})["nodes"]}
 
     @cached_property
     def search_lines(self) -> list[str]:
-        """The path of every node, folded, for the search."""
+        """The case-folded path of every node, for the search."""
         return [
             " ".join((*self.taxonomy.path_of(node), self.taxonomy.names[node])).casefold() for node in range(len(self.taxonomy))
         ]
 
 
-class Shelf:
-    """The models of a server by name; the first one is meant where none is named."""
+class ModelRegistry:
+    """The models of a server by name; the first is the default."""
 
     def __init__(self, directories: dict[str, Path]) -> None:
-        self._served = {name: Served.load(name, path) for name, path in directories.items()}
+        self._served = {name: ServedModel.load(name, path) for name, path in directories.items()}
         self.default = next(iter(directories))
 
     def __iter__(self) -> Any:
@@ -180,24 +180,24 @@ class Shelf:
     def __len__(self) -> int:
         return len(self._served)
 
-    def find(self, name: str | None) -> Served:
+    def find(self, name: str | None) -> ServedModel:
         """A model by its name."""
         served = self._served.get(self.default if name is None else name)
         if served is None:
             raise unknown_model(str(name), self._served)
         return served
 
-    def reload(self, name: str) -> Served:
-        """Read a model anew; requests under way keep the old one, and whatever is wrong with the new one leaves it in place."""
+    def reload(self, name: str) -> ServedModel:
+        """Load a model again. Running requests keep the old one; if loading fails, it stays in use."""
         old = self.find(name)
-        made = Served.load(old.name, old.path)
+        made = ServedModel.load(old.name, old.path)
         self._served[old.name] = made
-        set_aside()
+        freeze_garbage()
         return made
 
 
-def set_aside() -> None:
-    """Let Python look for garbage now, and no more among what is left: models stay, and looking would make answers wait."""
+def freeze_garbage() -> None:
+    """Collect garbage now and freeze the rest: models stay, and scanning them would delay requests."""
     gc.unfreeze()
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""Answers as the API gives them."""
+"""Predictions and explanations in the form of the API, and documents for the review queue."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ramify.classifier import NodeExplanation, explain_nodes
 from ramify.data.documents import why_not_text
 from ramify.errors import RamifyError
 from ramify.server.errors import ApiError
-from ramify.server.middleware import tell
-from ramify.server.model_registry import Served
+from ramify.server.middleware import log_event
+from ramify.server.model_registry import ServedModel
 from ramify.server.services import Services
 from ramify.server.settings import Limits
 from ramify.workflows import PredictOptions
 
 
 def check_texts(texts: list[str], limits: Limits) -> None:
-    """Refuse more, or longer texts than are allowed."""
+    """Refuse too many or too long texts."""
     if len(texts) > limits.texts:
         raise ApiError(413, "too-many", f"there are {len(texts):,} texts; give up to {limits.texts:,}, or use /v1/batch.")
     longest = max(map(len, texts))
@@ -27,8 +27,8 @@ def check_texts(texts: list[str], limits: Limits) -> None:
         raise ApiError(413, "too-long", f"a text has {longest:,} characters; up to {limits.characters:,} are allowed.")
 
 
-async def answer_texts(services: Services, served: Served, options: Any, texts: list[str]) -> list[dict[str, Any]]:
-    """One result a text; empty ones get the reason why there is no answer."""
+async def predict_texts(services: Services, served: ServedModel, options: Any, texts: list[str]) -> list[dict[str, Any]]:
+    """One result per text; an empty text gets the reason why it has no prediction."""
     problems = [why_not_text(text) for text in texts]
     good = [text for text, problem in zip(texts, problems, strict=True) if problem is None]
     found = iter(await services.classify(served, options, good) if good else [])
@@ -36,59 +36,61 @@ async def answer_texts(services: Services, served: Served, options: Any, texts: 
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Documents for the review queue, with what a model says of them.
+# The review queue.
 
 
 SHOWN = 5  # labels that a reviewer sees
 
 
 async def queue_texts(
-    services: Services, served: Served, documents: Sequence[tuple[str, str | None]], by: str
+    services: Services, served: ServedModel, documents: Sequence[tuple[str, str | None]], by: str
 ) -> tuple[list[int], int]:
-    """Classify texts, each with its source, and queue them; gives their numbers, and how many were known."""
+    """Classify texts and queue them with their sources; returns their numbers, and how many were queued before."""
     texts = [text for text, _ in documents]
-    results = await answer_texts(services, served, PredictOptions(top=SHOWN), texts)
+    results = await predict_texts(services, served, PredictOptions(top=SHOWN), texts)
     if problem := next((result["problem"] for result in results if result["problem"]), None):
-        raise ApiError(422, "no-text", f"{problem}; give documents with words in them.")
+        raise ApiError(422, "no-text", f"{problem}; give documents that contain words.")
     rows = [
         (text, result["labels"], result["others"], confidence_of(result), source)
         for (text, source), result in zip(documents, results, strict=True)
     ]
     queued, known = await services.on_reviews(services.require_reviews().queue, served.name, rows, by)
-    services.measures.review("queued", len(queued) - known)
+    services.metrics.review("queued", len(queued) - known)
     return queued, known
 
 
-async def queue_unsure(services: Services, served: Served, texts: list[str], results: list[dict[str, Any]], by: str) -> None:
-    """Queue the documents whose answers are less sure than the server wants them."""
+async def queue_uncertain(
+    services: Services, served: ServedModel, texts: list[str], results: list[dict[str, Any]], by: str
+) -> None:
+    """Queue the documents whose confidence is below the server's --review-below."""
     least = services.settings.review_below or 0.0
     answered = ((text, result) for text, result in zip(texts, results, strict=True) if result["problem"] is None)
-    unsure = [(text, None) for text, result in answered if confidence_of(result) < least]
-    if not unsure:
+    uncertain = [(text, None) for text, result in answered if confidence_of(result) < least]
+    if not uncertain:
         return
     try:
-        await queue_texts(services, served, unsure, by)
+        await queue_texts(services, served, uncertain, by)
     except RamifyError as error:
-        tell("not queued", logging.WARNING, documents=len(unsure), problem=str(error))
+        log_event("not queued", logging.WARNING, documents=len(uncertain), problem=str(error))
 
 
 def confidence_of(result: dict[str, Any]) -> float:
-    """The probability of the least sure label; 0 where there is none."""
+    """The probability of the least likely label; 0 without labels."""
     return min((label["probability"] for label in result["labels"]), default=0.0)
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Explanations as the API gives them.
+# Explanations.
 
 
 MOST_WORDS = 1_000  # of a step
 MOST_SPANS = 20_000
 
 
-def explain_text(served: Served, text: str, label: str | None, true: list[str] | None) -> dict[str, Any]:
-    """Why a text gets its labels."""
+def explain_text(served: ServedModel, text: str, label: str | None, true: list[str] | None) -> dict[str, Any]:
+    """Explain the labels of a text."""
     classifier = served.classifier
-    labels, _, p = next(iter(served.answering(PredictOptions()).with_probabilities([text])))
+    labels, _, p = next(iter(served.predictor(PredictOptions()).with_probabilities([text])))
     why, views = classifier.explain(text, label), explain_nodes(classifier, text, true)
     terms = _Terms(classifier.vectorizer_, text)
     return {
@@ -113,19 +115,19 @@ def explain_text(served: Served, text: str, label: str | None, true: list[str] |
 
 
 def _step(step: Any, terms: _Terms) -> dict[str, Any]:
-    kept = ("node", "name", "title", "probability", "is_taken", "score", "prior", "reason")
+    fields = ("node", "name", "title", "probability", "is_taken", "score", "prior", "reason")
     return {
-        **{name: getattr(step, name) for name in kept},
+        **{name: getattr(step, name) for name in fields},
         "rival": None if step.rival is None else list(step.rival),
         **terms.listed(step.words, step.columns),
     }
 
 
-def _node(served: Served, view: NodeExplanation) -> dict[str, Any]:
-    kept = ("node", "name", "depth", "probability", "score", "value", "refined", "is_taken", "contradicts", "is_true")
+def _node(served: ServedModel, view: NodeExplanation) -> dict[str, Any]:
+    fields = ("node", "name", "depth", "probability", "score", "value", "refined", "is_taken", "contradicts", "is_true")
     parents = served.taxonomy.parents_of(view.node)
     return {
-        **{name: getattr(view, name) for name in kept},
+        **{name: getattr(view, name) for name in fields},
         "title": served.taxonomy.titles[view.node],
         "parent": int(parents[0]) if len(parents) else None,
         "is_first_mistake": view.is_first_mistake,
@@ -134,7 +136,7 @@ def _node(served: Served, view: NodeExplanation) -> dict[str, Any]:
 
 
 class _Terms:
-    """The terms of a text, numbered as they turn up, and the places where they stand."""
+    """The terms of a text, numbered in order of appearance, and their positions."""
 
     def __init__(self, vectorizer: Any, text: str) -> None:
         self.names: list[str] = []
@@ -143,7 +145,7 @@ class _Terms:
         self._located = vectorizer.locate(text) if hasattr(vectorizer, "locate") else []
 
     def listed(self, words: list[tuple[str, float]], columns: Sequence[int | None]) -> dict[str, Any]:
-        """The strongest terms with what each adds, and what the rest adds."""
+        """The terms with the largest weights, and the sum of the others."""
         shown = list(zip(words, columns, strict=True))[:MOST_WORDS]
         rest = sum(weight for _, weight in words[MOST_WORDS:])
         return {"words": [self._word(term, weight, column) for (term, weight), column in shown], "rest": float(rest)}
@@ -155,7 +157,7 @@ class _Terms:
 
     @property
     def spans(self) -> list[dict[str, int]]:
-        """Where the terms that have been named stand in the text."""
+        """The positions of the listed terms in the text."""
         found = ((start, end, self._by_column.get(column)) for start, end, column in self._located)
         places = ({"start": start, "end": end, "word": self._places[term]} for start, end, term in found if term is not None)
         return list(islice(places, MOST_SPANS))

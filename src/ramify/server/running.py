@@ -1,4 +1,4 @@
-"""A server process: it listens, reads models anew when told to, and stops when everyone has been answered."""
+"""The server process: listen, reload models on SIGHUP, finish running requests before stopping."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ import uvicorn
 
 from ramify.errors import InputError, RamifyError
 from ramify.server.app import make_app
-from ramify.server.middleware import tell
-from ramify.server.model_registry import set_aside
+from ramify.server.middleware import log_event
+from ramify.server.model_registry import freeze_garbage
 from ramify.server.services import Services
 
-LAST_WORDS = 30  # seconds for requests under way when the server stops
-YOUNG = (20_000, 20, 50)  # new objects before garbage is looked for
-TURN = 0.001  # seconds after which a thread lets others go on: answers are short, and nobody should wait long
+GRACE_SECONDS = 30  # for running requests when the server stops
+GC_THRESHOLDS = (20_000, 20, 50)  # allocations before a collection
+SWITCH_INTERVAL = 0.001  # seconds between thread switches: requests are short and should not wait long
 
 
 def run(services: Services, ready: Callable[[str], None]) -> None:
-    """Serve until told to stop; `ready` is told the address once it can be used."""
+    """Serve until stopped; `ready` gets the address once it can be used."""
     settings = services.settings
     try:
         listening = _listen(settings.host, settings.port)
@@ -43,12 +43,12 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         server_header=False,
         lifespan="on",
         timeout_keep_alive=30,
-        timeout_graceful_shutdown=LAST_WORDS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=1 << 16,
     )
-    sys.setswitchinterval(TURN)
-    set_aside()
-    gc.set_threshold(*YOUNG)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    freeze_garbage()
+    gc.set_threshold(*GC_THRESHOLDS)
     _Server(config, services, ready).run(sockets=[listening])
 
 
@@ -75,7 +75,7 @@ class _Server(uvicorn.Server):
         if not self.started:
             return
         loop = asyncio.get_running_loop()
-        with suppress(NotImplementedError, AttributeError):  # there are systems without this signal
+        with suppress(NotImplementedError, AttributeError):  # some systems lack this signal
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
         assert sockets
         port = sockets[0].getsockname()[1]
@@ -86,23 +86,23 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         under_way = len(self.server_state.tasks)
         if under_way:
-            tell("stopping", under_way=under_way, seconds_at_most=LAST_WORDS)
+            log_event("stopping", under_way=under_way, seconds_at_most=GRACE_SECONDS)
         await super().shutdown(sockets)
-        if self.force_exit:  # told twice: what ends in the middle need not complain
+        if self.force_exit:  # second signal: do not log the requests that it cuts off
             logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
-        self._captured_signals.clear()  # they were asked for, and are no reason to end with a fault
+        self._captured_signals.clear()  # a requested stop is not a failure
 
     def _begin_reload(self) -> None:
         task = asyncio.create_task(self._reload())
-        self._under_way.add(task)  # kept until it is done, as the event loop does not
+        self._under_way.add(task)  # the event loop holds no reference to it
         task.add_done_callback(self._under_way.discard)
 
     async def _reload(self) -> None:
-        """Read every model anew; one that cannot be read leaves its old one in use."""
-        for served in list(self._services.shelf):
+        """Reload every model; one that fails to load stays in use as it was."""
+        for served in list(self._services.registry):
             try:
-                await self._services.heavy.run(None, self._services.shelf.reload, served.name)
-                self._services.measures.loaded(served.name)
-                tell("model read anew", model=served.name)
+                await self._services.slow_pool.run(None, self._services.registry.reload, served.name)
+                self._services.metrics.loaded(served.name)
+                log_event("model reloaded", model=served.name)
             except RamifyError as error:
-                tell("the old model stays", logging.WARNING, model=served.name, problem=str(error))
+                log_event("reload failed, old model stays in use", logging.WARNING, model=served.name, problem=str(error))

@@ -1,4 +1,4 @@
-"""What goes over the wire, as FastAPI checks and documents it."""
+"""Requests and responses of the API, as FastAPI validates and documents them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from ramify.data.tables import LONE_SURROGATE
 
 
 def _refuse_halves(text: str) -> str:
-    """Refuse half of a two-part character, which is no text and cannot be sent back."""
+    """Refuse a lone surrogate, which is not valid text."""
     if not text.isascii() and LONE_SURROGATE.search(text):
-        raise ValueError("half of a two-part character (a lone surrogate) is no text")
+        raise ValueError("a lone surrogate is not valid text")
     return text
 
 
 def _as_whole(value: Any) -> Any:
-    """JSON has one kind of number: 5.0 is 5."""
+    """JSON has one number type: 5.0 is 5."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-MOST_TEXTS = 100_000  # of a list that is looked at; how many are allowed is the server's setting
+MOST_TEXTS = 100_000  # in a list before validation stops; the server's own limit is lower
 
 Text = Annotated[str, AfterValidator(_refuse_halves)]
 Words = Annotated[Text, Field(min_length=1, pattern=r"\S", description="A text with a word in it.")]
@@ -33,26 +33,26 @@ LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
 
 
 class In(BaseModel):
-    """What comes: nothing but what is named, and of just that kind."""
+    """A request: unknown fields and wrong types are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
 
 
 class Out(BaseModel):
-    """What goes."""
+    """A response."""
 
     model_config = ConfigDict(protected_namespaces=())
 
 
 class ErrorBody(Out):
-    """A word for programs, and a sentence for people."""
+    """A code for programs, and a sentence for people."""
 
     code: str
     message: str
 
 
-class ErrorAnswer(Out):
-    """Every refusal looks like this."""
+class ErrorResponse(Out):
+    """The form of every error."""
 
     error: ErrorBody
 
@@ -61,7 +61,7 @@ class ErrorAnswer(Out):
 
 
 class LimitsOut(Out):
-    """What one request may ask for."""
+    """Limits of one request."""
 
     texts: int
     characters: int
@@ -71,7 +71,7 @@ class LimitsOut(Out):
 
 
 class Session(Out):
-    """Who asks, and what the server has."""
+    """The caller, and what the server offers."""
 
     name: str
     role: Literal["read", "review", "admin"]
@@ -83,8 +83,8 @@ class Session(Out):
     limits: LimitsOut
 
 
-class PromiseOut(Out):
-    """What a model can promise: from how many held-out documents, whether it learnt nothing from them, and the least risk."""
+class GuaranteeOut(Out):
+    """The guarantee of a model: held-out documents, whether they were kept out of training, and the lowest possible risk."""
 
     kind: Literal["path", "share"]
     documents: int
@@ -93,7 +93,7 @@ class PromiseOut(Out):
 
 
 class Model(Out):
-    """What there is to say about a model."""
+    """Facts about a model."""
 
     name: str
     system: str
@@ -103,14 +103,14 @@ class Model(Out):
     levels: int
     documents: int
     features: int
-    several: bool
+    is_multi_label: bool
     is_tree: bool
     is_default: bool
     loaded_at: str
     has_report: bool
     evaluation: dict[str, float] | None
     tested_on: int | None
-    promise: PromiseOut | None
+    guarantee: GuaranteeOut | None
 
 
 class Models(Out):
@@ -120,17 +120,17 @@ class Models(Out):
 
 
 class StoredReport(Out):
-    """How a model did when it was trained."""
+    """The evaluation report of a model's training."""
 
     model: str
     report: dict[str, Any]
 
 
-# ---- answers ----------------------------------------------------------------------------------------------------------
+# ---- predictions ----------------------------------------------------------------------------------------------------------
 
 
 class ClassifyIn(In):
-    """One text, or several."""
+    """One text, or a list of texts."""
 
     model_config = ConfigDict(
         json_schema_extra={
@@ -143,22 +143,25 @@ class ClassifyIn(In):
 
     text: Text | None = Field(None, description="One text to classify.")
     texts: Annotated[list[Text], Field(fail_fast=True)] | None = Field(
-        None, min_length=1, max_length=MOST_TEXTS, description="Several texts to classify; not together with `text`."
+        None, min_length=1, max_length=MOST_TEXTS, description="Texts to classify; not together with `text`."
     )
     model: Name | None = Field(None, description="The model's name; the default model when left out.")
-    top: Whole = Field(1, ge=1, le=100, description="How many labels in all: behind those of the rule, the next likely leaves.")
+    top: Whole = Field(
+        1, ge=1, le=100, description="How many labels in all: those of the decision rule, then the next likely leaves."
+    )
     threshold: Probability | None = Field(
-        None, description="Go up the path to the deepest node that is at least so likely; with none there is no label."
+        None,
+        description="Back off to the deepest node of the path with at least this probability; without one there is no label.",
     )
     within: list[LabelName] = Field([], max_length=100, description="Only labels at or below these nodes.")
     without: list[LabelName] = Field([], max_length=100, description="No label at or below these nodes.")
     risk: Risk | None = Field(
         None,
-        description="Go up to the deepest node that holds the truth but for this share of texts; see the model's promise.",
+        description="Back off to a parent until the label is right except for this fraction of texts; see the model's guarantee.",
     )
-    nodes: Whole = Field(1, ge=1, le=10, description="With a risk: up to 2, 3, 5 or 10 nodes, one of which holds the truth.")
-    by_branch: bool = Field(False, description="With a risk: promise it for every top-level branch, too.")
-    queue: bool = Field(True, description="Whether an unsure answer may be queued for review, where the server does that.")
+    nodes: Whole = Field(1, ge=1, le=10, description="With a risk: up to 2, 3, 5 or 10 nodes, one of which is right.")
+    by_branch: bool = Field(False, description="With a risk: guarantee it within every top-level branch.")
+    queue: bool = Field(True, description="Whether the server may queue the text for review if its confidence is low.")
 
     @model_validator(mode="after")
     def _one_of_both(self) -> Self:
@@ -168,7 +171,7 @@ class ClassifyIn(In):
 
 
 class Label(Out):
-    """A label, the titles from the top down to it, and how likely each of these nodes is."""
+    """A label, the titles on its path from the root, and the probability of each node on it."""
 
     label: str
     path: list[str]
@@ -177,7 +180,7 @@ class Label(Out):
 
 
 class Result(Out):
-    """The answer for one text; `problem` says why there is none."""
+    """The prediction for one text; `problem` says why there is none."""
 
     labels: list[Label]
     others: list[Label]
@@ -185,25 +188,25 @@ class Result(Out):
 
 
 class ClassifyOut(Out):
-    """One result a text, in order."""
+    """One result per text, in order."""
 
     model: str
     results: list[Result]
 
 
 class ExplainIn(In):
-    """A text whose answer is to be explained."""
+    """A text whose prediction is to be explained."""
 
     text: Words
     model: Name | None = None
-    label: LabelName | None = Field(None, description="Explain this label instead of the one that was given.")
+    label: LabelName | None = Field(None, description="Explain this label instead of the predicted one.")
     true: list[LabelName] | None = Field(
-        None, max_length=100, description="Labels that are true; shows where answers go wrong."
+        None, max_length=100, description="The true labels; shows where the prediction goes wrong."
     )
 
 
 class Word(Out):
-    """A term of the text, by its place in `terms`, and what it adds."""
+    """A term of the text, by its index in `terms`, and its weight."""
 
     word: int
     text: str
@@ -225,7 +228,7 @@ class Explained(Out):
 class StepOut(Out):
     """One step on the path: `words`, `rest` and `prior` add up to `score`; `reason` is the decision rule's own.
 
-    rest: what words add that are not listed, in texts with very many.
+    rest: the sum of the words that are not listed, in very long texts.
     """
 
     node: int
@@ -242,7 +245,7 @@ class StepOut(Out):
 
 
 class NodeOut(Out):
-    """What happened at one node that matters."""
+    """The scores and the decision at one node."""
 
     node: int
     parent: int | None
@@ -261,7 +264,7 @@ class NodeOut(Out):
 
 
 class Span(Out):
-    """Where a term stands in the text, in characters (Unicode code points); `word` is its place in `terms`."""
+    """The position of a term in the text, in Unicode code points; `word` is its index in `terms`."""
 
     start: int
     end: int
@@ -269,7 +272,7 @@ class Span(Out):
 
 
 class ExplainOut(Out):
-    """Why a text got its labels."""
+    """The explanation of the labels of a text."""
 
     model: str
     system: str
@@ -294,7 +297,7 @@ class BatchLabel(Out):
 
 
 class Quality(Out):
-    """How well a node did in the report of the training."""
+    """The figures of a node in the training report."""
 
     support: int
     predicted: int
@@ -304,7 +307,7 @@ class Quality(Out):
 
 
 class TaxonomyNode(Out):
-    """A node, how much lies below it, and how well it did."""
+    """A node, the size of its subtree, and its figures."""
 
     name: str
     title: str
@@ -318,7 +321,7 @@ class TaxonomyNode(Out):
 
 
 class TaxonomyPart(Out):
-    """A node, those above it, and some of its children."""
+    """A node, its ancestors, and some of its children."""
 
     model: str
     node: TaxonomyNode | None
@@ -338,8 +341,8 @@ class Matches(Out):
 # ---- evaluation -------------------------------------------------------------------------------------------------------
 
 
-class WrongAnswerOut(Out):
-    """A document with a wrong answer; `distance` counts steps in the tree."""
+class PredictionErrorOut(Out):
+    """A document with a wrong prediction; `distance` counts edges of the tree."""
 
     line: int
     text: str
@@ -349,17 +352,126 @@ class WrongAnswerOut(Out):
 
 
 class EvaluateOut(Out):
-    """How a model did on a table; `left_out` rows could not be used."""
+    """The evaluation of a model on a table; `left_out` rows could not be used."""
 
     model: str
     documents: int
     left_out: int
     report: dict[str, Any]
-    errors: list[WrongAnswerOut]
+    errors: list[PredictionErrorOut]
 
 
 class Health(Out):
-    """The server is there."""
+    """The server is running."""
 
     status: Literal["ok"]
     models: int
+
+
+# ---- reviews ----------------------------------------------------------------------------------------------------------
+
+
+Person = Annotated[Text, Field(min_length=1, max_length=80)]
+Remark = Annotated[Text, Field(max_length=2_000)]
+
+
+class DocumentIn(In):
+    """A document for the queue; `source` says where it comes from."""
+
+    text: Words
+    source: Remark | None = None
+
+
+class QueueIn(In):
+    """Documents for the queue."""
+
+    documents: list[DocumentIn] = Field(min_length=1, fail_fast=True, max_length=MOST_TEXTS)
+    model: Name | None = None
+
+
+class QueueOut(Out):
+    """The numbers of the documents, and how many were queued before."""
+
+    queued: list[int]
+    known: int
+
+
+class DecisionIn(In):
+    """The decision of a reviewer."""
+
+    action: Literal["accept", "correct", "reject"]
+    labels: list[LabelName] | None = Field(None, max_length=100, description="The right labels; needed for `correct`.")
+    comment: Remark | None = None
+    reviewer: Person | None = Field(None, description="The name of the reviewer; only if the server has no keys.")
+
+
+class DecisionOut(Out):
+    """A decision of a reviewer, and its time."""
+
+    reviewer: str
+    action: Literal["accept", "correct", "reject"]
+    labels: list[str]
+    comment: str | None
+    at: str
+
+
+class ReviewOut(Out):
+    """A document, the prediction of the model, and the decisions of reviewers."""
+
+    id: int
+    text: str
+    model: str
+    labels: list[Label]
+    others: list[Label]
+    confidence: float
+    queued_at: str
+    queued_by: str
+    source: str | None
+    decisions: list[DecisionOut]
+
+
+class ReviewPage(Out):
+    """Some documents of the queue."""
+
+    documents: list[ReviewOut]
+    total: int
+    open: int
+
+
+class Agreement(Out):
+    """At one depth: the labels of reviewers, and the fraction that the model predicted."""
+
+    depth: int
+    documents: int
+    agreement: float
+
+
+class ReviewerOut(Out):
+    """The decisions of one reviewer."""
+
+    reviewer: str
+    decisions: int
+    accepted: int
+    corrected: int
+    rejected: int
+
+
+class Between(Out):
+    """Pairs of reviewers on one document, and how many of them agree."""
+
+    pairs: int
+    same: int
+
+
+class ReviewSummary(Out):
+    """How often reviewers agree with the model and with each other."""
+
+    open: int
+    reviewed: int
+    accepted: int
+    corrected: int
+    rejected: int
+    agreement: float | None
+    by_level: list[Agreement]
+    by_reviewer: list[ReviewerOut]
+    between_reviewers: Between

@@ -1,4 +1,4 @@
-"""What the server counts, for Prometheus. The only file that names prometheus_client."""
+"""The services of a running server, and its Prometheus metrics. The only file that imports prometheus_client."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 
 from ramify.server.errors import ApiError, busy, too_slow
 from ramify.server.keys import Caller, KeyRing
-from ramify.server.micro_batching import Gatherer
-from ramify.server.model_registry import Served, Shelf
+from ramify.server.micro_batching import MicroBatcher
+from ramify.server.model_registry import ModelRegistry, ServedModel
 from ramify.server.reviews import ReviewStore
 from ramify.server.settings import Settings
 from ramify.workflows import PredictOptions
@@ -24,8 +24,8 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class Measures:
-    """Counts of one server; a server in the same process has its own."""
+class ServerMetrics:
+    """Prometheus metrics of one server; each server in a process has its own registry."""
 
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
@@ -69,35 +69,35 @@ class Measures:
 
 
 # --------------------------------------------------------------------------------------------------------------
-# What the routes of one server share.
+# Pools and services that the routes share.
 
 
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
 
 LOCAL = Caller("local", "admin")
-HEAVY_WAITING = 64
+MAX_WAITING = 64
 
 
-class Places:
-    """Room for a few at once."""
+class UploadSlots:
+    """A fixed number of uploads at a time."""
 
     def __init__(self, count: int) -> None:
         self._free = count
 
     def enter(self, what: str) -> None:
-        """Take a place, or be told that there is none."""
+        """Take a slot, or raise if all are in use."""
         if not self._free:
             raise busy(what)
         self._free -= 1
 
     def leave(self) -> None:
-        """Give the place back."""
+        """Free the slot."""
         self._free += 1
 
 
-class Turns:
-    """A few threads for work that takes its time; beyond so many that wait, there is no room."""
+class BoundedPool:
+    """A thread pool with a bounded queue; a full queue raises 503."""
 
     def __init__(self, workers: int, waiting: int, name: str) -> None:
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
@@ -106,7 +106,7 @@ class Turns:
     async def run(
         self, seconds: float | None, work: Callable[Given, Result], *args: Given.args, **options: Given.kwargs
     ) -> Result:
-        """What the work gives; it goes on in its thread when it takes too long, but nobody waits for it."""
+        """Run `work` in the pool; after `seconds` stop waiting for it, but let its thread finish."""
         if self._room <= 0:
             raise busy("other long work is under way")
         self._room -= 1
@@ -121,7 +121,7 @@ class Turns:
     def _end(self, done: asyncio.Future[Any]) -> None:
         self._room += 1
         if not done.cancelled():
-            done.exception()  # heard of, also where nobody waits any more
+            done.exception()  # retrieved, so that asyncio does not warn
 
     def close(self) -> None:
         """Take no more work, and wait for what is under way."""
@@ -132,18 +132,18 @@ class Turns:
 class Services:
     """The parts of a running server.
 
-    uploads: places for tables. tables: threads for them. heavy: those for other work that takes its time. desk: the one thread
-    that uses the review store.
+    uploads: slots for tables. table_pool: their threads. slow_pool: threads for other long work. review_pool: the one thread that
+    uses the review store.
     """
 
     settings: Settings
-    shelf: Shelf
-    gatherer: Gatherer
-    uploads: Places
-    heavy: Turns
-    desk: Turns
-    tables: Turns
-    measures: Measures
+    registry: ModelRegistry
+    batcher: MicroBatcher
+    uploads: UploadSlots
+    slow_pool: BoundedPool
+    review_pool: BoundedPool
+    table_pool: BoundedPool
+    metrics: ServerMetrics
     keys: KeyRing | None
     reviews: ReviewStore | None
 
@@ -152,36 +152,36 @@ class Services:
         """Load the models, and open what the server needs."""
         settings.check()
         keys = None if settings.keys is None else KeyRing(settings.keys)
-        measures = Measures()
-        shelf = Shelf(settings.models)
-        for served in shelf:
-            measures.loaded(served.name)
-        gatherer = Gatherer(settings.threads, settings.limits.waiting, measures.batch)
-        measures.waiting.set_function(lambda: gatherer.waiting)
+        metrics = ServerMetrics()
+        registry = ModelRegistry(settings.models)
+        for served in registry:
+            metrics.loaded(served.name)
+        batcher = MicroBatcher(settings.threads, settings.limits.waiting, metrics.batch)
+        metrics.waiting.set_function(lambda: batcher.waiting)
         return cls(
             settings=settings,
-            shelf=shelf,
-            gatherer=gatherer,
-            uploads=Places(settings.limits.uploads),
-            heavy=Turns(settings.threads, HEAVY_WAITING, "heavy"),
-            desk=Turns(1, 10_000, "reviews"),
-            tables=Turns(settings.limits.uploads, HEAVY_WAITING, "tables"),
-            measures=measures,
+            registry=registry,
+            batcher=batcher,
+            uploads=UploadSlots(settings.limits.uploads),
+            slow_pool=BoundedPool(settings.threads, MAX_WAITING, "slow_pool"),
+            review_pool=BoundedPool(1, 10_000, "reviews"),
+            table_pool=BoundedPool(settings.limits.uploads, MAX_WAITING, "tables"),
+            metrics=metrics,
             keys=keys,
             reviews=None if settings.reviews is None else ReviewStore(settings.reviews),
         )
 
     def close(self) -> None:
-        """Finish what is under way, and let go of files."""
-        self.gatherer.close()
-        self.heavy.close()
-        self.tables.close()
-        self.desk.close()
+        """Finish running work and close files."""
+        self.batcher.close()
+        self.slow_pool.close()
+        self.table_pool.close()
+        self.review_pool.close()
         if self.reviews is not None:
             self.reviews.close()
 
     def find_caller(self, authorization: bytes | None) -> Caller:
-        """Whoever has a key; everyone where none is needed."""
+        """The owner of the key; the local caller if the server needs none."""
         if self.keys is None:
             return LOCAL
         kind, _, given = (authorization or b"").decode("latin-1").partition(" ")
@@ -189,21 +189,21 @@ class Services:
         caller = None if key is None else self.keys.find(key)
         if caller is None:
             if key is None:
-                raise ApiError(401, "no-key", "a key is needed, and none came; send 'Authorization: Bearer KEY'.")
-            raise ApiError(401, "wrong-key", "the key is not known; ask whoever runs the server for one.")
+                raise ApiError(401, "no-key", "this server needs a key; send 'Authorization: Bearer KEY'.")
+            raise ApiError(401, "wrong-key", "the key is not valid; ask the operator of the server for one.")
         return caller
 
     async def on_reviews(self, work: Callable[..., Result], *args: Any, **options: Any) -> Result:
-        """What a method of the review store gives."""
-        return await self.desk.run(self.settings.limits.seconds, work, *args, **options)
+        """Run a method of the review store in its thread."""
+        return await self.review_pool.run(self.settings.limits.seconds, work, *args, **options)
 
     def require_reviews(self) -> ReviewStore:
-        """The review store, where there is one."""
+        """The review store; 404 if the server has none."""
         if self.reviews is None:
             raise ApiError(404, "no-reviews", "this server keeps no reviews; start it with --reviews FILE.")
         return self.reviews
 
-    async def classify(self, served: Served, options: PredictOptions, texts: list[str]) -> list[dict[str, Any]]:
-        """Labels and further ones of each text."""
-        work = partial(served.answer, options)
-        return list(await self.gatherer.ask((served, options), work, served.pace, texts, self.settings.limits.seconds))
+    async def classify(self, served: ServedModel, options: PredictOptions, texts: list[str]) -> list[dict[str, Any]]:
+        """The labels of each text and the next likely ones."""
+        work = partial(served.predict, options)
+        return list(await self.batcher.ask((served, options), work, served.batch_time, texts, self.settings.limits.seconds))

@@ -1,4 +1,4 @@
-"""What a server is told when it starts."""
+"""The settings of a server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,11 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one request may ask for.
+    """Limits of one request.
 
-    texts: in one request. characters: of one text. body_bytes: of a request in JSON. upload_bytes: of a table.
-    seconds: for an answer. upload_seconds: for the evaluation of a table, and between two pieces of a stream.
-    waiting: texts that may wait for their turn before the server says that it is busy.
-    uploads: tables that are taken at once.
+    texts: per request. characters: per text. body_bytes: of a JSON request. upload_bytes: of a table. seconds: for a prediction.
+    upload_seconds: to evaluate a table, and between two pieces of a stream. waiting: texts in the queue before the server answers
+    503. uploads: tables at a time.
     """
 
     texts: int = 1_000
@@ -36,12 +35,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A server's models, where it listens, and what it allows.
+    """Models, address, access and limits of a server.
 
-    models: directories by name; the first is the default. keys: the file of keys; None where nobody needs one.
-    hosts: names, beside those of this machine, under which the server may be called; with keys, any where none is given.
-    reviews: the file of the review queue; None for no reviews. review_below: answers less sure than this are queued.
-    log_text: whether logs may hold the beginning of documents.
+    models: directories by name; the first is the default. keys: the key file; None for a server without keys. hosts: host names
+    that the server accepts besides its own; with keys and none given, any. reviews: the file of the review queue; None for no
+    reviews. review_below: predictions with a lower confidence are queued. log_text: log the beginning of documents.
     """
 
     models: dict[str, Path]
@@ -57,18 +55,18 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
 
     def check(self) -> None:
-        """Refuse what would let strangers in, or nobody."""
+        """Refuse settings that would leave the server open by accident."""
         if not is_loopback(self.host) and self.keys is None and not self.is_open:
             raise InputError(
-                f"{self.host} can be reached from other machines, and no key is asked for; give --keys FILE "
-                "(made with 'ramify keys add'), or --open to let everyone in."
+                f"other computers can reach {self.host}, and no key is required; give --keys FILE "
+                "(made with 'ramify keys add'), or --open to allow everyone."
             )
         if self.review_below is not None and self.reviews is None:
-            raise InputError("answers are queued for review, but there is no place for reviews; give --reviews FILE.")
+            raise InputError("--review-below needs a file for reviews; give --reviews FILE.")
 
     @property
     def allowed_hosts(self) -> tuple[str, ...] | None:
-        """Names that the server answers to; None for any."""
+        """Host names that the server accepts; None for any."""
         if self.hosts:
             return (*self._own_names, *(host.lower() for host in self.hosts))
         return self._own_names if self.keys is None and is_loopback(self.host) else None
@@ -79,7 +77,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address can be reached from this machine only.
+    """Whether only this computer can reach an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, False, True)
@@ -104,7 +102,7 @@ def name_models(given: Sequence[str]) -> dict[str, Path]:
         if not equals or not NAME.fullmatch(name):
             name, directory = Path(argument).absolute().name, argument
         if not directory:
-            raise InputError(f"no directory stands behind {argument!r}; give NAME=DIRECTORY.")
+            raise InputError(f"{argument!r} names no directory; give NAME=DIRECTORY.")
         if not NAME.fullmatch(name):
             allowed = "letters, digits, '.', '_' and '-'"
             raise InputError(f"{name!r} cannot be the name of a model; give NAME=DIRECTORY, with a name of {allowed}.")

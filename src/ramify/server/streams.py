@@ -1,7 +1,7 @@
-"""Bytes between an event loop and a thread, both ways at once.
+"""Byte streams between an event loop and a thread, in both directions at once.
 
-A client may send a large table before it reads the first answer, so answers that nobody takes yet must not keep the server
-from reading on: they wait in memory, and beyond some of it in a file.
+A client may upload a large table before it reads the first result. Unread results must not stop the server from reading, so they
+wait in memory, and beyond a limit in a temporary file.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import IO
 
 from ramify.server.errors import ApiError
 
-HELD = 1 << 22  # bytes that wait on either side before the sender is slowed, or a file takes them
+HELD = 1 << 22  # bytes in memory before the sender has to wait, or results go to a file
 LONGEST = 1 << 25  # bytes of a line
 
 
-class Inlet:
-    """Chunks put in on an event loop, lines taken out in a thread.
+class ByteInput:
+    """Chunks in from an event loop, lines out in a thread.
 
-    on_wait: called in that thread before it waits for more, so that what is finished need not wait, too.
+    on_wait: called in that thread before it waits for input, so that finished results go out first.
     """
 
     def __init__(self, on_wait: Callable[[], None] = lambda: None) -> None:
@@ -37,7 +37,7 @@ class Inlet:
         self._changed = Condition()
 
     async def put(self, chunk: bytes) -> None:
-        """Add some bytes; waits while too many are there."""
+        """Add bytes; waits while the buffer is full."""
         await self._room.wait()
         with self._changed:
             self._chunks.append(chunk)
@@ -47,14 +47,14 @@ class Inlet:
             self._changed.notify()
 
     def end(self, failure: Exception | None = None) -> None:
-        """Say that nothing more comes; with a failure, the thread gets that instead of what is left."""
+        """End the input; with a failure, the thread raises it instead of reading what is left."""
         with self._changed:
             self._has_ended, self._failure = True, self._failure or failure
             self._changed.notify()
 
     def lines(self) -> Iterator[bytes]:
         """Every line with its end; only the last may lack one."""
-        begun: list[bytes] = []  # pieces of a line whose end has not come
+        begun: list[bytes] = []  # pieces of an incomplete line
         length = 0
         while (chunk := self._take()) is not None:
             pieces = BytesIO(chunk).readlines()
@@ -88,8 +88,8 @@ class Inlet:
             return chunk
 
 
-class Outlet:
-    """Pieces put in by a thread, taken out on an event loop; no more than so many bytes wait."""
+class ByteOutput:
+    """Pieces in from a thread, out on an event loop; at most `most` bytes wait in a file."""
 
     def __init__(self, most: int = 1 << 30) -> None:
         self._most = most
@@ -116,14 +116,14 @@ class Outlet:
         self._loop.call_soon_threadsafe(self._ready.set)
 
     def end(self, failure: ApiError | None = None) -> None:
-        """Say that nothing more comes, and why, if it should have; only the first end counts."""
+        """End the output, with a failure if it is incomplete; only the first call counts."""
         with self._lock:
             if not self._has_ended:
                 self._has_ended, self.failure = True, failure
         self._loop.call_soon_threadsafe(self._ready.set)
 
     async def take(self) -> bytes | None:
-        """What has come since; None at the end."""
+        """The next bytes; None at the end."""
         while True:
             with self._lock:
                 found = self._next()
@@ -133,16 +133,16 @@ class Outlet:
             await self._ready.wait()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             if self._file is not None:
                 self._file.close()
 
     def _spill(self, piece: bytes) -> None:
         if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the outlet
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the sink
         if self._written + len(piece) > self._most:
-            raise ApiError(413, "unread", "more answers wait than are kept; read them while you send.")
+            raise ApiError(413, "unread", "too many results are unread; read them while you send.")
         self._file.seek(self._written)
         self._file.write(piece)
         self._written += len(piece)
@@ -158,7 +158,7 @@ class Outlet:
         self._file.seek(self._read)
         found = self._file.read(1 << 20)
         self._read += len(found)
-        if self._read == self._written:  # all of it was taken, so the room can be used again
+        if self._read == self._written:  # all of it was read, so the file can be reused
             self._file.truncate(0)
             self._read = self._written = 0
         return found

@@ -80,7 +80,7 @@ function drawFooter() {
   const who = state.session.needs_key ? ` You are ${state.session.name} (${state.session.role}).` : "";
   const what = model
     ? `${model.name}: system ${model.system}, ${model.nodes.toLocaleString("en")} nodes in ${model.levels} levels` +
-      (model.documents ? `, learnt from ${model.documents.toLocaleString("en")} documents.` : ".")
+      (model.documents ? `, trained on ${model.documents.toLocaleString("en")} documents.` : ".")
     : "No model is served.";
   document.getElementById("footer").textContent = `Ramify ${state.session.version}. ${what}${who}`;
 }

@@ -4,7 +4,7 @@
 // #page-status, #page-next, #page-previous, #download-all, #download-shown, #queue-below, #queue-go, #queue-note, #branches.
 
 import { ask, lostConnection, ApiError, makeLane } from "/page/api.js";
-import { announce, button, count, el, field, replace, several } from "/page/dom.js";
+import { announce, button, count, el, field, replace, countOf } from "/page/dom.js";
 import { acceptDrop, kindOf } from "/page/drop.js";
 import { showNote, showProblem } from "/page/notices.js";
 import { makeRows } from "/page/rows.js";
@@ -88,8 +88,8 @@ function makeProgress(cancel) {
     const seconds = (performance.now() - begun) / 1000;
     const speed = seconds > 0.2 ? `, ${count(Math.round(done / seconds))} rows a second` : "";
     meter.value = total ? Math.min(done, total) : 0;
-    const amount = isLast || !total ? several(done, "row") : `${count(done)} of about ${several(total, "row")}`;
-    status.textContent = `${word && `${word}: `}${amount}${speed}.`;
+    const progress = isLast || !total ? countOf(done, "row") : `${count(done)} of about ${countOf(total, "row")}`;
+    status.textContent = `${word && `${word}: `}${progress}${speed}.`;
     shown = performance.now();
   };
   return {

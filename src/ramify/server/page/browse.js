@@ -2,7 +2,7 @@
 // Ids for tests: #browse-search, #taxonomy (the tree; [data-node]), #node-details, #browse-problem.
 
 import { get, makeLane } from "/page/api.js";
-import { bar, count, el, pathLine, percent, replace, several } from "/page/dom.js";
+import { bar, count, el, pathLine, percent, replace, countOf } from "/page/dom.js";
 import { attempt, showProblem } from "/page/notices.js";
 import { makeSearch } from "/page/search.js";
 import { modelInfo, state } from "/page/state.js";
@@ -34,7 +34,7 @@ export function makeBrowse() {
       shownModel = model;
       tree.show(items, total);
       const info = modelInfo();
-      lead.textContent = `${several(info.nodes, "node")} in ${several(info.levels, "level")}, ${count(info.leaves)} of them leaves.`;
+      lead.textContent = `${countOf(info.nodes, "node")} in ${countOf(info.levels, "level")}, ${count(info.leaves)} of them leaves.`;
       showNothing(details);
     }, signal);
   };
@@ -94,9 +94,9 @@ function showDetails(details, node) {
   const facts = [
     ["Label", node.label],
     ["Level", String(node.depth + 1)],
-    ["Directly below", several(node.children, "node")],
+    ["Directly below", countOf(node.children, "node")],
     ["Leaves", node.children ? count(node.leaves) : "it is one"],
-    ["Documents learnt from", count(node.documents)],
+    ["Training documents", count(node.documents)],
   ];
   replace(details, el("h2", { id: "node-title" }, el("bdi", {}, node.title)), el("p", {}, pathLine(node.path)),
     el("dl", {}, facts.map(([name, value]) => [el("dt", {}, name), el("dd", { dir: "auto" }, value)])), drawQuality(node.quality));
@@ -107,5 +107,5 @@ function drawQuality(quality) {
   const rows = [["F1", quality.f1], ["Precision", quality.precision], ["Recall", quality.recall]];
   return el("div", {}, el("h3", {}, "How well it is found"),
     el("ul", { class: "bars" }, rows.map(([name, share]) => el("li", {}, el("span", {}, name), bar(share, "green"), el("span", { class: "number" }, share.toFixed(2))))),
-    el("p", { class: "hint" }, `In the test ${several(quality.support, "document")} belonged here; the model put ${count(quality.predicted)} here, and ${percent(quality.precision)} of those rightly.`));
+    el("p", { class: "hint" }, `In the test ${countOf(quality.support, "document")} belonged here; the model put ${count(quality.predicted)} here, and ${percent(quality.precision)} of those rightly.`));
 }

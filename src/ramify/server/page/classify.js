@@ -3,7 +3,7 @@
 // #confidence-value, #stop-sentence, #marked, #why, #why-steps button[data-step], #why-not, #why-back, risk.js: #risk, #risk-value,
 // #risk-sentence, and feedback.js: #say-right, #say-wrong, #ask-colleague, #feedback-note, #wrong-dialog, #wrong-label, #wrong-comment, #wrong-send.
 
-import { makeAnswer } from "/page/answer.js";
+import { makeAnswer } from "/page/prediction.js";
 import { makeLane, post } from "/page/api.js";
 import { afterPause, announce, button, el, field } from "/page/dom.js";
 import { acceptDrop } from "/page/drop.js";
@@ -25,7 +25,7 @@ export function makeClassify() {
   const input = el("textarea", { id: "text", rows: "7", dir: "auto", spellcheck: "false", placeholder: "Paste a text here, or drop a .txt file." });
   const why = makeWhy({ onBack: () => showExplanation(run.first) });
   const answer = makeAnswer({ onChoose: (item) => chooseNode(item) });
-  const risk = makeRisk({ onAnswer: (labels) => answer.promise(labels) });
+  const risk = makeRisk({ onAnswer: (labels) => answer.showGuaranteed(labels) });
   const feedback = makeFeedback({ current: () => run });
   const whyNot = makeSearch({ label: "Why not …?", id: "why-not", onPick: (node) => explainOther(node.label), placeholder: "Find the label you expected" });
   let run = null; // the text and the model at hand, and what has been found out about them
@@ -40,7 +40,7 @@ export function makeClassify() {
     results.setAttribute("aria-busy", "true");
     const isDone = await attempt(problem, async () => {
       const found = await findOut(asked, signal);
-      if (!signal.aborted) show({ ...asked, ...found, known: new Map(), several: modelInfo()?.several });
+      if (!signal.aborted) show({ ...asked, ...found, known: new Map(), isMultiLabel: modelInfo()?.is_multi_label });
     }, signal);
     if (!signal.aborted) results.removeAttribute("aria-busy");
     if (!isDone && !signal.aborted) forget();

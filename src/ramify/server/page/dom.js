@@ -81,7 +81,7 @@ export function count(number) {
 }
 
 /** How many of something there are: "1 row", "2,000 rows". */
-export function several(number, one, many = `${one}s`) {
+export function countOf(number, one, many = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 

@@ -3,7 +3,7 @@
 // #report (with report.js: .figure, #report-levels, #report-nodes, #report-confusions), #errors, .error, #errors-more.
 
 import { ask, get, makeLane } from "/page/api.js";
-import { announce, button, count, el, field, replace, several } from "/page/dom.js";
+import { announce, button, count, el, field, replace, countOf } from "/page/dom.js";
 import { acceptDrop, kindOf } from "/page/drop.js";
 import { ladder, sharedDepth } from "/page/ladder.js";
 import { attempt, showNote } from "/page/notices.js";
@@ -46,7 +46,7 @@ export function makeEvaluate() {
       const found = modelInfo().has_report && (await get(`/v1/models/${encodeURIComponent(model)}/report`, {}, signal));
       if (signal.aborted) return;
       shownModel = model;
-      status.textContent = found ? `The report of the training of ${model}, on ${several(found.report.documents, "document")} held back for the test.`
+      status.textContent = found ? `Report from the training of ${model}, on ${countOf(found.report.documents, "document")} held out for testing.`
         : `${model} keeps no report of its training. Drop a labelled file to evaluate it.`;
       replace(report, found ? drawReport(found.report) : []);
     }, signal);
@@ -63,8 +63,8 @@ export function makeEvaluate() {
       const found = await response.json();
       const drawn = await drawErrors(found.errors, model);
       if (signal.aborted) return;
-      const left = found.left_out ? ` ${several(found.left_out, "row")} left out.` : "";
-      status.textContent = `${model} on ${table.name}: ${several(found.documents, "document")}.${left}`;
+      const left = found.left_out ? ` ${countOf(found.left_out, "row")} left out.` : "";
+      status.textContent = `${model} on ${table.name}: ${countOf(found.documents, "document")}.${left}`;
       replace(report, drawReport(found.report));
       replace(errors, drawn);
       announce(status.textContent);
@@ -98,7 +98,7 @@ async function drawErrors(errors, model) {
     return drawError(error, truth, said);
   }));
   return el("section", { class: "card", "aria-labelledby": "errors-title" }, el("h2", { id: "errors-title" }, "The worst errors"),
-    el("p", { class: "hint" }, "Farthest from the truth first, then the surest."), drawn.slice(0, SHOWN), drawn.length > SHOWN && drawMore(drawn.slice(SHOWN)));
+    el("p", { class: "hint" }, "Farthest from the true label first, then the most confident."), drawn.slice(0, SHOWN), drawn.length > SHOWN && drawMore(drawn.slice(SHOWN)));
 }
 
 function drawMore(rest) {
@@ -110,10 +110,10 @@ function drawError(error, truth, said) {
   const text = error.text.length > TEXT ? `${error.text.slice(0, TEXT)} …` : error.text;
   return el("article", { class: "error", data: { line: error.line } },
     el("p", { dir: "auto" }, text),
-    el("p", { class: "hint" }, `Line ${count(error.line)}, ${several(error.distance, "step")} from the truth.`),
+    el("p", { class: "hint" }, `Line ${count(error.line)}, ${countOf(error.distance, "step")} from the true label.`),
     el("div", { class: "two" },
       el("div", {}, el("h3", {}, "True"), truth.map((path) => ladder(path, [], partingBadge(path, said)))),
-      el("div", {}, el("h3", {}, "Said"), said.length ? said.map((path, i) => ladder(path, atTheEnd(path, error.predicted[i].probability), partingBadge(path, truth)))
+      el("div", {}, el("h3", {}, "Predicted"), said.length ? said.map((path, i) => ladder(path, atTheEnd(path, error.predicted[i].probability), partingBadge(path, truth)))
         : el("p", {}, "No label."))));
 }
 

@@ -7,7 +7,7 @@ import { attempt, showNote } from "/page/notices.js";
 import { makeLabelPicker } from "/page/search.js";
 import { mayReview, reviewer } from "/page/state.js";
 
-/** The buttons below an answer; `current()` gives {text, model, several} of the answer on the page. */
+/** The buttons below an answer; `current()` gives {text, model, isMultiLabel} of the answer on the page. */
 export function makeFeedback({ current }) {
   const note = el("div", { id: "feedback-note", role: "status" });
   const problem = el("div", { id: "feedback-problem" });
@@ -45,8 +45,8 @@ async function queue({ text, model }) {
 function askForRight(run, onSend) {
   const send = el("button", { type: "submit", class: "main", id: "wrong-send", disabled: true }, "Send");
   const picker = makeLabelPicker({
-    label: run.several ? "Which labels are right?" : "Which label is right?", id: "wrong-label",
-    many: () => run.several, model: () => run.model, onChange: (picked) => (send.disabled = !picked.length),
+    label: run.isMultiLabel ? "Which labels are right?" : "Which label is right?", id: "wrong-label",
+    many: () => run.isMultiLabel, model: () => run.model, onChange: (picked) => (send.disabled = !picked.length),
   });
   const comment = el("input", { id: "wrong-comment", autocomplete: "off" });
   const dialog = el("dialog", { id: "wrong-dialog", "aria-labelledby": "wrong-title" });

@@ -9,9 +9,9 @@ export function showProblem(box, error, retry = null) {
   replace(box, el("p", { class: "problem", role: "alert" }, el("span", {}, sentenceOf(error)), again));
 }
 
-// Errors of our own making are mistakes in the page; people still get a sentence.
+// Errors without a code are bugs of the page; people still get a sentence.
 function sentenceOf(error) {
-  return error.code === undefined ? `The page made a mistake: ${error.message}` : error.message;
+  return error.code === undefined ? `The page has a bug: ${error.message}` : error.message;
 }
 
 /** Show a plain sentence in a box. */

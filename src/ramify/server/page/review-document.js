@@ -12,7 +12,7 @@ export function drawDocument(document, { add }) {
     el("div", { class: "marked", dir: "auto", tabindex: "0", role: "group", "aria-label": "Text" }, document.text.slice(0, SHOWN),
       document.text.length > SHOWN && ` … (${count(document.text.length)} characters)`),
     el("p", { class: "hint" }, `Queued ${when(document.queued_at)} by `, el("bdi", {}, document.queued_by), document.source && [" from ", el("bdi", {}, document.source)], "."),
-    el("h3", {}, `The model says, ${percent(document.confidence)} sure`),
+    el("h3", {}, `Prediction, confidence ${percent(document.confidence)}`),
     document.labels.length ? document.labels.map((label) => ladder(label.path, label.probabilities)) : el("p", {}, "No label."),
     drawPicks(document, add), drawDecisions(document.decisions));
 }

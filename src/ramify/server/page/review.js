@@ -25,7 +25,7 @@ export function makeReview() {
   const comment = el("input", { id: "review-comment", autocomplete: "off" });
   const agreement = makeAgreement();
   const picker = makeLabelPicker({
-    label: "The right label", id: "review-label", many: () => modelInfo()?.several, model: () => current()?.model ?? state.model,
+    label: "The right label", id: "review-label", many: () => modelInfo()?.is_multi_label, model: () => current()?.model ?? state.model,
     onChange: (picked) => (buttons.correct.disabled = !picked.length || !current()),
   });
   picker.input.addEventListener("keydown", (event) => {
@@ -39,7 +39,7 @@ export function makeReview() {
   const buttons = {
     accept: button("Accept", act("accept"), { id: "review-accept", class: "main", "aria-keyshortcuts": "A" }),
     correct: button("Correct", act("correct"), { id: "review-correct", disabled: true, "aria-keyshortcuts": "C" }),
-    reject: button("Reject", act("reject"), { id: "review-reject", class: "bad", "aria-keyshortcuts": "R", title: "It belongs nowhere in this taxonomy, or should not be learnt from." }),
+    reject: button("Reject", act("reject"), { id: "review-reject", class: "bad", "aria-keyshortcuts": "R", title: "It belongs nowhere in this taxonomy, or should not be used in training." }),
     previous: button("Previous", () => go(-1), { id: "review-previous", "aria-keyshortcuts": "K" }),
     next: button("Next", () => go(1), { id: "review-next", "aria-keyshortcuts": "J" }),
   };
@@ -77,13 +77,13 @@ export function makeReview() {
     await attempt(boxes.problem, async () => {
       const values = { action, comment: comment.value.trim() || undefined };
       if (action === "correct") values.labels = picker.labels();
-      settle(document, await decide(document.id, values), action);
+      showDecided(document, await decide(document.id, values), action);
     });
     isSending = false;
   };
 
   // A decided document leaves the queue of those that wait, and stays in the other lists.
-  const settle = async (document, decided, action) => {
+  const showDecided = async (document, decided, action) => {
     const at = queue.documents.indexOf(document);
     if (status.value === "open") {
       queue.documents.splice(at, 1);

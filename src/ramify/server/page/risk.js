@@ -8,7 +8,7 @@ import { modelInfo } from "/page/state.js";
 const RISKS = [0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.005];
 const JOIN = " › ";
 
-/** The slider; `onAnswer(labels)` hears which labels keep the promise, or null where none is asked for. */
+/** The slider; `onAnswer(labels)` gets the labels within the risk, or null without a risk. */
 export function makeRisk({ onAnswer }) {
   const lane = makeLane();
   const problem = el("div", {});
@@ -36,7 +36,7 @@ export function makeRisk({ onAnswer }) {
       const found = await post("/v1/classify", { text: asked.text, model: asked.model, risk, queue: false }, signal);
       if (signal.aborted) return;
       const { labels } = found.results[0];
-      sentence.textContent = inWords(labels, risk, modelInfo(asked.model).promise);
+      sentence.textContent = inWords(labels, risk, modelInfo(asked.model).guarantee);
       onAnswer(labels);
     }, signal);
   };
@@ -49,10 +49,10 @@ export function makeRisk({ onAnswer }) {
   return {
     element,
     show(asked) {
-      const promise = modelInfo(asked.model)?.promise;
+      const guarantee = modelInfo(asked.model)?.guarantee;
       run = asked;
-      element.hidden = !promise;
-      risks = promise ? RISKS.filter((risk) => risk >= promise.least_risk) : [];
+      element.hidden = !guarantee;
+      risks = guarantee ? RISKS.filter((risk) => risk >= guarantee.least_risk) : [];
       slider.max = String(risks.length);
       name();
       ask();
@@ -60,12 +60,12 @@ export function makeRisk({ onAnswer }) {
   };
 }
 
-function inWords(labels, risk, promise) {
-  const why = promise.is_proven ? `${count(promise.documents)} documents that were kept back say so` : `judged by ${count(promise.documents)} documents, without proof`;
+function inWords(labels, risk, guarantee) {
+  const why = guarantee.is_proven ? `guaranteed by ${count(guarantee.documents)} documents kept out of training` : `estimated by cross-validation on ${count(guarantee.documents)} documents, not guaranteed`;
   const named = labels.map((label) => label.path.join(JOIN)).join(" and ");
-  if (!labels.length) return `With a risk of ${inPercent(risk)} there is no label: not even a branch is sure enough (${why}).`;
-  if (promise.kind === "share") return `With a risk of ${inPercent(risk)} the answer is ${named}: on the average over texts, no larger share of a text's labels is wrong (${why}).`;
-  return `With a risk of ${inPercent(risk)} the answer stops at ${named}: for no larger share of texts does the truth lie elsewhere (${why}).`;
+  if (!labels.length) return `With a risk of ${inPercent(risk)} there is no label: no branch is likely enough (${why}).`;
+  if (guarantee.kind === "share") return `With a risk of ${inPercent(risk)} the labels are ${named}: on average over texts, at most this fraction of the labels is wrong (${why}).`;
+  return `With a risk of ${inPercent(risk)} the prediction is ${named}: it is wrong for at most this fraction of texts (${why}).`;
 }
 
 function inPercent(risk) {

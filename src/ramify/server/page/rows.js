@@ -1,7 +1,7 @@
 // What came of a batch: all rows in memory, a page of them on the screen. Ids for tests: see batch.js.
 
 import { post, saveFile } from "/page/api.js";
-import { bar, button, count, el, field, percent, replace, several } from "/page/dom.js";
+import { bar, button, count, el, field, percent, replace, countOf } from "/page/dom.js";
 import { attempt, showNote } from "/page/notices.js";
 import { mayReview, state } from "/page/state.js";
 import { csvOf } from "/page/table-file.js";
@@ -124,7 +124,7 @@ function makePager(onTurn) {
       last = Math.max(0, Math.ceil(found / PAGE) - 1);
       page = Math.min(page, last);
       const [start, end] = [page * PAGE, Math.min(found, (page + 1) * PAGE)];
-      const outOf = found === total ? several(total, "row") : `${count(found)} found among ${several(total, "row")}`;
+      const outOf = found === total ? countOf(total, "row") : `${count(found)} found among ${countOf(total, "row")}`;
       status.textContent = found ? `Rows ${count(start + 1)} to ${count(end)} of ${outOf}.` : total ? `No row of ${count(total)} is like that.` : "";
       buttons.forEach((one, i) => (one.disabled = i < 2 ? page === 0 : page === last));
       return [start, end];
@@ -175,14 +175,14 @@ function makeQueueing({ rows, run, note }) {
       const answer = await post("/v1/reviews", { documents: chunk.map((row) => ({ text: row.text, source: `line ${row.line}` })), model: run().model });
       known += answer.known;
       queued += chunk.length;
-      showNote(note, `${count(queued)} of ${several(waiting.length, "row")} sent …`);
+      showNote(note, `${count(queued)} of ${countOf(waiting.length, "row")} sent …`);
     }
-    showNote(note, `${several(queued - known, "row")} queued for review${known ? `; ${count(known)} had been queued before` : ""}.`, "done");
+    showNote(note, `${countOf(queued - known, "row")} queued for review${known ? `; ${count(known)} had been queued before` : ""}.`, "done");
   });
   const go = button("", queue, { id: "queue-go" });
   const update = () => {
     const number = unsure().length;
-    go.textContent = `Queue ${several(number, "row")} for review`;
+    go.textContent = `Queue ${countOf(number, "row")} for review`;
     go.disabled = !number;
   };
   below.addEventListener("input", update);

@@ -1,7 +1,7 @@
 // Finding a label (the ARIA combobox pattern). For tests: input[role=combobox], [role=option][data-node="NAME"], .chips .chip.
 
 import { get, makeLane } from "/page/api.js";
-import { afterPause, announce, button, el, newId, pathLine, replace, several } from "/page/dom.js";
+import { afterPause, announce, button, el, newId, pathLine, replace, countOf } from "/page/dom.js";
 import { showProblem } from "/page/notices.js";
 import { state } from "/page/state.js";
 
@@ -49,9 +49,9 @@ export function makeSearch({ label, id, onPick, model = () => state.model, keeps
     list.hidden = !matches.length;
     input.setAttribute("aria-expanded", String(matches.length > 0));
     const sentence = !matches.length ? "No label has all these words in its path."
-      : answer.total > matches.length ? `The first ${matches.length} of ${several(answer.total, "label")}; type more to narrow them down.` : "";
+      : answer.total > matches.length ? `The first ${matches.length} of ${countOf(answer.total, "label")}; type more to refine the search.` : "";
     replace(note, sentence && el("p", { class: "hint" }, sentence));
-    announce(matches.length ? `${several(matches.length, "label")} found. Use the arrow keys.` : sentence);
+    announce(matches.length ? `${countOf(matches.length, "label")} found. Use the arrow keys.` : sentence);
   };
   const run = async () => {
     const query = input.value.trim();
@@ -92,7 +92,7 @@ function drawOption(node, onPick) {
   return option;
 }
 
-/** A search that gathers labels: several where `many` says so, else the last one chosen. */
+/** A search that collects labels: many if `many` says so, else the last one chosen. */
 export function makeLabelPicker({ label, id, many, model, onChange = () => {} }) {
   let picked = [];
   const chips = el("ul", { class: "chips", "aria-label": "Chosen labels" });

@@ -3,7 +3,7 @@
 //
 // An item is {name, hasChildren, items, total, isOpen, …}: `items` are its children as far as they are known, null before.
 
-import { el, newId, replace, several } from "/page/dom.js";
+import { el, newId, replace, countOf } from "/page/dom.js";
 
 /** A tree. `drawRow(item)` gives the row's elements; `load(item, offset)` a promise of {items, total}; `item` is null at the top. */
 export class Tree {
@@ -110,7 +110,7 @@ export class Tree {
 
   #drawMore(above, left, level) {
     const more = el("li", { role: "treeitem", tabindex: "-1", class: "more", data: { more: "" }, "aria-level": level },
-      el("div", { class: "row" }, el("span", { class: "title link" }, `Show more; ${several(left, "is", "are")} not shown`)));
+      el("div", { class: "row" }, el("span", { class: "title link" }, `Show more; ${countOf(left, "is", "are")} not shown`)));
     more.showMore = async () => {
       const before = above.items.length;
       await this.#fetchMore(above === this.top ? null : above);

@@ -7,9 +7,9 @@ const SHOWN = 20_000; // characters; a text of a megabyte would take seconds to 
 /** The text as an element, each known word marked by what it adds; `weights` maps a word's number to its weight. */
 export function markedText(text, spans, weights, terms) {
   const letters = Array.from(text); // the server counts code points, JavaScript strings do not
-  const strongest = greatest(weights.values());
+  const largest = greatest(weights.values());
   const shown = letters.slice(0, SHOWN);
-  const pieces = cut(spans, weights, shown.length).map((piece) => drawPiece(piece, shown, strongest, terms));
+  const pieces = cut(spans, weights, shown.length).map((piece) => drawPiece(piece, shown, largest, terms));
   const box = el("div", { class: "marked", dir: "auto", tabindex: "0", role: "group", "aria-label": "The text, with its words marked" }, pieces);
   if (letters.length <= SHOWN) return box;
   const note = `The first ${count(SHOWN)} of ${count(letters.length)} characters are shown; all of them were read.`;
@@ -38,9 +38,9 @@ function cut(spans, weights, end) {
   });
 }
 
-function drawPiece(piece, letters, strongest, terms) {
+function drawPiece(piece, letters, largest, terms) {
   const text = letters.slice(piece.start, piece.end).join("");
-  const strength = Math.min(1, Math.abs(piece.weight) / strongest);
+  const strength = Math.min(1, Math.abs(piece.weight) / largest);
   if (!piece.words.length || strength < 0.02) return text;
   return el("mark", {
     class: piece.weight > 0 ? "for" : "against",
@@ -60,24 +60,24 @@ export function legend(winner, rival) {
 
 /** Words as bars to both sides of zero; `prior` is what the text has no say in. */
 export function wordBars(words, prior, shown = 10) {
-  const strongest = greatest([prior, ...words.map((word) => word.weight)]);
+  const largest = greatest([prior, ...words.map((word) => word.weight)]);
   const rest = { text: "(at the start)", weight: prior, isPrior: true };
-  const list = el("ul", { class: "words" }, words.slice(0, shown).map((word) => wordRow(word, strongest)), wordRow(rest, strongest));
+  const list = el("ul", { class: "words" }, words.slice(0, shown).map((word) => wordRow(word, largest)), wordRow(rest, largest));
   const hidden = words.slice(shown);
   if (!hidden.length) return list;
   const more = el("button", { type: "button", class: "link", data: { action: "all-words" } }, `Show ${count(hidden.length)} more`);
   more.addEventListener("click", () => {
-    list.lastElementChild.before(...hidden.slice(0, 500).map((word) => wordRow(word, strongest)));
+    list.lastElementChild.before(...hidden.slice(0, 500).map((word) => wordRow(word, largest)));
     more.remove();
   });
   return el("div", {}, list, more);
 }
 
-function wordRow(word, strongest) {
+function wordRow(word, largest) {
   const kind = word.isPrior ? "prior" : word.weight < 0 ? "against" : "for";
   return el("li", { class: kind, data: word.isPrior ? {} : { word: word.word } },
     el("bdi", { class: "word" }, word.text),
-    el("span", { class: "arms", "aria-hidden": "true", vars: { share: Math.abs(word.weight) / strongest, sign: word.weight < 0 ? -1 : 1 } }),
+    el("span", { class: "arms", "aria-hidden": "true", vars: { share: Math.abs(word.weight) / largest, sign: word.weight < 0 ? -1 : 1 } }),
     el("span", { class: "number" }, signed(word.weight)));
 }
 

@@ -1,4 +1,4 @@
-"""How often people agree with the model, and with each other."""
+"""How often reviewers agree with the model and with each other."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ramify.server.reviews.store import Review
 class Summary:
     """Counts of reviews.
 
-    agreement: the share of decisions that left the model's labels as they were; rejected documents do not count.
-    by_level: the same at each depth: of the labels whose path goes so deep, those that the model's path went along with.
-    between_reviewers: pairs of people on the same document, and how many of them gave the same labels.
+    agreement: the fraction of decisions that accept the model's labels, without rejected documents.
+    by_level: the same at each depth: of the labels that deep, the fraction that the model predicted.
+    between_reviewers: pairs of reviewers on one document, and how many of them agree.
     """
 
     open: int = 0
@@ -34,20 +34,19 @@ class Summary:
 def summarize(reviews: Iterable[Review], paths: Any = None) -> Summary:
     """Add up reviews.
 
-    paths: gives the titles from the top to a label, or None for one that is not known any more; without it there is no table by
-    level.
+    paths: returns the path of a label, or None for an unknown one; without it there is no table by level.
     """
     made, people = Summary(), defaultdict[str, Counter[str]](Counter)
     asked, same = Counter[int](), Counter[int]()
     for review in reviews:
-        standing = review.standing
-        made.open += not standing
-        made.reviewed += bool(standing)
-        for decision in standing:
+        current = review.current
+        made.open += not current
+        made.reviewed += bool(current)
+        for decision in current:
             people[decision.reviewer][decision.action] += 1
             if paths is not None and decision.action != "reject":
                 _compare_paths(review, decision.labels, paths, asked, same)
-        for one, other in combinations(standing, 2):
+        for one, other in combinations(current, 2):
             made.between_reviewers["pairs"] += 1
             made.between_reviewers["same"] += set(one.labels) == set(other.labels) and one.action != "reject" != other.action
             made.between_reviewers["same"] += one.action == other.action == "reject"
@@ -62,8 +61,8 @@ def summarize(reviews: Iterable[Review], paths: Any = None) -> Summary:
 
 
 def _of_person(name: str, counts: Counter[str]) -> dict[str, Any]:
-    told = {"accepted": counts["accept"], "corrected": counts["correct"], "rejected": counts["reject"]}
-    return {"reviewer": name, "decisions": sum(told.values()), **told}
+    counted = {"accepted": counts["accept"], "corrected": counts["correct"], "rejected": counts["reject"]}
+    return {"reviewer": name, "decisions": sum(counted.values()), **counted}
 
 
 def _compare_paths(review: Review, labels: list[str], paths: Any, asked: Counter[int], same: Counter[int]) -> None:

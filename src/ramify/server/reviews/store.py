@@ -1,8 +1,8 @@
 """The review queue as an SQLite file.
 
-What was acknowledged survives a killed process and a loss of power: every change is one transaction in a write-ahead log that
-reaches the disk before anybody is told. Decisions are added and never changed; of one person's decisions on a document the
-last one counts. Several processes may use one file.
+An acknowledged change survives a killed process and a power failure: every change is one transaction in a write-ahead log that
+reaches the disk before the response. Decisions are added and never changed; the last decision of a reviewer counts. More than one
+process may use the file.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from urllib.parse import quote
 from ramify.errors import InputError
 from ramify.server.errors import ApiError
 
-APPLICATION = 0x52414D46  # "RAMF": tells our files from those of others
+APPLICATION = 0x52414D46  # "RAMF": marks our files
 VERSION = 1
-WAIT = 10.0  # seconds for another process to finish its change
+WAIT = 10.0  # seconds to wait for another process
 ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
 
 TABLES = """
@@ -43,7 +43,7 @@ CREATE INDEX of_document ON decisions (document, id);
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What one person said of a document; labels are those that are right, none where it was rejected."""
+    """The decision of one reviewer: the right labels, none if the document was rejected."""
 
     reviewer: str
     action: str
@@ -54,9 +54,9 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A document in the queue, what the model said of it, and what people said since.
+    """A document in the queue, the prediction of the model, and the decisions of reviewers.
 
-    labels, others: what the model gave, as the server shows it. confidence: the probability of its least sure label.
+    labels, others: the prediction, in the form of the API. confidence: the probability of its least likely label.
     """
 
     id: int
@@ -71,8 +71,8 @@ class Review:
     decisions: list[Decision] = field(default_factory=list)
 
     @property
-    def standing(self) -> list[Decision]:
-        """The last decision of each person."""
+    def current(self) -> list[Decision]:
+        """The last decision of each reviewer."""
         return list({decision.reviewer: decision for decision in self.decisions}.values())
 
 
@@ -81,7 +81,7 @@ class ReviewStore:
 
     >>> store = ReviewStore(":memory:")
     >>> queued, known = store.queue("m", [("no picture", [{"label": "tv"}], [], 0.4, None)], by="ann")
-    >>> store.decide(queued[0], "ben", "accept", ["tv"]).standing[0].action
+    >>> store.decide(queued[0], "ben", "accept", ["tv"]).current[0].action
     'accept'
     """
 
@@ -89,15 +89,15 @@ class ReviewStore:
         self.path = path
         try:
             if not Path(path).exists() and str(path) != ":memory:":
-                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # documents are nobody's business
+                os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # documents are private
             self._base = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
             self._prepare()
         except (sqlite3.Error, OSError, ApiError) as error:
-            raise InputError(f"reviews cannot be kept in {path}: {error}; choose another file.") from None
+            raise InputError(f"cannot store reviews in {path}: {error}; choose another file.") from None
 
     @classmethod
     def reading(cls, path: Path) -> ReviewStore:
-        """A store of a file that need not be writable, and is not changed."""
+        """Open a file for reading only; it need not be writable."""
         made = cls.__new__(cls)
         made.path = path
         place = f"file:{quote(str(path.absolute()))}?mode=ro"
@@ -115,11 +115,11 @@ class ReviewStore:
         return made
 
     def models(self) -> list[str]:
-        """The models whose answers were reviewed."""
-        return [row[0] for row in self._ask("SELECT DISTINCT model FROM documents ORDER BY model", ())]
+        """The models with documents in the queue."""
+        return [row[0] for row in self._query("SELECT DISTINCT model FROM documents ORDER BY model", ())]
 
     def close(self) -> None:
-        """Let go of the file; what was written stays."""
+        """Close the file."""
         self._base.close()
 
     # ---- the queue --------------------------------------------------------------------------------------------------
@@ -132,10 +132,10 @@ class ReviewStore:
     ) -> tuple[list[int], int]:
         """Add documents: text, labels, others, confidence and source of each.
 
-        Gives their numbers, and how many were there already; a text is queued once for a model.
+        Returns their numbers, and how many were queued before; a text is queued once per model.
         """
         numbers, known = [], 0
-        with self._changing() as base:
+        with self._transaction() as base:
             for text, labels, others, confidence, source in documents:
                 values = (model, text, _digest(text), _dump(labels), _dump(others), confidence, source, _now(), by)
                 columns = "model, text, digest, labels, others, confidence, source, queued_at, queued_by"
@@ -148,8 +148,8 @@ class ReviewStore:
         return numbers, known
 
     def get(self, number: int) -> Review | None:
-        """One document with all decisions; None where there is none of that number."""
-        rows = self._ask("SELECT * FROM documents WHERE id = ?", (number,))
+        """One document with all decisions; None if the number is unknown."""
+        rows = self._query("SELECT * FROM documents WHERE id = ?", (number,))
         return self._review(rows[0]) if rows else None
 
     def page(
@@ -158,13 +158,13 @@ class ReviewStore:
         """Some documents, and how many there are in all."""
         where, values = _chosen(status, model)
         query = f"SELECT * FROM documents WHERE {where} ORDER BY {ORDERS[order]} LIMIT ? OFFSET ?"
-        rows = self._ask(query, (*values, limit, offset))
+        rows = self._query(query, (*values, limit, offset))
         return [self._review(row) for row in rows], self.count(status, model)
 
     def count(self, status: str = "open", model: str | None = None) -> int:
         """How many documents there are."""
         where, values = _chosen(status, model)
-        return int(self._ask(f"SELECT count(*) FROM documents WHERE {where}", values)[0][0])
+        return int(self._query(f"SELECT count(*) FROM documents WHERE {where}", values)[0][0])
 
     def all(self, status: str = "all", model: str | None = None) -> Iterator[Review]:
         """Every document, in the order in which they came."""
@@ -172,7 +172,7 @@ class ReviewStore:
         last = 0
         while True:
             query = f"SELECT * FROM documents WHERE {where} AND id > ? ORDER BY id LIMIT 500"
-            rows = self._ask(query, (*values, last))
+            rows = self._query(query, (*values, last))
             if not rows:
                 return
             yield from map(self._review, rows)
@@ -183,8 +183,8 @@ class ReviewStore:
     def decide(
         self, number: int, reviewer: str, action: str, labels: Sequence[str], comment: str | None = None
     ) -> Review | None:
-        """Keep what somebody decided; None where there is no such document."""
-        with self._changing() as base:
+        """Store a decision; None if the document is unknown."""
+        with self._transaction() as base:
             if not base.execute("UPDATE documents SET is_done = 1 WHERE id = ?", (number,)).rowcount:
                 return None
             values = (number, reviewer, action, _dump(list(labels)), comment, _now())
@@ -196,12 +196,12 @@ class ReviewStore:
     # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _check_kind(self) -> None:
-        """Refuse files of others, and of the future."""
+        """Refuse files of other programs and of newer versions."""
         self._base.row_factory = sqlite3.Row
         kind, version = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
         is_new = not self._base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if not is_new and kind != APPLICATION:
-            raise InputError(f"{self.path} is not a file of reviews; choose another one.")
+            raise InputError(f"{self.path} is not a review file; choose another one.")
         if version > VERSION:
             raise InputError(f"{self.path} was written by a newer Ramify; install that one.")
 
@@ -210,7 +210,7 @@ class ReviewStore:
         self._base.execute("PRAGMA journal_mode = WAL")
         self._base.execute("PRAGMA synchronous = FULL")
         self._base.execute("PRAGMA foreign_keys = ON")
-        with self._changing() as base:
+        with self._transaction() as base:
             if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
                 for statement in TABLES.split(";"):
                     base.execute(statement)
@@ -218,11 +218,11 @@ class ReviewStore:
                 base.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
-    def _changing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction: all of it, or nothing."""
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """One transaction: all or nothing."""
         if str(self.path) != ":memory:" and not Path(self.path).exists():
-            raise ApiError(503, "reviews", f"the file of reviews, {self.path}, has been removed; start the server again.")
-        with self._telling():
+            raise ApiError(503, "reviews", f"the review file {self.path} was removed; start the server again.")
+        with self._reporting_errors():
             self._base.execute("BEGIN IMMEDIATE")
             try:
                 yield self._base
@@ -231,22 +231,20 @@ class ReviewStore:
                 if self._base.in_transaction:
                     self._base.execute("ROLLBACK")
 
-    def _ask(self, query: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
-        with self._telling():
+    def _query(self, query: str, values: tuple[Any, ...]) -> list[sqlite3.Row]:
+        with self._reporting_errors():
             return self._base.execute(query, values).fetchall()
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
-        """Trouble with the file, such as a full disk or another process that holds it, in words."""
+    def _reporting_errors(self) -> Iterator[None]:
+        """Turn database errors, such as a full disk or a locked file, into a sentence."""
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise ApiError(
-                503, "reviews", f"the file of reviews cannot be used now: {error}; try again.", retry_after=1
-            ) from None
+            raise ApiError(503, "reviews", f"the review file cannot be used now: {error}; try again.", retry_after=1) from None
 
     def _review(self, row: sqlite3.Row) -> Review:
-        found = self._ask("SELECT * FROM decisions WHERE document = ? ORDER BY id", (row["id"],))
+        found = self._query("SELECT * FROM decisions WHERE document = ? ORDER BY id", (row["id"],))
         decisions = [Decision(d["reviewer"], d["action"], json.loads(d["labels"]), d["comment"], d["at"]) for d in found]
         plain = {name: row[name] for name in ("id", "text", "model", "confidence", "queued_at", "queued_by", "source")}
         return Review(**plain, labels=json.loads(row["labels"]), others=json.loads(row["others"]), decisions=decisions)

@@ -1,4 +1,4 @@
-"""How a model does on a labelled table."""
+"""Evaluate a model on a labelled table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from fastapi import APIRouter, Query, Request
 from ramify.data import read_corpus
 from ramify.errors import RamifyError
 from ramify.server.batches import BODY, Column, content_kind, without_options
-from ramify.server.dependencies import AskedModel, Parts, refusals
+from ramify.server.dependencies import Parts, RequestedModel, refusals
 from ramify.server.errors import ApiError, refuse_packed
-from ramify.server.model_registry import Served
+from ramify.server.model_registry import ServedModel
 from ramify.server.schemas import EvaluateOut
 from ramify.workflows.training import evaluate_with_errors
 from ramify.workflows.wrong_answers import PredictionError
@@ -22,37 +22,37 @@ from ramify.workflows.wrong_answers import PredictionError
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
 
 PIECE = 1 << 20  # bytes that are written at a time
-SHOWN = 2_000  # characters of a document with a wrong answer
+SHOWN = 2_000  # characters of a wrongly classified document
 
 
 @router.post("", responses=refusals(404, 415), openapi_extra={"requestBody": BODY})
 async def evaluate(
     request: Request,
     services: Parts,
-    served: AskedModel,
+    served: RequestedModel,
     text: Column = None,
     label: Column = None,
     label_separator: Annotated[str | None, Query(min_length=1, max_length=10)] = None,
     hierarchy: Literal["original", "modified"] = "original",
-    examples: Annotated[int, Query(ge=0, le=200, description="Wrong answers to show.")] = 20,
+    examples: Annotated[int, Query(ge=0, le=200, description="How many wrong predictions to show.")] = 20,
 ) -> EvaluateOut:
-    """Compare a model's answers with the labels of a table; columns are found when not named."""
+    """Compare predictions with the labels of a table; columns are found if not given."""
     kind = content_kind(request)
-    services.uploads.enter("other tables are being worked on")
+    services.uploads.enter("other tables are being processed")
     try:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"table.{kind}"
             seconds = services.settings.limits.upload_seconds
-            await _keep(request, path, seconds)
+            await _save_body(request, path, seconds)
             columns = {"text": text, "label": label, "label_separator": label_separator}
-            made = await services.tables.run(seconds, _evaluate, served, path, columns, hierarchy, examples)
+            made = await services.table_pool.run(seconds, _evaluate, served, path, columns, hierarchy, examples)
             return EvaluateOut(**made)
     finally:
         services.uploads.leave()
 
 
-async def _keep(request: Request, path: Path, seconds: float) -> None:
-    """Write the body to a file, as it comes; only text, since what is packed may have any size."""
+async def _save_body(request: Request, path: Path, seconds: float) -> None:
+    """Write the body to a file; refuse compressed data, which may expand to any size."""
     held = bytearray()
     stream = aiter(request.stream())
     with open(path, "wb") as file:
@@ -61,7 +61,7 @@ async def _keep(request: Request, path: Path, seconds: float) -> None:
                 async with asyncio.timeout(seconds):
                     held += await anext(stream)
             except TimeoutError:
-                raise ApiError(504, "too-slow", f"nothing more came for {seconds:g} seconds.") from None
+                raise ApiError(504, "too-slow", f"no data arrived for {seconds:g} seconds.") from None
             except StopAsyncIteration:
                 break
             if len(held) >= PIECE:
@@ -72,7 +72,7 @@ async def _keep(request: Request, path: Path, seconds: float) -> None:
         refuse_packed(file.read(4))
 
 
-def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: str, examples: int) -> dict[str, Any]:
+def _evaluate(served: ServedModel, path: Path, columns: dict[str, Any], hierarchy: str, examples: int) -> dict[str, Any]:
     classifier = served.classifier
     try:
         found = classifier.figures_.get("columns", {})
@@ -86,11 +86,11 @@ def _evaluate(served: Served, path: Path, columns: dict[str, Any], hierarchy: st
         "documents": report.documents,
         "left_out": len(corpus) - report.documents + len(corpus.bad_rows),
         "report": report.as_dict(),
-        "errors": [_told(served, error) for error in errors],
+        "errors": [_to_schema(served, error) for error in errors],
     }
 
 
-def _told(served: Served, error: PredictionError) -> dict[str, Any]:
+def _to_schema(served: ServedModel, error: PredictionError) -> dict[str, Any]:
     chances = error.probabilities or [0.0] * len(error.predicted)
     return {
         "line": error.line,

@@ -1,4 +1,4 @@
-"""The models that the server has."""
+"""List, describe and reload models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from ramify.errors import RamifyError
 from ramify.server.dependencies import Admin, Parts, Reader, refusals
 from ramify.server.errors import ApiError
-from ramify.server.model_registry import Served, Shelf
+from ramify.server.model_registry import ModelRegistry, ServedModel
 from ramify.server.schemas import Model, Models, StoredReport
 
 router = APIRouter(prefix="/v1/models", tags=["models"])
@@ -20,19 +20,19 @@ ModelName = Annotated[str, Path(max_length=64, description="The model's name.")]
 @router.get("", responses=refusals())
 async def list_models(services: Parts, caller: Reader) -> Models:
     """All models; the default comes first."""
-    return Models(models=[_told(services.shelf, served) for served in services.shelf])
+    return Models(models=[_to_schema(services.registry, served) for served in services.registry])
 
 
 @router.get("/{model}", responses=refusals(404))
 async def get_model(services: Parts, caller: Reader, model: ModelName) -> Model:
     """One model."""
-    return _told(services.shelf, services.shelf.find(model))
+    return _to_schema(services.registry, services.registry.find(model))
 
 
 @router.get("/{model}/report", responses=refusals(404))
 async def get_report(services: Parts, caller: Reader, model: ModelName) -> StoredReport:
-    """How the model did when it was trained."""
-    served = services.shelf.find(model)
+    """The report of the model's training."""
+    served = services.registry.find(model)
     if served.classifier.report_ is None:
         raise ApiError(404, "no-report", "the model was not tested when it was trained; send a table to /v1/evaluate.")
     return StoredReport(model=served.name, report=served.classifier.report_)
@@ -40,17 +40,17 @@ async def get_report(services: Parts, caller: Reader, model: ModelName) -> Store
 
 @router.post("/{model}/reload", responses=refusals(404, 409))
 async def reload_model(services: Parts, caller: Admin, model: ModelName) -> Model:
-    """Read the model anew from its directory; requests under way are answered by the old one."""
-    services.shelf.find(model)
+    """Load the model again from its directory; running requests use the old one."""
+    services.registry.find(model)
     try:
-        served = await services.heavy.run(services.settings.limits.upload_seconds, services.shelf.reload, model)
+        served = await services.slow_pool.run(services.settings.limits.upload_seconds, services.registry.reload, model)
     except ApiError:
         raise
     except RamifyError as error:
         raise ApiError(409, "bad-model", f"the old model stays in use: {error}") from None
-    services.measures.loaded(served.name)
-    return _told(services.shelf, served)
+    services.metrics.loaded(served.name)
+    return _to_schema(services.registry, served)
 
 
-def _told(shelf: Shelf, served: Served) -> Model:
-    return Model(**served.about(), is_default=served.name == shelf.default)
+def _to_schema(registry: ModelRegistry, served: ServedModel) -> Model:
+    return Model(**served.about(), is_default=served.name == registry.default)

@@ -1,4 +1,4 @@
-"""For those who run the server: is it there, what does it count."""
+"""Health, metrics and session."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ router = APIRouter(tags=["operations"])
 
 @router.get("/healthz", responses={403: refusals()[403]})
 async def healthz(services: Parts) -> Health:
-    """Whether the server is there; needs no key."""
-    return Health(status="ok", models=len(services.shelf))
+    """Whether the server is running; needs no key."""
+    return Health(status="ok", models=len(services.registry))
 
 
 @router.get(
@@ -26,13 +26,13 @@ async def healthz(services: Parts) -> Health:
     responses={**refusals(), 200: {"content": {CONTENT_TYPE.replace("; charset=utf-8", ""): {"schema": {"type": "string"}}}}},
 )
 async def metrics(services: Parts, caller: Reader) -> Response:
-    """Counts for Prometheus."""
-    return Response(services.measures.text(), headers={"content-type": CONTENT_TYPE})
+    """Metrics for Prometheus."""
+    return Response(services.metrics.text(), headers={"content-type": CONTENT_TYPE})
 
 
 @router.get("/v1/session", responses=refusals())
 async def session(services: Parts, caller: Reader) -> Session:
-    """Who asks, and what the server has."""
+    """The caller, and what the server offers."""
     settings, limits = services.settings, services.settings.limits
     allowed: dict[str, Any] = {name: getattr(limits, name) for name in ("texts", "characters", "body_bytes", "upload_bytes")}
     return Session(
@@ -42,6 +42,6 @@ async def session(services: Parts, caller: Reader) -> Session:
         version=version("ramify"),
         reviews=settings.reviews is not None,
         review_below=settings.review_below,
-        models=[served.name for served in services.shelf],
+        models=[served.name for served in services.registry],
         limits={**allowed, "seconds": limits.seconds},  # type: ignore[arg-type]
     )

@@ -21,7 +21,7 @@ KINDS = {
 
 
 def _read() -> dict[str, tuple[bytes, str]]:
-    """Every file of the page with its kind; only these are ever sent, so that no name can lead elsewhere."""
+    """Every file of the page with its content type; no other file can be sent."""
     found = {}
     for entry in files("ramify.server").joinpath("page").iterdir():
         kind = KINDS.get(entry.name[entry.name.rfind(".") :])

@@ -1,4 +1,4 @@
-"""The review queue: documents that people look at, and what they decide."""
+"""The review queue: documents for people to check, and their decisions."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from fastapi.responses import StreamingResponse
 
 from ramify.server.dependencies import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
-from ramify.server.model_registry import Served
+from ramify.server.model_registry import ServedModel
 from ramify.server.predictions import check_texts, queue_texts
-from ramify.server.review_schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.reviews import Review, export_rows, summarize, training_rows
+from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
 from ramify.server.services import Services
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
@@ -27,9 +27,9 @@ KINDS = {"csv": "text/csv", "jsonl": "application/x-ndjson"}
 
 @router.post("", status_code=201, responses=refusals(404))
 async def queue(services: Parts, caller: Reviewer, asked: QueueIn) -> QueueOut:
-    """Put documents into the queue; a text that is there already is not added again."""
+    """Queue documents; a text is queued once per model."""
     services.require_reviews()
-    served = services.shelf.find(asked.model)
+    served = services.registry.find(asked.model)
     check_texts([document.text for document in asked.documents], services.settings.limits)
     documents = [(document.text, document.source) for document in asked.documents]
     queued, known = await queue_texts(services, served, documents, caller.name)
@@ -50,12 +50,12 @@ async def list_reviews(
     store = services.require_reviews()
     found, total = await services.on_reviews(store.page, status, model, order, offset, limit)
     waiting = await services.on_reviews(store.count, "open", model)
-    return ReviewPage(documents=[_told(review) for review in found], total=total, open=waiting)
+    return ReviewPage(documents=[_to_schema(review) for review in found], total=total, open=waiting)
 
 
 @router.get("/summary", responses=refusals(404))
 async def summary(services: Parts, caller: Reviewer, model: ModelName = None) -> ReviewSummary:
-    """How often people agree with the model, and with each other."""
+    """How often reviewers agree with the model and with each other."""
     store = services.require_reviews()
     paths = _paths_of(services, model)
     made = await services.on_reviews(lambda: summarize(store.all(model=model), paths))
@@ -79,13 +79,13 @@ async def export(
 
 @router.get("/{number}", responses=refusals(404))
 async def get_review(services: Parts, caller: Reviewer, number: Number) -> ReviewOut:
-    """One document, and all that was decided."""
-    return _told(await _find(services, number))
+    """One document with all decisions."""
+    return _to_schema(await _find(services, number))
 
 
 @router.post("/{number}/decisions", status_code=201, responses=refusals(404, 409))
 async def decide(services: Parts, caller: Reviewer, number: Number, asked: DecisionIn) -> ReviewOut:
-    """Accept, correct or reject; a later decision of the same person takes the place of an earlier one."""
+    """Accept, correct or reject; a later decision of the same reviewer replaces an earlier one."""
     review = await _find(services, number)
     labels = _labels_for(services, review, asked)
     who = caller.name
@@ -95,8 +95,8 @@ async def decide(services: Parts, caller: Reviewer, number: Number, asked: Decis
         who = asked.reviewer
     store = services.require_reviews()
     decided = await services.on_reviews(store.decide, number, who, asked.action, labels, asked.comment)
-    services.measures.review(asked.action)
-    return _told(_there(decided, number))
+    services.metrics.review(asked.action)
+    return _to_schema(_there(decided, number))
 
 
 async def _find(services: Services, number: int) -> Review:
@@ -110,7 +110,7 @@ def _there(review: Review | None, number: int) -> Review:
 
 
 def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[str]:
-    """The labels that a decision says are right, as the model writes them."""
+    """The right labels according to a decision, in the form of the model."""
     if asked.action == "reject":
         return []
     if asked.action == "accept":
@@ -119,13 +119,13 @@ def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[s
         return [label["label"] for label in review.labels]
     if not asked.labels:
         raise ApiError(422, "no-labels", "a correction needs the right labels; give one at least.")
-    served = services.shelf.find(review.model)
+    served = services.registry.find(review.model)
     return list(dict.fromkeys(served.label_of(served.find(label)) for label in asked.labels))
 
 
 def _paths_of(services: Services, model: str | None) -> Callable[[str], list[str] | None]:
     """The path of a label, in any of the models in question."""
-    names = [served for served in services.shelf if model in (None, served.name)]
+    names = [served for served in services.registry if model in (None, served.name)]
 
     def find(label: str) -> list[str] | None:
         return next((path for served in names if (path := _path(served, label)) is not None), None)
@@ -133,11 +133,11 @@ def _paths_of(services: Services, model: str | None) -> Callable[[str], list[str
     return find
 
 
-def _path(served: Served, label: str) -> list[str] | None:
+def _path(served: ServedModel, label: str) -> list[str] | None:
     return list(served.taxonomy.path_of(served.taxonomy.index(label))) if label in served.taxonomy else None
 
 
-def _told(review: Review) -> ReviewOut:
+def _to_schema(review: Review) -> ReviewOut:
     values: dict[str, Any] = asdict(review)
     return ReviewOut(**values)
 

@@ -14,7 +14,7 @@ export function makeAnswer({ onChoose }) {
   const sentence = el("p", { id: "stop-sentence" });
   let labels = [];
   let items = new Map();
-  let safe = new Set(); // nodes that keep a promise
+  let safe = new Set(); // nodes within the accepted risk
   let hadFocus = false; // drawing the tree anew must not throw out who is walking in it
 
   const weigh = () => {
@@ -30,8 +30,8 @@ export function makeAnswer({ onChoose }) {
   const markSafe = () => {
     for (const [key, item] of items) {
       item.isSafe = safe.has(key);
-      item.li?.classList.toggle("promised", item.isSafe);
-      item.li?.querySelector(":scope > .row .promise-badge")?.classList.toggle("shown", item.isSafe);
+      item.li?.classList.toggle("guaranteed", item.isSafe);
+      item.li?.querySelector(":scope > .row .guarantee-badge")?.classList.toggle("shown", item.isSafe);
     }
   };
 
@@ -48,7 +48,7 @@ export function makeAnswer({ onChoose }) {
       weigh();
       markSafe();
     },
-    promise(kept) {
+    showGuaranteed(kept) {
       safe = new Set((kept ?? []).map((label) => keyOf(label.path)));
       markSafe();
     },
@@ -158,7 +158,7 @@ function finish(items) {
 
 function drawRow(item) {
   return [
-    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge promise-badge ${item.isSafe ? "shown" : ""}` }, "within the risk")),
+    el("span", { class: "title" }, el("bdi", {}, item.title), badges(item), el("span", { class: `badge guarantee-badge ${item.isSafe ? "shown" : ""}` }, "within the risk")),
     el("span", { class: "badge stop-badge" }, "stops here"),
     bar(item.probability, "at"),
     el("span", { class: "number" }, percent(item.probability)),
@@ -167,8 +167,8 @@ function drawRow(item) {
 
 function badges(item) {
   const found = [];
-  if (item.contradicts) found.push(["contradicts", "Its score says it is likelier than the node above it, which cannot be. The rule settles that."]);
-  if (isChanged(item)) found.push([item.refined > item.value ? "raised" : "lowered", `The rule made ${item.refined.toFixed(2)} of ${item.value.toFixed(2)}.`]);
+  if (item.contradicts) found.push(["contradicts", "Its score is higher than that of its parent, which is impossible; the decision rule corrects it."]);
+  if (isChanged(item)) found.push([item.refined > item.value ? "raised" : "lowered", `The decision rule changed ${item.value.toFixed(2)} to ${item.refined.toFixed(2)}.`]);
   return found.map(([text, title]) => el("span", { class: "badge warn", title }, text));
 }
 

@@ -1,4 +1,4 @@
-"""Decided documents as rows that training takes."""
+"""Export decisions as training data, and import the label issues of an audit."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ramify.errors import DataError, InputError
 from ramify.server.reviews.store import Review
 
 COLUMNS = ("text", "label", "action", "reviewer", "at", "model", "predicted", "confidence", "comment")
-SEPARATOR = "|"  # between several labels; spaces around it do not count
+SEPARATOR = "|"  # between labels; spaces around it do not count
 
 
 def training_rows(reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
-    """One row a document whose labels are known: those of the last decision; rejected documents are left out."""
+    """One row per document with the labels of its last decision; rejected documents are left out."""
     for review in reviews:
         last = review.decisions[-1] if review.decisions else None
         if last is None or last.action == "reject" or not last.labels:
@@ -57,7 +57,7 @@ def _csv_line(cells: Iterable[Any]) -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------
-# Findings of an audit as documents for the queue.
+# Label issues of an audit as documents for the queue.
 
 
 Queued = tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]  # text, labels, others, confidence, source
@@ -65,11 +65,11 @@ SOURCE = 2_000  # characters, at most
 KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "probability": (int, float)}
 
 
-def read_findings(path: Path) -> Iterator[Queued]:
+def read_label_issues(path: Path) -> Iterator[Queued]:
     """The documents of a file that ``ramify audit --out findings.jsonl`` wrote.
 
-    What the audit proposes stands as labels to accept, the given label beside it. The confidence is how likely the given label
-    is, so that the most doubtful come first in the queue.
+    The suggested labels are the ones to accept; the given label is an alternative. The confidence is the probability of the given
+    label, so that the most suspicious documents come first in the queue.
     """
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -83,7 +83,7 @@ def read_findings(path: Path) -> Iterator[Queued]:
                 yield _queued(json.loads(line))
             except (ValueError, TypeError, KeyError):
                 raise DataError(
-                    f"{path}, line {number}: no finding of an audit; give what 'ramify audit --out findings.jsonl' wrote."
+                    f"{path}, line {number}: not a label issue of an audit; give a file that 'ramify audit --out findings.jsonl' wrote."
                 ) from None
 
 
