@@ -5,12 +5,16 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
 BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test check lint types imports docs tests wheel pictures bench reproduce clean
+.PHONY: demo test quick check lint types imports words docs tests wheel pictures bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
 
 test: lint types imports docs tests
+
+# An answer in two minutes: without tests that start servers, clusters, browsers or builds.
+quick: lint types imports
+	$(BIN)/python -m pytest -q -n 2 -m 'not slow'
 
 check: test
 
@@ -40,6 +44,10 @@ types: $(VENV)/.test
 
 imports: $(VENV)/.test
 	$(BIN)/lint-imports --no-cache
+
+# Words that were given up, and their replacements: tools/check_words.py.
+words: $(VENV)/.test
+	$(BIN)/python tools/check_words.py
 
 docs: $(VENV)/.test
 	$(BIN)/sphinx-build -W -n --keep-going -q docs docs/_build/html
