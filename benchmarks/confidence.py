@@ -30,7 +30,7 @@ from scipy.stats import betabinom, kstest
 import ramify
 from ramify.data import Corpus, read_corpus
 from ramify.decisions.conformal import ConformalPaths
-from ramify.metrics.calibration import answer_depth, holds_truth
+from ramify.metrics.calibration import is_covered, predicted_depth
 from ramify.persistence import write_text_atomically
 from ramify.workflows import evaluate
 
@@ -77,9 +77,9 @@ def coverage_of(fitted: ramify.TextClassifier, test: Corpus) -> list[dict[str, A
     """What was promised and what came of it, over many splits of the test documents."""
     taxonomy = fitted.taxonomy_
     Y, P = taxonomy.encode(test.labels), fitted.predict_proba(test.documents)
-    whole = ConformalPaths.learn(P, Y, taxonomy)
-    plain = float(answer_depth(fitted.predict_matrix(test.documents), taxonomy).mean())
-    return [_over_splits(whole, P, Y, taxonomy, risk, fitted.system) | {"depth_without": plain} for risk in RISKS]
+    whole = ConformalPaths.fit(P, Y, taxonomy)
+    plain = float(predicted_depth(fitted.predict_matrix(test.documents), taxonomy).mean())
+    return [_over_splits(whole, P, Y, taxonomy, risk, fitted.system) | {"depth_without_guarantee": plain} for risk in RISKS]
 
 
 def _over_splits(whole: ConformalPaths, P: Any, Y: Any, taxonomy: ramify.Taxonomy, risk: float, name: str) -> dict[str, Any]:
@@ -99,15 +99,15 @@ def _over_splits(whole: ConformalPaths, P: Any, Y: Any, taxonomy: ramify.Taxonom
         held.append(int(is_held.sum()))
         if split < 5:  # the answers themselves, to see that they say the same
             answers = promise.decide(P[second], taxonomy, risk)
-            assert (holds_truth(Y[second], answers, taxonomy) == is_held).all()
-            depths.append(float(answer_depth(answers, taxonomy).mean()))
+            assert (is_covered(Y[second], answers, taxonomy) == is_held).all()
+            depths.append(float(predicted_depth(answers, taxonomy).mean()))
     law = betabinom(m, k, n + 1 - k)
     low, high = law.ppf(0.025), law.ppf(0.975)
     counts = np.asarray(held[:SPLITS])
     spread = law.cdf(counts - 1) + rng.random(SPLITS) * law.pmf(counts)  # even from 0 to 1, if the law holds
     return {
         "risk": risk,
-        "promised": 1 - risk,
+        "guaranteed": 1 - risk,
         "achieved": float(counts.mean() / m),
         "achieved_in_many": float(np.mean(held) / m),
         "expected": k / (n + 1),
@@ -127,14 +127,14 @@ def told(part: str, rows: list[dict[str, Any]]) -> str:
     for row in (row for row in rows if row["part"] == part):
         head = f"| {row['corpus']} | {row['system']} |"
         if part == "calibration":
-            keys = ("pairs_before", "pairs", "likeliest_before", "likeliest")
+            keys = ("pairs_uncalibrated", "pairs", "top_label_uncalibrated", "top_label")
             lines.append(f"{head} {row['depth'] + 1} | " + " | ".join(f"{row.get(key, math.nan):.4f}" for key in keys) + " |")
         else:
             shares = " | ".join(
-                f"{row[key]:.4f}" for key in ("promised", "expected", "achieved", "standard_error", "achieved_in_many")
+                f"{row[key]:.4f}" for key in ("guaranteed", "expected", "achieved", "standard_error", "achieved_in_many")
             )
             law = f"{row['inside_95']:.1%} | {row['p_value']:.3f}"
-            depth = f"{row['depth']:.2f} | {row['depth_without'] - row['depth']:.2f}"
+            depth = f"{row['depth']:.2f} | {row['depth_without_guarantee'] - row['depth']:.2f}"
             lines.append(f"{head} {row['risk']:g} | {shares} | {law} | {depth} |")
     return "\n".join(lines)
 

@@ -18,7 +18,7 @@ from experiments.packing import pack_labels, unpack_labels
 from experiments.study import Run
 from ramify.data import Corpus, load_electronics
 from ramify.learners import AdaBoostMH, TreeBoostMH
-from ramify.metrics import compare_answers
+from ramify.metrics import compare_predictions
 from ramify.taxonomy import Taxonomy
 
 ROUNDS = (5, 10, 20, 50, 100, 200, 500, 1000)
@@ -125,5 +125,5 @@ def compare_all(of: Collection, answers: dict[tuple[str, str], csr_array]) -> li
 
 def compare(of: Collection, a: csr_array, b: csr_array) -> Row:
     """Every test's p-value and the difference that it saw."""
-    tested = compare_answers(of.truth(), a, b, of.judged)
+    tested = compare_predictions(of.truth(), a, b, of.judged)
     return {name: [float(test.p_value), float(test.difference)] for name, test in tested.items()}

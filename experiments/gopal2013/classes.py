@@ -17,7 +17,7 @@ from experiments.packing import pack, unpack
 from experiments.study import Run
 from ramify.data import Corpus, load_electronics
 from ramify.metrics import macro_f1, micro_f1
-from ramify.metrics.resampling import compare_all_answers
+from ramify.metrics.resampling import compare_all_predictions
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 SOME, FEW = 2_000, 200  # documents on each side of a quick and of a tiny run
@@ -92,7 +92,7 @@ def judge(problem: Problem, nodes: str) -> Row:
 def compare_pairs(n_resamples: int, problem: Problem, answers: dict[str, str]) -> list[Row]:
     """p-value and difference of some tests, for every pair of systems."""
     given = {name: one_label_each(nodes, len(problem.taxonomy)) for name, nodes in answers.items()}
-    tested = compare_all_answers(problem.first, given, problem.taxonomy, n_resamples=n_resamples)
+    tested = compare_all_predictions(problem.first, given, problem.taxonomy, n_resamples=n_resamples)
     return [
         {"a": a, "b": b, **{name: [tests[name].p_value, tests[name].difference] for name in TESTS}}
         for (a, b), tests in tested.items()

@@ -17,7 +17,7 @@ from experiments.gopal2013.systems import Row, Way, try_all
 from experiments.packing import pack_labels, unpack_labels
 from experiments.study import Run
 from experiments.trees import narrowed, under_one_root
-from ramify.classifier.rules import learn_rule, values_for
+from ramify.classifier.rules import fit_rule, values_for
 from ramify.data import Corpus
 from ramify.decisions import PredictedCut
 from ramify.metrics.flat import both, f1, per_node
@@ -62,7 +62,7 @@ def with_own_leaves(topics: Taxonomy) -> Taxonomy:
 
 def answer_topics(problem: Problem, learner: Any) -> dict[str, str]:
     """The topics of every test story, by a threshold that is predicted for it."""
-    rule = learn_rule(PredictedCut(), learner, problem.X, problem.Y)
+    rule = fit_rule(PredictedCut(), learner, problem.X, problem.Y)
 
     def decide(scores: Any) -> csr_array:
         return rule.decide(values_for(rule, learner, scores), problem.taxonomy)

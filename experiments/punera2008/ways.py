@@ -13,7 +13,7 @@ from experiments.punera2008.folds import Scored, parts_of, score_fold
 from experiments.punera2008.measures import Floats, Rows, mean_of
 from experiments.punera2008.posts import Posts, Protocol, Source
 from experiments.study import Run
-from ramify.decisions.isotonic import share_with_a_child
+from ramify.decisions.isotonic import fraction_with_child
 
 PENALTIES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, np.inf)
 SCALES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, np.inf)
@@ -59,7 +59,7 @@ def fill(scored: Scored, missing: NDArray[np.int64], priors: Floats, rng: np.ran
 
 def hybrid_rows(scored: Scored, _: int, __: np.random.Generator) -> Rows:
     """No smoothing, penalties by shares with every scale, and one penalty for all nodes."""
-    shares = share_with_a_child(scored.T_learnt, scored.taxonomy)
+    shares = fraction_with_child(scored.T_learnt, scored.taxonomy)
     rows = {"none": scored.measure(scored.P)}
     for scale in SCALES:
         by_share = np.where(shares > 0, scale, 0.0) * np.where(shares > 0, shares, 1.0)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import moving as oracle
+from oracles import reallocation as oracle
 from strategies import build, trees
 
 from ramify.calibration.tree_calibration import LEFT, likeliest, move_in_place

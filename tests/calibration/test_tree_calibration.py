@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import consistent as oracle
+from oracles import tree_calibration as oracle
 from scipy.sparse import csr_array
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
-from ramify.calibration import CALIBRATIONS, LogPotentials, TreeCalibration, calibration_for
+from ramify.calibration import CALIBRATIONS, LogPotentials, TreeCalibration, calibration_class
 from ramify.calibration.nested_logit import NestedLogit, fit_nested_logit, share_out
 from ramify.calibration.tree_calibration import ROUNDS, Curves, fit_curve, truth_of
 from ramify.errors import ModelError
@@ -82,14 +82,14 @@ def test_no_other_sharpness_is_likelier(seed):
     assert (choices.sharpness > 0).all()
 
 
-def made(seed, n=400, n_nodes=14, several=False, dag=False):
+def made(seed, n=400, n_nodes=14, multi_label=False, dag=False):
     """Documents whose scores tell where they end, but are far too sure."""
     rng = np.random.default_rng(seed)
     parents = random_forest(rng, n_nodes)
     if dag:
         parents = [sorted({*above, int(rng.integers(0, node))}) if above else above for node, above in enumerate(parents)]
     taxonomy = build(parents)
-    truth = [set(rng.choice(n_nodes, size=rng.integers(0, 4) if several else 1, replace=False).tolist()) for _ in range(n)]
+    truth = [set(rng.choice(n_nodes, size=rng.integers(0, 4) if multi_label else 1, replace=False).tolist()) for _ in range(n)]
     Y = expand_to_ancestors(as_matrix(truth, n_nodes), taxonomy)
     ends = 8 * (rng.normal(size=(n, n_nodes)) + 1.5 * as_matrix(truth, n_nodes))
     memberships = 1 / (1 + np.exp(-4 * (rng.normal(size=(n, n_nodes)) + Y.toarray() - 1)))
@@ -99,7 +99,7 @@ def made(seed, n=400, n_nodes=14, several=False, dag=False):
 @pytest.mark.parametrize("seed", range(5))
 def test_children_and_staying_add_up_to_the_node(seed):
     taxonomy, log_potentials, _, Y = made(seed)
-    learnt = TreeCalibration.learn(log_potentials, Y, taxonomy)
+    learnt = TreeCalibration.fit(log_potentials, Y, taxonomy)
     P = learnt.apply(log_potentials, taxonomy)
     roots = np.asarray(taxonomy.roots)
     np.testing.assert_allclose(P[:, roots].sum(axis=1), 1)
@@ -111,22 +111,22 @@ def test_children_and_staying_add_up_to_the_node(seed):
             np.testing.assert_allclose(left, 0, atol=1e-12)
 
 
-@pytest.mark.parametrize("case", ["one", "several", "dag"])
+@pytest.mark.parametrize("case", ["one", "multi_label", "dag"])
 @pytest.mark.parametrize("seed", range(4))
 def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
-    taxonomy, log_potentials, memberships, Y = made(seed, several=case == "several", dag=case == "dag")
-    kind = calibration_for(taxonomy, case == "several")
-    given_values = memberships if case == "several" else log_potentials
-    learnt = kind.learn(given_values, Y, taxonomy)
+    taxonomy, log_potentials, memberships, Y = made(seed, multi_label=case == "multi_label", dag=case == "dag")
+    kind = calibration_class(taxonomy, case == "multi_label")
+    given_values = memberships if case == "multi_label" else log_potentials
+    learnt = kind.fit(given_values, Y, taxonomy)
     P = learnt.apply(given_values, taxonomy)
     assert ((P >= 0) & (P <= 1)).all()
     for node in range(len(taxonomy)):
         for parent in taxonomy.parents_of(node).tolist():
             assert (P[:, node] <= P[:, parent] + (1e-12 if case == "dag" else 0)).all()
     for rows in ([3], [7, 3, 100], slice(50, 90)):
-        some = memberships[rows] if case == "several" else log_potentials.of(rows)
+        some = memberships[rows] if case == "multi_label" else log_potentials.of(rows)
         np.testing.assert_array_equal(learnt.apply(some, taxonomy), P[rows])
-    assert learnt.apply(memberships[:0] if case == "several" else log_potentials.of(slice(0, 0)), taxonomy).shape == (
+    assert learnt.apply(memberships[:0] if case == "multi_label" else log_potentials.of(slice(0, 0)), taxonomy).shape == (
         0,
         len(taxonomy),
     )
@@ -134,13 +134,13 @@ def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
 
 def test_the_likeliest_node_of_every_depth_is_right_as_often_as_it_says():
     taxonomy, log_potentials, _, Y = made(1, n=6000)
-    learnt = TreeCalibration.learn(log_potentials.of(slice(0, 3000)), Y[:3000], taxonomy)
+    learnt = TreeCalibration.fit(log_potentials.of(slice(0, 3000)), Y[:3000], taxonomy)
     others, truth = log_potentials.of(slice(3000, 6000)), Y[3000:]
     nothing = [(np.zeros(0), np.zeros(0))] * ROUNDS * taxonomy.n_levels
     raw = TreeCalibration(NestedLogit.alike(taxonomy.n_levels), learnt.is_end, Curves.joined(nothing))
     before = calibration_errors(truth, raw.apply(others, taxonomy), taxonomy)
     after = calibration_errors(truth, learnt.apply(others, taxonomy), taxonomy)
-    assert max(level.likeliest for level in after) < 0.05 < 0.2 < max(level.likeliest for level in before)
+    assert max(level.top_label for level in after) < 0.05 < 0.2 < max(level.top_label for level in before)
 
 
 @pytest.mark.parametrize("turn", range(ROUNDS))
@@ -177,11 +177,11 @@ def test_curves_rise_everywhere(pairs):
     np.testing.assert_array_equal(curves.apply(1, p), np.interp(p, corners, found))
 
 
-@pytest.mark.parametrize("case", ["one", "several", "dag"])
+@pytest.mark.parametrize("case", ["one", "multi_label", "dag"])
 def test_calibrations_survive_keeping_and_broken_ones_are_refused(case):
-    taxonomy, log_potentials, memberships, Y = made(0, several=case == "several", dag=case == "dag")
-    given_values = memberships if case == "several" else log_potentials
-    learnt = calibration_for(taxonomy, case == "several").learn(given_values, Y, taxonomy)
+    taxonomy, log_potentials, memberships, Y = made(0, multi_label=case == "multi_label", dag=case == "dag")
+    given_values = memberships if case == "multi_label" else log_potentials
+    learnt = calibration_class(taxonomy, case == "multi_label").fit(given_values, Y, taxonomy)
     kind, arrays = CALIBRATIONS[learnt.kind], learnt.arrays()
     np.testing.assert_array_equal(
         kind.from_arrays(arrays, taxonomy).apply(given_values, taxonomy), learnt.apply(given_values, taxonomy)
@@ -196,9 +196,9 @@ def test_calibrations_survive_keeping_and_broken_ones_are_refused(case):
 @given(parent_lists())
 def test_documents_without_scores_get_probabilities_all_the_same(parents):
     taxonomy = build(parents)
-    kind = calibration_for(taxonomy, several=False)
+    kind = calibration_class(taxonomy, multi_label=False)
     Y = expand_to_ancestors(as_matrix([{len(parents) - 1}, {0}], len(parents)), taxonomy)
-    learnt = kind.learn(LogPotentials(np.zeros((2, len(parents)))), Y, taxonomy)
+    learnt = kind.fit(LogPotentials(np.zeros((2, len(parents)))), Y, taxonomy)
     assert np.isfinite(learnt.apply(LogPotentials(np.full((1, len(parents)), np.nan)), taxonomy)).all()
 
 
@@ -220,6 +220,6 @@ def test_leaves_below_single_children_are_as_sharp_as_others(paths):
     ends[:, leaves] = rng.normal(size=(2000, 4)) / 8
     ends[np.arange(2000), leaves[truth]] += 0.2
     Y = expand_to_ancestors(as_matrix([{int(leaves[k])} for k in truth], len(taxonomy)), taxonomy)
-    P = TreeCalibration.learn(LogPotentials(ends), Y, taxonomy).apply(LogPotentials(ends), taxonomy)
+    P = TreeCalibration.fit(LogPotentials(ends), Y, taxonomy).apply(LogPotentials(ends), taxonomy)
     best = np.nan_to_num(ends[:, leaves], nan=-9).argmax(axis=1)
     assert (P[:, leaves].argmax(axis=1) == best).mean() > 0.9

@@ -171,4 +171,4 @@ def test_rules_and_settings_that_there_are_not_are_refused(name, settings, messa
 
 def test_settings_reach_the_rule():
     assert make_rule("minimize-h-loss", {"costs": [1, 2], "switch_depth": 1}).switch_depth == 1
-    assert make_rule("isotonic", {"penalty": "inf"}).is_learnt
+    assert make_rule("isotonic", {"penalty": "inf"}).is_fitted

@@ -17,7 +17,7 @@ from ramify.classifier.saving import to_stored
 from ramify.decisions import Best
 from ramify.errors import InputError, ModelError
 from ramify.features import Vectors
-from ramify.metrics.calibration import holds_truth
+from ramify.metrics.calibration import is_covered
 from ramify.persistence import StoredModel
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import most_specific
@@ -81,7 +81,7 @@ def test_kept_back_documents_are_not_learnt_from():
     some = TextClassifier("svm", keep_back=0.25).fit(texts, labels)
     others = TextClassifier("svm").fit([texts[i] for i in learnt], [labels[i] for i in learnt])
     np.testing.assert_array_equal(some.predict_proba(texts), others.predict_proba(texts))
-    assert some.guarantee_.about() == {"kind": "path", "documents": 50, "is_proven": True, "least_risk": 1 / 51}
+    assert some.guarantee_.about() == {"kind": "coverage", "documents": 50, "is_proven": True, "least_risk": 1 / 51}
     assert (others.guarantee_.documents, others.guarantee_.is_proven) == (150, False)
     others.fit_guarantee([texts[i] for i in kept], [labels[i] for i in kept])
     np.testing.assert_array_equal(others.guarantee_.promise.losses, some.guarantee_.promise.losses)
@@ -102,7 +102,7 @@ def test_promises_hold_for_new_texts_on_the_average():
         rows = slice(start - 300, start)
         clf.fit_guarantee(texts[rows], labels[rows])
         truth = clf.taxonomy_.encode([[label] for label in labels[start : start + 10]])
-        held.append(holds_truth(truth, clf.decide_promised(texts[start : start + 10], 0.2)[0], clf.taxonomy_).mean())
+        held.append(is_covered(truth, clf.decide_promised(texts[start : start + 10], 0.2)[0], clf.taxonomy_).mean())
     assert 0.76 < np.mean(held) < 0.86
 
 
@@ -120,7 +120,7 @@ def test_several_labels_have_a_share_of_wrong_ones_promised():
     texts, labels = made(200)
     pairs = [[label, "drink/tea"] if place % 3 == 0 else [label] for place, label in enumerate(labels)]
     clf = TextClassifier("svm").fit(texts, pairs)
-    assert clf.guarantee_.promise.kind == "share"
+    assert clf.guarantee_.promise.kind == "risk-control"
     P = clf.predict_proba(texts)
     for node in range(len(clf.taxonomy_)):
         for parent in clf.taxonomy_.parents_of(node).tolist():
@@ -212,19 +212,19 @@ def test_the_report_tells_what_calibration_and_promises_came_to():
     clf = TextClassifier("svm", keep_back=0.2).fit(*made(400))
     report = evaluate(clf, corpus)
     assert [row["depth"] for row in report.calibration] == [0, 1, 2]
-    assert all(row["pairs"] < row["pairs_before"] for row in report.calibration)
-    assert [row["risk"] for row in report.promises] == [0.2, 0.1, 0.05, 0.02]
-    for row in report.promises:
+    assert all(row["pairs"] < row["pairs_uncalibrated"] for row in report.calibration)
+    assert [row["risk"] for row in report.guarantees] == [0.2, 0.1, 0.05, 0.02]
+    for row in report.guarantees:
         Y = clf.decide_promised(corpus.documents, row["risk"])[0]
         truth = clf.taxonomy_.encode(corpus.labels)
-        assert row["achieved"] == pytest.approx(holds_truth(truth, Y, clf.taxonomy_).mean())
-    depths = [row["depth"] for row in report.promises]
+        assert row["achieved"] == pytest.approx(is_covered(truth, Y, clf.taxonomy_).mean())
+    depths = [row["depth"] for row in report.guarantees]
     assert depths == sorted(depths, reverse=True)
-    assert depths[-1] < report.promises[-1]["depth_without"]
+    assert depths[-1] < report.guarantees[-1]["depth_without_guarantee"]
     assert any("80 documents kept back from learning" in note for note in report.notes)
     again = ramify.metrics.Report.from_dict(report.as_dict())
-    assert again.promises == report.promises
-    assert not evaluate(TextClassifier("svm", calibrate=False).fit(*made(100)), corpus).promises
+    assert again.guarantees == report.guarantees
+    assert not evaluate(TextClassifier("svm", calibrate=False).fit(*made(100)), corpus).guarantees
 
 
 def test_learning_more_keeps_what_scores_mean_and_forgets_what_was_promised():
@@ -305,7 +305,7 @@ def test_documents_without_labels_leave_room_for_none():
     texts, labels = made(300)
     rows = [[] if place % 2 else [label] for place, label in enumerate(labels)]
     clf = TextClassifier("svm").fit([text if row else "nothing at all" for text, row in zip(texts, rows, strict=True)], rows)
-    assert (clf.calibration_.kind, clf.guarantee_.promise.kind) == ("several", "share")
+    assert (clf.calibration_.kind, clf.guarantee_.promise.kind) == ("multi-label", "risk-control")
     assert clf.predict_proba(["nothing at all"])[0, clf.taxonomy_.roots].sum() < 0.5
 
 

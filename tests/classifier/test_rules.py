@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 import ramify
 from ramify import Taxonomy, TextClassifier
 from ramify.classifier import rules
-from ramify.classifier.rules import learn_rule
+from ramify.classifier.rules import fit_rule
 from ramify.decisions import Best, PCut, RCut, SCut
 
 FLAT = Taxonomy.flat(["a", "b", "c"])
@@ -36,7 +36,7 @@ class Spy(BaseEstimator):
 class Recorder:
     """A rule that keeps what it was given to learn from."""
 
-    def learn(self, scores, Y, taxonomy):
+    def fit(self, scores, Y, taxonomy):
         self.scores, self.Y, self.taxonomy = np.asarray(scores), Y, taxonomy
         return self
 
@@ -57,7 +57,7 @@ def numbered(n_docs, taxonomy=FLAT):
 def test_a_rule_learns_from_scores_by_learners_that_had_not_seen_the_document(spied, n_docs):
     X, Y = numbered(n_docs)
     learner = Spy(alpha=0.5, taxonomy=FLAT).fit(X, Y)
-    learn_rule(rule := Recorder(), learner, X, Y)
+    fit_rule(rule := Recorder(), learner, X, Y)
     for alpha, seen, asked in spied:
         assert alpha == 0.5
         assert not seen & asked
@@ -71,7 +71,7 @@ def test_a_rule_learns_from_scores_by_learners_that_had_not_seen_the_document(sp
 def test_the_learner_itself_stays_as_it_was(spied):
     X, Y = numbered(9)
     learner = Spy(taxonomy=FLAT).fit(X, Y)
-    learn_rule(Recorder(), learner, X, Y)
+    fit_rule(Recorder(), learner, X, Y)
     assert learner.seen == set(range(1, 10))
     assert len(spied) == rules.FOLDS
 
@@ -79,7 +79,7 @@ def test_the_learner_itself_stays_as_it_was(spied):
 def test_where_scores_would_be_too_many_some_documents_are_only_learnt_from(spied, monkeypatch):
     monkeypatch.setattr(rules, "MAX_SCORES", 3 * 6)
     X, Y = numbered(20)
-    learn_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
+    fit_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
     assert rule.scores.shape == (6, 3)
     assert all(not seen & asked and len(seen) == 18 for _, seen, asked in spied)
 
@@ -97,7 +97,7 @@ def test_a_cost_that_was_chosen_is_not_chosen_again(spied):
             self.alpha = self.C
             return super().fit(X, Y)
 
-    learn_rule(Recorder(), Choosing(taxonomy=FLAT).fit(X, Y), X, Y)
+    fit_rule(Recorder(), Choosing(taxonomy=FLAT).fit(X, Y), X, Y)
     assert [alpha for alpha, _, _ in spied] == [10.0] * rules.FOLDS
 
 
@@ -106,13 +106,13 @@ def test_a_cost_that_was_chosen_is_not_chosen_again(spied):
 
 def test_with_too_few_documents_to_hold_any_out_the_learner_scores_its_own(spied):
     X, Y = numbered(1)
-    learn_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
+    fit_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
     assert rule.scores.shape == (1, 3)
 
 
 def test_of_two_documents_the_learner_scores_its_own(spied):
     X, Y = numbered(2)
-    learn_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
+    fit_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
     assert rule.scores.shape == (2, 3)
 
 

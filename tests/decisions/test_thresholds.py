@@ -13,13 +13,13 @@ from strategies import as_matrix, as_sets, build, parent_lists
 import ramify
 from ramify import Taxonomy, decisions, metrics
 from ramify.classifier.rules import RULES as BY_NAME
-from ramify.decisions import LearnableRule, PCut, PredictedCut, RCut, SCut
+from ramify.decisions import FittableRule, PCut, PredictedCut, RCut, SCut
 from ramify.errors import InputError, ModelError
 
 RULES = [
     member
     for _, member in inspect.getmembers(decisions, inspect.isclass)
-    if member is not LearnableRule and hasattr(member, "learn") and hasattr(member, "over")
+    if member is not FittableRule and hasattr(member, "fit") and hasattr(member, "over")
 ]
 NAN = float("nan")
 
@@ -41,7 +41,7 @@ def held_out(draw):
 
 def learn(rule, case):
     parents, scores, labels = case
-    return rule.learn(np.asarray(scores), as_matrix(labels, len(parents)), build(parents))
+    return rule.fit(np.asarray(scores), as_matrix(labels, len(parents)), build(parents))
 
 
 def decided(rule, case):
@@ -54,8 +54,8 @@ overs = st.sampled_from(["own", "nodes"])
 def test_there_are_rules_to_check():
     assert {SCut, RCut, PCut, PredictedCut} == set(RULES)
     assert all(BY_NAME[rule.kind] is rule for rule in RULES)
-    assert all(isinstance(rule(), LearnableRule) for rule in RULES)
-    assert not isinstance(decisions.Best(), LearnableRule)
+    assert all(isinstance(rule(), FittableRule) for rule in RULES)
+    assert not isinstance(decisions.Best(), FittableRule)
 
 
 # ---- each rule is the best of all that could be tried ---------------------------------------------------------------
@@ -91,7 +91,7 @@ def test_pcut_equals_the_oracle_ties_and_missing_scores_included(case, over, at_
     shares = data.draw(st.lists(share, min_size=len(parents), max_size=len(parents))) if with_shares else None
     factors = (1.0, 0.5, 0.25, 2.0, 1e300, 0.0)
     S, Y = np.asarray(scores), as_matrix(labels, len(parents))
-    rule = PCut(over, factors, at_least_one).learn(S, Y, build(parents), shares)
+    rule = PCut(over, factors, at_least_one).fit(S, Y, build(parents), shares)
     truth = oracle.truth_of(labels, parents, over)
     factor, thresholds = oracle.pcut(scores, truth, len(parents), factors, shares)
     assert (rule.factor, rule.thresholds.tolist()) == (factor, thresholds)
@@ -150,7 +150,7 @@ def problem(seed=0, n_documents=60):
 @pytest.mark.parametrize("over", ["own", "nodes"])
 def test_a_row_is_decided_the_same_in_any_batch(rule, over):
     S, Y, taxonomy = problem()
-    fitted = rule(over=over).learn(S, Y, taxonomy)
+    fitted = rule(over=over).fit(S, Y, taxonomy)
     together = fitted.decide(S, taxonomy).toarray()
     alone = np.vstack([fitted.decide(row, taxonomy).toarray() for row in S])
     backwards = fitted.decide(S[::-1], taxonomy).toarray()[::-1]
@@ -161,7 +161,7 @@ def test_a_row_is_decided_the_same_in_any_batch(rule, over):
 @pytest.mark.parametrize("rule", RULES)
 def test_answers_are_closed_upward_and_boolean(rule):
     S, Y, taxonomy = problem()
-    answer = rule().learn(S, Y, taxonomy).decide(S, taxonomy)
+    answer = rule().fit(S, Y, taxonomy).decide(S, taxonomy)
     assert answer.dtype == bool
     assert (answer != ramify.taxonomy.expand_to_ancestors(answer, taxonomy)).nnz == 0
 
@@ -170,7 +170,7 @@ def test_answers_are_closed_upward_and_boolean(rule):
 def test_learning_pays(rule):
     S, Y, taxonomy = problem(n_documents=400)
     best = decisions.Best().decide(S, taxonomy)
-    learnt = rule(over="nodes").learn(S[:200], Y[:200], taxonomy).decide(S[200:], taxonomy)
+    learnt = rule(over="nodes").fit(S[:200], Y[:200], taxonomy).decide(S[200:], taxonomy)
     assert metrics.micro_f1(Y[200:], learnt, taxonomy, "nodes") > metrics.micro_f1(Y[200:], best[200:], taxonomy, "nodes")
 
 
@@ -178,7 +178,7 @@ def test_learning_pays(rule):
 def test_neither_scores_nor_the_rule_are_changed_by_learning_and_deciding(rule):
     S, Y, taxonomy = problem()
     before, unlearnt = S.copy(), rule()
-    unlearnt.learn(S, Y, taxonomy).decide(S, taxonomy)
+    unlearnt.fit(S, Y, taxonomy).decide(S, taxonomy)
     np.testing.assert_array_equal(S, before)
     assert unlearnt == rule()
 
@@ -187,24 +187,24 @@ def test_neither_scores_nor_the_rule_are_changed_by_learning_and_deciding(rule):
 def test_labels_may_come_closed_or_not_and_scores_as_lists_or_in_either_precision(rule):
     S, Y, taxonomy = problem()
     own = ramify.taxonomy.most_specific(Y, taxonomy)
-    fitted = rule().learn(S, Y, taxonomy)
-    assert fitted == rule().learn(S, own.toarray(), taxonomy) == rule().learn(S.astype(np.float64).tolist(), Y, taxonomy)
-    assert rule().learn(np.asfortranarray(S), Y, taxonomy) == fitted
+    fitted = rule().fit(S, Y, taxonomy)
+    assert fitted == rule().fit(S, own.toarray(), taxonomy) == rule().fit(S.astype(np.float64).tolist(), Y, taxonomy)
+    assert rule().fit(np.asfortranarray(S), Y, taxonomy) == fitted
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_document_without_scores_gets_no_label(rule):
     S, Y, taxonomy = problem()
     for values in (NAN, -np.inf):
-        assert rule().learn(S, Y, taxonomy).decide(np.full((2, len(taxonomy)), values), taxonomy).nnz == 0
+        assert rule().fit(S, Y, taxonomy).decide(np.full((2, len(taxonomy)), values), taxonomy).nnz == 0
 
 
 @pytest.mark.parametrize("rule", [SCut, PCut, PredictedCut])
 def test_at_least_one_label_where_a_document_has_a_score(rule):
     S, Y, taxonomy = problem()
     low = S - 20
-    without = rule().learn(S, Y, taxonomy)
-    answer = rule(at_least_one=True).learn(S, Y, taxonomy).decide(low, taxonomy)
+    without = rule().fit(S, Y, taxonomy)
+    answer = rule(at_least_one=True).fit(S, Y, taxonomy).decide(low, taxonomy)
     assert without.decide(low, taxonomy).sum() < answer.sum()
     assert (answer.sum(axis=1) > 0).tolist() == np.isfinite(S).any(axis=1).tolist()
 
@@ -221,7 +221,7 @@ def test_no_documents_and_no_nodes_give_no_labels(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_no_documents_are_decided_on_any_taxonomy(rule):
     S, Y, taxonomy = problem()
-    assert rule().learn(S, Y, taxonomy).decide(S[:0], taxonomy).shape == (0, len(taxonomy))
+    assert rule().fit(S, Y, taxonomy).decide(S[:0], taxonomy).shape == (0, len(taxonomy))
 
 
 # ---- definitions, by hand -------------------------------------------------------------------------------------------
@@ -231,42 +231,42 @@ def test_a_threshold_lies_in_the_widest_of_equally_good_gaps():
     # one true document at 9 and one at 1, false ones at 8 and 7, and further down: taking 1 or 4 documents gives 2/3
     one = Taxonomy.flat(["a"])
     S, Y = [[9.0], [8.0], [7.0], [1.0], [0.5]], [[1], [0], [0], [1], [0]]
-    assert SCut().learn(S, Y, one).thresholds.tolist() == [8.5]
-    assert SCut().learn([[9.0], [8.0], [7.0], [1.0], [-4.0]], Y, one).thresholds.tolist() == [-1.5]
+    assert SCut().fit(S, Y, one).thresholds.tolist() == [8.5]
+    assert SCut().fit([[9.0], [8.0], [7.0], [1.0], [-4.0]], Y, one).thresholds.tolist() == [-1.5]
 
 
 def test_the_higher_of_equally_good_and_equally_wide_gaps_is_taken():
     one = Taxonomy.flat(["a"])
     S, Y = [[9.0], [8.0], [7.0], [1.0], [0.0]], [[1], [0], [0], [1], [0]]
-    assert SCut().learn(S, Y, one).thresholds.tolist() == [8.5]
+    assert SCut().fit(S, Y, one).thresholds.tolist() == [8.5]
 
 
 def test_a_node_below_the_floor_gets_its_highest_score_or_none():
     ab = Taxonomy.flat(["a", "b"])
     S, Y = [[1.0, 5.0], [2.0, 4.0], [3.0, 3.0]], [[1, 1], [0, 1], [0, 0]]
-    assert SCut(fbr=0.5).learn(S, Y, ab).thresholds.tolist() == [1.0, 3.5]
-    assert SCut(fbr=0.6).learn(S, Y, ab).thresholds.tolist() == [3.0, 3.5]
-    assert SCut(fbr=0.6, below_fbr="never").learn(S, Y, ab).thresholds.tolist() == [np.inf, 3.5]
+    assert SCut(fbr=0.5).fit(S, Y, ab).thresholds.tolist() == [1.0, 3.5]
+    assert SCut(fbr=0.6).fit(S, Y, ab).thresholds.tolist() == [3.0, 3.5]
+    assert SCut(fbr=0.6, below_fbr="never").fit(S, Y, ab).thresholds.tolist() == [np.inf, 3.5]
 
 
 def test_nodes_without_true_documents_or_scores():
     abc = Taxonomy.flat(["a", "b", "c"])
     S, Y = [[1.0, 5.0, NAN], [2.0, 4.0, NAN]], [[1, 0, 1], [0, 0, 0]]
-    assert SCut(fbr=0).learn(S, Y, abc).thresholds.tolist() == [1.0, 5.0, np.inf]
-    assert PCut().learn(S, Y, abc).thresholds.tolist()[1:] == [np.inf, np.inf]
+    assert SCut(fbr=0).fit(S, Y, abc).thresholds.tolist() == [1.0, 5.0, np.inf]
+    assert PCut().fit(S, Y, abc).thresholds.tolist()[1:] == [np.inf, np.inf]
 
 
 def test_own_labels_and_membership_are_different_things():
     chain = Taxonomy.from_paths(["a/b"])
     S, Y = [[5.0, 1.0], [4.0, 9.0]], [[1, 0], [1, 1]]
-    assert SCut("own").learn(S, Y, chain).thresholds.tolist() == [4.5, 5.0]
-    assert SCut("nodes").learn(S, Y, chain).thresholds.tolist() == [4.0, 5.0]
+    assert SCut("own").fit(S, Y, chain).thresholds.tolist() == [4.5, 5.0]
+    assert SCut("nodes").fit(S, Y, chain).thresholds.tolist() == [4.0, 5.0]
 
 
 def test_neighbouring_numbers_are_told_apart():
     one, low = Taxonomy.flat(["a"]), 1.0
     high = np.nextafter(low, 2)
-    rule = SCut().learn([[high], [low]], [[1], [0]], one)
+    rule = SCut().fit([[high], [low]], [[1], [0]], one)
     assert rule.decide([[high], [low]], one).toarray().tolist() == [[True], [False]]
 
 
@@ -275,7 +275,7 @@ def test_documents_that_are_all_the_same_teach_their_mean_threshold(seed):
     rng = np.random.default_rng(seed)
     abc, row = Taxonomy.flat(["a", "b", "c"]), np.sort(rng.random(3))[::-1]
     n_labels = rng.integers(1, 3, size=7)
-    rule = PredictedCut().learn(np.tile(row, (7, 1)), np.arange(3) < n_labels[:, None], abc)
+    rule = PredictedCut().fit(np.tile(row, (7, 1)), np.arange(3) < n_labels[:, None], abc)
     assert rule.coefficients.tolist() == [0, 0, 0]
     assert rule.intercept == pytest.approx(np.mean([(row[n - 1] + row[n]) / 2 for n in n_labels]))
 
@@ -287,7 +287,7 @@ def test_documents_that_are_all_the_same_teach_their_mean_threshold(seed):
 def test_state_survives_strict_json_infinite_thresholds_included(rule):
     S, Y, taxonomy = problem()
     settings = {"below_fbr": "never", "fbr": 0.9} if rule is SCut else {}
-    for made in (rule(**settings).learn(S, Y, taxonomy), rule(**settings)):
+    for made in (rule(**settings).fit(S, Y, taxonomy), rule(**settings)):
         again = rule.from_state(json.loads(json.dumps(made.state(), allow_nan=False)))
         assert again == made
         assert again.state() == made.state()
@@ -310,7 +310,7 @@ def test_a_classifier_keeps_its_rule_in_the_model_directory(rule, tmp_path):
     first = ramify.TextClassifier("nb").fit(texts, labels)
     S = first.learner_.scores(first.vectorizer_.transform(texts))
     settings = {"fbr": 0.99, "below_fbr": "never"} if rule is SCut else {}
-    fitted = rule(**settings).learn(S, first.taxonomy_.encode(labels), first.taxonomy_)
+    fitted = rule(**settings).fit(S, first.taxonomy_.encode(labels), first.taxonomy_)
     clf = ramify.TextClassifier("nb", decision=fitted).fit(texts, labels)
     clf.save(tmp_path / "model")
     again = ramify.load(tmp_path / "model")
@@ -372,7 +372,7 @@ def test_a_state_with_other_values_is_refused(rule, values, complaint):
 )
 def test_settings_that_make_no_sense_are_refused_when_learning(rule):
     with pytest.raises(InputError):
-        rule.learn(*problem())
+        rule.fit(*problem())
 
 
 @pytest.mark.parametrize("rule", [SCut(thresholds=[NAN]), RCut(k=-1), PredictedCut(intercept=0.0, coefficients=[NAN])])
@@ -392,20 +392,20 @@ def test_held_out_data_that_cannot_teach_are_refused(rule, food):
         (np.zeros((1, 0)), np.zeros((1, 0)), Taxonomy.flat([])),
     ]:
         with pytest.raises(InputError, match=nothing):
-            rule().learn(scores, labels, taxonomy)
+            rule().fit(scores, labels, taxonomy)
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_scores_and_labels_that_do_not_fit_are_refused(rule, food):
     S, Y, taxonomy = problem()
     with pytest.raises(InputError, match="scores of 60 documents and labels of 59"):
-        rule().learn(S, Y[:59], taxonomy)
+        rule().fit(S, Y[:59], taxonomy)
     with pytest.raises(InputError, match="the taxonomy has 6 nodes"):
-        rule().learn([[1.0, 2.0]], Y, food)
+        rule().fit([[1.0, 2.0]], Y, food)
     with pytest.raises(InputError, match="the taxonomy has 6 nodes"):
-        rule().learn(S, Y, taxonomy).decide([[1.0, 2.0]], food)
+        rule().fit(S, Y, taxonomy).decide([[1.0, 2.0]], food)
     with pytest.raises(InputError, match="a score is infinite"):
-        rule().learn(S, Y, taxonomy).decide([[np.inf] * len(taxonomy)], taxonomy)
+        rule().fit(S, Y, taxonomy).decide([[np.inf] * len(taxonomy)], taxonomy)
 
 
 @pytest.mark.parametrize("rule", [SCut, PCut])
@@ -417,4 +417,4 @@ def test_thresholds_of_another_taxonomy_are_refused(rule, food):
 @pytest.mark.parametrize(("shares", "complaint"), [([0.5], "1 shares for 8 nodes"), ([2.0] * 8, "2.0 is among the shares")])
 def test_shares_that_are_none_are_refused(shares, complaint):
     with pytest.raises(InputError, match=complaint):
-        PCut().learn(*problem(), shares)
+        PCut().fit(*problem(), shares)

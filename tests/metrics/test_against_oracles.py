@@ -123,7 +123,7 @@ def test_reliability_equals_its_oracle(case, bins):
     fast, slow = with_scores("reliability", case, bins)
     assert len(fast) == len(slow)
     for level, expected in zip(fast, slow, strict=True):
-        found = list(zip(level.count, level.mean_probability, level.share_true, strict=True))
+        found = list(zip(level.count, level.mean_probability, level.fraction_true, strict=True))
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
@@ -145,5 +145,5 @@ def test_calibration_of_answers_equals_its_oracle(case, bins):
     parents, true, predicted, probabilities = case
     P = np.asarray(probabilities, dtype=float).reshape(len(true), len(parents))
     pair = as_matrix(true, len(parents)), as_matrix(predicted, len(parents))
-    fast = metrics.answer_calibration_error(*pair, P, build(parents), bins)
-    assert fast == pytest.approx(oracle.answer_calibration_error(true, predicted, probabilities, parents, bins))
+    fast = metrics.prediction_calibration_error(*pair, P, build(parents), bins)
+    assert fast == pytest.approx(oracle.prediction_calibration_error(true, predicted, probabilities, parents, bins))

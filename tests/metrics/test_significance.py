@@ -454,7 +454,7 @@ def test_all_tests_look_at_leaves_and_at_inner_nodes_where_documents_stop(food):
     # classes: apple, pear, bread, drink, and fruit for the documents that stop there; B answers 'food', which is no class
     T = food.encode(["food/fruit/apple", "food/fruit", "drink", "food/bread"] * 6)
     B = food.encode(["food/fruit/apple", "food/fruit/pear", "drink", "food"] * 6)
-    found = metrics.compare_answers(T, T, B, food, n_resamples=50)
+    found = metrics.compare_predictions(T, T, B, food, n_resamples=50)
     assert list(found) == [
         *("sign", "macro_sign", "t", "rank_t", "wilcoxon"),
         *("precision", "recall", "accuracy"),
@@ -475,14 +475,14 @@ def test_any_answers_over_any_taxonomy_can_be_compared(case):
     taxonomy = build(parents)
     assume(rows[0])
     matrices = [as_matrix(some, len(taxonomy)) for some in rows]
-    found = metrics.compare_answers(*matrices, taxonomy, n_resamples=10)
+    found = metrics.compare_predictions(*matrices, taxonomy, n_resamples=10)
     assert all(0 <= result.p_value <= 1 or math.isnan(result.p_value) for result in found.values())
 
 
 def test_answers_for_other_documents_are_refused(food):
     T = food.encode(["drink", "drink"])
     with pytest.raises(InputError, match="must be the same documents"):
-        metrics.compare_answers(T, T, food.encode(["drink"]), food)
+        metrics.compare_predictions(T, T, food.encode(["drink"]), food)
 
 
 # ---- intervals ----------------------------------------------------------------------------------------------------------
@@ -494,7 +494,7 @@ def test_measures_are_those_of_the_metrics(case):
     taxonomy = build(parents)
     assume(true)
     T, P = as_matrix(true, len(taxonomy)), as_matrix(said, len(taxonomy))
-    found = metrics.measure_answers([(T, P)], taxonomy, modified_classes(T, taxonomy), n_resamples=5)
+    found = metrics.measure_predictions([(T, P)], taxonomy, modified_classes(T, taxonomy), n_resamples=5)
     by_hand = hierarchical.modified_f1(T, P, taxonomy).all
     assert found["micro_f1"].value == pytest.approx(by_hand.micro_f1)
     assert found["macro_f1"].value == pytest.approx(by_hand.macro_f1_occurring)
@@ -505,7 +505,7 @@ def test_measures_are_those_of_the_metrics(case):
 def test_an_interval_of_accuracy_is_that_of_the_binomial(food):
     T = food.encode(["drink"] * 400)
     P = food.encode(["drink"] * 300 + ["food/bread"] * 100)
-    found = metrics.measure_answers([(T, P)], food, modified_classes(T, food), n_resamples=2000)["accuracy"]
+    found = metrics.measure_predictions([(T, P)], food, modified_classes(T, food), n_resamples=2000)["accuracy"]
     half = 1.96 * math.sqrt(0.75 * 0.25 / 400)
     assert (found.low, found.high) == pytest.approx((0.75 - half, 0.75 + half), abs=0.006)
 
@@ -514,8 +514,8 @@ def test_folds_are_averaged_and_narrow_the_interval(food):
     T = food.encode(["drink"] * 100)
     half, all_right = food.encode(["drink", "food/bread"] * 50), T
     classes = modified_classes(T, food)
-    one = metrics.measure_answers([(T, half)], food, classes)["accuracy"]
-    two = metrics.measure_answers([(T, half), (T, all_right)], food, classes)["accuracy"]
+    one = metrics.measure_predictions([(T, half)], food, classes)["accuracy"]
+    two = metrics.measure_predictions([(T, half), (T, all_right)], food, classes)["accuracy"]
     assert (two.value, two.by_fold) == (0.75, [0.5, 1.0])
     assert two.high - two.low == pytest.approx((one.high - one.low) / 2, rel=0.05)
 
@@ -526,7 +526,7 @@ def test_an_interval_holds_its_value_where_most_classes_are_rare():
     rng = np.random.default_rng(1)
     T = np.eye(40, dtype=bool)[np.arange(80) % 40]
     P = np.where(rng.random((80, 1)) < 0.4, T, np.eye(40, dtype=bool)[rng.integers(5, size=80)])
-    found = metrics.measure_answers([(T, P)] * 5, taxonomy, np.arange(40))["macro_f1"]
+    found = metrics.measure_predictions([(T, P)] * 5, taxonomy, np.arange(40))["macro_f1"]
     assert found.low < found.value < found.high
 
 
@@ -535,7 +535,7 @@ def test_an_interval_stays_among_possible_values():
     T = np.eye(10, dtype=bool)[np.arange(40) % 10]
     for wrong in (1, 39):
         P = np.concatenate([np.roll(T[:wrong], 1, axis=1), T[wrong:]])
-        found = metrics.measure_answers([(T, P)], taxonomy, np.arange(10))
+        found = metrics.measure_predictions([(T, P)], taxonomy, np.arange(10))
         assert all(0 <= measured.low <= measured.high for measured in found.values())
         assert all(found[name].high <= 1 for name in ("accuracy", "micro_f1", "macro_f1", "hierarchical_f1"))
         assert found["h_loss"].high > 1 or wrong == 1

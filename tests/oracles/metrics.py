@@ -297,7 +297,9 @@ def expected_calibration_error(true: Labels, probabilities: Scores, parents: Par
     return mean(distances, nothing=0.0)
 
 
-def answer_calibration_error(true: Labels, predicted: Labels, probabilities: Scores, parents: Parents, bins: int = 10) -> float:
+def prediction_calibration_error(
+    true: Labels, predicted: Labels, probabilities: Scores, parents: Parents, bins: int = 10
+) -> float:
     """Over the most specific predicted labels, the mean distance between the two frequencies of their bin."""
     filled: dict[int, list[tuple[float, bool]]] = {}
     for d, nodes in enumerate(most_specific_all(predicted, parents)):

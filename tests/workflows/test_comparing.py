@@ -134,7 +134,7 @@ def test_pairs_are_tested_on_the_answers_of_all_folds_together(corpus):
         for name, answers in (("nb", A), ("svm", B)):
             fitted = TextClassifier(name, taxonomy).fit(learn.documents, learn.labels)
             answers.append(fitted.predict_matrix(tested.documents).toarray())
-    by_hand = metrics.compare_answers(*map(np.concatenate, (T, A, B)), taxonomy, n_resamples=20)
+    by_hand = metrics.compare_predictions(*map(np.concatenate, (T, A, B)), taxonomy, n_resamples=20)
     (pair,) = found.pairs
     assert (pair.a, pair.b) == ("nb", "svm")
     assert {name: result.p_value for name, result in pair.tests.items()} == pytest.approx(

@@ -227,7 +227,7 @@ def test_without_kept_documents_all_of_them_do():
 def test_rules_and_calibrations_are_learnt_anew():
     before = fitted("svm", decision=SCut(), calibrate=True)
     merged = update(before, with_edges({}, drop=LEAVES[:1]), answers=_merge(*LEAVES[:2])).classifier
-    assert merged.decision_.is_learnt
+    assert merged.decision_.is_fitted
     assert merged.calibration_ is not None
     assert merged.predict_proba(PROBLEM.X[:5]).shape == (5, len(OLD) - 1)
 

@@ -7,7 +7,7 @@ from ramify.calibration.tree_calibration import (
     ClosureCalibration,
     MultiLabelCalibration,
     TreeCalibration,
-    calibration_for,
+    calibration_class,
 )
 
 __all__ = [
@@ -18,7 +18,7 @@ __all__ = [
     "LogPotentials",
     "MultiLabelCalibration",
     "TreeCalibration",
-    "calibration_for",
+    "calibration_class",
     "check_kind",
     "fit_calibration",
     "fit_sigmoid",

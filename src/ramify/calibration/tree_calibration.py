@@ -27,7 +27,7 @@ from ramify.calibration.nested_logit import (
     share_out,
 )
 from ramify.errors import ModelError
-from ramify.metrics.calibration import calibration_gap
+from ramify.metrics.calibration import binned_calibration_error
 from ramify.native import move_nodes_in_place
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -157,7 +157,7 @@ class TreeCalibration:
     takes: ClassVar[str] = "log_potentials"
 
     @classmethod
-    def learn(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
+    def fit(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
         """From what a learner said of documents that it had not seen, and their labels."""
         truth = truth_of(Y, taxonomy)
         is_end = taxonomy.is_leaf | np.isin(np.arange(len(taxonomy)), truth[1])
@@ -190,7 +190,7 @@ class TreeCalibration:
                 wanted = self.curves.apply(turn, p)
             else:
                 is_true = truth[rows, best]
-                is_needed = turn < len(levels) or calibration_gap(p, is_true) > NEAR
+                is_needed = turn < len(levels) or binned_calibration_error(p, is_true) > NEAR
                 corners.append(fit_curve(p, is_true) if is_needed else NO_CURVE)
                 wanted = Curves.joined([corners[-1]]).apply(0, p)
             move_in_place(P, taxonomy, best, wanted, raising=turn < (ROUNDS - 1) * len(levels))
@@ -225,7 +225,7 @@ class ClosureCalibration:
     takes: ClassVar[str] = "log_potentials"
 
     @classmethod
-    def learn(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
+    def fit(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
         """From what a learner said of documents that it had not seen, and their labels."""
         return cls(fit_nested_logit(LogPotentials(log_potentials.ends), truth_of(Y, taxonomy), _flattened(taxonomy)))
 
@@ -250,11 +250,11 @@ class MultiLabelCalibration:
     """Any number of labels a document, also none."""
 
     curves: Curves
-    kind: ClassVar[str] = "several"
+    kind: ClassVar[str] = "multi-label"
     takes: ClassVar[str] = "memberships"
 
     @classmethod
-    def learn(cls, memberships: NDArray[Any], Y: csr_array, taxonomy: Taxonomy) -> Self:
+    def fit(cls, memberships: NDArray[Any], Y: csr_array, taxonomy: Taxonomy) -> Self:
         """From what a learner said of documents that it had not seen, and their labels."""
         P, truth = memberships.astype(np.float64), expand_to_ancestors(Y, taxonomy).toarray()
         corners = []
@@ -287,9 +287,9 @@ class MultiLabelCalibration:
 CALIBRATIONS: dict[str, Any] = {kind.kind: kind for kind in (TreeCalibration, ClosureCalibration, MultiLabelCalibration)}
 
 
-def calibration_for(taxonomy: Taxonomy, several: bool) -> Any:
+def calibration_class(taxonomy: Taxonomy, multi_label: bool) -> Any:
     """The kind of calibration for documents with one label, or with any number of them."""
-    return MultiLabelCalibration if several else TreeCalibration if taxonomy.is_tree else ClosureCalibration
+    return MultiLabelCalibration if multi_label else TreeCalibration if taxonomy.is_tree else ClosureCalibration
 
 
 def truth_of(Y: csr_array, taxonomy: Taxonomy) -> Truth:

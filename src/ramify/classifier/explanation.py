@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ramify.classifier.rules import decide_by, reasons_of, values_for
 from ramify.errors import LabelError
 from ramify.learners.base import Evidence, lead_over
-from ramify.metrics.h_loss import first_mistakes
+from ramify.metrics.h_loss import first_errors
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
     T = None if truth is None else taxonomy.encode([[taxonomy.names[taxonomy.index(label)] for label in truth]])
     true = None if T is None else set(T.indices.tolist())
     closed = expand_to_ancestors(case.labels, taxonomy)
-    contour = set() if T is None else set(first_mistakes(T, closed, taxonomy).indices.tolist())
+    contour = set() if T is None else set(first_errors(T, closed, taxonomy).indices.tolist())
     against = _contradictions(case.learner.memberships(case.scores)[0], taxonomy)
     highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf), kind="stable")[:SHOWN].tolist()
     shown = _walk({*case.taken, *(true or ()), *against, *highest}, taxonomy)

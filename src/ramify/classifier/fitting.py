@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 
-from ramify.calibration import LogPotentials, calibration_for
+from ramify.calibration import LogPotentials, calibration_class
 from ramify.classifier.guarantees import Guarantee, Ints
 from ramify.decisions import fit_conformal
 from ramify.errors import InputError, ModelError
@@ -257,17 +257,17 @@ def calibrate_learner(
     if Y.shape[0] < FEWEST_HELD_OUT or Y.shape[1] > MOST_NODES or getattr(learner, "scores_candidates_only", False):
         return None, None
     taxonomy = learner.taxonomy_
-    kind = calibration_for(taxonomy, several=not one_each)
+    kind = calibration_class(taxonomy, multi_label=not one_each)
     documents, values = _unseen(learner, X, Y, kind.takes)
     if not len(documents):
         return None, None
     with stage("calibrating", 2) as step:
-        calibration = kind.learn(values, Y[documents], taxonomy)
+        calibration = kind.fit(values, Y[documents], taxonomy)
         step.advance()
         if not promises:
             return calibration, None
         P = calibration.apply(values, taxonomy).astype(np.float32)
-        promise = fit_conformal(P, Y[documents], taxonomy, several=not one_each)
+        promise = fit_conformal(P, Y[documents], taxonomy, multi_label=not one_each)
     return calibration, Guarantee(promise, len(documents), is_proven=False)
 
 

@@ -18,7 +18,7 @@ from ramify.data.corpus import TextsElsewhere
 from ramify.decisions import ConformalPredictor
 from ramify.decisions.conformal import ConformalPaths
 from ramify.errors import InputError
-from ramify.metrics.calibration import answer_depth, holds_truth, share_wrong
+from ramify.metrics.calibration import is_covered, predicted_depth, wrong_fraction
 
 if TYPE_CHECKING:
     from ramify.classifier.text_classifier import TextClassifier
@@ -125,23 +125,23 @@ def guarantees_kept(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_
     if classifier.guarantee_ is None:
         return []
     promise, taxonomy = classifier.guarantee_.promise, classifier.taxonomy_
-    depth, rows = float(answer_depth(Y_pred, taxonomy).mean()), []
+    depth, rows = float(predicted_depth(Y_pred, taxonomy).mean()), []
     for risk in RISKS:
         if promise.least_risk > risk:
             continue
         Y = promise.decide(P, taxonomy, risk)
         right = (
-            holds_truth(Y_true, Y, taxonomy) if isinstance(promise, ConformalPaths) else 1 - share_wrong(Y_true, Y, taxonomy)
+            is_covered(Y_true, Y, taxonomy) if isinstance(promise, ConformalPaths) else 1 - wrong_fraction(Y_true, Y, taxonomy)
         )
-        depths = answer_depth(Y, taxonomy)
-        row = {"risk": risk, "promised": 1 - risk, "achieved": float(right.mean()), "depth": float(depths.mean())}
-        rows.append(row | {"depth_without": depth, "unanswered": float((depths == 0).mean())})
+        depths = predicted_depth(Y, taxonomy)
+        row = {"risk": risk, "guaranteed": 1 - risk, "achieved": float(right.mean()), "depth": float(depths.mean())}
+        rows.append(row | {"depth_without_guarantee": depth, "without_label": float((depths == 0).mean())})
     return rows
 
 
 def guarantee_note(promised: Guarantee) -> str:
     """What a promise rests on, in words."""
     by_text = "of a text's labels that are right, on the average over texts"
-    what = by_text if promised.promise.kind == "share" else "of texts whose true path passes through the answer"
+    what = by_text if promised.promise.kind == "risk-control" else "of texts whose true path passes through the answer"
     why = "kept back from learning" if promised.is_proven else "scored by models that had not seen them, which is no proof"
     return f"promised is the share {what}; no label is never wrong. It rests on {promised.documents:,} documents {why}"

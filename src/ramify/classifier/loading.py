@@ -17,7 +17,7 @@ from ramify.classifier.fitting import TrainingData
 from ramify.classifier.guarantees import Guarantee, check_share
 from ramify.classifier.rules import RULES, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
-from ramify.decisions import CONFORMAL_KINDS, LearnableRule
+from ramify.decisions import CONFORMAL_KINDS, FittableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
 from ramify.learners import (
@@ -173,7 +173,7 @@ def _checked_report(report: Any) -> dict[str, Any] | None:
 
 
 def _unlearnt(rule: Any) -> Any:
-    return rule.forget() if isinstance(rule, LearnableRule) else rule
+    return rule.unfitted() if isinstance(rule, FittableRule) else rule
 
 
 def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.decisions import LearnableRule
+from ramify.decisions import FittableRule
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, most_specific, taxonomy_of_labels
 
@@ -27,7 +27,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     if not any(rows):
         raise InputError("there is no labelled document to learn from; give some.")
     taxonomy = larger_taxonomy(classifier, rows, given)
-    if isinstance(classifier.decision_, LearnableRule) and taxonomy is not classifier.taxonomy_:
+    if isinstance(classifier.decision_, FittableRule) and taxonomy is not classifier.taxonomy_:
         raise InputError(f"rule {classifier.decision_.kind!r} was learnt for the nodes so far; train anew to add some.")
     Y = taxonomy.encode(rows)
     n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)

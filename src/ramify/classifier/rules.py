@@ -14,8 +14,8 @@ from ramify.decisions import (
     Best,
     DecisionRule,
     Descend,
+    FittableRule,
     IsotonicSmooth,
-    LearnableRule,
     MinimizeHLoss,
     PCut,
     PredictedCut,
@@ -91,20 +91,20 @@ def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
     rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
 
 
-def learn_rule(rule: LearnableRule, learner: Any, X: csr_array, Y: csr_array) -> LearnableRule:
+def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> FittableRule:
     """Learn a rule from cross-fitted scores: each document is scored by a learner of the same kind that did not see it."""
     if getattr(learner, "held_out_", None) is not None:  # it has such scores already, from its calibration
         documents, scores = learner.held_out_
         if _has_scored_label(scores, Y[documents], learner):
-            return rule.learn(values_for(rule, learner, scores), Y[documents], learner.taxonomy_)
-        return rule.learn(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)
+            return rule.fit(values_for(rule, learner, scores), Y[documents], learner.taxonomy_)
+        return rule.fit(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)
     n_docs, n_nodes = Y.shape
     shown = np.random.default_rng(0).permutation(n_docs)[: max(FOLDS, MAX_SCORES // max(1, n_nodes))]
     folds = [np.sort(shown[k::FOLDS]) for k in range(FOLDS)]
     documents, values = cross_fit(learner, X, Y, folds, lambda fitted, scores: values_for(rule, fitted, scores))
     if values and _has_scored_label(np.concatenate(values), Y[documents], learner):
-        return rule.learn(np.concatenate(values), Y[documents], learner.taxonomy_)
-    return rule.learn(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few to hold any out
+        return rule.fit(np.concatenate(values), Y[documents], learner.taxonomy_)
+    return rule.fit(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few to hold any out
 
 
 def _has_scored_label(scores: NDArray[np.floating[Any]], Y: csr_array, learner: Any) -> bool:

@@ -29,9 +29,9 @@ from ramify.classifier.fitting import (
 )
 from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_refused, guarantee_of, set_texts_aside
 from ramify.classifier.partial_fit import learn_more
-from ramify.classifier.rules import decide_by, is_by_sign, learn_rule, needs_passing_only, refuse_misfit, values_for
+from ramify.classifier.rules import decide_by, fit_rule, is_by_sign, needs_passing_only, refuse_misfit, values_for
 from ramify.classifier.saving import to_stored
-from ramify.decisions import DecisionRule, LearnableRule, fit_conformal
+from ramify.decisions import DecisionRule, FittableRule, fit_conformal
 from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
@@ -109,7 +109,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         texts, kept_texts, rows, kept_rows = set_texts_aside(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
         decision = self._new_decision(system, multi_label_share(Y, taxonomy) >= MULTI_LABEL_SHARE)
-        if not isinstance(decision, LearnableRule) or decision.is_learnt:
+        if not isinstance(decision, FittableRule) or decision.is_fitted:
             refuse_misfit(decision, taxonomy)
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
         if self.keep_training_data:
@@ -117,8 +117,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             learner.keeps_warm_start = True
         X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
         learner.fit(X, Y)
-        if isinstance(decision, LearnableRule) and not decision.is_learnt:
-            decision = learn_rule(decision, learner, X, Y)
+        if isinstance(decision, FittableRule) and not decision.is_fitted:
+            decision = fit_rule(decision, learner, X, Y)
             refuse_misfit(decision, taxonomy)
         one_each = is_single_label(Y, taxonomy)
         calibration, promised = calibrate_learner(learner, X, Y, one_each, not kept_rows) if self.calibrate else (None, None)
@@ -187,7 +187,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         Y = self.predict_matrix(texts) if risk is None else self.decide_promised(texts, risk, nodes, by_branch)[0]
         own = most_specific(Y, self.taxonomy_)
         rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
-        is_one = risk is None or (nodes == 1 and guarantee_of(self).kind == "path")
+        is_one = risk is None or (nodes == 1 and guarantee_of(self).kind == "coverage")
         form = self.form_ if is_one else replace(self.form_, many=True)
         return form.gather([form.write(self.taxonomy_, row) for row in rows])
 
@@ -209,7 +209,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def redecided(self, decision: DecisionRule) -> Self:
         """The same classifier with another decision rule; nothing is trained again."""
         check_is_fitted(self, "taxonomy_")
-        if isinstance(decision, LearnableRule) and not decision.is_learnt:
+        if isinstance(decision, FittableRule) and not decision.is_fitted:
             raise InputError(
                 f"rule {decision.kind!r} has something to learn; give its settings as numbers, learn it from held-out scores "
                 "first, or train the model with it."
@@ -256,7 +256,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def scores_candidates_only(self) -> bool:
         """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
         check_is_fitted(self, "taxonomy_")
-        return getattr(self.learner_, "scores_candidates_only", False) and getattr(self.decision_, "takes_few", False)
+        return getattr(self.learner_, "scores_candidates_only", False) and getattr(self.decision_, "takes_sparse", False)
 
     def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
         """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""

@@ -12,7 +12,7 @@ from ramify.classifier.rules import refuse_misfit
 from ramify.cli.console import RichProgress, say
 from ramify.cli.options import AsJson, Encoding, RuleName, RuleParams, Strict, chosen_rule, readable, refuse_output
 from ramify.cli.tables import choose_writer, write_answers
-from ramify.decisions import DecisionRule, LearnableRule
+from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import InputError
 from ramify.formatting import counted
 from ramify.parallel import reporting_to
@@ -58,7 +58,7 @@ def decide(
         decider = _decider(model, taxonomy, wanted)
         if learn is not None:
             decider = decider.learnt(open_scores(learn, decider.taxonomy, encoding), label)
-        if isinstance(decider.rule, LearnableRule) and not decider.rule.is_learnt:
+        if isinstance(decider.rule, FittableRule) and not decider.rule.is_fitted:
             raise InputError(f"rule {decider.rule.kind!r} has something to learn; give --learn, or its settings as numbers.")
         refuse_misfit(decider.rule, decider.taxonomy)
         table = open_scores(file, decider.taxonomy, encoding)

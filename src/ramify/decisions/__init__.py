@@ -1,6 +1,6 @@
 """Decision rules: from scores S to consistent label sets Y."""
 
-from ramify.decisions.base import DecisionRule, LearnableRule, RefiningRule
+from ramify.decisions.base import DecisionRule, FittableRule, RefiningRule
 from ramify.decisions.best import Best, best
 from ramify.decisions.conformal import CONFORMAL_KINDS, ConformalPredictor, fit_conformal
 from ramify.decisions.h_loss import MinimizeHLoss, minimize_h_loss
@@ -14,8 +14,8 @@ __all__ = [
     "ConformalPredictor",
     "DecisionRule",
     "Descend",
+    "FittableRule",
     "IsotonicSmooth",
-    "LearnableRule",
     "MinimizeHLoss",
     "PCut",
     "PredictedCut",

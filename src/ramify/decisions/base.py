@@ -22,7 +22,7 @@ class DecisionRule(Protocol):
     takes: what it wants to know of every node: how well it fits as a label, "scores"; "memberships", P(node); "conditionals",
     P(node | parent); or "margins", above 0 for yes.
 
-    With ``takes_few = True`` beside these, scores may come as a sparse matrix, in which nodes that are absent have none.
+    With ``takes_sparse = True`` beside these, scores may come as a sparse matrix, in which nodes that are absent have none.
     """
 
     kind: ClassVar[str]
@@ -53,17 +53,17 @@ class RefiningRule(DecisionRule, Protocol):
 
 
 @runtime_checkable
-class LearnableRule(DecisionRule, Protocol):
+class FittableRule(DecisionRule, Protocol):
     """A rule that is learnt from scores of documents that its learner has not seen; until then it refuses to decide."""
 
     @property
-    def is_learnt(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether there is something to decide with."""
 
-    def forget(self) -> Self:
+    def unfitted(self) -> Self:
         """The same settings, with nothing learnt."""
 
-    def learn(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+    def fit(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """A new rule of the same kind, learnt from held-out values and true labels, both documents × nodes."""
 
 
@@ -121,22 +121,22 @@ class LearntRule(Rule):
     __slots__ = ()
 
     @property
-    def is_learnt(self) -> bool:
+    def is_fitted(self) -> bool:
         """Whether there is something to decide with."""
         return all(getattr(self, name) is not None for name in self._learnt_names())
 
-    def forget(self) -> Self:
+    def unfitted(self) -> Self:
         """The same settings, with nothing learnt."""
         return replace(self, **dict.fromkeys(self._learnt_names()))  # type: ignore[type-var]
 
     def _learnt_names(self) -> list[str]:
         return [field.name for field in fields(self) if field.default is None]  # type: ignore[arg-type]
 
-    def refuse_unlearnt(self, learnt: object) -> None:
+    def check_fitted(self, learnt: object) -> None:
         """Refuse to decide before there is anything to decide with."""
         if learnt is None:
             name = type(self).__name__
-            raise InputError(f"this {name} has learnt nothing yet; use what {name}().learn(scores, Y, taxonomy) gives.")
+            raise InputError(f"this {name} has learnt nothing yet; use what {name}().fit(scores, Y, taxonomy) gives.")
         self.refuse_problems()
 
 
@@ -259,7 +259,7 @@ def stack_labels(parts: list[tuple[NDArray[np.int64], NDArray[np.int32]]], shape
 # Scores of the few nodes that a learner looked at, as a sparse matrix, documents × nodes: what is absent has no score.
 
 
-def read_few(scores: Any, taxonomy: Taxonomy) -> csr_array:
+def read_sparse_scores(scores: Any, taxonomy: Taxonomy) -> csr_array:
     """Sparse scores with the nodes of each document in order; NaN and -inf are no scores."""
     S = csr_array(scores).sorted_indices()
     if S.ndim != 2 or S.shape[1] != len(taxonomy):
@@ -288,7 +288,7 @@ def are_highest(S: csr_array) -> NDArray[np.bool_]:
     return first
 
 
-def few_to_labels(chosen: NDArray[np.bool_], S: csr_array, taxonomy: Taxonomy, at_least_one: bool) -> csr_array:
+def sparse_to_labels(chosen: NDArray[np.bool_], S: csr_array, taxonomy: Taxonomy, at_least_one: bool) -> csr_array:
     """The chosen entries with their ancestors; with `at_least_one`, the highest where none is chosen."""
     if at_least_one:
         row_of = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr))

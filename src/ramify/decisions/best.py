@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ramify.decisions.base import Rule, about_flag, are_highest, few_to_labels, keep_entries, read_few
+from ramify.decisions.base import Rule, about_flag, are_highest, keep_entries, read_sparse_scores, sparse_to_labels
 from ramify.decisions.reasons import tell, with_labels_below
 from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -26,9 +26,9 @@ def best(scores: Any, taxonomy: Taxonomy, leaves_only: bool = False) -> csr_arra
     [['a/c']]
     """
     if issparse(scores):
-        few = read_few(scores, taxonomy)
+        few = read_sparse_scores(scores, taxonomy)
         few = keep_entries(few, taxonomy.is_leaf[few.indices]) if leaves_only else few
-        return few_to_labels(are_highest(few), few, taxonomy, at_least_one=False)
+        return sparse_to_labels(are_highest(few), few, taxonomy, at_least_one=False)
     S = np.array(scores, dtype=np.float64, ndmin=2)
     if S.ndim != 2 or S.shape[1] != len(taxonomy):
         raise InputError(f"scores have shape {S.shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")
@@ -48,7 +48,7 @@ class Best(Rule):
     leaves_only: bool = False
     kind: ClassVar[str] = "best"
     takes: ClassVar[str] = "scores"
-    takes_few: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its highest-scoring node and all its ancestors."""

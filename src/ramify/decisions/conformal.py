@@ -139,8 +139,8 @@ class ConformalPredictor(Protocol):
         """What a model file keeps."""
 
 
-def fit_conformal(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool) -> ConformalPredictor:
-    """From probabilities and labels of documents that nobody has learnt from. several: whether these have several labels.
+def fit_conformal(probabilities: Any, Y: Any, taxonomy: Taxonomy, multi_label: bool) -> ConformalPredictor:
+    """From probabilities and labels of documents that nobody has learnt from. multi_label: whether these have multiple labels.
 
     Where nodes may have several parents there is no one way down, and the share of wrong labels is promised as well.
     """
@@ -150,9 +150,9 @@ def fit_conformal(probabilities: Any, Y: Any, taxonomy: Taxonomy, several: bool)
             f"there are probabilities of {len(P)} documents and labels of {truth.shape[0]}; give both for the same."
         )
     return (
-        ConformalRiskControl.learn(P, truth, taxonomy)
-        if several or not taxonomy.is_tree
-        else ConformalPaths.learn(P, truth, taxonomy)
+        ConformalRiskControl.fit(P, truth, taxonomy)
+        if multi_label or not taxonomy.is_tree
+        else ConformalPaths.fit(P, truth, taxonomy)
     )
 
 
@@ -189,10 +189,10 @@ class ConformalPaths:
 
     losses: Floats
     branches: NDArray[np.int64]
-    kind: ClassVar[str] = "path"
+    kind: ClassVar[str] = "coverage"
 
     @classmethod
-    def learn(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
+    def fit(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
         """From probabilities and true labels, closed upward."""
         losses = np.column_stack([find_nested_sets(P, taxonomy, size).losses(truth) for size in SIZES])
         return cls(losses, _branch_of(P, taxonomy))
@@ -269,14 +269,14 @@ class ConformalRiskControl:
     thresholds: Floats
     losses: Floats
     count: int
-    kind: ClassVar[str] = "share"
+    kind: ClassVar[str] = "risk-control"
 
     @classmethod
-    def learn(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
+    def fit(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
         """From probabilities and true labels, closed upward."""
         T, steps, rises = truth.toarray(), [], []
         for p, true in zip(_lowered(P, taxonomy), T, strict=True):
-            at, losses = worst_shares(p, true, taxonomy)
+            at, losses = worst_wrong_fractions(p, true, taxonomy)
             steps.append(at)
             rises.append(np.diff(losses, prepend=0.0))
         at, rise = (np.concatenate(each) if each else np.zeros(0) for each in (steps, rises))
@@ -329,11 +329,11 @@ class ConformalRiskControl:
 CONFORMAL_KINDS: dict[str, Any] = {kind.kind: kind for kind in (ConformalPaths, ConformalRiskControl)}
 
 
-def worst_shares(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Floats, Floats]:
+def worst_wrong_fractions(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy) -> tuple[Floats, Floats]:
     """Falling thresholds, and the largest share of wrong ones among the most specific labels of any threshold down to each.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
-    >>> [part.tolist() for part in worst_shares(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
+    >>> [part.tolist() for part in worst_wrong_fractions(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
     [[0.9, 0.6, 0.2], [0.0, 0.0, 0.5]]
     """
     order = np.argsort(-p, kind="stable")  # parents come first, so of equal ones, too

@@ -186,8 +186,8 @@ class IsotonicSmooth(LearntRule):
     def refine(self, values: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
         """The smoothed scores, documents × nodes."""
         self.refuse_problems()
-        if not self.is_learnt:
-            self.refuse_unlearnt(None)
+        if not self.is_fitted:
+            self.check_fitted(None)
         return self._smooth(read_finite_scores(values, taxonomy), taxonomy, self._penalties())
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
@@ -263,7 +263,7 @@ class IsotonicSmooth(LearntRule):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def learn(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+    def fit(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose penalties and count documents on held-out values and true labels, both documents × nodes."""
         self.refuse_problems()
         S, T = read_finite_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
@@ -273,7 +273,7 @@ class IsotonicSmooth(LearntRule):
         made = replace(self, priors=frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
         if not self._is_to_be_learnt:
             return made
-        ones = np.ones(len(taxonomy)) if self.penalty == "auto" else share_with_a_child(T, taxonomy)
+        ones = np.ones(len(taxonomy)) if self.penalty == "auto" else fraction_with_child(T, taxonomy)
         factors = CHOICES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
         choices = [_times(factor, ones) for factor in factors]
         return replace(made, penalties=frozen(made._best(choices, S, T, taxonomy)))
@@ -323,11 +323,11 @@ class IsotonicSmooth(LearntRule):
         return about_number("penalty", self.penalty, 0, np.inf)
 
 
-def share_with_a_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
+def fraction_with_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
     """Of every node's documents the share that belong to one of its children, too; 1 where a node has no documents.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
-    >>> share_with_a_child(csr_array([[True, True, False], [True, False, False]]), tree)[0]
+    >>> fraction_with_child(csr_array([[True, True, False], [True, False, False]]), tree)[0]
     np.float64(0.5)
     """
     inner = np.flatnonzero(~taxonomy.is_leaf)

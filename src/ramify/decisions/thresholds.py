@@ -25,9 +25,9 @@ from ramify.decisions.base import (
     about_number,
     about_numbers,
     about_over,
-    few_to_labels,
     frozen,
-    read_few,
+    read_sparse_scores,
+    sparse_to_labels,
 )
 from ramify.decisions.held_out import (
     Counts,
@@ -52,17 +52,17 @@ class NodeThresholds(LearntRule):
     __slots__ = ()
     thresholds: Numbers | None
     at_least_one: bool
-    takes_few: ClassVar[bool] = True
+    takes_sparse: ClassVar[bool] = True
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above their thresholds, and all their ancestors."""
-        self.refuse_unlearnt(self.thresholds)
-        S: Any = read_few(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
+        self.check_fitted(self.thresholds)
+        S: Any = read_sparse_scores(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
         thresholds = np.asarray(self.thresholds, dtype=np.float64)
         if len(thresholds) != len(taxonomy):
             raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; learn the rule again.")
         if issparse(S):
-            return few_to_labels(thresholds[S.indices] <= S.data, S, taxonomy, self.at_least_one)
+            return sparse_to_labels(thresholds[S.indices] <= S.data, S, taxonomy, self.at_least_one)
         return to_labels(thresholds <= S, S, taxonomy, self.at_least_one)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
@@ -90,7 +90,7 @@ class SCut(NodeThresholds):
     Where several thresholds are equally good, the one in the widest gap between neighbouring scores is taken, in its middle.
 
     >>> ab = Taxonomy.flat(["a", "b"])
-    >>> rule = SCut().learn([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
+    >>> rule = SCut().fit([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
     >>> rule.thresholds
     array([0.5, 0.2])
     >>> ab.decode(rule.decide([[0.7, 0.3], [0.1, 0.1]], ab))
@@ -105,7 +105,7 @@ class SCut(NodeThresholds):
     kind: ClassVar[str] = "scut"
     takes: ClassVar[str] = "scores"
 
-    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose a threshold for each node on held-out scores and true labels, both documents × nodes."""
         self.refuse_problems()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
@@ -146,7 +146,7 @@ class PCut(NodeThresholds):
     factor: learnt; the factor chosen.
 
     >>> ab = Taxonomy.flat(["a", "b"])
-    >>> rule = PCut().learn([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
+    >>> rule = PCut().fit([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
     >>> rule.factor, rule.thresholds
     (1.0, array([0.5, 0.2]))
     """
@@ -159,7 +159,7 @@ class PCut(NodeThresholds):
     kind: ClassVar[str] = "pcut"
     takes: ClassVar[str] = "scores"
 
-    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy, shares: Numbers | None = None) -> Self:
+    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy, shares: Numbers | None = None) -> Self:
         """Choose the factor, and with it the thresholds, on held-out scores and true labels, both documents × nodes.
 
         shares: the share of documents that each node has in training; None takes that of the held-out documents.
@@ -221,7 +221,7 @@ class RCut(LearntRule):
     Of equal scores the first in node order wins; a document with fewer than k scores gets all its scored nodes.
 
     >>> abc = Taxonomy.flat(["a", "b", "c"])
-    >>> RCut().learn([[0.9, 0.1, 0.8], [0.2, 0.4, 0.3]], [[1, 0, 1], [0, 1, 1]], abc)
+    >>> RCut().fit([[0.9, 0.1, 0.8], [0.2, 0.4, 0.3]], [[1, 0, 1], [0, 1, 1]], abc)
     RCut(over='own', k=2)
     >>> abc.decode(RCut(k=2).decide([[0.1, 0.2, 0.2]], abc))
     [['b', 'c']]
@@ -232,7 +232,7 @@ class RCut(LearntRule):
     kind: ClassVar[str] = "rcut"
     takes: ClassVar[str] = "scores"
 
-    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose k on held-out scores and true labels, both documents × nodes."""
         self.refuse_problems()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
@@ -244,7 +244,7 @@ class RCut(LearntRule):
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its k highest-scoring nodes and all their ancestors."""
-        self.refuse_unlearnt(self.k)
+        self.check_fitted(self.k)
         S, k = read_scores(scores, taxonomy), min(int(self.k or 1), max(len(taxonomy), 1))
         chosen = np.zeros(S.shape, dtype=bool)
         for rows in row_blocks(len(S), 32 * len(taxonomy)):
@@ -293,7 +293,7 @@ class PredictedCut(LearntRule):
 
     >>> abc = Taxonomy.flat(["a", "b", "c"])
     >>> S = [[4.0, 3.0, 0.0], [0.0, 1.0, 6.0], [2.0, 5.0, 5.0]]
-    >>> rule = PredictedCut(n_scores=2).learn(S, [[1, 1, 0], [0, 0, 1], [0, 1, 1]], abc)
+    >>> rule = PredictedCut(n_scores=2).fit(S, [[1, 1, 0], [0, 0, 1], [0, 1, 1]], abc)
     >>> abc.decode(rule.decide(S, abc))
     [['a', 'b'], ['c'], ['b', 'c']]
     """
@@ -307,7 +307,7 @@ class PredictedCut(LearntRule):
     kind: ClassVar[str] = "predicted-cut"
     takes: ClassVar[str] = "scores"
 
-    def learn(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Learn the prediction from held-out scores and true labels, both documents × nodes."""
         self.refuse_problems()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
@@ -330,7 +330,7 @@ class PredictedCut(LearntRule):
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above its predicted threshold, and all their ancestors."""
-        self.refuse_unlearnt(None if self.intercept is None else self.coefficients)
+        self.check_fitted(None if self.intercept is None else self.coefficients)
         S = read_scores(scores, taxonomy)
         passes = (self.thresholds_of(S)[:, None] <= S) & np.isfinite(S)
         return to_labels(passes, S, taxonomy, self.at_least_one)

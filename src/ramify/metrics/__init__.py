@@ -1,7 +1,7 @@
 """Measures of how well label sets over a taxonomy agree; ``docs/metrics.md`` defines each of them."""
 
 from ramify.metrics.breakdown import Confusion, GroupScores, by_level, by_subtree, sibling_confusion
-from ramify.metrics.calibration import ReliabilityBins, answer_calibration_error, expected_calibration_error, reliability
+from ramify.metrics.calibration import ReliabilityBins, expected_calibration_error, prediction_calibration_error, reliability
 from ramify.metrics.evaluation import Report, make_report
 from ramify.metrics.flat import (
     NodeScores,
@@ -26,7 +26,7 @@ from ramify.metrics.hierarchical import (
     modified_hierarchy,
 )
 from ramify.metrics.ranking import document_auc, precision_at_k
-from ramify.metrics.resampling import BootstrapDifference, Measured, compare_answers, measure_answers, paired_bootstrap
+from ramify.metrics.resampling import BootstrapDifference, Measured, compare_predictions, measure_predictions, paired_bootstrap
 from ramify.metrics.significance import (
     Significance,
     correct_p_values,
@@ -51,10 +51,9 @@ __all__ = [
     "Report",
     "Significance",
     "accuracy",
-    "answer_calibration_error",
     "by_level",
     "by_subtree",
-    "compare_answers",
+    "compare_predictions",
     "correct_p_values",
     "document_auc",
     "document_f1",
@@ -70,13 +69,14 @@ __all__ = [
     "macro_f1",
     "macro_sign_test",
     "make_report",
-    "measure_answers",
+    "measure_predictions",
     "micro_f1",
     "modified_f1",
     "modified_hierarchy",
     "paired_bootstrap",
     "precision_at_k",
     "precision_recall_f1",
+    "prediction_calibration_error",
     "proportions_test",
     "rank_t_test",
     "reliability",

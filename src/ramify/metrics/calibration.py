@@ -17,29 +17,29 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 class ReliabilityBins:
     """Document–node pairs at one depth, cut into bins of equal width by their probability.
 
-    mean_probability, share_true: one a bin, NaN where the bin is empty.
+    mean_probability, fraction_true: one a bin, NaN where the bin is empty.
     """
 
     depth: int
     count: Counts
     mean_probability: Floats
-    share_true: Floats
+    fraction_true: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class LevelErrors:
     """How far promised and observed frequency lie apart at one depth.
 
-    pairs: over all document–node pairs. likeliest: over the likeliest node of each document.
+    pairs: over all document–node pairs. top_label: over the most probable node of each document.
     """
 
     depth: int
     pairs: float
-    likeliest: float
+    top_label: float
 
 
 def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[ReliabilityBins]:
-    """Guarantee against observed frequency at each depth; pairs without a probability (NaN) take no part."""
+    """Predicted and observed frequency at each depth; pairs without a probability (NaN) take no part."""
     T, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
     if P.shape != T.shape:
         raise InputError(f"probabilities have shape {P.shape} but the labels {T.shape}; give one a document and node.")
@@ -61,14 +61,14 @@ def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxono
     return _mean_gap(reliability(Y_true, probabilities, taxonomy, bins))
 
 
-def answer_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
+def prediction_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
     """The same for the answers alone: the most specific predicted labels and their probabilities, all depths together."""
     own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
     rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
     p = np.asarray(probabilities, dtype=np.float64)[rows, own.indices]
     true = np.asarray(truth[rows, own.indices]).ravel()
     given = ~np.isnan(p)
-    return calibration_gap(p[given], true[given], bins)
+    return binned_calibration_error(p[given], true[given], bins)
 
 
 def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[LevelErrors]:
@@ -79,15 +79,15 @@ def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins
         nodes = np.flatnonzero(taxonomy.depth == level.depth)
         best = nodes[np.nan_to_num(P[:, nodes], nan=-1.0).argmax(axis=1)]
         known = ~np.isnan(P[rows, best])
-        likeliest = calibration_gap(P[rows, best][known], truth[rows, best][known], bins)
-        found.append(LevelErrors(level.depth, _mean_gap([level]), likeliest))
+        top_label = binned_calibration_error(P[rows, best][known], truth[rows, best][known], bins)
+        found.append(LevelErrors(level.depth, _mean_gap([level]), top_label))
     return found
 
 
-def calibration_gap(p: Floats, is_true: Any, bins: int = 10) -> float:
+def binned_calibration_error(p: Floats, is_true: Any, bins: int = 10) -> float:
     """The mean distance between promised and observed frequency of some probabilities, bin by bin.
 
-    >>> calibration_gap(np.asarray([0.81, 0.85, 0.2]), np.asarray([True, False, False]))
+    >>> binned_calibration_error(np.asarray([0.81, 0.85, 0.2]), np.asarray([True, False, False]))
     0.2866...
     """
     return _mean_gap([_fill_bins(0, p, is_true, np.arange(1, bins) / bins)])
@@ -97,7 +97,7 @@ def _mean_gap(filled: list[ReliabilityBins]) -> float:
     """The mean over pairs of the distance between the two frequencies of their bin; 0 without pairs."""
     distance = total = 0.0
     for bins in filled:
-        gaps = np.abs(bins.mean_probability - bins.share_true)
+        gaps = np.abs(bins.mean_probability - bins.fraction_true)
         distance += float((bins.count * np.nan_to_num(gaps)).sum())
         total += float(bins.count.sum())
     return distance / total if total else 0.0
@@ -109,19 +109,19 @@ def _fill_bins(depth: int, p: Floats, true: Any, inner_edges: Floats) -> Reliabi
     count = np.bincount(place, minlength=n_bins).astype(np.int64)
     with np.errstate(invalid="ignore"):
         mean_probability = np.bincount(place, weights=p, minlength=n_bins) / count
-        share_true = np.bincount(place, weights=true.astype(np.float64), minlength=n_bins) / count
-    return ReliabilityBins(depth, count, mean_probability, share_true)
+        fraction_true = np.bincount(place, weights=true.astype(np.float64), minlength=n_bins) / count
+    return ReliabilityBins(depth, count, mean_probability, fraction_true)
 
 
 # --------------------------------------------------------------------------------------------------------------
 # What came of a promise: whether answers hold the truth, how many labels are wrong, and how deep answers go.
 
 
-def holds_truth(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+def is_covered(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
     """Whether the path to a true label passes through one of the nodes that a document was given; without any it does.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
-    >>> holds_truth(tree.encode([["a/b"]] * 3), tree.encode([["a"], ["a/c"], []]), tree).tolist()
+    >>> is_covered(tree.encode([["a/b"]] * 3), tree.encode([["a"], ["a/c"], []]), tree).tolist()
     [True, False, True]
     """
     own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
@@ -130,11 +130,11 @@ def holds_truth(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NDArray[np.bool
     return holds
 
 
-def share_wrong(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> Floats:
+def wrong_fraction(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> Floats:
     """The share of the most specific labels of each document that are wrong; 0 without any.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
-    >>> share_wrong(tree.encode([["a/b"]] * 3), tree.encode([["a/b", "a/c"], ["a"], []]), tree).tolist()
+    >>> wrong_fraction(tree.encode([["a/b"]] * 3), tree.encode([["a/b", "a/c"], ["a"], []]), tree).tolist()
     [0.5, 0.0, 0.0]
     """
     own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
@@ -144,11 +144,11 @@ def share_wrong(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> Floats:
     return wrong
 
 
-def answer_depth(Y: Any, taxonomy: Taxonomy) -> Floats:
+def predicted_depth(Y: Any, taxonomy: Taxonomy) -> Floats:
     """How many levels down the deepest label of each document is; 0 without any.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
-    >>> answer_depth(tree.encode([["a/b"], ["a"], []]), tree).tolist()
+    >>> predicted_depth(tree.encode([["a/b"], ["a"], []]), tree).tolist()
     [2.0, 1.0, 0.0]
     """
     closed = expand_to_ancestors(Y, taxonomy)

@@ -12,7 +12,7 @@ import numpy as np
 
 from ramify.errors import InputError
 from ramify.metrics.breakdown import GroupScores, by_level, by_subtree, sibling_confusion
-from ramify.metrics.calibration import answer_calibration_error, calibration_errors, expected_calibration_error, reliability
+from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
 from ramify.metrics.flat import (
     accuracy,
     document_f1,
@@ -32,7 +32,7 @@ MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a 
 MAX_CONFUSIONS = 50
 NODE_FIGURES = ("support", "predicted", "precision", "recall", "f1")
 HIERARCHIES = ("original", "modified")
-OPTIONAL = ("modified", "calibration", "promises")
+OPTIONAL = ("modified", "calibration", "guarantees")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Report:
     distances: how many documents lie at each tree distance from the truth. notes: what was left out, and why.
     modified: F1 on the modified hierarchy, for all its leaves, the original ones and the dummies; empty unless asked for.
     calibration: how far probabilities are from what was observed at each level, as given and before they were calibrated.
-    promises: for some risks, what was promised and what came of it; empty where nothing can be promised.
+    guarantees: for some risks, what was promised and what came of it; empty where nothing can be promised.
     """
 
     documents: int
@@ -57,7 +57,7 @@ class Report:
     notes: list[str]
     modified: list[dict[str, Any]] = field(default_factory=list)
     calibration: list[dict[str, Any]] = field(default_factory=list)
-    promises: list[dict[str, Any]] = field(default_factory=list)
+    guarantees: list[dict[str, Any]] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
@@ -112,7 +112,7 @@ def make_report(
         notes.append("no probabilities were given, so there is no ranking and no calibration")
     else:
         figures |= _ranking_figures(Y_true, probabilities, taxonomy)
-        figures["answer_calibration_error"] = answer_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
+        figures["prediction_calibration_error"] = prediction_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
         bins = _reliability_rows(Y_true, probabilities, taxonomy)
     distance = tree_distance(Y_true, Y_pred, taxonomy)
     return Report(
@@ -178,8 +178,8 @@ def _reliability_rows(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> li
     rows = []
     for level in reliability(Y_true, probabilities, taxonomy):
         for i in np.flatnonzero(level.count):
-            promised, seen = float(level.mean_probability[i]), float(level.share_true[i])
-            rows.append({"depth": level.depth, "count": int(level.count[i]), "promised": promised, "observed": seen})
+            predicted, seen = float(level.mean_probability[i]), float(level.fraction_true[i])
+            rows.append({"depth": level.depth, "count": int(level.count[i]), "predicted": predicted, "observed": seen})
     return rows
 
 
@@ -187,7 +187,7 @@ def _calibration_rows(Y_true: Any, probabilities: Any, uncalibrated: Any, taxono
     rows = [asdict(level) for level in calibration_errors(Y_true, probabilities, taxonomy)]
     if uncalibrated is not None:
         for row, before in zip(rows, calibration_errors(Y_true, uncalibrated, taxonomy), strict=True):
-            row |= {"pairs_before": before.pairs, "likeliest_before": before.likeliest}
+            row |= {"pairs_uncalibrated": before.pairs, "top_label_uncalibrated": before.top_label}
     return rows
 
 

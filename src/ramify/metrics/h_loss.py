@@ -39,13 +39,13 @@ def h_loss_by_depth(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs =
 def h_loss_by_node(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs = None) -> Floats:
     """The part of the H-loss that arises at each node."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
-    firsts = first_mistakes(T, P, taxonomy)
+    firsts = first_errors(T, P, taxonomy)
     counts = np.bincount(firsts.indices, minlength=len(taxonomy))
     n_documents: int = T.shape[0]
     return node_costs(taxonomy, costs) * counts / max(1, n_documents)
 
 
-def first_mistakes(T: csr_array, P: csr_array, taxonomy: Taxonomy) -> csr_array:
+def first_errors(T: csr_array, P: csr_array, taxonomy: Taxonomy) -> csr_array:
     """The wrong nodes of each document that have no wrong ancestor: the contour of its H-loss."""
     # T and P are closed: a wrong node's parents lie in T or in P. If all are right, they lie in both, and so do all their
     # ancestors; so looking at parents is enough

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array, hstack
 
 from ramify.errors import InputError
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_document, per_node, ratio
-from ramify.metrics.h_loss import first_mistakes
+from ramify.metrics.h_loss import first_errors
 from ramify.metrics.significance import (
     Alternative,
     Share,
@@ -54,7 +54,7 @@ def measure_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, classes: Counts) 
     """What the sums over documents must hold for all measures: one row a document."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
     shared, true, said = per_document(both(T, P)), per_document(T), per_document(P)
-    exact, wrong = (true == shared) & (said == shared), per_document(first_mistakes(T, P, taxonomy))
+    exact, wrong = (true == shared) & (said == shared), per_document(first_errors(T, P, taxonomy))
     plain = np.column_stack([np.ones_like(shared), exact, shared, true, said, wrong]).astype(np.float64)
     own_true, own_said = on_classes(T, classes, taxonomy), on_classes(P, classes, taxonomy)
     parts = [csr_array(plain), both(own_true, own_said), own_true, own_said]
@@ -96,7 +96,7 @@ class Measured:
     by_fold: list[float]
 
 
-def measure_answers(
+def measure_predictions(
     folds: Sequence[tuple[Any, Any]], taxonomy: Taxonomy, classes: Counts, *, n_resamples: int = 1000, seed: int = 0
 ) -> dict[str, Measured]:
     """Every measure as the mean over test sets, with an interval by resampling the documents of each (folds: Y_true, Y_pred).
@@ -105,7 +105,7 @@ def measure_answers(
 
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear"])
     >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
-    >>> measure_answers([(T, P)], food, np.array([1, 2]))["accuracy"].value
+    >>> measure_predictions([(T, P)], food, np.array([1, 2]))["accuracy"].value
     0.5
     """
     rows = [measure_rows(Y_true, Y_pred, taxonomy, classes) for Y_true, Y_pred in folds]
@@ -271,7 +271,7 @@ _SIMPLE = {"sign": sign_test, "macro_sign": macro_sign_test, "t": t_test, "rank_
 _SHARES: tuple[Share, ...] = ("precision", "recall", "accuracy")
 
 
-def compare_answers(
+def compare_predictions(
     Y_true: Any,
     A: Any,
     B: Any,
@@ -288,7 +288,7 @@ def compare_answers(
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread"])
     >>> T = food.encode(["fruit/apple", "fruit/pear", "bread", "fruit"] * 5)
     >>> B = food.encode(["fruit/apple", "fruit/apple", "bread", "fruit"] * 5)
-    >>> found = compare_answers(T, T, B, food)
+    >>> found = compare_predictions(T, T, B, food)
     >>> found["sign"].n, found["macro_sign"].n, round(found["sign"].p_value, 3)
     (10, 2, 0.002)
     """
@@ -328,21 +328,21 @@ def bootstraps(differences: Floats, n_docs: int, alternative: Alternative = "two
 # --------------------------------------------------------------------------------------------------------------
 # Many systems' answers over a taxonomy, every pair put to every test.
 #
-# The p-values are those of :func:`~ramify.metrics.compare_answers` for each pair. A pair of systems needs nothing of a resample
+# The p-values are those of :func:`~ramify.metrics.compare_predictions` for each pair. A pair of systems needs nothing of a resample
 # but what each of the two measures on it, so each system is resampled once, not once for every other.
 
 
 Tests = dict[tuple[str, str], dict[str, Tested]]
 
 
-def compare_all_answers(
+def compare_all_predictions(
     Y_true: Any, answers: Mapping[str, Any], taxonomy: Taxonomy, *, n_resamples: int = 1000, seed: Seed = 0
 ) -> Tests:
     """All tests of every pair of systems on the same documents, two-sided (Y_true and answers: documents × nodes).
 
     >>> food = Taxonomy.from_paths(["apple", "pear"])
     >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
-    >>> found = compare_all_answers(T, {"knows": T, "guesses": P, "also": T}, food, n_resamples=50)
+    >>> found = compare_all_predictions(T, {"knows": T, "guesses": P, "also": T}, food, n_resamples=50)
     >>> list(found), found["knows", "guesses"]["sign"].difference
     ([('knows', 'guesses'), ('knows', 'also'), ('guesses', 'also')], 1.0)
     """

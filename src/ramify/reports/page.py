@@ -10,12 +10,12 @@ from ramify.metrics.evaluation import Report
 from ramify.reports import charts
 from ramify.reports.terminal import (
     CALIBRATION_COLUMNS,
+    GUARANTEE_COLUMNS,
     LABELS,
     MODIFIED_COLUMNS,
-    PROMISE_COLUMNS,
     calibration_cells,
+    guarantee_cells,
     modified_cells,
-    promise_cells,
 )
 
 MAX_DOTS, MAX_ROWS = 2_000, 100
@@ -63,7 +63,7 @@ def render_page(report: Report, title: str, lead: str = "", more: str = "") -> s
         title,
         lead,
         f"{_cards(report)}<h2>At a glance</h2>{_plots(report)}"
-        f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_calibration(report)}{_promises(report)}{_branches(report)}"
+        f"<h2>By level</h2>{_levels(report)}{_modified(report)}{_calibration(report)}{_guarantees(report)}{_branches(report)}"
         f"{_confusions(report)}{_distances(report)}{_nodes(report)}{notes}{more}",
     )
 
@@ -93,7 +93,7 @@ def _plots(report: Report) -> str:
     points = [(row["support"], row["f1"], row["path"]) for row in report.nodes if row["support"]][:MAX_DOTS]
     plots.append(("Support against F1, one dot a node", charts.dots(points, "Support against F1", "documents of the node")))
     if report.reliability:
-        plots.append(("Guarantee against observed frequency", _reliability_plot(report)))
+        plots.append(("Predicted and observed frequency", _reliability_plot(report)))
     if report.confusions:
         worst = [(f"{row['true']} → {row['predicted']}", row["count"]) for row in report.confusions[:8]]
         plots.append(("Siblings taken for each other (true → said)", charts.rows(worst, "Siblings taken for each other")))
@@ -103,10 +103,10 @@ def _plots(report: Report) -> str:
 def _reliability_plot(report: Report) -> str:
     depths = sorted({row["depth"] for row in report.reliability})[:6]
     series = [
-        (f"level {d + 1}", [(row["promised"], row["observed"]) for row in report.reliability if row["depth"] == d])
+        (f"level {d + 1}", [(row["predicted"], row["observed"]) for row in report.reliability if row["depth"] == d])
         for d in depths
     ]
-    return charts.lines(series, "Guarantee against observed frequency", "promised probability")
+    return charts.lines(series, "Predicted and observed frequency", "predicted probability")
 
 
 def _levels(report: Report) -> str:
@@ -131,11 +131,11 @@ def _calibration(report: Report) -> str:
     return "<h2>How far off probabilities are, by level</h2>" + table(CALIBRATION_COLUMNS, rows)
 
 
-def _promises(report: Report) -> str:
-    if not report.promises:
+def _guarantees(report: Report) -> str:
+    if not report.guarantees:
         return ""
-    rows = map(promise_cells, report.promises)
-    return "<h2>Answers that go up to keep a promise</h2>" + table(PROMISE_COLUMNS, rows)
+    rows = map(guarantee_cells, report.guarantees)
+    return "<h2>Backing off to a parent to keep the error rate</h2>" + table(GUARANTEE_COLUMNS, rows)
 
 
 def _branches(report: Report) -> str:

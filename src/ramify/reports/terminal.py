@@ -26,13 +26,13 @@ LABELS = {
     "document_auc": "AUC in a document",
     "leaf_precision_at_1": "best leaf is true",
     "leaf_precision_at_3": "precision of the best 3 leaves",
-    "answer_calibration_error": "calibration error of the answers",
+    "prediction_calibration_error": "calibration error of predicted labels",
 }
 MODIFIED_COLUMNS = ("", "leaves", "occur", "labels", "micro F1", "macro F1", "macro F1 (occur)")
 LEAVES = {"all": "all leaves", "leaves": "original leaves", "dummies": "dummy leaves"}
-CALIBRATION_KEYS = ("pairs", "pairs_before", "likeliest", "likeliest_before")
-CALIBRATION_COLUMNS = ("level", "all nodes", "before calibration", "likeliest node", "before calibration")
-PROMISE_COLUMNS = ("risk", "promised", "achieved", "levels down", "without a promise", "no label")
+CALIBRATION_KEYS = ("pairs", "pairs_uncalibrated", "top_label", "top_label_uncalibrated")
+CALIBRATION_COLUMNS = ("level", "all nodes", "before calibration", "most probable node", "before calibration")
+GUARANTEE_COLUMNS = ("risk", "guaranteed", "achieved", "mean depth", "depth without guarantee", "no label")
 BAR = "█"
 
 
@@ -43,8 +43,8 @@ def render_report(report: Report, worst: int = 8) -> RenderableType:
         parts.append(_modified(report.modified))
     if report.calibration:
         parts.append(_calibration(report.calibration))
-    if report.promises:
-        parts.append(_promises(report.promises))
+    if report.guarantees:
+        parts.append(_guarantees(report.guarantees))
     if 1 < len(report.branches) <= 40:
         parts.append(_branches(report.branches))
     if report.confusions:
@@ -96,16 +96,21 @@ def _calibration(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
-def promise_cells(row: dict[str, Any]) -> list[str]:
-    """One promise, and what came of it, as text."""
-    shares = [f"{row[key]:.1%}" for key in ("promised", "achieved")]
-    return [f"{row['risk']:g}", *shares, *(f"{row[key]:.2f}" for key in ("depth", "depth_without")), f"{row['unanswered']:.1%}"]
+def guarantee_cells(row: dict[str, Any]) -> list[str]:
+    """One guarantee and the achieved rate, as text."""
+    shares = [f"{row[key]:.1%}" for key in ("guaranteed", "achieved")]
+    return [
+        f"{row['risk']:g}",
+        *shares,
+        *(f"{row[key]:.2f}" for key in ("depth", "depth_without_guarantee")),
+        f"{row['without_label']:.1%}",
+    ]
 
 
-def _promises(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Answers that go up to keep a promise", *((name, "right") for name in PROMISE_COLUMNS))
+def _guarantees(rows: list[dict[str, Any]]) -> Table:
+    table = _table("Backing off to a parent to keep the error rate", *((name, "right") for name in GUARANTEE_COLUMNS))
     for row in rows:
-        table.add_row(*promise_cells(row))
+        table.add_row(*guarantee_cells(row))
     return table
 
 

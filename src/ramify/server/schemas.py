@@ -86,7 +86,7 @@ class Session(Out):
 class GuaranteeOut(Out):
     """The guarantee of a model: held-out documents, whether they were kept out of training, and the lowest possible risk."""
 
-    kind: Literal["path", "share"]
+    kind: Literal["coverage", "risk-control"]
     documents: int
     is_proven: bool
     least_risk: float

@@ -20,9 +20,9 @@ from scipy.sparse import csr_array, vstack
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import DataError, InputError
-from ramify.metrics import Measured, correct_p_values, measure_answers
+from ramify.metrics import Measured, correct_p_values, measure_predictions
 from ramify.metrics.flat import Counts
-from ramify.metrics.resampling import check_resamples, compare_all_answers, modified_classes
+from ramify.metrics.resampling import check_resamples, compare_all_predictions, modified_classes
 from ramify.metrics.significance import Correction, check_correction
 from ramify.parallel import Executor, current_executor, single_stage
 from ramify.parallel.progress import SingleStage
@@ -229,7 +229,7 @@ def _measure_all(
     classes, systems = _classes(Y_true, taxonomy), []
     for name, found in given.items():
         whole.describe(f"measuring {name}")
-        measures = measure_answers(list(zip(Y_true, found.answers, strict=True)), taxonomy, classes, **settings)
+        measures = measure_predictions(list(zip(Y_true, found.answers, strict=True)), taxonomy, classes, **settings)
         systems.append(_result(name, found, measures))
         whole.advance()
     return systems
@@ -253,7 +253,7 @@ def _test_pairs(
 ) -> list[Pair]:
     """Every test of every pair on the pooled answers, p-values corrected over the pairs for each test."""
     pooled = {name: csr_array(vstack(found.answers, format="csr")) for name, found in given.items()}
-    tests = compare_all_answers(Y_true, pooled, taxonomy, **settings)
+    tests = compare_all_predictions(Y_true, pooled, taxonomy, **settings)
     p_values = {test: [found[test].p_value for found in tests.values()] for test in next(iter(tests.values()))}
     corrected = {test: correct_p_values(raw, correction) for test, raw in p_values.items()}
     return [

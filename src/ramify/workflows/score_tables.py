@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from ramify.classifier.rules import decide_by, values_for
 from ramify.data import BadRow
 from ramify.data.tables import find_kind, known_encoding, stream_table
-from ramify.decisions import DecisionRule, LearnableRule
+from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.taxonomy import LabelForm, Taxonomy, most_specific
 from ramify.workflows.predict_stream import Labels, Prediction
@@ -140,7 +140,7 @@ class Decider:
 
     def learnt(self, table: ScoreTable, label: str) -> Decider:
         """The same with a rule that has learnt from a table of held-out scores and their true labels."""
-        if not isinstance(self.rule, LearnableRule):
+        if not isinstance(self.rule, FittableRule):
             raise InputError(f"rule {self.rule.kind!r} learns nothing; leave out --learn, or choose another rule.")
         if label not in table.columns:
             raise InputError(f"{table.path} has no column {label!r} with true labels; name it with --label.")
@@ -150,7 +150,7 @@ class Decider:
             labels += [self._known(table, line, row.get(label)) for line, row in rows if isinstance(row, dict)]
         if not labels:
             raise DataError(f"{table.path} has no row with scores to learn from.")
-        rule = self.rule.learn(self.values(np.concatenate(scores)), self.taxonomy.encode(labels), self.taxonomy)
+        rule = self.rule.fit(self.values(np.concatenate(scores)), self.taxonomy.encode(labels), self.taxonomy)
         return replace(self, rule=rule)
 
     def _known(self, table: ScoreTable, line: int, cell: Any) -> list[str]:

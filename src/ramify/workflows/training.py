@@ -146,7 +146,7 @@ def evaluate_with_errors(
             report = make_report(Y_true, Y_pred, taxonomy, probabilities, hierarchy, before)
             if classifier.guarantee_ is not None:
                 kept = guarantees_kept(classifier, probabilities, Y_true, Y_pred)
-                report = replace(report, promises=kept, notes=[*report.notes, guarantee_note(classifier.guarantee_)])
+                report = replace(report, guarantees=kept, notes=[*report.notes, guarantee_note(classifier.guarantee_)])
             return report, worst_errors(corpus, taxonomy, Y_true, Y_pred, probabilities, most_errors)
         Y_pred = classifier.predict_matrix(corpus.documents)
         report = make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy)

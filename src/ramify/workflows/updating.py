@@ -13,9 +13,9 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 
 from ramify.classifier.fitting import TrainingData, alike, calibrate_learner, is_single_label
-from ramify.classifier.rules import learn_rule, refuse_misfit
+from ramify.classifier.rules import fit_rule, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
-from ramify.decisions import LearnableRule
+from ramify.decisions import FittableRule
 from ramify.errors import InputError, LabelError, suggest
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
@@ -292,8 +292,8 @@ def _finished(
     """A classifier with the new learner, and with rule and calibration learnt anew, where they are learnt."""
     made, X = _copied(classifier, changes.new), documents.X
     decision = classifier.decision_
-    if isinstance(decision, LearnableRule) and decision.is_learnt:
-        decision = learn_rule(decision.forget(), learner, X, Y)
+    if isinstance(decision, FittableRule) and decision.is_fitted:
+        decision = fit_rule(decision.unfitted(), learner, X, Y)
     refuse_misfit(decision, changes.new)
     made.calibration_ = made.guarantee_ = None
     if classifier.calibration_ is not None:  # documents that were kept back before are not here

@@ -91,7 +91,7 @@ def test_a_rule_never_learns_from_the_documents_that_it_decides():
         def __init__(self, seen=frozenset()):
             self.seen = seen
 
-        def learn(self, values, truth, taxonomy):
+        def fit(self, values, truth, taxonomy):
             return Watching(frozenset(values[:, 0]))
 
         def decide(self, values, taxonomy):

@@ -12,19 +12,19 @@ const down = (share) => SIZE.height - SIZE.bottom - share * (SIZE.height - SIZE.
 export function calibrationChart(rows) {
   const depths = [...new Set(rows.map((row) => row.depth))].sort((a, b) => a - b).slice(0, 6);
   const lines = depths.map((depth, i) => drawLine(rows.filter((row) => row.depth === depth), i));
-  const chart = drawFrame("Guarantee against observed frequency",
+  const chart = drawFrame("Predicted and observed frequency",
     svg("line", { class: "ideal", x1: across(0), y1: down(0), x2: across(1), y2: down(1) }), lines,
     [0, 0.5, 1].map((share) => svg("text", { x: across(share), y: SIZE.height - 8, "text-anchor": share === 1 ? "end" : "middle" }, `${share * 100}%`)));
   return el("div", {}, chart, drawKeys(depths.map((depth) => `level ${depth + 1}`)), el("p", { class: "hint" }, "Above the dashed line the model is too modest, below it too sure."));
 }
 
 function drawLine(rows, i) {
-  const points = [...rows].sort((a, b) => a.promised - b.promised);
+  const points = [...rows].sort((a, b) => a.predicted - b.predicted);
   const colour = { stroke: `var(--c${i})` };
   return [
-    svg("polyline", { class: "line", points: points.map((row) => `${across(row.promised)},${down(row.observed)}`).join(" "), "stroke-dasharray": DASHES[i], ...colour }),
-    points.map((row) => svg("circle", { cx: across(row.promised), cy: down(row.observed), r: 3, fill: `var(--c${i})` },
-      svg("title", {}, `promised ${row.promised.toFixed(2)}, observed ${row.observed.toFixed(2)}, ${row.count.toLocaleString("en")} times`))),
+    svg("polyline", { class: "line", points: points.map((row) => `${across(row.predicted)},${down(row.observed)}`).join(" "), "stroke-dasharray": DASHES[i], ...colour }),
+    points.map((row) => svg("circle", { cx: across(row.predicted), cy: down(row.observed), r: 3, fill: `var(--c${i})` },
+      svg("title", {}, `predicted ${row.predicted.toFixed(2)}, observed ${row.observed.toFixed(2)}, ${row.count.toLocaleString("en")} times`))),
   ].flat();
 }
 

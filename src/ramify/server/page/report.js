@@ -17,7 +17,7 @@ const LABELS = {
   document_auc: "AUC in a document",
   leaf_precision_at_1: "best leaf is true",
   leaf_precision_at_3: "precision of the best 3 leaves",
-  answer_calibration_error: "calibration error of the answers",
+  prediction_calibration_error: "calibration error of predicted labels",
 };
 
 /** The whole report as elements. */
@@ -28,10 +28,10 @@ export function drawReport(report) {
     drawFigures([["documents", count(report.documents)], ...Object.keys(LABELS).filter((key) => key in report.figures).map((key) => [LABELS[key], report.figures[key].toFixed(3)])]),
     el("div", { class: "plots" },
       plot("F1 at each level", levelChart(report.levels)),
-      report.reliability.length > 0 && plot("Guarantee against observed frequency", calibrationChart(report.reliability))),
+      report.reliability.length > 0 && plot("Predicted and observed frequency", calibrationChart(report.reliability))),
     section("By level", drawTable(["level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss"], levels, [], "report-levels")),
     report.calibration && section("How far off probabilities are, by level", drawCalibration(report.calibration)),
-    report.promises && section("Answers that go up to keep a promise", drawPromises(report.promises)),
+    report.guarantees && section("Backing off to a parent to keep the error rate", drawGuarantees(report.guarantees)),
     report.nodes.length > 0 && section("Weakest nodes", drawWeakest(report.nodes)),
     report.confusions.length > 0 && section("Siblings taken for each other", drawConfusions(report.confusions)),
     section("How far from the truth", drawDistances(report)),
@@ -61,15 +61,15 @@ export function drawTable(head, rows, texts = [], id = null) {
 }
 
 function drawCalibration(levels) {
-  const keys = ["pairs", "pairs_before", "likeliest", "likeliest_before"];
+  const keys = ["pairs", "pairs_uncalibrated", "top_label", "top_label_uncalibrated"];
   const rows = levels.map((row) => [String(row.depth + 1), ...keys.map((key) => row[key]?.toFixed(3) ?? "–")]);
-  return drawTable(["level", "all nodes", "before calibration", "likeliest node", "before calibration"], rows, [], "report-calibration");
+  return drawTable(["level", "all nodes", "before calibration", "most probable node", "before calibration"], rows, [], "report-calibration");
 }
 
-function drawPromises(promises) {
+function drawGuarantees(guarantees) {
   const share = (value) => `${(100 * value).toFixed(1)}%`;
-  const rows = promises.map((row) => [String(row.risk), share(row.promised), share(row.achieved), row.depth.toFixed(2), row.depth_without.toFixed(2), share(row.unanswered)]);
-  return drawTable(["risk", "promised", "achieved", "levels down", "without a promise", "no label"], rows, [], "report-promises");
+  const rows = guarantees.map((row) => [String(row.risk), share(row.guaranteed), share(row.achieved), row.depth.toFixed(2), row.depth_without_guarantee.toFixed(2), share(row.without_label)]);
+  return drawTable(["risk", "guaranteed", "achieved", "mean depth", "depth without guarantee", "no label"], rows, [], "report-guarantees");
 }
 
 function drawWeakest(nodes) {

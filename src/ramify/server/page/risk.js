@@ -64,7 +64,7 @@ function inWords(labels, risk, guarantee) {
   const why = guarantee.is_proven ? `guaranteed by ${count(guarantee.documents)} documents kept out of training` : `estimated by cross-validation on ${count(guarantee.documents)} documents, not guaranteed`;
   const named = labels.map((label) => label.path.join(JOIN)).join(" and ");
   if (!labels.length) return `With a risk of ${inPercent(risk)} there is no label: no branch is likely enough (${why}).`;
-  if (guarantee.kind === "share") return `With a risk of ${inPercent(risk)} the labels are ${named}: on average over texts, at most this fraction of the labels is wrong (${why}).`;
+  if (guarantee.kind === "risk-control") return `With a risk of ${inPercent(risk)} the labels are ${named}: on average over texts, at most this fraction of the labels is wrong (${why}).`;
   return `With a risk of ${inPercent(risk)} the prediction is ${named}: it is wrong for at most this fraction of texts (${why}).`;
 }
 

@@ -134,7 +134,7 @@ class Memberships:
         blocks = list(unseen.judged(unseen.sample(), lambda learner, scores: learner.memberships(scores)))
         P = np.concatenate([block for _, block in blocks])
         Y = expand_to_ancestors(unseen.own[np.concatenate([rows for rows, _ in blocks])], unseen.taxonomy)
-        return cls(unseen.classes, MultiLabelCalibration.learn(P, Y, unseen.taxonomy), unseen.taxonomy)
+        return cls(unseen.classes, MultiLabelCalibration.fit(P, Y, unseen.taxonomy), unseen.taxonomy)
 
     def __call__(self, learner: Any, scores: NDArray[np.float32]) -> Floats:
         """P(a document has the class as a most specific label), documents × classes."""

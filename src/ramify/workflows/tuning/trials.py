@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, vstack
 
 from ramify.classifier.rules import values_for
 from ramify.classifier.text_classifier import TextClassifier
-from ramify.decisions import Best, DecisionRule, LearnableRule, PCut, PredictedCut, RCut, SCut
+from ramify.decisions import Best, DecisionRule, FittableRule, PCut, PredictedCut, RCut, SCut
 from ramify.errors import RamifyError
 from ramify.metrics.flat import Floats
 from ramify.metrics.resampling import LOSSES, MEASURES, draw_measures, from_sums, interval, measure_rows
@@ -79,15 +79,15 @@ def try_out(candidate: Candidate, ground: Ground, number: int, share: float, rul
 
 def has_to_learn(rule: DecisionRule) -> bool:
     """Whether a rule has something to learn."""
-    return isinstance(rule, LearnableRule) and not rule.is_learnt
+    return isinstance(rule, FittableRule) and not rule.is_fitted
 
 
-def answers_of(rule: LearnableRule, values: NDArray[np.float32], truth: csr_array, ground: Ground) -> csr_array:
+def answers_of(rule: FittableRule, values: NDArray[np.float32], truth: csr_array, ground: Ground) -> csr_array:
     """The answers of a rule to held-out documents, in parts, each by what it learnt from the others."""
     part = np.random.default_rng(0).permutation(len(values)) % PARTS
     given: list[csr_array] = []
     for k in range(PARTS):
-        learnt = rule.learn(values[part != k], truth[part != k], ground.taxonomy)
+        learnt = rule.fit(values[part != k], truth[part != k], ground.taxonomy)
         given.append(learnt.decide(values[part == k], ground.taxonomy))
     order = np.argsort(np.concatenate([np.flatnonzero(part == k) for k in range(PARTS)]))
     return csr_array(csr_array(vstack(given, format="csr"))[order])
@@ -181,7 +181,7 @@ class Look:
             return csr_array(vstack([each.answers[place] for each in tried], format="csr"))
         values = np.concatenate([each.values[rule.takes] for each in tried])
         try:
-            return answers_of(cast(LearnableRule, rule), values, truth, ground)
+            return answers_of(cast(FittableRule, rule), values, truth, ground)
         except RamifyError:
             return None
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from oracles import promises as oracle
+from oracles import conformal as oracle
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
 from ramify.decisions.conformal import (
@@ -19,7 +19,7 @@ from ramify.decisions.conformal import (
     fit_conformal,
     to_labels,
     top_branches,
-    worst_shares,
+    worst_wrong_fractions,
 )
 from ramify.errors import InputError, ModelError, TaxonomyError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -74,7 +74,7 @@ def test_narrowing_equals_the_oracle(case, size, sixteenths):
 def test_more_risk_never_goes_less_deep(case, size, risk):
     parents, P, truth = case
     taxonomy = build(parents)
-    promise = ConformalPaths.learn(np.asarray(P), truth, taxonomy)
+    promise = ConformalPaths.fit(np.asarray(P), truth, taxonomy)
     assume(promise.least_risk <= risk)
     few, more = (promise.decide(P, taxonomy, each, size).toarray() for each in (risk, min(0.99, risk + 0.2)))
     for shallow, deep in zip(few, more, strict=True):
@@ -106,7 +106,7 @@ def test_answers_are_labels_with_their_ancestors_or_none():
 @settings(max_examples=200)
 def test_thresholds_equal_the_oracle(case, size, risk):
     parents, P, truth = case
-    promise = fit_conformal(P, truth, build(parents), several=False)
+    promise = fit_conformal(P, truth, build(parents), multi_label=False)
     expected = oracle.threshold_of(
         [oracle.loss_of(p, true, parents, size) for p, true in zip(P, true_sets(truth), strict=True)], risk
     )
@@ -128,7 +128,7 @@ def test_each_document_against_all_others_is_covered_as_often_as_promised(case, 
     covered = 0
     for new in range(n):
         others = np.delete(np.arange(n), new)
-        promise = ConformalPaths.learn(P[others], truth[others], taxonomy)
+        promise = ConformalPaths.fit(P[others], truth[others], taxonomy)
         if promise.least_risk > risk:
             return
         answer = promise.decide(P[[new]], taxonomy, risk, size).toarray()[0]
@@ -147,7 +147,7 @@ def test_coverage_is_not_much_larger_than_promised_where_no_scores_are_equal():
     P[:, leaves] = Q
     np.add.at(P.T, tree.parent[leaves], Q.T)
     truth = expand_to_ancestors(as_matrix([{node} for node in own], len(tree)), tree)
-    promise = ConformalPaths.learn(P[:2000], truth[:2000], tree)
+    promise = ConformalPaths.fit(P[:2000], truth[:2000], tree)
     for risk in (0.05, 0.2):
         for size in (1, 2):
             reached = find_nested_sets(P[2000:], tree, size).stops(promise.threshold(risk, size))
@@ -160,7 +160,7 @@ def test_a_branch_has_its_own_threshold_or_a_sentence():
     tree = Taxonomy.from_paths(["a/x", "a/y", "b/z"])
     P = np.asarray([[0.9, 0.8, 0.1, 0.1, 0.1]] * 30 + [[0.2, 0.1, 0.1, 0.8, 0.8]] * 5)
     truth = tree.encode([["a/y"]] * 15 + [["a/x"]] * 15 + [["b/z"]] * 5)
-    promise = fit_conformal(P, truth, tree, several=False)
+    promise = fit_conformal(P, truth, tree, multi_label=False)
     assert tree.decode(promise.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
     assert tree.decode(promise.decide(P[-1:], tree, 0.45)) == [["b/z"]]
     assert promise.refused(0.1, tree) == [tree.index("b")]
@@ -187,7 +187,7 @@ def test_shares_of_wrong_labels_equal_the_oracle(case):
     parents, P, truth = case
     taxonomy = build(parents)
     for p, true in zip(P, truth.toarray(), strict=True):
-        thresholds, losses = worst_shares(np.asarray(p), true, taxonomy)
+        thresholds, losses = worst_wrong_fractions(np.asarray(p), true, taxonomy)
         assert thresholds.tolist() == sorted({chance for chance in p if chance >= FAINT}, reverse=True)
         members = set(np.flatnonzero(true).tolist())
         expected = [float(oracle.wrong_share(p, members, parents, threshold)) for threshold in thresholds]
@@ -198,7 +198,7 @@ def test_shares_of_wrong_labels_equal_the_oracle(case):
 @settings(max_examples=150)
 def test_thresholds_for_shares_equal_the_oracle(case, risk):
     parents, P, truth = case
-    promise = fit_conformal(P, truth, build(parents), several=True)
+    promise = fit_conformal(P, truth, build(parents), multi_label=True)
     if promise.least_risk > risk:
         with pytest.raises(InputError, match="takes at least"):
             promise.threshold(risk)
@@ -213,7 +213,7 @@ def test_each_document_against_all_others_has_as_few_wrong_labels_as_promised(ca
     taxonomy, P, n, total = build(parents), np.asarray(P), len(P), Fraction(0)
     for new in range(n):
         others = np.delete(np.arange(n), new)
-        promise = ConformalRiskControl.learn(P[others], truth[others], taxonomy)
+        promise = ConformalRiskControl.fit(P[others], truth[others], taxonomy)
         if promise.least_risk > risk:
             return
         reached = most_specific(promise.decide(P[[new]], taxonomy, risk).toarray()[0], parents)
@@ -227,9 +227,9 @@ def test_fewer_steps_promise_no_more(monkeypatch):
     parents = [tree.parents_of(node).tolist() for node in range(20)]
     P = np.asarray([consistent(parents, 16 * rng.random(20)) for _ in range(200)])
     truth = expand_to_ancestors(rng.random((200, 20)) < 0.3, tree)
-    exact = ConformalRiskControl.learn(P, truth, tree)
+    exact = ConformalRiskControl.fit(P, truth, tree)
     monkeypatch.setattr("ramify.decisions.conformal.MOST_STEPS", 50)
-    rough = ConformalRiskControl.learn(P, truth, tree)
+    rough = ConformalRiskControl.fit(P, truth, tree)
     assert len(rough.thresholds) <= 50 < len(exact.thresholds)
     assert all(rough.threshold(risk) >= exact.threshold(risk) for risk in (0.1, 0.3, 0.5, 0.7))
 
@@ -259,19 +259,19 @@ def test_a_dag_has_no_single_path():
 
 def test_shares_are_promised_without_branches_and_numbers_of_nodes():
     tree = Taxonomy.from_paths(["a", "b"])
-    promise = fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, several=True)
+    promise = fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, multi_label=True)
     for more in ({"nodes": 2}, {"by_branch": True}):
         with pytest.raises(InputError, match="the share of wrong labels is promised"):
             promise.decide([[0.5, 0.5]], tree, 0.2, **more)
     with pytest.raises(InputError, match="probabilities of 9 documents and labels of 1"):
-        fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, several=True)
+        fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, multi_label=True)
 
 
-@pytest.mark.parametrize("several", [False, True])
-def test_promises_survive_keeping_and_broken_ones_are_refused(several):
+@pytest.mark.parametrize("multi_label", [False, True])
+def test_promises_survive_keeping_and_broken_ones_are_refused(multi_label):
     tree = Taxonomy.from_paths(["a/b", "c"])
     P = np.random.default_rng(0).random((40, 1)) * np.asarray([[0.9, 0.7, 0.1]])
-    promise = fit_conformal(P, tree.encode([["a/b"], ["c"]] * 20), tree, several)
+    promise = fit_conformal(P, tree.encode([["a/b"], ["c"]] * 20), tree, multi_label)
     kind, arrays = CONFORMAL_KINDS[promise.kind], promise.arrays()
     again = kind.from_arrays(arrays, tree)
     assert (again.decide(P, tree, 0.3) != promise.decide(P, tree, 0.3)).nnz == 0
@@ -279,20 +279,20 @@ def test_promises_survive_keeping_and_broken_ones_are_refused(several):
     for broken in (arrays[name].astype(np.float32), arrays[name][:-1], arrays[name] - 3, arrays[name] * np.nan):
         with pytest.raises(ModelError):
             kind.from_arrays(arrays | {name: broken}, tree)
-    if not several:
+    if not multi_label:
         with pytest.raises(ModelError, match="branches that the taxonomy has not"):
             kind.from_arrays(arrays | {"branches": arrays["branches"] + 1}, tree)
 
 
 def test_what_is_hardly_probable_is_no_threshold():
     taxonomy = Taxonomy.flat(["a", "b"])
-    thresholds, losses = worst_shares(np.asarray([0.5, FAINT / 2]), np.asarray([True, False]), taxonomy)
+    thresholds, losses = worst_wrong_fractions(np.asarray([0.5, FAINT / 2]), np.asarray([True, False]), taxonomy)
     assert (thresholds.tolist(), losses.tolist()) == ([0.5], [0.0])
 
 
 def test_where_nodes_have_several_parents_the_share_of_wrong_labels_is_promised():
     dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
     P = np.tile([0.9, 0.9, 0.8], (50, 1))
-    promise = fit_conformal(P, dag.encode([["c"]] * 50), dag, several=False)
+    promise = fit_conformal(P, dag.encode([["c"]] * 50), dag, multi_label=False)
     assert isinstance(promise, ConformalRiskControl)
     assert dag.decode(promise.decide(P[:1], dag, risk=0.1)) == [["c"]]

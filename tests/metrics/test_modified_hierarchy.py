@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import modified as oracle
+from oracles import modified_hierarchy as oracle
 from oracles.taxonomy import is_leaf
 from rich.console import Console
 from strategies import as_matrix, as_sets, build, labelled

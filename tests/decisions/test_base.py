@@ -9,7 +9,7 @@ from strategies import build, parent_lists
 
 from ramify import Taxonomy
 from ramify.decisions import Best, PCut, SCut
-from ramify.decisions.base import read_few
+from ramify.decisions.base import read_sparse_scores
 from ramify.errors import InputError
 
 
@@ -59,9 +59,9 @@ def test_entries_that_are_no_scores_count_as_absent():
 def test_few_scores_of_another_width_and_infinite_ones_are_refused():
     taxonomy = Taxonomy.flat(["a", "b", "c"])
     with pytest.raises(InputError, match=r"scores have shape \(1, 2\); the taxonomy has 3 nodes"):
-        read_few(csr_array([[1.0, 2.0]]), taxonomy)
+        read_sparse_scores(csr_array([[1.0, 2.0]]), taxonomy)
     with pytest.raises(InputError, match="a score is infinite"):
-        read_few(csr_array([[1.0, np.inf, 0]]), taxonomy)
+        read_sparse_scores(csr_array([[1.0, np.inf, 0]]), taxonomy)
 
 
 def test_what_is_given_stays_as_it_is():

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from ramify import Taxonomy
-from ramify.decisions import IsotonicSmooth, LearnableRule, RefiningRule, isotonic_smooth
-from ramify.decisions.isotonic import CHOICES, share_with_a_child
+from ramify.decisions import FittableRule, IsotonicSmooth, RefiningRule, isotonic_smooth
+from ramify.decisions.isotonic import CHOICES, fraction_with_child
 from ramify.errors import InputError, ModelError
 from ramify.metrics import document_f1
 
@@ -54,14 +54,14 @@ def test_many_nodes_do_not_make_the_choice_of_a_penalty_a_matter_of_few_document
     Y = wide.encode([[wide.names[k]] for k in rng.choice(leaves, size=400)])
     # a leaf says too little by itself, those above it much: only a penalty brings the label down to a leaf
     S = np.clip(Y.toarray() * np.where(wide.is_leaf, 0.35, 0.8) + rng.normal(0, 0.01, size=Y.shape), 0, 1)
-    rule = IsotonicSmooth().learn(S, Y, wide)
+    rule = IsotonicSmooth().fit(S, Y, wide)
     assert rule.penalties[0] >= 1
     assert document_f1(Y, rule.decide(S, wide), wide) > 0.95
 
 
 def test_the_penalty_chosen_is_the_best_of_all_on_held_out_documents():
     S, Y = noisy()
-    rule = IsotonicSmooth(penalty="auto").learn(S, Y, TREE)
+    rule = IsotonicSmooth(penalty="auto").fit(S, Y, TREE)
     quality = [document_f1(Y, IsotonicSmooth(penalty=a).decide(S, TREE), TREE) for a in CHOICES]
     assert document_f1(Y, rule.decide(S, TREE), TREE) == max(quality)
     assert len(np.unique(rule.penalties)) == 1
@@ -71,16 +71,16 @@ def test_penalties_by_shares_follow_how_often_a_document_goes_on():
     S, Y = noisy(inner=0.3)
     T = Y.toarray()
     expected = [T[T[:, node]][:, TREE.children_of(node)].any(axis=1).mean() for node in range(3)]
-    np.testing.assert_allclose(share_with_a_child(Y, TREE)[[0, 1]], expected[:2])
-    given = IsotonicSmooth(penalty="shares", scale=2.0).learn(S, Y, TREE)
-    np.testing.assert_allclose(given.penalties, 2 * share_with_a_child(Y, TREE))
-    chosen = IsotonicSmooth(penalty="shares").learn(S, Y, TREE)
-    np.testing.assert_allclose(chosen.penalties / chosen.penalties.max(), share_with_a_child(Y, TREE), atol=1e-12)
+    np.testing.assert_allclose(fraction_with_child(Y, TREE)[[0, 1]], expected[:2])
+    given = IsotonicSmooth(penalty="shares", scale=2.0).fit(S, Y, TREE)
+    np.testing.assert_allclose(given.penalties, 2 * fraction_with_child(Y, TREE))
+    chosen = IsotonicSmooth(penalty="shares").fit(S, Y, TREE)
+    np.testing.assert_allclose(chosen.penalties / chosen.penalties.max(), fraction_with_child(Y, TREE), atol=1e-12)
 
 
 def test_a_node_without_documents_is_forced_to_its_children():
     lonely = Taxonomy.from_paths(["a/x", "b/y"])
-    shares = share_with_a_child(lonely.encode(["a/x"]), lonely)
+    shares = fraction_with_child(lonely.encode(["a/x"]), lonely)
     assert shares[lonely.index("b")] == 1
 
 
@@ -92,7 +92,7 @@ def test_a_missing_score_is_filled_in_from_its_neighbours():
 
 def test_a_prior_stands_in_for_a_missing_score_and_moves_it_to_the_likelier_class():
     S, Y = noisy(seed=1)
-    rule = IsotonicSmooth(penalty="inf", prior_weight=0.1).learn(S, Y, TREE)
+    rule = IsotonicSmooth(penalty="inf", prior_weight=0.1).fit(S, Y, TREE)
     np.testing.assert_allclose(rule.priors, Y.toarray().mean(axis=0))
     prior = np.where(np.arange(6) == TREE.index("r/a/y"), 0.8, 0.1)
     S = np.array([[0.9, 0.9, NAN, NAN, 0.1, 0.1], [0.9, 0.9, 0.9, NAN, 0.1, 0.1]])
@@ -119,20 +119,20 @@ def test_a_prior_counts_by_its_weight_and_only_where_a_score_is_missing():
 def test_it_refuses_to_decide_before_it_has_learnt():
     with pytest.raises(InputError, match="has learnt nothing yet"):
         IsotonicSmooth().decide(np.ones((1, 6)), TREE)
-    assert not IsotonicSmooth().is_learnt
-    assert not IsotonicSmooth(penalty=1.0, prior_weight=0.1).is_learnt
-    assert IsotonicSmooth(penalty=1.0).is_learnt
-    assert isinstance(IsotonicSmooth(), LearnableRule)
+    assert not IsotonicSmooth().is_fitted
+    assert not IsotonicSmooth(penalty=1.0, prior_weight=0.1).is_fitted
+    assert IsotonicSmooth(penalty=1.0).is_fitted
+    assert isinstance(IsotonicSmooth(), FittableRule)
 
 
 @pytest.mark.parametrize("penalty", [0.0, 2, "inf", np.inf, "auto", "shares", [0.0, 1.0, np.inf, 0, 0, 0]])
 def test_a_rule_made_from_its_state_is_the_same(penalty):
     S, Y = noisy(n=30)
-    rule = IsotonicSmooth(penalty=penalty, prior_weight=0.2, levels=8).learn(S, Y, TREE)
+    rule = IsotonicSmooth(penalty=penalty, prior_weight=0.2, levels=8).fit(S, Y, TREE)
     again = IsotonicSmooth.from_state(rule.state())
     np.testing.assert_array_equal(again.refine(S, TREE), rule.refine(S, TREE))
     assert again == rule
-    assert rule.forget().is_learnt is False
+    assert rule.unfitted().is_fitted is False
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_a_rule_made_from_its_state_is_the_same(penalty):
 )
 def test_settings_that_mean_nothing_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
-        IsotonicSmooth(**settings).learn(*noisy(n=5), TREE).decide(noisy(n=5)[0], TREE)
+        IsotonicSmooth(**settings).fit(*noisy(n=5), TREE).decide(noisy(n=5)[0], TREE)
     with pytest.raises((InputError, ModelError), match="again|for 6 nodes|not numbers"):
         IsotonicSmooth.from_state(IsotonicSmooth(penalty=1.0).state() | settings).decide(noisy(n=5)[0], TREE)
 
@@ -164,4 +164,4 @@ def test_settings_that_mean_nothing_are_refused(settings, message):
 def test_scores_and_labels_of_different_documents_are_refused():
     S, Y = noisy(n=5)
     with pytest.raises(InputError, match="scores of 4 documents and labels of 5"):
-        IsotonicSmooth().learn(S[:4], Y, TREE)
+        IsotonicSmooth().fit(S[:4], Y, TREE)

@@ -11,7 +11,7 @@ from strategies import as_matrix, build, labelled
 
 from ramify import Taxonomy, metrics
 from ramify.errors import InputError
-from ramify.metrics.resampling import MEASURES, compare_all_answers, from_sums, measure_rows, modified_classes, on_classes
+from ramify.metrics.resampling import MEASURES, compare_all_predictions, from_sums, measure_rows, modified_classes, on_classes
 
 SLOW = {
     "accuracy": metrics.accuracy,
@@ -33,10 +33,10 @@ def test_every_pair_is_tested_as_it_would_be_alone(case, seed):
     taxonomy = build(parents)
     T, *answers = [as_matrix(some, len(taxonomy)) for some in rows]
     given_answers = dict(zip("xyz", answers, strict=True))
-    found = compare_all_answers(T, given_answers, taxonomy, n_resamples=15, seed=seed)
+    found = compare_all_predictions(T, given_answers, taxonomy, n_resamples=15, seed=seed)
     assert list(found) == list(combinations("xyz", 2))
     for a, b in found:
-        alone = metrics.compare_answers(T, given_answers[a], given_answers[b], taxonomy, n_resamples=15, seed=seed)
+        alone = metrics.compare_predictions(T, given_answers[a], given_answers[b], taxonomy, n_resamples=15, seed=seed)
         assert list(found[a, b]) == list(alone)
         for test, its in found[a, b].items():
             assert close((its.p_value, its.difference, its.n), (alone[test].p_value, alone[test].difference, alone[test].n))
@@ -51,7 +51,7 @@ def test_bootstraps_are_those_of_the_measures_one_resample_at_a_time(food, alter
         food.encode(labels[np.where(rng.random(60) < share, np.arange(60) % 5, rng.integers(5, size=60))].tolist())
         for share in (1, 0.8, 0.5)
     )
-    found = metrics.compare_answers(T, A, B, food, n_resamples=60, seed=3, alternative=alternative)
+    found = metrics.compare_predictions(T, A, B, food, n_resamples=60, seed=3, alternative=alternative)
     for name, measure in SLOW.items():
         one_by_one = metrics.paired_bootstrap(
             T, A, B, lambda T, P, m=measure: m(T, P, food), n_resamples=60, seed=3, alternative=alternative
@@ -86,11 +86,11 @@ def test_resampling_nothing_and_nothing_to_resample_are_refused():
     taxonomy = Taxonomy.flat(["a", "b"])
     T = taxonomy.encode(["a"])
     with pytest.raises(InputError, match="0 resamples"):
-        compare_all_answers(T, {"x": T, "y": T}, taxonomy, n_resamples=0)
+        compare_all_predictions(T, {"x": T, "y": T}, taxonomy, n_resamples=0)
     nothing = taxonomy.encode([])
     for compare in (
-        lambda: compare_all_answers(nothing, {"x": nothing, "y": nothing}, taxonomy),
-        lambda: metrics.compare_answers(nothing, nothing, nothing, taxonomy),
+        lambda: compare_all_predictions(nothing, {"x": nothing, "y": nothing}, taxonomy),
+        lambda: metrics.compare_predictions(nothing, nothing, nothing, taxonomy),
     ):
         with pytest.raises(InputError, match="no documents to draw from"):
             compare()
