@@ -31,7 +31,7 @@ from turns import head, show, timed
 from ramify import Taxonomy, TextClassifier
 from ramify.cli.building import new_learner
 from ramify.cli.compare import read_system
-from ramify.data import Corpus, make_directory
+from ramify.data import Corpus, make_web_directory
 from ramify.features import Vectors
 from ramify.systems import find_system
 from ramify.taxonomy import most_specific, read_taxonomy
@@ -80,7 +80,7 @@ def main() -> None:
 def read_problem(name: str, data: Path | None, most: int) -> tuple[Any, Nodes, Taxonomy]:
     """Documents with one class each, some of them drawn, and the taxonomy."""
     if name in DIRECTORIES:
-        made = make_directory(DIRECTORIES[name].n_leaves, min(most, 40 * DIRECTORIES[name].n_leaves), seed=0)
+        made = make_web_directory(DIRECTORIES[name].n_leaves, min(most, 40 * DIRECTORIES[name].n_leaves), seed=0)
         return made.X, most_specific(made.Y, made.taxonomy).indices.astype(np.int64), made.taxonomy
     if data is None or not (data / name / "train.jsonl.gz").is_file():
         raise SystemExit(f"no problem {name!r}; there are {', '.join(DIRECTORIES)}, and corpora below --data DIR.")

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.data import Corpus, make_directory, read_corpus
+from ramify.data import Corpus, make_web_directory, read_corpus
 from ramify.features import TermSelector, Vectorizer
 from ramify.taxonomy import Taxonomy, read_taxonomy
 
@@ -68,7 +68,7 @@ def _labelled(path: Path, taxonomy: Taxonomy) -> Corpus:
 
 def directory(n_classes: int, n_documents: int, n_words: int) -> Split:
     """A made-up web directory in a language of 8,000 words, nothing to test on."""
-    made = make_directory(n_classes, n_documents, n_features=8_000, n_words=n_words)
+    made = make_web_directory(n_classes, n_documents, n_features=8_000, n_words=n_words)
     return Split(made.X, made.Y, made.X[:0], made.Y[:0], made.taxonomy)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.data import Corpus, make_directory, read_corpus
+from ramify.data import Corpus, make_web_directory, read_corpus
 from ramify.features import Vectorizer
 from ramify.taxonomy import Taxonomy, most_specific, read_taxonomy
 
@@ -32,7 +32,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """The size of a made-up web directory; features as many as `make_directory` likes when not given."""
+    """The size of a made-up web directory; features as many as `make_web_directory` likes when not given."""
 
     n_leaves: int
     n_train: int
@@ -59,7 +59,7 @@ def make_problem(name: str, data: Path | None = None) -> Split:
 
 def split_directory(size: Directory, seed: int = 0) -> Split:
     """The first documents to learn from, the rest to test on."""
-    made = make_directory(size.n_leaves, size.n_train + size.n_test, n_features=size.n_features, seed=seed)
+    made = make_web_directory(size.n_leaves, size.n_train + size.n_test, n_features=size.n_features, seed=seed)
     nodes = most_specific(made.Y, made.taxonomy).indices.astype(np.int64)
     n = size.n_train
     return Split(made.X[:n], nodes[:n], made.X[n:], nodes[n:], made.taxonomy)

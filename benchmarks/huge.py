@@ -27,7 +27,7 @@ from measuring import machine_facts
 from scipy.sparse import csr_array
 
 import ramify
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.features import Vectors
 from ramify.learners.linear import dual_solver
 from ramify.parallel import open_cluster, running_on, writing_shards_to
@@ -92,7 +92,7 @@ def parse() -> argparse.Namespace:
 
 def make(given: argparse.Namespace) -> tuple[Any, ...]:
     """Documents to learn from and to test on, the labels of both, and the taxonomy."""
-    made = make_directory(given.leaves, given.documents + given.tested, n_words=given.words, seed=0)
+    made = make_web_directory(given.leaves, given.documents + given.tested, n_words=given.words, seed=0)
     nodes, n = most_specific(made.Y, made.taxonomy).indices, given.documents
     labels = [made.taxonomy.names[node] for node in nodes[:n].tolist()]
     return csr_array(made.X[:n]), csr_array(made.X[n:]), labels, nodes[n:], made.taxonomy

@@ -4,7 +4,7 @@
 
 Without a hierarchy `hsvm` is the machine of Crammer & Singer, which liblinear solves, too: the same objective on the same
 documents, so that both times and both objectives can be put side by side. Then `hsvm`, `ot` and `hblr` with the tree, beside
-`hr-svm`. Documents are those of `make_directory`, 40 a leaf. Ways take turns; the best of some counts.
+`hr-svm`. Documents are those of `make_web_directory`, 40 a leaf. Ways take turns; the best of some counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sklearn.svm import LinearSVC
 from turns import head, in_turns, show, timed
 
 from ramify import Taxonomy
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.learners import BayesianLogistic, HierarchicalSVM, OrthogonalTransfer, RecursiveSVM
 from ramify.taxonomy import most_specific
 
@@ -34,7 +34,7 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=2)
     options.add_argument("--threads", type=int, default=-1)
     given = options.parse_args()
-    problems = {n: make_directory(n_leaves=n, n_docs=DOCUMENTS * n, seed=0) for n in given.leaves}
+    problems = {n: make_web_directory(n_leaves=n, n_docs=DOCUMENTS * n, seed=0) for n in given.leaves}
     head(
         "One flat objective, C = 1",
         "leaves",

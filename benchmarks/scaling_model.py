@@ -127,7 +127,7 @@ def fit_cluster(measured: list[dict[str, Any]]) -> tuple[float, float]:
 
 
 def make_forest(n_classes: int) -> Forest:
-    """A tree as ``make_directory`` grows it."""
+    """A tree as ``make_web_directory`` grows it."""
     parent = grow_tree(n_classes, np.random.default_rng(0))
     names = [(f"n{v}", None if p < 0 else f"n{p}") for v, p in enumerate(parent.tolist())]
     taxonomy = Taxonomy.from_edges(names)

@@ -1,6 +1,6 @@
 """A server under load on loopback: ``python benchmarks/serving.py``.
 
-Trains a model with 1,000 leaves on texts made from ``make_directory``, starts ``ramify serve`` in a process of its own, and
+Trains a model with 1,000 leaves on texts made from ``make_web_directory``, starts ``ramify serve`` in a process of its own, and
 from another process sends
 
     sizes      so many texts together, without a server: what gathering them is worth
@@ -36,7 +36,7 @@ from load import Load, run_at_full_speed, run_by_the_clock
 from measuring import machine_facts
 
 import ramify
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.workflows import Predictor
 
 PROMISED = 1_500  # requests a second
@@ -91,7 +91,7 @@ def show(row: Figures) -> None:
 
 def make_texts(n_leaves: int, n_documents: int) -> tuple[list[str], list[str], list[str], Any]:
     """Short and long texts, one label each, and the taxonomy."""
-    problem, rng = make_directory(n_leaves=n_leaves, n_docs=n_documents, seed=0), np.random.default_rng(0)
+    problem, rng = make_web_directory(n_leaves=n_leaves, n_docs=n_documents, seed=0), np.random.default_rng(0)
     rows = np.split(problem.X.indices, problem.X.indptr[1:-1])
     long = [" ".join(f"w{word}" for word in row) for row in rows]
     short = [" ".join(f"w{word}" for word in rng.permutation(row)[:SHORT]) for row in rows]

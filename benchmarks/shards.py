@@ -19,7 +19,7 @@ import numpy as np
 from scipy.sparse import csr_array, diags_array, load_npz, save_npz
 
 import ramify
-from ramify.data import Problem, make_directory
+from ramify.data import Problem, make_web_directory
 from ramify.features import Vectors
 from ramify.learners import RecursiveSVM
 from ramify.learners.linear.candidates import largest_of_rows
@@ -41,7 +41,7 @@ def main() -> None:
     if given.model is not None:
         answer_from(given.model)
         return
-    made = make_directory(given.classes, DOCUMENTS_A_CLASS * given.classes, n_words=WORDS, seed=1)
+    made = make_web_directory(given.classes, DOCUMENTS_A_CLASS * given.classes, n_words=WORDS, seed=1)
     asked = made.X[np.random.default_rng(0).integers(0, made.X.shape[0], ASKED)]
     with tempfile.TemporaryDirectory() as folder:
         model = Path(folder) / "model"

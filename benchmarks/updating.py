@@ -22,7 +22,7 @@ from measuring import machine_facts
 from turns import head, in_turns, show, timed
 
 from ramify import Taxonomy, TextClassifier
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.features import Vectors
 from ramify.workflows.updating import UpdateResult, update
 
@@ -65,7 +65,7 @@ def main() -> None:
 
 def make_task(n_leaves: int, n_docs: int, seed: int) -> Task:
     """A directory; one document in ten is kept for testing, but none that is the last of its class."""
-    problem = make_directory(n_leaves=n_leaves, n_docs=n_docs, seed=seed)
+    problem = make_web_directory(n_leaves=n_leaves, n_docs=n_docs, seed=seed)
     labels = np.asarray([row[0] for row in problem.taxonomy.decode(problem.Y)])
     first = np.unique(labels, return_index=True)[1]
     others = np.random.default_rng(seed).permutation(np.setdiff1d(np.arange(n_docs), first))

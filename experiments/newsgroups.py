@@ -89,7 +89,7 @@ def _refuse_other_labels(part: Corpus) -> None:
     for position, labels in enumerate(part.labels):
         if len(labels) != 1 or labels[0] not in leaves:
             known = suggest(labels[0], sorted(leaves)) if len(labels) == 1 else ""
-            place = part.place_of(position)
+            place = part.location_of(position)
             raise DataError(f"{place}: the labels are {labels}; give the name of one of the 20 newsgroups.{known}")
 
 

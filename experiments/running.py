@@ -18,7 +18,7 @@ from experiments.results import Entry, Results
 from experiments.study import Part, Run, Size, Study
 from ramify.errors import InputError, RamifyError
 from ramify.parallel import stage
-from ramify.persistence import only_writer, refuse_unwritable, write_text_atomically
+from ramify.persistence import exclusive_writer, refuse_unwritable, write_text_atomically
 
 SIZES = {
     "full": "A full run.",
@@ -105,7 +105,7 @@ def reproduce(
     # a part that stands in for others waits until it is known whether they can run
     in_turn = sorted(study.parts, key=lambda part: bool(part.in_place_of))
     # two runs on one file would each write what the other has not done
-    with only_writer(results), stage(f"reproducing {study.name}", total=len(in_turn)) as step:
+    with exclusive_writer(results), stage(f"reproducing {study.name}", total=len(in_turn)) as step:
         work = _Work(study, Results.open(results, study.name), shelf, page, size, seed, threads, named)
         for part in in_turn:
             work.settle(part)

@@ -31,7 +31,7 @@ class Rule(NamedTuple):
     decide: Decide
 
 
-def walk_down(S: Floats, P: Floats, taxonomy: Taxonomy) -> csr_array:
+def descend_by_probability(S: Floats, P: Floats, taxonomy: Taxonomy) -> csr_array:
     """H-SVM: by the sign of the margins, from the top down."""
     return top_down(S, taxonomy)
 
@@ -66,7 +66,7 @@ def as_printed(S: Floats, P: Floats, taxonomy: Taxonomy) -> csr_array:
 SVM, LR = Learner("svm", "sigmoid"), Learner("lr", "sigmoid")
 RULES: dict[str, Rule] = {
     "no labels": Rule(SVM, no_labels),
-    "H-SVM": Rule(SVM, walk_down),
+    "H-SVM": Rule(SVM, descend_by_probability),
     "B-SVM": Rule(SVM, least_h_loss()),
     "B-SVM, recursion as printed": Rule(SVM, as_printed),
     "B-SVM, costs uniform": Rule(SVM, least_h_loss(None)),
@@ -74,7 +74,7 @@ RULES: dict[str, Rule] = {
     "hybrid, top-down at depths 0 and 1": Rule(SVM, least_h_loss(switch_depth=2)),
     "B-SVM, Platt with offset": Rule(Learner("svm", "platt"), least_h_loss()),
     "B-SVM, isotonic calibration": Rule(Learner("svm", "isotonic"), least_h_loss()),
-    "H-LR": Rule(LR, walk_down),
+    "H-LR": Rule(LR, descend_by_probability),
     "B-LR": Rule(LR, least_h_loss()),
     "B-LR, Platt with offset": Rule(Learner("lr", "platt"), least_h_loss()),
     "B-LR, no calibration": Rule(Learner("lr", None), least_h_loss()),

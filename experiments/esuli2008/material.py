@@ -16,7 +16,7 @@ from experiments.trees import narrowed
 from ramify.data import Corpus
 from ramify.features import TermSelector, Vectorizer
 from ramify.metrics.flat import per_node
-from ramify.taxonomy import LearntTaxonomy, Taxonomy, learn_groups
+from ramify.taxonomy import LearnedTaxonomy, Taxonomy, learn_groups
 
 N_GROUPS = 4
 EACH = 60  # terms that each category chooses where the paper pools them
@@ -72,7 +72,7 @@ class News:
 
     collection: Collection
     weighted: csr_array
-    learnt: LearntTaxonomy
+    learnt: LearnedTaxonomy
     official: Taxonomy
 
 
@@ -180,7 +180,7 @@ def learnt_groups(news: News) -> list[list[Any]]:
     """Number of categories and documents, the largest categories and the telling stems of every learnt group."""
     terms: Any = [] if news.collection.words is None else news.collection.words.vectorizer.terms_
     return [
-        [len(group.categories), group.documents, group.categories[:SHOWN], [terms[t] for t in group.telling]]
+        [len(group.categories), group.documents, group.categories[:SHOWN], [terms[t] for t in group.top_features]]
         for group in news.learnt.groups
     ]
 

@@ -150,7 +150,7 @@ def test_vectors_are_selected_too(tmp_path):
     y = [["a/x", "a/y", "b"][i % 3] for i in range(40)]
     X[np.arange(40), np.arange(40) % 3] += 5
     fitted = TextClassifier("nb", vectorizer=Vectors(), selector=TermSelector(3)).fit(X, y)
-    assert fitted.vectorizer_.kept_columns_.tolist() == [0, 1, 2]
+    assert fitted.vectorizer_.selected_columns_.tolist() == [0, 1, 2]
     fitted.save(tmp_path / "model")
     assert load(tmp_path / "model").predict(X).tolist() == fitted.predict(X).tolist()
 

@@ -40,11 +40,11 @@ def test_diff_tells_what_changed_and_writes_questions(files, capsys):
     assert (files / "q.tsv").read_text() == "old\tnew\tsuggestion\nTV > Sound\t\t\n"
     (files / "q.tsv").write_text("old\tnew\tsuggestion\nTV > Sound\tTV > Screen\t\n")
     code, out, _ = ramify(
-        capsys, "taxonomy", "diff", files / "old.txt", files / "retired.txt", "--answers", files / "q.tsv", "--json"
+        capsys, "taxonomy", "diff", files / "old.txt", files / "retired.txt", "--reassignments", files / "q.tsv", "--json"
     )
     told = json.loads(out)
     assert told["renamed"] == [{"old": ["TV > Sound"], "new": ["TV > Screen"], "nodes_below": 0}]
-    assert told["questions"] == []
+    assert told["unassigned"] == []
     assert "Nothing changed." in ramify(capsys, "taxonomy", "diff", files / "old.txt", files / "old.txt")[2]
 
 
@@ -89,9 +89,11 @@ def test_what_does_not_follow_is_asked_and_answered(files, capsys):
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "retired.txt")
     assert code == 2
     assert "a node that has documents is not in the new taxonomy: 'TV > Sound'; say where their documents go" in err
-    assert "ramify taxonomy diff OLD NEW --out questions.tsv" in err
-    (files / "answers.tsv").write_text("TV > Sound\tTV > Screen\n")
-    code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "retired.txt", "--answers", files / "answers.tsv")
+    assert "ramify taxonomy diff OLD NEW --out reassignments.tsv" in err
+    (files / "reassignments.tsv").write_text("TV > Sound\tTV > Screen\n")
+    code, _, err = ramify(
+        capsys, "update", model, "--taxonomy", files / "retired.txt", "--reassignments", files / "reassignments.tsv"
+    )
     assert code == 0, err
     assert load(model).predict(["no sound from the speaker"]).tolist() == ["TV > Screen"]
 
@@ -101,9 +103,9 @@ def test_what_does_not_follow_is_asked_and_answered(files, capsys):
     [
         ([], "there is nothing to do; give a taxonomy"),
         (["--taxonomy", "moved.txt"], "the model has kept no documents"),
-        (["--answers", "moved.txt", "--data", "data.csv"], "--answers says where documents of retired nodes go"),
+        (["--reassignments", "moved.txt", "--data", "data.csv"], "--reassignments says where documents of retired nodes go"),
         (["--taxonomy", "absent.txt"], "absent.txt"),
-        (["--taxonomy", "moved.txt", "--answers", "absent.tsv"], "cannot read the answers in"),
+        (["--taxonomy", "moved.txt", "--reassignments", "absent.tsv"], "cannot read the reassignments in"),
         (["--taxonomy", "moved.txt", "--rounds", "3"], "rounds are made or chosen by documents"),
     ],
 )

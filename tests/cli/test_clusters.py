@@ -7,14 +7,14 @@ import pytest
 from cli.test_commands import ramify
 from directories import write_directory
 
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.parallel import Checkpoints, checkpointing
 from ramify.parallel.executor import LocalWorkerGroup
 
 
 @pytest.fixture
 def data(tmp_path):
-    return write_directory(make_directory(n_leaves=40, n_docs=500, n_words=30, seed=0), tmp_path / "data.csv")
+    return write_directory(make_web_directory(n_leaves=40, n_docs=500, n_words=30, seed=0), tmp_path / "data.csv")
 
 
 def train(capsys, data, model, *more):

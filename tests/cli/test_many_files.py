@@ -165,11 +165,11 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(capsys, data, moment):
 
 
 def test_two_runs_do_not_write_to_one_directory(capsys, data):
-    from ramify.persistence import only_writer
+    from ramify.persistence import exclusive_writer
 
     ramify(capsys, "train", data / "whole.csv", "--model", data / "model")
     (data / "answers").mkdir()
-    with only_writer(data / "answers" / NOTE):
+    with exclusive_writer(data / "answers" / NOTE):
         said = refused(capsys, "predict", data / "model", data / "parts", "--out", data / "answers")
     assert "another process is at work on" in said
 

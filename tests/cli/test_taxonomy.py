@@ -47,7 +47,7 @@ def test_groups_are_written_as_a_taxonomy_and_shown(capsys, news, tmp_path):
         "group-1\tROOT\nbus\tgroup-1\ncar\tgroup-1\ngroup-2\tROOT\napple\tgroup-2\npear\tgroup-2\n"
     )
     head, first, second = out.splitlines()
-    assert head.split() == ["group", "categories", "documents", "most", "telling", "terms", "largest", "categories"]
+    assert head.split() == ["group", "categories", "documents", "top", "terms", "largest", "categories"]
     assert first.split()[:3] == ["group-1", "2", "9"]
     assert "bus, car" in first
     assert {"wheel,", "road,"} <= set(first.split())

@@ -102,7 +102,7 @@ def test_both_parts_are_read_with_headers_stripped_and_groups_as_labels(tmp_path
     corpus = read_newsgroups(tmp_path)
     assert corpus.documents == [STRIPPED, STRIPPED, "From: bob\n\nNo."]
     assert corpus.labels == [["rec.autos"], ["sci.med"], ["alt.atheism"]]
-    assert corpus.place_of(2).endswith("document 3")
+    assert corpus.location_of(2).endswith("document 3")
 
 
 def test_a_folder_without_a_part_is_refused(tmp_path):

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.errors import InputError
 from ramify.learners import MultinomialNaiveBayes
 from ramify.metrics import accuracy
@@ -13,7 +13,7 @@ from ramify.taxonomy import most_specific
 @given(st.integers(2, 40), st.integers(0, 60), st.integers(0, 1000))
 @settings(max_examples=40)
 def test_a_directory_keeps_its_promises(n_leaves, more, seed):
-    problem = make_directory(n_leaves, n_leaves + more, seed=seed)
+    problem = make_web_directory(n_leaves, n_leaves + more, seed=seed)
     taxonomy = problem.taxonomy
     own = most_specific(problem.Y, taxonomy)
     assert taxonomy.is_tree
@@ -27,7 +27,7 @@ def test_a_directory_keeps_its_promises(n_leaves, more, seed):
 
 
 def test_a_seed_fixes_it():
-    one, two, other = (make_directory(30, 200, seed=seed) for seed in (3, 3, 4))
+    one, two, other = (make_web_directory(30, 200, seed=seed) for seed in (3, 3, 4))
     assert (one.X != two.X).nnz == 0
     assert (one.Y != two.Y).nnz == 0
     assert one.taxonomy == two.taxonomy
@@ -35,7 +35,7 @@ def test_a_seed_fixes_it():
 
 
 def test_it_is_deep_long_tailed_and_can_be_learnt():
-    problem = make_directory(200, 4000, seed=0)
+    problem = make_web_directory(200, 4000, seed=0)
     sizes = np.sort(np.bincount(most_specific(problem.Y, problem.taxonomy).indices, minlength=len(problem.taxonomy)))[::-1]
     assert problem.taxonomy.n_levels >= 5
     assert sizes[0] > 10 * np.median(sizes[sizes > 0])
@@ -46,6 +46,6 @@ def test_it_is_deep_long_tailed_and_can_be_learnt():
 
 def test_sizes_that_cannot_be_are_refused():
     with pytest.raises(InputError, match="at least two leaves, and a document for each"):
-        make_directory(10, 5)
+        make_web_directory(10, 5)
     with pytest.raises(InputError, match="n_leaves is 1"):
-        make_directory(1, 5)
+        make_web_directory(1, 5)

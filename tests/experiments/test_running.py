@@ -9,7 +9,7 @@ from paper_files.made_up import Counting, write_newsgroups
 from experiments import reproduce
 from experiments.data import Shelf
 from ramify.errors import InputError
-from ramify.persistence import only_writer
+from ramify.persistence import exclusive_writer
 
 PLAIN, LAST = ("plain one", "plain two", "plain three"), ("last one", "last two", "last three")
 NEWS, INSTEAD = ("news one", "news two", "news three"), ("instead one", "instead two", "instead three")
@@ -253,7 +253,7 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(counting, tm
 
 def test_two_runs_at_once_on_one_file_are_refused(counting, tmp_path):
     (tmp_path / "out").mkdir()
-    at_work = only_writer(tmp_path / "out" / "made2000.json")
+    at_work = exclusive_writer(tmp_path / "out" / "made2000.json")
     with at_work, pytest.raises(InputError, match="made2000.json; wait until it has ended, or choose another place"):
         run(counting, tmp_path)
     assert not counting.done

@@ -97,14 +97,14 @@ def test_fit_count_then_weigh_is_fit_transform():
         ours = Vectorizer(weighting, sublinear_tf=True)
         counts = ours.fit_count(TEXTS)
         assert slow.is_same(counts, CountVectorizer(dtype=np.float32).fit_transform(TEXTS))
-        assert slow.is_same(ours.weigh(counts), Vectorizer(weighting, sublinear_tf=True).fit_transform(TEXTS))
+        assert slow.is_same(ours.weight_counts(counts), Vectorizer(weighting, sublinear_tf=True).fit_transform(TEXTS))
 
 
 @pytest.mark.parametrize("weighting", WEIGHTINGS)
 def test_kept_columns_are_columns_of_the_whole(weighting):
     whole, some = Vectorizer(weighting).fit(TEXTS), Vectorizer(weighting).fit(TEXTS)
-    some.keep(np.asarray([0, 2, 3, 7]))
-    some.keep(np.asarray([1, 2]))
+    some.select_columns(np.asarray([0, 2, 3, 7]))
+    some.select_columns(np.asarray([1, 2]))
     expected = Vectorizer("counts").fit_transform(TEXTS)[:, [2, 3]]
     if weighting == "tf-idf":  # terms keep their weights, and rows of the kept ones are of unit length again
         expected.data *= whole.idf_[[2, 3]][expected.indices]
@@ -121,22 +121,27 @@ def test_a_grown_vectorizer_knows_old_and_new_terms():
     more = ["zebra and apple", "Übermut", "aardvark red"]
     ours = Vectorizer("counts", ngram_range=(1, 2)).fit(TEXTS)
     before = ours.terms_
-    columns = ours.grow(more)
+    columns = ours.add_terms(more)
     whole = Vectorizer("counts", ngram_range=(1, 2)).fit([*TEXTS, *more])
     assert ours.terms_.tolist() == whole.terms_.tolist()
     assert ours.terms_[columns].tolist() == before.tolist()
     assert slow.is_same(ours.transform([*TEXTS, *more]), whole.transform([*TEXTS, *more]))
-    assert ours.grow([]).tolist() == list(range(len(whole.terms_)))
+    assert ours.add_terms([]).tolist() == list(range(len(whole.terms_)))
 
 
 @pytest.mark.parametrize("settings", [{"weighting": "tf-idf"}, {"weighting": "counts", "hashing": 8}], ids=str)
 def test_only_plain_counts_of_terms_can_grow(settings):
     with pytest.raises(InputError, match="plain counts"):
-        Vectorizer(**settings).fit(TEXTS).grow(["more"])
+        Vectorizer(**settings).fit(TEXTS).add_terms(["more"])
 
 
 def test_what_was_not_learnt_yet_cannot_be_kept_grown_or_stored():
-    for ask in (Vectorizer.state, lambda v: v.keep(np.asarray([0])), lambda v: v.grow(["more"]), lambda v: v.terms_):
+    for ask in (
+        Vectorizer.state,
+        lambda v: v.select_columns(np.asarray([0])),
+        lambda v: v.add_terms(["more"]),
+        lambda v: v.terms_,
+    ):
         with pytest.raises(NotFittedError):
             ask(Vectorizer("counts"))
 

@@ -78,7 +78,7 @@ def test_texts_without_words_are_rows_of_nothing():
 def test_kept_columns_survive_storing(weighting, shop):
     texts, columns = shop.train.documents[:100], np.asarray([1, 5, 6, 30, 63])
     whole, some = (Vectorizer(weighting, hashing=64).fit(texts) for _ in range(2))
-    some.keep(columns)
+    some.select_columns(columns)
     counts = hashed_counts(texts, 64)[:, columns]
     if weighting == "tf-idf":
         weigher = TfidfTransformer().fit(hashed_counts(texts, 64)[:, columns])
@@ -88,14 +88,14 @@ def test_kept_columns_survive_storing(weighting, shop):
     assert slow.is_same(some.transform(texts), counts)
     assert slow.is_same(again.transform(texts), counts)
     assert again.terms_.tolist() == [f"#{k}" for k in columns]
-    again.keep(np.asarray([0, 3]))
-    assert again.kept_columns_.tolist() == [1, 30]
+    again.select_columns(np.asarray([0, 3]))
+    assert again.selected_columns_.tolist() == [1, 30]
 
 
 @pytest.mark.parametrize("learn", ["fit", "fit_transform"])
 def test_learning_again_forgets_which_columns_were_kept(learn):
     ours, new = Vectorizer(hashing=16).fit(TEXTS), Vectorizer(hashing=16).fit(TEXTS)
-    ours.keep(np.asarray([3, 5, 9]))
+    ours.select_columns(np.asarray([3, 5, 9]))
     getattr(ours, learn)(TEXTS)
     assert ours.idf_.tolist() == new.idf_.tolist()
     assert slow.is_same(ours.transform(TEXTS), new.transform(TEXTS))

@@ -12,7 +12,7 @@ from learners.test_linear_solver import LOSSES, make_problem, objective_of, orac
 from oracles import recursive_regularization as oracle
 from strategies import build, trees
 
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.errors import InputError
 from ramify.learners import OneVsRestSVM, RecursiveSVM
 from ramify.learners.linear import dual_solver, flat_worker, tree_worker
@@ -174,7 +174,7 @@ def test_members_write_shards_that_hold_what_would_have_been_gathered(teams, lea
     monkeypatch.setattr(dual_solver, "MOST_GATHERED", 0)
     monkeypatch.setattr(flat_worker, "WEIGHTS_A_SHARD", 3000)
     monkeypatch.setattr(dual_solver, "SMALL", 0)
-    made = make_directory(n_leaves=40, n_docs=500, seed=0)
+    made = make_web_directory(n_leaves=40, n_docs=500, seed=0)
     with running_on(ApartExecutor(*teams)):
         whole = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
         with writing_shards_to(tmp_path):
@@ -302,7 +302,7 @@ def test_what_cannot_fit_is_refused_in_words():
 
 
 def test_learners_use_the_executor_that_is_said():
-    made = make_directory(n_leaves=30, n_docs=300, seed=0)
+    made = make_web_directory(n_leaves=30, n_docs=300, seed=0)
     here = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     with running_on(ApartExecutor(1, 1)):
         assert choose_executor(None).worker_threads == (1, 1)

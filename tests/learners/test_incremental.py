@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from strategies import build, trees
 
 from ramify import Taxonomy
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.learners import RecursiveLogistic, RecursiveSVM
 from ramify.learners.linear.taxonomy_ties import tie_along_paths
 from ramify.learners.linear.warm_start import find_reached
@@ -69,7 +69,7 @@ def test_all_but_what_is_reached_stands_where_it_stood(pair, leaves_only):
 
 # ---- certificates -----------------------------------------------------------------------------------------------------------
 
-PROBLEM = make_directory(n_leaves=60, n_docs=600, n_words=60, seed=2)
+PROBLEM = make_web_directory(n_leaves=60, n_docs=600, n_words=60, seed=2)
 
 
 def forest_of(edges):

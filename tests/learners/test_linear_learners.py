@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score
 
 from ramify import Taxonomy
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.errors import InputError, LabelError, ModelError
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
 from ramify.learners.base import _k_best
@@ -581,7 +581,7 @@ def test_threads_change_nothing_beyond_the_gap_and_the_same_number_of_them_nothi
 ):
     if not takes_all_pairs:
         monkeypatch.setattr(dual_solver, "SMALL", 0)
-    made = make_directory(40, 400, seed=1)
+    made = make_web_directory(40, 400, seed=1)
     fits = {jobs: [learner(made.taxonomy, n_jobs=jobs).fit(made.X, made.Y) for _ in range(2)] for jobs in (1, 2, 4)}
     for first, again in fits.values():
         assert first.gap_ <= 1e-3

@@ -17,7 +17,7 @@ from scipy.sparse import csc_array, csr_array, issparse
 from strategies import trees
 
 from ramify import Taxonomy
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.errors import InputError, ModelError
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
 from ramify.learners.linear import candidates, dual_solver, shards, top_k
@@ -183,7 +183,7 @@ def test_a_beam_as_wide_as_all_classes_scores_every_class_as_the_whole_does(mode
 
 
 def test_blocks_and_threads_change_nothing(monkeypatch):
-    made = make_directory(30, 200, seed=1)
+    made = make_web_directory(30, 200, seed=1)
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     parts = in_shards(fitted.weights_, cut_evenly(30, 4))
     expected = search(made.X, parts, 3, 5, SerialExecutor())
@@ -220,7 +220,7 @@ def test_a_shard_comes_back_from_its_file_as_it_was(tmp_path_factory, model, is_
 
 
 def test_what_is_as_large_as_the_weights_stays_in_the_map(tmp_path):
-    made = make_directory(40, 300, seed=1)
+    made = make_web_directory(40, 300, seed=1)
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     write_shard(tmp_path / "shard", fitted.weights_)
     opened = ShardedWeights.open([tmp_path / "shard"])
@@ -263,7 +263,7 @@ def test_mapping_and_searching_take_little_memory_beside_the_file(tmp_path):
 
 
 def shard_arrays():
-    made = make_directory(6, 40, seed=1)
+    made = make_web_directory(6, 40, seed=1)
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     return fitted.weights_.arrays() | index_weights(fitted.weights_).kept("index")
 
@@ -379,7 +379,7 @@ def test_sparse_probabilities_are_those_of_dense_scores(tmp_path, several):
 
 
 def test_classes_that_are_not_looked_at_are_impossible_and_the_others_add_up_to_one(tmp_path):
-    made = make_directory(60, 400, seed=1)
+    made = make_web_directory(60, 400, seed=1)
     one = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     sharded = cut(one, tmp_path, 4)
     sharded.beam_ = 5
@@ -403,7 +403,7 @@ def near_pairs_only(monkeypatch):
 @pytest.mark.usefixtures("near_pairs_only")
 @pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
 def test_a_fast_model_in_shards_looks_at_the_classes_that_are_near_in_the_whole(tmp_path, learner):
-    made = make_directory(60, 400, seed=1)
+    made = make_web_directory(60, 400, seed=1)
     one = learner(made.taxonomy, mode="fast").fit(made.X, made.Y)
     assert one.n_candidates_ > 0
     sharded = cut(one, tmp_path, 7)
@@ -503,7 +503,7 @@ def test_a_taxonomy_of_one_class_has_one_shard(tmp_path):
 
 
 def test_a_shard_that_is_sent_as_a_name_is_the_same_one_or_refused(tmp_path):
-    made = make_directory(n_leaves=12, n_docs=120, seed=0)
+    made = make_web_directory(n_leaves=12, n_docs=120, seed=0)
     weights = OneVsRestSVM(made.taxonomy).fit(made.X, made.Y).weights_
     write_shard(tmp_path / "a", weights, None)
     sent = pickle.dumps(open_shard(tmp_path / "a"))

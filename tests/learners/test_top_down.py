@@ -14,7 +14,7 @@ from ramify import Taxonomy
 from ramify.decisions import descend
 from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
 from ramify.learners import OneVsRestSVM, TopDownSVM
-from ramify.taxonomy import walk_down
+from ramify.taxonomy import descend_by_probability
 
 WIDE = 50  # wider than any tree here
 
@@ -101,9 +101,9 @@ def test_walk_down_equals_the_oracle(data, parents):
     rows = data.draw(st.lists(st.lists(few, min_size=len(parents), max_size=len(parents)), max_size=5))
     shares = np.asarray(rows, dtype=np.float32).reshape(len(rows), len(parents))
     with np.errstate(divide="ignore"):
-        ends = walk_down(np.log(shares), build(parents))
+        ends = descend_by_probability(np.log(shares), build(parents))
     again = [[None if np.isnan(s) else float(s) for s in row] for row in shares]
-    assert ends.tolist() == [oracle.walk_down(row, parents) for row in again]
+    assert ends.tolist() == [oracle.descend_by_probability(row, parents) for row in again]
 
 
 @given(learnt())
@@ -111,7 +111,7 @@ def test_walk_down_equals_the_oracle(data, parents):
 def test_a_prediction_is_where_the_walk_ends_and_that_is_a_node_with_documents(case):
     parents, labels, fitted, X = case
     predicted = fitted.predict(X)
-    expected = [oracle.walk_down(row, parents) for row in shares_of(fitted.scores(X))]
+    expected = [oracle.descend_by_probability(row, parents) for row in shares_of(fitted.scores(X))]
     assert predicted == [[f"n{node}"] for node in expected]
     assert set(expected) <= staying(parents, labels)
     labels_below = descend(fitted.scores(X), fitted.taxonomy_)

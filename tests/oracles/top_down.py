@@ -13,7 +13,7 @@ def ways_from(parents, node):
     return [n for n, above in enumerate(parents) if not above] if node < 0 else children(parents, node)
 
 
-def walk_down(shares, parents):
+def descend_by_probability(shares, parents):
     """The node at which a document ends; -1 where it cannot enter anywhere."""
     here = -1
     while True:

@@ -15,7 +15,7 @@ from clusters import new_node, small_cluster
 from directories import write_directory
 
 from ramify import TextClassifier
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.learners import (
     AdaBoostMH,
     OneVsRestLogistic,
@@ -48,7 +48,7 @@ def executor(cluster):
 @pytest.fixture(scope="module")
 def directory():
     """More pairs of a document and a class than are taken at once, so that near ones come first."""
-    return make_directory(n_leaves=80, n_docs=3500, seed=0)
+    return make_web_directory(n_leaves=80, n_docs=3500, seed=0)
 
 
 LINEAR = {
@@ -250,7 +250,7 @@ def test_systems_are_compared_and_files_classified_on_a_cluster_as_here(executor
 
 def test_a_driver_that_is_killed_and_taken_up_again_writes_the_same_model(cluster, tmp_path):
     data = tmp_path / "data.csv"
-    write_directory(make_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
+    write_directory(make_web_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
     command = ["ramify", "train", str(data), "--system", "hr-svm", "--cluster", cluster.address, "--holdout", "0"]
     command += ["--no-calibrate"]
     program = [sys.executable, "-m", "ramify.cli.main", *command[1:]]

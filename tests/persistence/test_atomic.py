@@ -9,9 +9,9 @@ from ramify.persistence import atomic
 from ramify.persistence.atomic import (
     atomic_writer,
     clear_leftovers,
+    exclusive_writer,
     leftovers_of,
     lock,
-    only_writer,
     refuse_unwritable,
     replace_directory,
     write_text_atomically,
@@ -142,7 +142,7 @@ def no_locks(request, monkeypatch):
 def test_file_systems_without_locks_will_do(tmp_path):
     write_text_atomically(tmp_path / "out", "written")
     assert os.listdir(tmp_path) == ["out"]
-    with only_writer(tmp_path / "out"):
+    with exclusive_writer(tmp_path / "out"):
         pass
 
 

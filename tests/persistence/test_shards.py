@@ -14,7 +14,7 @@ import ramify
 from ramify.errors import InputError, ModelError
 from ramify.persistence import (
     FORMAT_VERSION,
-    ArraysToMake,
+    LazyArrays,
     StoredModel,
     arrays,
     open_array_file,
@@ -37,7 +37,7 @@ def model_of(*shards):
 
 
 def to_make(number):
-    return ArraysToMake(lambda: part(number))
+    return LazyArrays(lambda: part(number))
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_shard_is_made_only_when_its_turn_comes_and_given_up_then(tmp_path):
         most.append(len(alive))
         return {"w": made}
 
-    write_model(tmp_path / "m", model_of(*(ArraysToMake(lambda n=n: make(n)) for n in range(5))))
+    write_model(tmp_path / "m", model_of(*(LazyArrays(lambda n=n: make(n)) for n in range(5))))
     assert len(most) == 5
     assert max(most) <= 2  # the last one may still be there while the next is made
 

@@ -107,7 +107,7 @@ def test_like_categories_go_together_and_telling_features_say_why():
     learnt = learn_groups(X, Y, ["pear", "apple", "bus", "car"], 2)
     assert learnt.taxonomy.names == ("group-1", "bus", "car", "group-2", "apple", "pear")
     assert [group.categories for group in learnt.groups] == [("car", "bus"), ("apple", "pear")]
-    assert [group.telling for group in learnt.groups] == [(3, 2), (0, 1)]
+    assert [group.top_features for group in learnt.groups] == [(3, 2), (0, 1)]
 
 
 def test_equal_distances_are_joined_in_the_order_of_names():

@@ -10,7 +10,7 @@ import pytest
 from apart import ApartExecutor
 
 from ramify.classifier import load, make_rule
-from ramify.data import open_parts, stream_rows
+from ramify.data import open_file_set, stream_rows
 from ramify.errors import DataError, InputError, LabelError, ModelError
 from ramify.parallel import reporting_to, running_on
 from ramify.workflows import PredictOptions, predict_files, predict_rows
@@ -103,7 +103,7 @@ def test_files_of_every_kind_and_odd_ones(model, tmp_path, executor):
         for kind in ("json", "parquet", "tsv"):
             done = predict_files(model, tmp_path / kind, tmp_path / f"{kind} answers")
             found |= {f"{kind}/{name}": content.decode() for name, content in contents(tmp_path / f"{kind} answers").items()}
-            assert done.tally.documents == sum(1 for _ in open_parts(tmp_path / kind, "utf-8").rows())
+            assert done.tally.documents == sum(1 for _ in open_file_set(tmp_path / kind, "utf-8").rows())
     lines = {name: content.splitlines() for name, content in found.items()}
     assert sorted(lines) == [
         "json/a.jsonl", "json/nichts.jsonl", "json/schlecht ü.jsonl", "parquet/leer.csv", "parquet/p.csv",
@@ -131,7 +131,7 @@ def test_names_that_would_be_the_same_are_refused(model, folder, tmp_path):
 def test_names_of_answers(tmp_path):
     for name in ("a.v2.csv", "B.CSV", "c.txt", "d.tab", "part-00000", "e.v2", "日本.csv"):
         (tmp_path / name).write_text("id,text\n1,x\n")
-    parts = open_parts(tmp_path, "utf-8")
+    parts = open_file_set(tmp_path, "utf-8")
     assert {path.name: name for name, path in name_answers(parts, as_json=False).items()} == {
         "a.v2.csv": "a.v2.csv", "B.CSV": "B.csv", "c.txt": "c.csv", "d.tab": "d.tsv", "part-00000": "part-00000.csv",
         "e.v2": "e.v2.csv", "日本.csv": "日本.csv",

@@ -212,7 +212,7 @@ def test_rows_of_a_parquet_file_are_shards(rows, whole, tmp_path, monkeypatch, e
             assert len(corpus.documents.shards) == n_shards
             train(TextClassifier("nb"), corpus.labelled()).classifier.save(tmp_path / "again")
         same_files(tmp_path / "once", tmp_path / "again")
-    assert corpus.place_of(64 + 70) == f"{tmp_path}/parts/1.parquet, line 71"
+    assert corpus.location_of(64 + 70) == f"{tmp_path}/parts/1.parquet, line 71"
 
 
 def test_one_large_parquet_file_is_read_in_shards(rows, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ import pytest
 
 from ramify import Taxonomy, TextClassifier, load
 from ramify.classifier.loading import from_stored
-from ramify.data import make_directory
+from ramify.data import make_web_directory
 from ramify.decisions import SCut
 from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
 from ramify.features import Vectors
@@ -17,7 +17,7 @@ from ramify.systems import SYSTEMS
 from ramify.taxonomy import most_specific
 from ramify.workflows.updating import update
 
-PROBLEM = make_directory(n_leaves=24, n_docs=300, seed=3)
+PROBLEM = make_web_directory(n_leaves=24, n_docs=300, seed=3)
 OLD = PROBLEM.taxonomy
 LABELS = [row[0] for row in OLD.decode(PROBLEM.Y)]
 LEAVES = [name for name, leaf in zip(OLD.names, OLD.is_leaf, strict=True) if leaf]
@@ -89,7 +89,7 @@ def test_documents_that_come_with_a_change_are_learnt_as_in_a_full_training(syst
 
 
 def test_going_on_from_the_optimum_needs_no_round_where_pairs_are_looked_for():
-    problem = make_directory(n_leaves=200, n_docs=1500, n_words=40, seed=1)  # more pairs than are taken at once
+    problem = make_web_directory(n_leaves=200, n_docs=1500, n_words=40, seed=1)  # more pairs than are taken at once
     own = most_specific(problem.Y, problem.taxonomy)
     first = RecursiveSVM(problem.taxonomy)
     first.keeps_warm_start = True
@@ -147,7 +147,7 @@ def test_flat_classes_of_moved_nodes_keep_their_weights_and_only_merged_ones_are
     assert moved.taken_over == (24, 24)
     assert not moved.is_trained
     first, second = LEAVES[:2]
-    merged = update(before, with_edges({}, drop=[first]), answers=_merge(first, second))
+    merged = update(before, with_edges({}, drop=[first]), reassignments=_merge(first, second))
     assert merged.taken_over == (22, 23)
     ours, theirs = merged.classifier.learner_, before.learner_
     for name in LEAVES[2:]:
@@ -189,19 +189,19 @@ def test_documents_of_a_split_node_stay_above_its_parts_until_the_same_documents
     new = with_edges({"left": parent, "right": parent}, drop=[leaf])
     answers = {OLD.index(leaf): (new.index("left"), new.index("right"))}
     size = LABELS.count(leaf)
-    done = update(fitted("nb"), new, answers=answers)
+    done = update(fitted("nb"), new, reassignments=answers)
     assert (done.at_split, done.relabelled, done.left_out) == (size, size, 0)
     kept = done.classifier.documents_.own
     assert np.bincount(kept.indices, minlength=len(new))[new.index(parent)] == size + LABELS.count(parent)
     mine = [row for row, label in enumerate(LABELS) if label == leaf]
-    sorted_out = update(fitted("nb"), new, PROBLEM.X[mine], [["left"]] * size, answers=answers)
+    sorted_out = update(fitted("nb"), new, PROBLEM.X[mine], [["left"]] * size, reassignments=answers)
     assert (sorted_out.added, sorted_out.replaced, sorted_out.documents) == (size, size, 300)
     assert np.bincount(sorted_out.classifier.documents_.own.indices)[new.index("left")] == size
 
 
 def test_documents_that_are_given_up_are_left_out():
     leaf = LEAVES[0]
-    done = update(fitted("svm"), with_edges({}, drop=[leaf]), answers={OLD.index(leaf): ()})
+    done = update(fitted("svm"), with_edges({}, drop=[leaf]), reassignments={OLD.index(leaf): ()})
     assert done.left_out == LABELS.count(leaf) == 300 - done.documents
     assert done.gone_on
 
@@ -226,7 +226,7 @@ def test_without_kept_documents_all_of_them_do():
 
 def test_rules_and_calibrations_are_learnt_anew():
     before = fitted("svm", decision=SCut(), calibrate=True)
-    merged = update(before, with_edges({}, drop=LEAVES[:1]), answers=_merge(*LEAVES[:2])).classifier
+    merged = update(before, with_edges({}, drop=LEAVES[:1]), reassignments=_merge(*LEAVES[:2])).classifier
     assert merged.decision_.is_fitted
     assert merged.calibration_ is not None
     assert merged.predict_proba(PROBLEM.X[:5]).shape == (5, len(OLD) - 1)

@@ -164,8 +164,8 @@ class Case:
 def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str]:
     """What the features of a text are called, by their columns."""
     columns = x.indices.astype(np.int64)
-    if hasattr(vectorizer, "names_in"):
-        found = vectorizer.names_in(text, columns)
+    if hasattr(vectorizer, "term_names"):
+        found = vectorizer.term_names(text, columns)
     else:
         found = np.asarray(vectorizer.get_feature_names_out())[columns].tolist()
     return dict(zip(columns.tolist(), map(str, found), strict=True))

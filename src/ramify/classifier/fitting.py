@@ -64,9 +64,9 @@ def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> cs
         return X
     if selector is not None:
         columns = selector.fit(X, Y).columns_
-        vectorizer.keep(columns)
+        vectorizer.select_columns(columns)
         X = csr_array(X[:, columns])
-    return vectorizer.weigh(X)
+    return vectorizer.weight_counts(X)
 
 
 class Narrow:
@@ -85,7 +85,7 @@ class Narrow:
         of_vectorizer, of_learner, kept = self._made  # read once, since other threads may be here, too
         if of_vectorizer is not vectorizer or of_learner is not narrow:
             kept = copy(vectorizer)
-            kept.keep(columns)
+            kept.select_columns(columns)
             self._made = vectorizer, narrow, kept
         if "n_jobs" in vectorizer.get_params():
             kept.n_jobs = vectorizer.n_jobs

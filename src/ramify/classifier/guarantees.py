@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from ramify.data.corpus import TextsElsewhere
+from ramify.data.corpus import StoredTexts
 from ramify.decisions import ConformalPredictor
 from ramify.decisions.conformal import ConformalPaths
 from ramify.errors import InputError
@@ -82,7 +82,7 @@ def take(texts: Any, positions: Ints) -> Any:
     """Some of the texts, in any form that a classifier takes."""
     if isinstance(texts, np.ndarray) or issparse(texts):
         return texts[positions]
-    if isinstance(texts, TextsElsewhere):
+    if isinstance(texts, StoredTexts):
         return texts.take(positions)
     listed = list(texts)
     return [listed[place] for place in positions.tolist()]

@@ -39,7 +39,7 @@ from ramify.learners import (
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.systems import find_system
-from ramify.taxonomy import LabelForm, Taxonomy
+from ramify.taxonomy import LabelFormat, Taxonomy
 from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
@@ -81,7 +81,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
         made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
     made.calibrate, made.keep_back = _confidence(about)
     made.guarantee_ = _promised(stored, made.taxonomy_)
-    made.form_ = LabelForm.from_state(about["labels"], made.taxonomy_)
+    made.form_ = LabelFormat.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
     made.sizes_ = _checked_sizes(stored.arrays.get("figures.sizes"), len(made.taxonomy_))

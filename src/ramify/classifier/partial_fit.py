@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
-from ramify.taxonomy import Taxonomy, as_taxonomy, listed_labels, most_specific, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, normalize_labels, taxonomy_of_labels
 
 if TYPE_CHECKING:
     from ramify.classifier.text_classifier import TextClassifier
@@ -23,7 +23,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     refuse_unable(classifier)
     learner, vectorizer = copy(classifier.learner_), copy(classifier.vectorizer_)
     texts = texts if hasattr(texts, "__len__") and not isinstance(texts, str) else list(texts)
-    rows, many, integers = listed_labels(labels)
+    rows, many, integers = normalize_labels(labels)
     if not any(rows):
         raise InputError("there is no labelled document to learn from; give some.")
     taxonomy = larger_taxonomy(classifier, rows, given)
@@ -33,7 +33,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)
     if n_texts != Y.shape[0]:
         raise InputError(f"there are {n_texts} texts but labels for {Y.shape[0]}; give one entry a text.")
-    columns = vectorizer.grow(texts) if getattr(vectorizer, "is_open", False) else None
+    columns = vectorizer.add_terms(texts) if getattr(vectorizer, "can_add_terms", False) else None
     if columns is not None:
         learner.widen(columns, vectorizer.n_features_out)
     X = vectorizer.transform(texts)
@@ -43,7 +43,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
         classifier.documents_ = classifier.documents_.followed_by(X, most_specific(Y, taxonomy), columns, nodes)
     classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
-    classifier.form_ = replace(form, many=form.many or many, integers=form.integers and integers)
+    classifier.form_ = replace(form, multi_label=form.multi_label or many, integers=form.integers and integers)
     _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and not hasattr(learner, "n_rounds_"))
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
@@ -63,7 +63,7 @@ def _added_sizes(classifier: TextClassifier, taxonomy: Taxonomy, Y: csr_array) -
 
 def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int, float]:
     """Leave a boosted classifier with as many rounds as serve some texts best; gives micro F1 for each number tried."""
-    Y = classifier.taxonomy_.encode(listed_labels(labels)[0])
+    Y = classifier.taxonomy_.encode(normalize_labels(labels)[0])
     best, quality = classifier.learner_.choose_rounds(classifier.vectorizer_.transform(texts), Y)
     classifier.learner_ = classifier.learner_.at_round(best)
     _forget_promises(classifier, keeps_calibration=False)

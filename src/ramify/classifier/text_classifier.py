@@ -36,7 +36,7 @@ from ramify.errors import InputError
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.systems import System, find_system
-from ramify.taxonomy import Taxonomy, as_taxonomy, find_form, listed_labels, most_specific, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
 
 Result = TypeVar("Result")
 
@@ -104,7 +104,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if labels is None:
             raise InputError("fitting requires y to be passed, but the target y is None.")
         system = find_system(self.system)
-        rows, many, integers = listed_labels(labels)
+        rows, many, integers = normalize_labels(labels)
         taxonomy = self._taxonomy_for(rows, system)
         texts, kept_texts, rows, kept_rows = set_texts_aside(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
@@ -124,7 +124,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         calibration, promised = calibrate_learner(learner, X, Y, one_each, not kept_rows) if self.calibrate else (None, None)
         learner.held_out_ = None  # it has served
         # only now, so that a fit that fails leaves an earlier one whole
-        self.taxonomy_, self.form_ = taxonomy, find_form(rows, many, integers, taxonomy)
+        self.taxonomy_, self.form_ = taxonomy, find_label_format(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.calibration_, self.guarantee_ = calibration, promised
         self.documents_ = TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
@@ -144,7 +144,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         if labels is None or not len(labels):
             raise InputError("there are no labelled texts to learn a promise from; give some that nothing was learnt from.")
-        Y = self.taxonomy_.encode(listed_labels(labels)[0])
+        Y = self.taxonomy_.encode(normalize_labels(labels)[0])
         self._promise_from(texts, Y, is_single_label(Y, self.taxonomy_))
         return self
 
@@ -188,8 +188,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         own = most_specific(Y, self.taxonomy_)
         rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
         is_one = risk is None or (nodes == 1 and guarantee_of(self).kind == "coverage")
-        form = self.form_ if is_one else replace(self.form_, many=True)
-        return form.gather([form.write(self.taxonomy_, row) for row in rows])
+        form = self.form_ if is_one else replace(self.form_, multi_label=True)
+        return form.to_output([form.write(self.taxonomy_, row) for row in rows])
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
@@ -296,7 +296,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """The share of texts whose label set is exactly right."""
         check_is_fitted(self, "taxonomy_")
-        return accuracy(self.taxonomy_.encode(listed_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
+        return accuracy(self.taxonomy_.encode(normalize_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 
     def explain(self, text: str, label: Any = None) -> Explanation:
         """The words that decided for the label of a text and against its rivals, node by node, and what the rule did there.

@@ -19,7 +19,7 @@ from ramify.features.relevance import MEASURES
 from ramify.features.selection import JOINS, SCOPES
 from ramify.features.text_analysis import STOP_LISTS
 from ramify.formatting import counted
-from ramify.persistence import model_about
+from ramify.persistence import model_metadata
 from ramify.systems import System
 from ramify.taxonomy import Taxonomy
 from ramify.workflows.many_files import needs_shards, read_sharded
@@ -96,7 +96,7 @@ def read_labelled(path: Path, reading: dict[str, Any], keep_unlabelled: bool, sh
 
 def tell_about_change(model: Path, system: str) -> None:
     """Say so where a model of another system is about to be replaced."""
-    before = model_about(model).get("system")
+    before = model_metadata(model).get("system")
     if before is not None and before != system:
         say(f"{model} holds a model of system {before!r}, which one of {system!r} will replace; --system {before} keeps to it.")
 

@@ -146,7 +146,7 @@ def labelled(corpus: Corpus, keep: bool) -> Corpus:
 
 def tell_about(corpus: Corpus, shown: int = 5) -> None:
     """Say what was found in a file, and name the rows that were left out."""
-    files = "" if corpus.places is None else f" in {counted(len(set(corpus.places.files)), 'file')}"
+    files = "" if corpus.locations is None else f" in {counted(len(set(corpus.locations.files)), 'file')}"
     say(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{_columns(corpus)}")
     if corpus.bad_rows:
         say(f"  {counted(len(corpus.bad_rows), 'row')} left out:")

@@ -31,7 +31,7 @@ from ramify.cli.options import (
     working_on,
 )
 from ramify.cli.tables import TABLES, choose_writer, tell_problems, write_answers
-from ramify.data import is_several, stream_rows
+from ramify.data import is_file_set, stream_rows
 from ramify.data.svmlight import read_vectors
 from ramify.data.tables import find_kind, known_encoding
 from ramify.decisions import DecisionRule
@@ -93,7 +93,7 @@ def predict(
     options.check()
     count_workers(threads)
     decision = chosen_rule(rule, rule_param)
-    if data is not None and is_several(data):
+    if data is not None and is_file_set(data):
         asked = {"rule": decision, "options": options, "text": text, "encoding": encoding}
         with working_on(cluster):
             _predict_files(model, data, out, as_json=as_json, strict=strict, resume=resume, n_jobs=threads, **asked)

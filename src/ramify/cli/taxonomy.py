@@ -34,14 +34,14 @@ from ramify.parallel import count_workers, reporting_to
 from ramify.persistence import write_text_atomically
 from ramify.taxonomy import (
     Change,
-    LearntTaxonomy,
+    LearnedTaxonomy,
     Taxonomy,
     TaxonomyDiff,
     diff_taxonomies,
     learn_groups,
     read_reassignments,
     read_taxonomy,
-    render_questions,
+    render_reassignment_template,
 )
 from ramify.taxonomy.diff import KINDS, suggestion_for
 from ramify.taxonomy.files import parse_taxonomy
@@ -155,13 +155,13 @@ def _vectors(corpus: Corpus, vectorizer: Vectorizer) -> tuple[csr_array, Any]:
     return X, chosen.get_feature_names_out()
 
 
-def _as_dict(learnt: LearntTaxonomy, out: Path, terms: Any) -> dict[str, Any]:
+def _as_dict(learnt: LearnedTaxonomy, out: Path, terms: Any) -> dict[str, Any]:
     groups = [
         {
             "name": group.name,
             "level": group.level,
             "documents": group.documents,
-            "terms": [str(terms[column]) for column in group.telling],
+            "terms": [str(terms[column]) for column in group.top_features],
             "categories": list(group.categories),
         }
         for group in learnt.groups
@@ -170,14 +170,14 @@ def _as_dict(learnt: LearntTaxonomy, out: Path, terms: Any) -> dict[str, Any]:
     return {"taxonomy": str(out), "categories": categories, "groups": groups}
 
 
-def _table(learnt: LearntTaxonomy, terms: Any) -> Table:
+def _table(learnt: LearnedTaxonomy, terms: Any) -> Table:
     table = Table("group", box=None, pad_edge=False)
     for count in ("categories", "documents"):
         table.add_column(count, justify="right")
-    table.add_column("most telling terms", overflow="fold")
+    table.add_column("top terms", overflow="fold")
     table.add_column("largest categories", overflow="fold")
     for group in learnt.groups:
-        words = ", ".join(str(terms[column]) for column in group.telling)
+        words = ", ".join(str(terms[column]) for column in group.top_features)
         more = f" and {len(group.categories) - SHOWN:,} more" if len(group.categories) > SHOWN else ""
         members = ", ".join(group.categories[:SHOWN]) + more
         name = "  " * group.level + group.name
@@ -189,8 +189,8 @@ def _table(learnt: LearntTaxonomy, terms: Any) -> Table:
 # ``ramify taxonomy diff``: what changed between two taxonomies.
 
 
-SHOWN_CHANGES = 20  # changes of a kind, and questions, that are printed
-AnswersFile = Annotated[
+SHOWN_CHANGES = 20  # changes of a kind, and unassigned, that are printed
+ReassignmentsFile = Annotated[
     Path | None,
     typer.Option(help="Where documents of old nodes go: a table of old and new nodes; '-' gives documents up."),
 ]
@@ -199,28 +199,30 @@ AnswersFile = Annotated[
 def diff(
     old: Annotated[Path, typer.Argument(help="The taxonomy as it was, in any format.")],
     new: Annotated[Path, typer.Argument(help="The taxonomy as it is now.")],
-    answers: AnswersFile = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write the open questions here, to be filled in.")] = None,
+    reassignments: ReassignmentsFile = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a table of unassigned nodes here, to fill in.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Tell what changed: nodes renamed, moved, merged, split, added and retired.
 
     Nodes of the same name are the same; where names are whole paths, nodes are recognized by their titles, parents and children
-    as far as that leaves no doubt. Where documents of retired nodes go is asked, and answered by a table of old and new
+    as far as that leaves no doubt. Say where documents of retired nodes go in a table of old and new
     nodes: several rows with the same new node merge, several with the same old node split.
 
     \b
     Examples:
       ramify taxonomy diff taxonomy.tsv newer.tsv
-      ramify taxonomy diff taxonomy.tsv newer.tsv --out questions.tsv
-      ramify taxonomy diff taxonomy.tsv newer.tsv --answers questions.tsv --json
+      ramify taxonomy diff taxonomy.tsv newer.tsv --out reassignments.tsv
+      ramify taxonomy diff taxonomy.tsv newer.tsv --reassignments reassignments.tsv --json
     """
     if out is not None:
         refuse_output(out, None, old, new)
     before, after = read_taxonomy(old), read_taxonomy(new)
-    changes = diff_taxonomies(before, after, None if answers is None else read_reassignments(answers, before, after))
+    changes = diff_taxonomies(
+        before, after, None if reassignments is None else read_reassignments(reassignments, before, after)
+    )
     if out is not None:
-        write_text_atomically(out, render_questions(changes))
+        write_text_atomically(out, render_reassignment_template(changes))
     if as_json:
         print_json(changes.as_dict())
         return
@@ -231,17 +233,17 @@ def _tell(changes: TaxonomyDiff, out: Path | None) -> None:
     if changes:
         printed.print(table_of(changes))
     say(", ".join(f"{number:,} {kind}" for kind, number in changes.counts.items() if number) or "Nothing changed.")
-    questions = changes.questions
-    if not questions:
+    unassigned = changes.unassigned
+    if not unassigned:
         return
-    say(f"{counted(len(questions), 'retired node')} without a successor; where do documents go that are labelled so?")
-    for node in questions[:SHOWN_CHANGES]:
+    say(f"{counted(len(unassigned), 'retired node')} without a successor; where do documents go that are labelled so?")
+    for node in unassigned[:SHOWN_CHANGES]:
         near = suggestion_for(changes, node)
         say(f"  {changes.old.show(node)}" + ("" if near is None else f"  (perhaps to {near})"))
-    if len(questions) > SHOWN_CHANGES:
-        say(f"  and {len(questions) - SHOWN_CHANGES:,} more")
-    where = "--out questions.tsv writes these questions" if out is None else f"They are written to {out}"
-    say(f"{where}; fill in the column 'new', and give the file back with --answers.")
+    if len(unassigned) > SHOWN_CHANGES:
+        say(f"  and {len(unassigned) - SHOWN_CHANGES:,} more")
+    where = "--out reassignments.tsv writes a table of them" if out is None else f"They are written to {out}"
+    say(f"{where}; fill in the column 'new', and give the file back with --reassignments.")
 
 
 def table_of(changes: TaxonomyDiff) -> Table:
@@ -251,7 +253,7 @@ def table_of(changes: TaxonomyDiff) -> Table:
     for kind in KINDS:
         listed = changes.of(kind)
         for change in listed[:SHOWN_CHANGES]:
-            table.add_row(kind, *_ends(changes, change), f"{change.along:,}" if change.along else "")
+            table.add_row(kind, *_ends(changes, change), f"{change.nodes_below:,}" if change.nodes_below else "")
         if len(listed) > SHOWN_CHANGES:
             table.add_row(kind, f"and {len(listed) - SHOWN_CHANGES:,} more", "", "")
     return table

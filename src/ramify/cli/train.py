@@ -70,7 +70,7 @@ from ramify.cli.options import (
 from ramify.errors import InputError
 from ramify.formatting import counted
 from ramify.parallel import count_workers, reporting_to, writing_shards_to
-from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_beside, write_text_atomically
+from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_directory, write_text_atomically
 from ramify.reports.page import render_page
 from ramify.reports.terminal import render_report
 from ramify.reports.tuning_section import choice_section
@@ -203,7 +203,7 @@ def train(
     reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     in_shards = not auto and (needs_shards(data) or (test is not None and needs_shards(test)))
-    beside = scratch_beside(model) if in_shards or cluster else nullcontext()
+    beside = scratch_directory(model) if in_shards or cluster else nullcontext()
     with (
         RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch,
         writing_shards_to(scratch if cluster else None),

@@ -24,7 +24,7 @@ from ramify.cli.options import (
     labelled,
     readable,
 )
-from ramify.cli.taxonomy import AnswersFile
+from ramify.cli.taxonomy import ReassignmentsFile
 from ramify.data import Corpus, read_corpus
 from ramify.errors import InputError
 from ramify.formatting import counted
@@ -77,7 +77,7 @@ def update(
     model: ModelDirectory,
     data: Annotated[Path | None, typer.Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
     taxonomy: Annotated[Path | None, typer.Option(help="The taxonomy as it is now, in any format.")] = None,
-    answers: AnswersFile = None,
+    reassignments: ReassignmentsFile = None,
     to: Annotated[Path | None, typer.Option(help="Write the new model here; otherwise it replaces the old one.")] = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Of boosting: make so many more rounds; as many as in training by default.")
@@ -109,7 +109,7 @@ def update(
     \b
     Examples:
       ramify update out --taxonomy newer.tsv
-      ramify update out --taxonomy newer.tsv --answers answers.tsv --data more.csv --to newer
+      ramify update out --taxonomy newer.tsv --reassignments reassignments.tsv --data more.csv --to newer
       ramify update out --data more.csv
       ramify update out --data more.csv --taxonomy larger.tsv --to newer
       ramify update boosted --data tickets.csv --rounds 500
@@ -117,7 +117,7 @@ def update(
     """
     target = model if to is None else to
     refuse_foreign_target(target)
-    _refuse_options(data, taxonomy, answers, rounds, choose_rounds)
+    _refuse_options(data, taxonomy, reassignments, rounds, choose_rounds)
     given = None if taxonomy is None else read_taxonomy(taxonomy)
     with RichProgress() as progress, reporting_to(progress), nullcontext() if data is None else readable(data) as file:
         classifier = load(model)
@@ -125,8 +125,8 @@ def update(
         classifier.use_threads(threads)
         columns: dict[str, Any] = {"text": text, "label": label, "like": classifier.figures_.get("columns")}
         columns |= {"label_separator": label_separator, "strict": strict, "encoding": encoding}
-        if file is None or follows_changes(classifier, given, answers is not None, rounds is not None or choose_rounds):
-            told = _follow(classifier, given, answers, file, columns, target)
+        if file is None or follows_changes(classifier, given, reassignments is not None, rounds is not None or choose_rounds):
+            told = _follow(classifier, given, reassignments, file, columns, target)
         else:
             told = _add(classifier, given, file, columns, target, rounds, choose_rounds)
     if as_json:
@@ -139,12 +139,14 @@ def update(
         say(f"Model saved in {target}.")
 
 
-def _refuse_options(data: Path | None, taxonomy: Path | None, answers: Path | None, rounds: int | None, choose: bool) -> None:
+def _refuse_options(
+    data: Path | None, taxonomy: Path | None, reassignments: Path | None, rounds: int | None, choose: bool
+) -> None:
     if data is None and taxonomy is None:
         raise InputError("there is nothing to do; give a taxonomy with --taxonomy, documents with --data, or both.")
-    if answers is not None and taxonomy is None:
+    if reassignments is not None and taxonomy is None:
         raise InputError(
-            "--answers says where documents of retired nodes go; give the taxonomy that lacks them with --taxonomy."
+            "--reassignments says where documents of retired nodes go; give the taxonomy that lacks them with --taxonomy."
         )
     if rounds is not None and choose:
         raise InputError("--rounds makes more rounds, and --choose-rounds makes none; give one of them.")
@@ -162,14 +164,14 @@ def _follow(
 ) -> dict[str, Any]:
     """Let a model follow a change of its taxonomy."""
     new = classifier.taxonomy_ if given is None else given
-    answers = None if table is None else read_reassignments(table, classifier.taxonomy_, new)
+    reassignments = None if table is None else read_reassignments(table, classifier.taxonomy_, new)
     texts = labels = None
     if file is not None:
         columns["label_separator"] = columns["label_separator"] or classifier.figures_.get("columns", {}).get("label_separator")
         columns["is_label"] = lambda label: label in new or label in classifier.taxonomy_
         corpus = fitting(classifier, labelled(read_corpus(file, **columns), False))
         texts, labels = corpus.documents, corpus.labels
-    done = follow(classifier, new, texts, labels, answers=answers)
+    done = follow(classifier, new, texts, labels, reassignments=reassignments)
     done.classifier.save(target)
     return {"model": str(target), **done.as_dict()}
 
@@ -212,12 +214,12 @@ def _read(classifier: TextClassifier, file: Path, given: Taxonomy | None, column
 
 
 def _learn(classifier: TextClassifier, corpus: Corpus, given: Taxonomy | None, rounds: int | None) -> None:
-    several = classifier.form_.many or any(len(labels) != 1 for labels in corpus.labels)
+    several = classifier.form_.multi_label or any(len(labels) != 1 for labels in corpus.labels)
     usual = classifier.learner_.get_params().get("n_rounds")
     if rounds is not None:
         classifier.learner_.n_rounds = rounds
     classifier.partial_fit(corpus.documents, corpus.labels, given)
-    classifier.form_ = replace(classifier.form_, many=several)
+    classifier.form_ = replace(classifier.form_, multi_label=several)
     if usual is not None:
         classifier.learner_.n_rounds = usual
 

@@ -3,22 +3,22 @@
 from ramify.data.bundled import load_electronics
 from ramify.data.corpus import BadRow, Corpus, comparable_keys
 from ramify.data.documents import read_corpus, stream_rows
-from ramify.data.parts import Parts, find_parts, is_several, open_parts
+from ramify.data.file_sets import FileSet, find_files, is_file_set, open_file_set
 from ramify.data.splits import hold_out
-from ramify.data.synthetic import Problem, make_directory
+from ramify.data.synthetic import Problem, make_web_directory
 
 __all__ = [
     "BadRow",
     "Corpus",
-    "Parts",
+    "FileSet",
     "Problem",
     "comparable_keys",
-    "find_parts",
+    "find_files",
     "hold_out",
-    "is_several",
+    "is_file_set",
     "load_electronics",
-    "make_directory",
-    "open_parts",
+    "make_web_directory",
+    "open_file_set",
     "read_corpus",
     "stream_rows",
 ]

@@ -10,8 +10,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_BAD_SHARE = 0.1
-KEY_BYTES = 16
+MAX_BAD_FRACTION = 0.1
+HASH_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class BadRow:
 
 
 @runtime_checkable
-class TextsElsewhere(Protocol):
-    """Texts that are not held here, such as those of many files. keys: what stands for each, made by :func:`key_of`."""
+class StoredTexts(Protocol):
+    """Texts that are not held here, such as those of many files. keys: what stands for each, made by :func:`hash_text`."""
 
     @property
     def keys(self) -> list[bytes]: ...  # noqa: D102
@@ -41,13 +41,13 @@ class TextsElsewhere(Protocol):
         """These texts, and behind them others that are here."""
 
 
-def key_of(text: str) -> bytes:
+def hash_text(text: str) -> bytes:
     """What stands for a text where it is asked whether two are the same: in all likelihood no other text has it."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=KEY_BYTES).digest()
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class DocumentLocations:
     """Where the documents of several files stand: document i in line lines[i] of files[file_of[i]]."""
 
     files: Sequence[str]
@@ -55,13 +55,13 @@ class Places:
     lines: NDArray[np.int64]
 
     @classmethod
-    def of(cls, files: Sequence[str], lines: Sequence[Sequence[int] | NDArray[np.int64]]) -> Places:
+    def of(cls, files: Sequence[str], lines: Sequence[Sequence[int] | NDArray[np.int64]]) -> DocumentLocations:
         """The places of all documents, from the lines of each file."""
         counts = [len(some) for some in lines]
         together = np.concatenate([np.asarray(some, dtype=np.int64) for some in lines] or [np.zeros(0, dtype=np.int64)])
         return cls(files, np.repeat(np.arange(len(files), dtype=np.int32), counts), together)
 
-    def take(self, chosen: NDArray[np.int64]) -> Places:
+    def take(self, chosen: NDArray[np.int64]) -> DocumentLocations:
         """Some of them."""
         return replace(self, file_of=self.file_of[chosen], lines=self.lines[chosen])
 
@@ -75,7 +75,7 @@ class Corpus:
 
     documents: texts, texts that are not held here, or a CSR matrix of vectors.
     labels: the labels of each document, most specific ones; empty lists where there are none.
-    lines: where each document stands in its file. places: the same, where there are several files.
+    lines: where each document stands in its file. locations: the same, where there are several files.
     bad_rows: what was left out.
     found: what was found out about the file: columns, separators.
     """
@@ -86,7 +86,7 @@ class Corpus:
     lines: Sequence[int] = ()
     bad_rows: list[BadRow] = field(default_factory=list)
     found: dict[str, Any] = field(default_factory=dict)
-    places: Places | None = None
+    locations: DocumentLocations | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -94,23 +94,23 @@ class Corpus:
     @property
     def has_vectors(self) -> bool:
         """Whether documents are vectors rather than texts."""
-        return not isinstance(self.documents, (list, TextsElsewhere))
+        return not isinstance(self.documents, (list, StoredTexts))
 
     @property
     def keys(self) -> Sequence[Hashable]:
         """What tells texts apart: the texts, or what stands for them where they are not held."""
-        return self.documents.keys if isinstance(self.documents, TextsElsewhere) else self.documents
+        return self.documents.keys if isinstance(self.documents, StoredTexts) else self.documents
 
     def take(self, positions: Any) -> Corpus:
         """The documents at some positions, in that order."""
         chosen = np.asarray(positions, dtype=np.int64)
-        if isinstance(self.documents, TextsElsewhere):
+        if isinstance(self.documents, StoredTexts):
             documents: Any = self.documents.take(chosen)
         else:
             documents = self.documents[chosen] if self.has_vectors else [self.documents[i] for i in chosen]
         lines = [self.lines[i] for i in chosen] if self.lines else ()
-        places = None if self.places is None else self.places.take(chosen)
-        return replace(self, documents=documents, labels=[self.labels[i] for i in chosen], lines=lines, places=places)
+        locations = None if self.locations is None else self.locations.take(chosen)
+        return replace(self, documents=documents, labels=[self.labels[i] for i in chosen], lines=lines, locations=locations)
 
     def without_texts_of(self, other: Corpus) -> Corpus:
         """The documents whose text no document of another corpus has; both hold texts."""
@@ -121,11 +121,11 @@ class Corpus:
 
     def joined(self, other: Corpus) -> Corpus:
         """The documents of both, of which this one tells where they were found; both have texts, the other holds them."""
-        if isinstance(self.documents, TextsElsewhere):
-            documents: Any = self.documents.joined(other.documents, [key_of(text) for text in other.documents])
+        if isinstance(self.documents, StoredTexts):
+            documents: Any = self.documents.joined(other.documents, [hash_text(text) for text in other.documents])
         else:
             documents = [*self.documents, *other.documents]
-        return replace(self, documents=documents, labels=[*self.labels, *other.labels], lines=(), places=None)
+        return replace(self, documents=documents, labels=[*self.labels, *other.labels], lines=(), locations=None)
 
     def labelled(self) -> Corpus:
         """The documents that have a label."""
@@ -139,10 +139,10 @@ class Corpus:
         resized.resize((self.documents.shape[0], n_features))
         return replace(self, documents=resized)
 
-    def place_of(self, position: int) -> str:
+    def location_of(self, position: int) -> str:
         """Where a document stands, in words."""
-        if self.places is not None:
-            return self.places[position]
+        if self.locations is not None:
+            return self.locations[position]
         return f"{self.source}, line {self.lines[position]}" if self.lines else f"{self.source}, document {position + 1}"
 
 
@@ -152,7 +152,7 @@ def comparable_keys(one: Corpus, other: Corpus) -> tuple[Sequence[Hashable], Seq
     if all(is_held):
         return one.documents, other.documents
     first, second = (
-        [key_of(text) for text in corpus.documents] if held else corpus.keys
+        [hash_text(text) for text in corpus.documents] if held else corpus.keys
         for corpus, held in zip((one, other), is_held, strict=True)
     )
     return first, second

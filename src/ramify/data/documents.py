@@ -17,8 +17,8 @@ from ramify.data.columns import (
     split_cell,
     split_names,
 )
-from ramify.data.corpus import MAX_BAD_SHARE, BadRow, Corpus, Places
-from ramify.data.parts import Parts, is_several, open_parts
+from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
+from ramify.data.file_sets import FileSet, is_file_set, open_file_set
 from ramify.data.svmlight import read_vectors
 from ramify.data.tables import Row, Rows, find_kind, known_encoding, stream_table
 from ramify.errors import DataError
@@ -50,22 +50,22 @@ def read_corpus(
     strict: refuse the file at the first bad row. Otherwise bad rows are left out and named, unless one in ten is bad.
     """
     path, encoding = Path(path), known_encoding(encoding)
-    if is_several(path):
-        parts = open_parts(path, encoding)
-        columns = learning_columns(str(path), list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
+    if is_file_set(path):
+        parts = open_file_set(path, encoding)
+        columns = training_columns(str(path), list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
         corpus = _collect_parts(parts, columns, label_separator, is_label)
     elif (kind := find_kind(path, encoding)) == "svmlight":
         corpus = read_vectors(path)
     else:
         names, rows = stream_table(path, kind, encoding)
         sample = list(islice(rows, SAMPLE))
-        columns = learning_columns(str(path), names, sample, text, label, like)
+        columns = training_columns(str(path), names, sample, text, label, like)
         corpus = _collect(path, chain(sample, rows), columns, label_separator, is_label)
-    judge(corpus, strict, may_be_empty)
+    check_corpus(corpus, strict, may_be_empty)
     return corpus
 
 
-def learning_columns(
+def training_columns(
     source: str, names: list[str], sample: list[tuple[int, Row | BadRow]], text: str | None, label: str | None, like: Any
 ) -> Columns:
     """The columns to learn from, by the first rows of a table; refuses a table without labels."""
@@ -74,7 +74,7 @@ def learning_columns(
     return columns
 
 
-def judge(corpus: Corpus, strict: bool, may_be_empty: bool = False) -> None:
+def check_corpus(corpus: Corpus, strict: bool, may_be_empty: bool = False) -> None:
     """Refuse a corpus with nothing in it, or with more bad rows than may be left out."""
     if not len(corpus) and not corpus.bad_rows and not may_be_empty and not corpus.has_vectors:
         raise DataError(f"{corpus.source} has no rows below its column names; give at least two documents.")
@@ -125,7 +125,7 @@ def why_not_text(value: Any) -> str | None:
 
 
 @dataclass(slots=True)
-class Notes:
+class RowCollector:
     """What is noted of rows while their texts pass: the cell with the labels, the line, and rows that are bad."""
 
     columns: Columns
@@ -146,22 +146,22 @@ class Notes:
 
 
 def _collect(path: Path, rows: Rows, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
-    notes = Notes(columns)
+    collected = RowCollector(columns)
     with stage(f"reading {path.name}") as step:
-        texts = list(_told(notes.texts(path, rows), step))
-    labels, found = read_labels(notes.cells, columns, separator, is_label)
-    return Corpus(str(path), texts, labels, notes.lines, notes.bad, found)
+        texts = list(_told(collected.texts(path, rows), step))
+    labels, found = read_labels(collected.cells, columns, separator, is_label)
+    return Corpus(str(path), texts, labels, collected.lines, collected.bad, found)
 
 
-def _collect_parts(parts: Parts, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
+def _collect_parts(parts: FileSet, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
     texts: list[str] = []
-    each = [Notes(columns) for _ in parts.paths]
+    each = [RowCollector(columns) for _ in parts.paths]
     with stage(f"reading {parts.source}") as step:
-        for notes, path in zip(each, parts.paths, strict=True):
-            texts += _told(notes.texts(path, parts.rows_of(path)), step)
-    labels, found = read_labels([cell for notes in each for cell in notes.cells], columns, separator, is_label)
-    places = Places.of([str(path) for path in parts.paths], [notes.lines for notes in each])
-    return Corpus(parts.source, texts, labels, (), [bad for notes in each for bad in notes.bad], found, places)
+        for collected, path in zip(each, parts.paths, strict=True):
+            texts += _told(collected.texts(path, parts.rows_of(path)), step)
+    labels, found = read_labels([cell for collected in each for cell in collected.cells], columns, separator, is_label)
+    locations = DocumentLocations.of([str(path) for path in parts.paths], [collected.lines for collected in each])
+    return Corpus(parts.source, texts, labels, (), [bad for collected in each for bad in collected.bad], found, locations)
 
 
 def _told(texts: Iterator[str], step: Stage) -> Iterator[str]:
@@ -216,7 +216,7 @@ def _label_cell(row: Row, columns: Columns) -> Any:
 
 def _judge_bad_rows(corpus: Corpus, strict: bool) -> None:
     n_bad = len(corpus.bad_rows)
-    if n_bad and (strict or n_bad > MAX_BAD_SHARE * (n_bad + len(corpus))):
+    if n_bad and (strict or n_bad > MAX_BAD_FRACTION * (n_bad + len(corpus))):
         rule = "--strict allows none" if strict else "more than one in ten is too many to leave out"
         raise DataError(
             f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; put them right. The first: {corpus.bad_rows[0]}."

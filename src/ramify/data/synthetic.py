@@ -1,6 +1,6 @@
 """Problems made on the spot, for experiments and benchmarks; a seed fixes each of them.
 
-:func:`make_directory` is shaped like a web directory: a deep tree grown by splitting leaves, class sizes and words with
+:func:`make_web_directory` is shaped like a web directory: a deep tree grown by splitting leaves, class sizes and words with
 long tails, and for every node some words of its own. A document of a leaf draws most of its words from everyday language,
 and the others from the leaf or a node above it, nearer ones more often; so siblings share words, and few set a leaf apart.
 """
@@ -32,14 +32,14 @@ class Problem:
     taxonomy: Taxonomy
 
 
-def make_directory(
+def make_web_directory(
     n_leaves: int = 1000, n_docs: int = 20_000, *, n_features: int | None = None, n_words: int = 180, seed: int = 0
 ) -> Problem:
     """Make a web-directory-shaped problem: tf-idf rows of unit length, one leaf a document, every leaf with a document.
 
     n_features: words in the language, 31 for each leaf when not given. n_words: of a typical document, repetitions included.
 
-    >>> problem = make_directory(n_leaves=20, n_docs=100, seed=1)
+    >>> problem = make_web_directory(n_leaves=20, n_docs=100, seed=1)
     >>> problem.X.shape, int(problem.taxonomy.is_leaf.sum())
     ((100, 620), 20)
     """

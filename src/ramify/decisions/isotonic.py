@@ -42,7 +42,7 @@ from ramify.decisions.reasons import UNANSWERED, tell
 from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.native import smooth_trees_in_place
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, walk_best
+from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors
 
 MOST_NODES = 40_000  # of which exact smoothing takes 6 GB a thread
 MOST_LEVELS = 1 << 20
@@ -345,7 +345,7 @@ def _highest_path(smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Ta
     """One path a document along its highest smoothed score, as deep as that goes; nothing where there is no score."""
     highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
     before = np.where(np.isnan(values), -LARGEST, values)
-    ends = walk_best(np.where(smoothed == highest, before, -np.inf), taxonomy)
+    ends = descend_by_score(np.where(smoothed == highest, before, -np.inf), taxonomy)
     found = np.flatnonzero(ends >= 0)
     own = csr_array((np.ones(len(found), dtype=bool), (found, ends[found])), shape=smoothed.shape)
     return np.asarray(expand_to_ancestors(own, taxonomy).toarray())

@@ -15,7 +15,7 @@ from ramify.decisions.h_loss import read_probabilities
 from ramify.decisions.held_out import read_scores
 from ramify.decisions.reasons import UNANSWERED, compare, tell, with_labels_below
 from ramify.errors import InputError
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, levels_of, walk_down
+from ramify.taxonomy import Taxonomy, descend_by_probability, expand_to_ancestors, levels_of
 
 
 def sign(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_array:
@@ -143,7 +143,7 @@ def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     S = np.array(scores, dtype=np.float32, ndmin=2)
     if S.ndim != 2 or S.shape[1] != len(taxonomy):
         raise InputError(f"scores have shape {S.shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")
-    ends = walk_down(S, taxonomy)
+    ends = descend_by_probability(S, taxonomy)
     rows = np.flatnonzero(ends >= 0)
     own = csr_array((np.ones(len(rows), dtype=bool), (rows, ends[rows])), shape=S.shape)
     return expand_to_ancestors(own, taxonomy)

@@ -77,7 +77,7 @@ def term_relevance(X: Any, M: Any, measure: str = "information-gain") -> FloatAr
     >>> term_relevance(X, [[1, 0], [1, 0], [0, 1], [0, 1]], "chi2")
     array([[4., 4., 0.], [4., 4., 0.]])
     """
-    X, M = as_counts(X), as_class_matrix(M)
+    X, M = as_count_matrix(X), as_class_matrix(M)
     refuse_other_length(X, M)
     blocks = [block for _, block in relevance_blocks(make_tally(X, M, measure), measure)]
     return np.vstack(blocks) if blocks else np.zeros((0, X.shape[1]))
@@ -150,7 +150,7 @@ def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
 # ---- at the door ----------------------------------------------------------------------------------------------------
 
 
-def as_counts(X: Any) -> csr_array:
+def as_count_matrix(X: Any) -> csr_array:
     """A copy of any matrix of numbers of 0 or more, as CSR float64 that stores no zero."""
     try:
         X = check_array(X, accept_sparse="csr", dtype=np.float64, copy=True, ensure_min_samples=0, ensure_min_features=0)

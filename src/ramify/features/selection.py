@@ -78,7 +78,7 @@ class TermSelector(TransformerMixin, BaseEstimator):
         X: documents × terms, counts or weights of 0 or more. Y: documents × nodes, or a class for each document.
         """
         self.check_settings()
-        counts = relevance.as_counts(check_documents(self, X, reset=True))
+        counts = relevance.as_count_matrix(check_documents(self, X, reset=True))
         Y = self._label_matrix(Y)
         relevance.refuse_other_length(counts, Y)
         self.scores_ = np.zeros(counts.shape[1])

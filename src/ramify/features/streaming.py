@@ -49,7 +49,7 @@ class TextList:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class TermCounts:
     """Rows of counted terms. terms: what the columns stand for; None where they are hashes."""
 
     terms: TermList | None
@@ -65,21 +65,21 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Counting:
+class CountSettings:
     """How texts are counted: what a term is, and into how many columns terms are hashed, if they are."""
 
     rules: WordRules
     hashing: int | None
 
-    def count(self, texts: Iterable[str]) -> Counts:
+    def count(self, texts: Iterable[str]) -> TermCounts:
         """Count the terms of texts, of which a few are held at a time."""
         blocks = ((some, self.rules.for_kernel(some)) for some in cut(iter(texts), 1)[0])
         if self.hashing is not None:
-            return Counts(None, joined([count_hashed_terms(some, *rules, self.hashing) for some, rules in blocks]))
+            return TermCounts(None, joined([count_hashed_terms(some, *rules, self.hashing) for some, rules in blocks]))
         parts = [count_new_terms(some, *rules, True) for some, rules in blocks]
         terms, _, _, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
         renumbered = [renumber_rows(*rows, here, len(terms)) for rows, here in with_positions(parts, positions)]
-        return Counts(terms, joined(renumbered))
+        return TermCounts(terms, joined(renumbered))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,16 +89,16 @@ class Shard:
     source: TextSource
     file: Path | None = None
 
-    def counts(self, counting: Counting) -> Counts:
+    def counts(self, settings: CountSettings) -> TermCounts:
         """What was counted, or is counted now."""
         if self.file is not None:
             with suppress(OSError, ModelError):  # not seen from here, or gone
                 return _read(self.file)
-        counts = counting.count(self.source.texts())
+        counts = settings.count(self.source.texts())
         self.leave(counts)
         return counts
 
-    def leave(self, counts: Counts) -> None:
+    def leave(self, counts: TermCounts) -> None:
         """Leave counts for whoever sees the directory; where there is no room, shards are counted whenever asked."""
         if self.file is None or not self.file.parent.is_dir():
             return
@@ -115,15 +115,15 @@ class Shard:
                 beside.unlink(missing_ok=True)
 
 
-def _read(path: Path) -> Counts:
+def _read(path: Path) -> TermCounts:
     with open(path, "rb") as file:
         arrays = map_arrays(path, file)
     terms = TermList(arrays["terms"], arrays["ends"]) if "terms" in arrays else None
-    return Counts(terms, (arrays["offsets"], arrays["columns"], arrays["values"]))
+    return TermCounts(terms, (arrays["offsets"], arrays["columns"], arrays["values"]))
 
 
 @dataclass(frozen=True, slots=True)
-class Portion:
+class ShardRows:
     """Some texts of a shard. rows: which ones, rising; None for all."""
 
     shard: Shard
@@ -132,61 +132,61 @@ class Portion:
 
 
 @dataclass(frozen=True)
-class CountedTexts:
+class ShardedTexts:
     """Texts in shards, as a vectorizer takes them in the place of a list of texts.
 
-    sizes: the texts of each shard. chosen: which texts these are, counted through all shards, rising. marks: what stands for
+    sizes: the texts of each shard. chosen: which texts these are, counted through all shards, rising. hashes: what stands for
     each of them where it is asked whether two are the same.
     """
 
-    counting: Counting
+    settings: CountSettings
     shards: tuple[Shard, ...]
     sizes: tuple[int, ...]
     chosen: Ints = field(repr=False)
-    marks: NDArray[np.void] = field(repr=False)
+    hashes: NDArray[np.void] = field(repr=False)
 
     @classmethod
-    def of(cls, counting: Counting, shards: Sequence[Shard], marks: Sequence[NDArray[np.void]]) -> CountedTexts:
-        """All texts of some shards, by the marks of the texts of each."""
-        sizes = tuple(len(some) for some in marks)
-        return cls(counting, tuple(shards), sizes, np.arange(sum(sizes)), np.concatenate(marks))
+    def of(cls, settings: CountSettings, shards: Sequence[Shard], hashes: Sequence[NDArray[np.void]]) -> ShardedTexts:
+        """All texts of some shards, by the hashes of the texts of each."""
+        sizes = tuple(len(some) for some in hashes)
+        return cls(settings, tuple(shards), sizes, np.arange(sum(sizes)), np.concatenate(hashes))
 
     def __len__(self) -> int:
         return len(self.chosen)
 
     def __iter__(self) -> Iterator[str]:
         """The texts themselves, read again."""
-        for portion in self._portions():
-            wanted = None if portion.rows is None else set(portion.rows.tolist())
-            for row, text in enumerate(portion.shard.source.texts()):
+        for part in self._parts():
+            wanted = None if part.rows is None else set(part.rows.tolist())
+            for row, text in enumerate(part.shard.source.texts()):
                 if wanted is None or row in wanted:
                     yield text
 
     @property
     def keys(self) -> list[bytes]:
         """What stands for each text."""
-        return [bytes(mark) for mark in self.marks.tolist()]
+        return [bytes(mark) for mark in self.hashes.tolist()]
 
-    def take(self, positions: Ints) -> CountedTexts:
+    def take(self, positions: Ints) -> ShardedTexts:
         """The texts at some rising positions."""
         if np.any(np.diff(positions) <= 0):
             raise InputError("texts in many files can be taken in their order only; sort the positions.")
-        return replace(self, chosen=self.chosen[positions], marks=self.marks[positions])
+        return replace(self, chosen=self.chosen[positions], hashes=self.hashes[positions])
 
-    def joined(self, texts: Sequence[str], keys: Sequence[bytes]) -> CountedTexts:
+    def joined(self, texts: Sequence[str], keys: Sequence[bytes]) -> ShardedTexts:
         """These texts, and behind them others that are at hand."""
-        behind = np.frombuffer(b"".join(keys), dtype=self.marks.dtype)
-        return CountedTexts(
-            self.counting,
+        behind = np.frombuffer(b"".join(keys), dtype=self.hashes.dtype)
+        return ShardedTexts(
+            self.settings,
             (*self.shards, Shard(TextList(tuple(texts)))),
             (*self.sizes, len(texts)),
             np.concatenate([self.chosen, sum(self.sizes) + np.arange(len(texts))]),
-            np.concatenate([self.marks, behind]),
+            np.concatenate([self.hashes, behind]),
         )
 
     def terms(self, executor: Executor) -> tuple[TermList, NDArray[np.float64], NDArray[np.float64]]:
         """All terms, sorted; the texts that each is in, and how often it is there."""
-        return merge_all(self._spread(executor, "looking for words", _terms_in, self.counting))
+        return merge_all(self._spread(executor, "looking for words", _terms_in, self.settings))
 
     def matrix(self, executor: Executor, wanted: Wanted, n_columns: int, n_entries: int | None = None) -> csr_array:
         """The counts over some terms. wanted: the terms; for hashed columns their new numbers, None to take them as they are.
@@ -194,8 +194,8 @@ class CountedTexts:
         n_entries: how many counts there will be, where it is known; each is then held once.
         """
         if wanted is None:
-            n_entries = sum(self._spread(executor, "measuring", _count_entries, self.counting))
-        blocks = self._spread(executor, "reading words", _rows_over, (self.counting, wanted, n_columns))
+            n_entries = sum(self._spread(executor, "measuring", _count_entries, self.settings))
+        blocks = self._spread(executor, "reading words", _rows_over, (self.settings, wanted, n_columns))
         if n_entries is None:
             return stacked(list(blocks), n_columns)
         offsets: list[NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -207,28 +207,28 @@ class CountedTexts:
         return as_matrix((np.concatenate(offsets), columns, values), n_columns)
 
     def _spread(self, executor: Executor, title: str, job: Any, common: Any) -> Iterator[Any]:
-        """What a job gives for each portion, in order; tells how far it is."""
-        portions = self._portions()
+        """What a job gives for each part, in order; tells how far it is."""
+        parts = self._parts()
         with stage(title, len(self)) as step:
-            for portion, result in zip(portions, executor.distribute(job, executor.place(common), portions), strict=True):
+            for part, result in zip(parts, executor.distribute(job, executor.place(common), parts), strict=True):
                 yield result
-                step.advance(portion.n_texts)
+                step.advance(part.n_texts)
 
-    def _portions(self) -> list[Portion]:
+    def _parts(self) -> list[ShardRows]:
         starts = np.cumsum([0, *self.sizes])
         found = []
         for shard, (first, last), size in zip(self.shards, pairwise(starts.tolist()), self.sizes, strict=True):
             a, b = np.searchsorted(self.chosen, (first, last))
             if a < b:
-                found.append(Portion(shard, None if b - a == size else self.chosen[a:b] - first, int(b - a)))
+                found.append(ShardRows(shard, None if b - a == size else self.chosen[a:b] - first, int(b - a)))
         return found
 
 
-def _terms_in(counting: Counting, portion: Portion) -> tuple[Any, ...]:
+def _terms_in(settings: CountSettings, part: ShardRows) -> tuple[Any, ...]:
     """The terms of some texts, with the texts that each is in, and how often it is there."""
-    counts = portion.shard.counts(counting)
+    counts = part.shard.counts(settings)
     assert counts.terms is not None
-    _, columns, values = counts.take(portion.rows)
+    _, columns, values = counts.take(part.rows)
     documents = np.bincount(columns, minlength=len(counts.terms))
     occurrences = np.bincount(columns, values, minlength=len(counts.terms))
     there = np.flatnonzero(documents)
@@ -236,15 +236,15 @@ def _terms_in(counting: Counting, portion: Portion) -> tuple[Any, ...]:
     return *(np.array(part) for part in terms.packed), documents[there], occurrences[there]
 
 
-def _count_entries(counting: Counting, portion: Portion) -> int:
-    return int(portion.shard.counts(counting).take(portion.rows)[0][-1])
+def _count_entries(settings: CountSettings, part: ShardRows) -> int:
+    return int(part.shard.counts(settings).take(part.rows)[0][-1])
 
 
-def _rows_over(placed: tuple[Counting, Wanted, int], portion: Portion) -> Rows:
+def _rows_over(placed: tuple[CountSettings, Wanted, int], part: ShardRows) -> Rows:
     """Rows of some texts over the terms or columns that are wanted."""
-    counting, wanted, n_columns = placed
-    counts = portion.shard.counts(counting)
-    rows = counts.take(portion.rows)
+    settings, wanted, n_columns = placed
+    counts = part.shard.counts(settings)
+    rows = counts.take(part.rows)
     if wanted is not None:
         numbers = wanted if counts.terms is None else _numbers_in(wanted, counts.terms)
         rows = renumber_rows(*rows, numbers, n_columns)

@@ -14,7 +14,7 @@ from sklearn.utils import murmurhash3_32
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.features.streaming import CountedTexts, Counting
+from ramify.features.streaming import CountSettings, ShardedTexts
 from ramify.features.term_counts import (
     Rows,
     TermList,
@@ -66,7 +66,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     _terms: TermList | None
     _is_selected: bool
     _learnt: tuple[int | None, str]  # the columns and the weighting that were learnt for
-    kept_columns_: Ints | None
+    selected_columns_: Ints | None
 
     def __init__(
         self,
@@ -111,12 +111,12 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
         """Learn the terms and give the matrix of the same texts, in one pass over them."""
-        return self.weigh(self.fit_count(texts))
+        return self.weight_counts(self.fit_count(texts))
 
     def fit_count(self, texts: Iterable[str]) -> csr_array:
         """Learn the terms and count them in the same texts, without weights."""
         self.check_settings()
-        if isinstance(texts, CountedTexts) and texts.counting == self.counting:
+        if isinstance(texts, ShardedTexts) and texts.settings == self.count_settings:
             return self._fit_counted(texts)
         if self.hashing is not None:
             blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
@@ -131,7 +131,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         renumbered = choose_executor(self.n_jobs).map(lambda task: renumber_rows(*task[0], task[1], len(kept)), work)
         return stacked(list(renumbered), len(kept))
 
-    def _fit_counted(self, texts: CountedTexts) -> csr_array:
+    def _fit_counted(self, texts: ShardedTexts) -> csr_array:
         """The same, for texts that were counted where they are."""
         executor = choose_executor(self.n_jobs)
         if self.hashing is not None:
@@ -166,7 +166,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         frequencies = documents if self.weighting == "binary" else occurrences
         kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, frequencies)
         self._terms = found if len(kept) == len(found) else found.take(kept)
-        self.kept_columns_, self._is_selected, self._learnt = None, False, (None, self.weighting)
+        self.selected_columns_, self._is_selected, self._learnt = None, False, (None, self.weighting)
         self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
         return kept
 
@@ -175,11 +175,11 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         for offsets, columns, _ in blocks:
             np.add.at(documents, columns, 1)
             n_texts += len(offsets) - 1
-        self._terms, self.kept_columns_, self._is_selected = None, None, False
+        self._terms, self.selected_columns_, self._is_selected = None, None, False
         self._learnt = int(self.hashing or 0), self.weighting
         self.idf_ = _smooth_idf(documents, n_texts) if self.weighting == "tf-idf" else None
 
-    def keep(self, columns: Ints) -> None:
+    def select_columns(self, columns: Ints) -> None:
         """Go on with some of the columns only, rising."""
         check_is_fitted(self)
         self._is_selected = True
@@ -187,18 +187,18 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         if self._terms is not None:
             self._terms = self._terms.take(columns)
         else:
-            self.kept_columns_ = columns if self.kept_columns_ is None else self.kept_columns_[columns]
+            self.selected_columns_ = columns if self.selected_columns_ is None else self.selected_columns_[columns]
 
     @property
-    def is_open(self) -> bool:
+    def can_add_terms(self) -> bool:
         """Whether more terms can be taken in: there are no weights of terms, and none was ever left out."""
         has_all = are_none(self.min_df, self.max_df, self.max_features) and not self._is_selected
         return has_all and self._terms is not None and self.idf_ is None
 
-    def grow(self, texts: Iterable[str]) -> Ints:
+    def add_terms(self, texts: Iterable[str]) -> Ints:
         """Take in the terms of more texts; gives the new columns of the old terms."""
         check_is_fitted(self)
-        if self._terms is None or not self.is_open:
+        if self._terms is None or not self.can_add_terms:
             raise InputError("only a vectorizer of plain counts that left no term out can take in more.")
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)))
         arrays = sort_terms([self._terms.packed, *((part[0], part[1]) for part in parts)])
@@ -211,17 +211,17 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     def transform(self, texts: Iterable[str]) -> csr_array:
         """The matrix of some texts over the learnt terms; other terms are passed over."""
         check_is_fitted(self)
-        if isinstance(texts, CountedTexts) and texts.counting == Counting(self._rules(), self._learnt[0]):
+        if isinstance(texts, ShardedTexts) and texts.settings == CountSettings(self._rules(), self._learnt[0]):
             wanted = self._new_numbers() if self._terms is None else self._terms
-            return self.weigh(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
+            return self.weight_counts(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
         if self._terms is None:
             blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._learnt[0] or 0))
-            return self.weigh(stacked(list(blocks), self.n_features_out))
+            return self.weight_counts(stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # made here, before several threads ask for it
         blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
-        return self.weigh(stacked(list(blocks), len(self._terms)))
+        return self.weight_counts(stacked(list(blocks), len(self._terms)))
 
-    def weigh(self, counts: csr_array) -> csr_array:
+    def weight_counts(self, counts: csr_array) -> csr_array:
         """Turn counts into the chosen weights; the matrix given is used up."""
         weighting = self._learnt[1]  # as it was, whatever was set since
         if weighting == "binary":
@@ -248,7 +248,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         column_of = self._columns_by_term(columns, {term for _, _, term in places})
         return [(start, end, column_of[term]) for start, end, term in places if term in column_of]
 
-    def names_in(self, text: str, columns: Ints) -> list[str]:
+    def term_names(self, text: str, columns: Ints) -> list[str]:
         """What columns that a text has are called; a hashed column by the terms of the text that fall into it."""
         if self._terms is not None:
             return self._terms.names_of(columns)
@@ -262,17 +262,17 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         """The column of each of some terms, as far as it is among those given."""
         if self._terms is not None:
             return dict(zip(self._terms.names_of(columns), columns.tolist(), strict=True))
-        hashed = columns if self.kept_columns_ is None else self.kept_columns_[columns]
+        hashed = columns if self.selected_columns_ is None else self.selected_columns_[columns]
         place = dict(zip(hashed.tolist(), columns.tolist(), strict=True))
         hashes = {term: abs(murmurhash3_32(term)) % int(self._learnt[0] or 1) for term in terms}
         return {term: place[column] for term, column in hashes.items() if column in place}
 
     def _new_numbers(self) -> NDArray[np.int32] | None:
         """The new numbers of hashed columns, -1 for those that are left out; None where all are kept."""
-        if self.kept_columns_ is None:
+        if self.selected_columns_ is None:
             return None
         numbers = np.full(int(self._learnt[0] or 0), -1, dtype=np.int32)
-        numbers[self.kept_columns_] = np.arange(len(self.kept_columns_))
+        numbers[self.selected_columns_] = np.arange(len(self.selected_columns_))
         return numbers
 
     def _hashed_blocks(self, texts: Iterable[str], numbers: NDArray[np.int32] | None, n_columns: int) -> Iterator[Rows]:
@@ -301,9 +301,9 @@ class Vectorizer(TransformerMixin, BaseEstimator):
                     step.advance(done.pop())
 
     @property
-    def counting(self) -> Counting:
+    def count_settings(self) -> CountSettings:
         """How texts are counted, for those who count them elsewhere."""
-        return Counting(self._rules(), None if self.hashing is None else int(self.hashing))
+        return CountSettings(self._rules(), None if self.hashing is None else int(self.hashing))
 
     def _rules(self) -> WordRules:
         settings = (self.ngram_range, self.lowercase, self.stop_words, self.stemmer)
@@ -324,7 +324,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self._terms is not None:
             return np.asarray([*self._terms.names, None], dtype=object)[:-1]
-        columns = np.arange(self._learnt[0] or 0) if self.kept_columns_ is None else self.kept_columns_
+        columns = np.arange(self._learnt[0] or 0) if self.selected_columns_ is None else self.selected_columns_
         return np.asarray([f"#{column}" for column in columns.tolist()] + [None], dtype=object)[:-1]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -337,7 +337,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self._terms is not None:
             return len(self._terms)
-        return int(self._learnt[0] or 0) if self.kept_columns_ is None else len(self.kept_columns_)
+        return int(self._learnt[0] or 0) if self.selected_columns_ is None else len(self.selected_columns_)
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
@@ -350,7 +350,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         params |= {"hashing": self._learnt[0], "weighting": self._learnt[1]}
         if params["stop_words"] is not None and not isinstance(params["stop_words"], str):
             params["stop_words"] = sorted(params["stop_words"])
-        arrays = {"idf": self.idf_, "columns": self.kept_columns_}
+        arrays = {"idf": self.idf_, "columns": self.selected_columns_}
         terms = None if self._terms is None else self._terms.names
         return {"params": params, "terms": terms, "selected": self._is_selected}, {
             name: array for name, array in arrays.items() if array is not None
@@ -362,7 +362,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         made = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])})
         made.check_settings()
         made._terms, made._learnt = _checked_terms(values["terms"], made.hashing), (made.hashing, made.weighting)
-        made.kept_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
+        made.selected_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
         made.idf_, made._is_selected = arrays.get("idf"), bool(values.get("selected", False))
         width = made.n_features_out
         if (made.idf_ is not None) != (made.weighting == "tf-idf"):

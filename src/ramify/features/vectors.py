@@ -16,11 +16,11 @@ from ramify.errors import InputError, ModelError, first_sentence
 class Vectors(TransformerMixin, BaseEstimator):
     """Take a document matrix as it is, as CSR float32; remembers and checks the number of features.
 
-    ``kept_columns_``: the features that are passed on, None for all.
+    ``selected_columns_``: the features that are passed on, None for all.
     """
 
     kind: ClassVar[str] = "vectors"
-    kept_columns_: NDArray[np.int64] | None = None
+    selected_columns_: NDArray[np.int64] | None = None
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Remember the number of features."""
@@ -29,14 +29,14 @@ class Vectors(TransformerMixin, BaseEstimator):
 
     def fit_count(self, X: Any) -> csr_array:
         """Remember the number of features, and give the matrix."""
-        self.kept_columns_ = None
+        self.selected_columns_ = None
         return check_documents(self, X, reset=True, allow_nan=True)
 
-    def keep(self, columns: NDArray[np.int64]) -> None:
+    def select_columns(self, columns: NDArray[np.int64]) -> None:
         """Pass on some of the features only, rising."""
-        self.kept_columns_ = columns if self.kept_columns_ is None else self.kept_columns_[columns]
+        self.selected_columns_ = columns if self.selected_columns_ is None else self.selected_columns_[columns]
 
-    def weigh(self, X: csr_array) -> csr_array:
+    def weight_counts(self, X: csr_array) -> csr_array:
         """Features have their weights already."""
         return X
 
@@ -44,21 +44,21 @@ class Vectors(TransformerMixin, BaseEstimator):
         """The same matrix, checked; only the features that are passed on."""
         check_is_fitted(self)
         checked = check_documents(self, X, reset=False, allow_nan=True)
-        return checked if self.kept_columns_ is None else csr_array(checked[:, self.kept_columns_])
+        return checked if self.selected_columns_ is None else csr_array(checked[:, self.selected_columns_])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """The numbers of the features, as names."""
-        columns = range(self.n_features_in_) if self.kept_columns_ is None else self.kept_columns_.tolist()
+        columns = range(self.n_features_in_) if self.selected_columns_ is None else self.selected_columns_.tolist()
         return np.asarray([f"feature {column}" for column in columns], dtype=object)
 
     @property
     def n_features_out(self) -> int:
         """The number of features that are passed on."""
-        return int(self.n_features_in_) if self.kept_columns_ is None else len(self.kept_columns_)
+        return int(self.n_features_in_) if self.selected_columns_ is None else len(self.selected_columns_)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same."""
-        arrays = {} if self.kept_columns_ is None else {"columns": self.kept_columns_}
+        arrays = {} if self.selected_columns_ is None else {"columns": self.selected_columns_}
         return {"features": int(self.n_features_in_)}, arrays
 
     @classmethod
@@ -68,7 +68,7 @@ class Vectors(TransformerMixin, BaseEstimator):
         made.n_features_in_ = values["features"]
         if not isinstance(made.n_features_in_, int) or made.n_features_in_ < 1:
             raise ModelError(f"the number of features is {values['features']!r}; train the model again.")
-        made.kept_columns_ = checked_columns(arrays.get("columns"), made.n_features_in_)
+        made.selected_columns_ = checked_columns(arrays.get("columns"), made.n_features_in_)
         return made
 
     def __sklearn_is_fitted__(self) -> bool:

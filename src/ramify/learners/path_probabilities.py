@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.taxonomy import Taxonomy, levels_of, walk_best
+from ramify.taxonomy import Taxonomy, descend_by_score, levels_of
 
 SURE = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
 LOWEST = float(np.finfo(np.float32).max)
@@ -38,7 +38,7 @@ def walk_passing(scores: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArr
     """From the best root to the best child, as long as a child's score is not below 0."""
     is_root = np.isin(np.arange(len(taxonomy)), taxonomy.roots)
     S = np.where(np.isnan(scores), -LOWEST, scores)
-    return walk_best(np.where(is_root | (S >= 0), S, -np.inf), taxonomy)
+    return descend_by_score(np.where(is_root | (S >= 0), S, -np.inf), taxonomy)
 
 
 def soften(scores: NDArray[np.floating[Any]]) -> Floats:

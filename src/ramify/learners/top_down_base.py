@@ -13,7 +13,7 @@ from ramify.calibration import LogPotentials
 from ramify.errors import ModelError
 from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of, lead_over, no_question
 from ramify.learners.path_probabilities import SURE, along_paths
-from ramify.taxonomy import Taxonomy, walk_down
+from ramify.taxonomy import Taxonomy, descend_by_probability
 
 
 class BranchLearner(Learner):
@@ -116,7 +116,7 @@ class BranchLearner(Learner):
         return np.exp(scores.astype(np.float64))
 
     def _best(self, scores: Scores) -> NDArray[np.int64]:
-        return walk_down(scores, self.taxonomy_)
+        return descend_by_probability(scores, self.taxonomy_)
 
     def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
         self.branch_nodes_, self.branch_parents_, self._alone = nodes.copy(), parents.copy(), alone

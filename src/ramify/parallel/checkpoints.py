@@ -21,7 +21,7 @@ from scipy.sparse import issparse
 from ramify.errors import InputError, ModelError, RamifyError
 from ramify.parallel.base import Arrays, Block, Codec, Result
 from ramify.parallel.progress import note
-from ramify.persistence import only_writer, write_text_atomically
+from ramify.persistence import exclusive_writer, write_text_atomically
 from ramify.persistence.arrays import map_arrays, write_arrays
 from ramify.persistence.atomic import clear_leftovers, remove
 
@@ -237,7 +237,7 @@ class Checkpoints:
     def in_use(self) -> Iterator[None]:
         """Keep other runs out, which would take these files for theirs; at the end an empty directory is not left behind."""
         try:
-            with only_writer(self.directory, self.directory / GUARD):
+            with exclusive_writer(self.directory, self.directory / GUARD):
                 yield
         finally:
             if self._is_new:

@@ -128,7 +128,7 @@ class ArrayFile(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ArraysToMake:
+class LazyArrays:
     """Arrays that exist only while they are written."""
 
     make: Callable[[], Arrays]

@@ -127,7 +127,7 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 
 @contextmanager
-def scratch_beside(path: str | Path) -> Iterator[Path]:
+def scratch_directory(path: str | Path) -> Iterator[Path]:
     """A directory beside a path, gone when the block ends; what killed processes left of such is cleared away."""
     path = Path(path).absolute()
     with ExitStack() as held:
@@ -141,7 +141,7 @@ def scratch_beside(path: str | Path) -> Iterator[Path]:
 
 
 @contextmanager
-def only_writer(path: Path, guard: Path | None = None) -> Iterator[None]:
+def exclusive_writer(path: Path, guard: Path | None = None) -> Iterator[None]:
     """Refuse to begin long work on a file while another process is at it; whoever is killed keeps nobody out.
 
     guard: a file that is locked meanwhile, and then removed; one beside the path where none is given.

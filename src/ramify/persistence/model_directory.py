@@ -83,7 +83,7 @@ def is_model(path: str | Path) -> bool:
     return (Path(path) / MANIFEST).is_file()
 
 
-def model_about(path: str | Path) -> dict[str, Any]:
+def model_metadata(path: str | Path) -> dict[str, Any]:
     """What a model says about itself, unchecked and for people only; empty where there is none."""
     try:
         about = json.loads((Path(path) / MANIFEST).read_bytes())["about"]

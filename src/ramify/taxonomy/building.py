@@ -157,7 +157,7 @@ def depths(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -
     return np.asarray(depth, dtype=np.int32)
 
 
-def bearers(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
+def nodes_by_title(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
     """The nodes that bear each title."""
     found: dict[str, list[int]] = {}
     for node, title in enumerate(titles):
@@ -165,7 +165,7 @@ def bearers(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
     return {title: tuple(nodes) for title, nodes in found.items()}
 
 
-def reach_below(start: int, child_offsets: NDArray[np.int64], child_nodes: NDArray[np.int32]) -> NDArray[np.int64]:
+def descendants(start: int, child_offsets: NDArray[np.int64], child_nodes: NDArray[np.int32]) -> NDArray[np.int64]:
     """Every node below a node, sorted; a whole level at a time, since there may be many."""
     is_found = np.zeros(len(child_offsets) - 1, dtype=bool)
     level = np.asarray([start])
@@ -178,7 +178,7 @@ def reach_below(start: int, child_offsets: NDArray[np.int64], child_nodes: NDArr
     return np.flatnonzero(is_found)
 
 
-def reach(start: int, step: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
+def reachable(start: int, step: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
     """Every node that repeated steps lead to, sorted."""
     seen: set[int] = set()
     queue = [start]

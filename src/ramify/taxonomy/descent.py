@@ -20,14 +20,14 @@ def levels_of(taxonomy: Taxonomy) -> list[NDArray[np.int64]]:
     return np.split(np.argsort(taxonomy.depth, kind="stable"), ends[:-1]) if len(taxonomy) else []
 
 
-def walk_down(log_shares: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np.int64]:
+def descend_by_probability(log_shares: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The node at which each document ends that always goes to the likeliest child; -1 where no root has a score.
 
     log_shares: documents × nodes, ln P(node | parent); NaN for nodes that cannot be entered. What the children of a node
     leave of 1 is the chance to stay there; a document stays when that exceeds every child's.
 
     >>> tree = Taxonomy.from_paths(["a/b", "c"])
-    >>> walk_down(np.log(np.asarray([[0.7, 0.2, 0.3], [0.7, 0.6, 0.3]], dtype=np.float32)), tree).tolist()
+    >>> descend_by_probability(np.log(np.asarray([[0.7, 0.2, 0.3], [0.7, 0.6, 0.3]], dtype=np.float32)), tree).tolist()
     [0, 1]
     """
     here = np.full(len(log_shares), -1, dtype=np.int64)
@@ -43,13 +43,13 @@ def walk_down(log_shares: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np
     return here
 
 
-def walk_best(keys: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArray[np.int64]:
+def descend_by_score(keys: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The node at which each document ends that goes from the best root to the best child as long as one has a key.
 
     keys: documents × nodes of a tree; -inf or NaN where a node cannot be entered. -1 where no root can.
 
     >>> tree = Taxonomy.from_paths(["a/b", "c"])
-    >>> walk_best(np.asarray([[2.0, 1.0, 3.0], [2.0, 1.0, -np.inf]]), tree).tolist()
+    >>> descend_by_score(np.asarray([[2.0, 1.0, 3.0], [2.0, 1.0, -np.inf]]), tree).tolist()
     [2, 1]
     """
     K = np.where(np.isnan(keys), -np.inf, keys)

@@ -44,7 +44,7 @@ class Taxonomy:
     depth: NDArray[np.int32] = field(init=False)
     is_leaf: NDArray[np.bool_] = field(init=False)
     _position: dict[str, int] = field(init=False)
-    _bearers: dict[str, tuple[int, ...]] = field(init=False)
+    _nodes_by_title: dict[str, tuple[int, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
         offsets, parents = np.array(self.parent_offsets, dtype=np.int64), np.array(self.parent_nodes, dtype=np.int32)
@@ -61,7 +61,7 @@ class Taxonomy:
             array.setflags(write=False)
         titles = tuple(self.titles) or self.names
         position = {name: node for node, name in enumerate(self.names)}
-        looked_up = {"titles": titles, "_position": position, "_bearers": building.bearers(titles)}
+        looked_up = {"titles": titles, "_position": position, "_nodes_by_title": building.nodes_by_title(titles)}
         for name, value in {**arrays, **looked_up}.items():
             object.__setattr__(self, name, value)
 
@@ -200,12 +200,12 @@ class Taxonomy:
 
     def ancestors_of(self, node: int) -> IntArray:
         """Every node above a node, in node order (so roots come first); the node itself is not among them."""
-        return building.reach(node, self.parents_of)
+        return building.reachable(node, self.parents_of)
 
     def descendants_of(self, node: int) -> IntArray:
         """Every node below a node, in node order; the node itself is not among them."""
         self._refuse_outside(node)
-        return building.reach_below(node, self.child_offsets, self.child_nodes)
+        return building.descendants(node, self.child_offsets, self.child_nodes)
 
     def path_of(self, node: int) -> tuple[str, ...]:
         """Titles from a root down to the node; in a DAG, along first parents."""
@@ -246,13 +246,13 @@ class Taxonomy:
         """The most specific names of each row of a label matrix."""
         return closure.decode(self, Y)
 
-    def bears(self, label: str) -> bool:
+    def has_node(self, label: str) -> bool:
         """Whether any node has this name, title or path; several may."""
         return len(self._find(label)) > 0
 
-    def bearers_of(self, title: str) -> tuple[int, ...]:
+    def nodes_titled(self, title: str) -> tuple[int, ...]:
         """The nodes with this title."""
-        return self._bearers.get(title, ())
+        return self._nodes_by_title.get(title, ())
 
     def _refuse_outside(self, node: int) -> None:
         if not 0 <= node < len(self.names):
@@ -262,7 +262,7 @@ class Taxonomy:
         """The nodes that a label may mean: by name, by title, or by path."""
         if label in self._position:
             return (self._position[label],)
-        return self._bearers.get(label) or self._find_by_path(label)
+        return self._nodes_by_title.get(label) or self._find_by_path(label)
 
     def _find_by_path(self, label: str) -> tuple[int, ...]:
         for separator in dict.fromkeys((self.separator, *PATH_SEPARATORS)):
@@ -275,7 +275,7 @@ class Taxonomy:
 
     def _called(self, part: str) -> list[int]:
         named = (self._position[part],) if part in self._position else ()
-        return list(dict.fromkeys((*named, *self._bearers.get(part, ()))))
+        return list(dict.fromkeys((*named, *self._nodes_by_title.get(part, ()))))
 
     def _hangs_below(self, node: int, parts: Sequence[str]) -> bool:
         """Whether parts lead from a root down to a parent of the node."""

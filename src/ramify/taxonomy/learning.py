@@ -109,7 +109,7 @@ def cut(merges: Floats, n_categories: int, n_groups: int) -> Ints:
 
 LINKAGES = ("ward", "average", "complete", "single")
 MAX_CATEGORIES = 10_000
-N_TELLING = 5
+N_TOP = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +117,18 @@ class Group:
     """A group of categories.
 
     level: 0 for the coarsest. categories: by name, those with most documents first. documents: that have any of them.
-    telling: the columns of X that stand out most against the other groups of the level.
+    top_features: the columns of X that stand out most against the other groups of the level.
     """
 
     name: str
     level: int
     categories: tuple[str, ...]
     documents: int
-    telling: tuple[int, ...]
+    top_features: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class LearntTaxonomy:
+class LearnedTaxonomy:
     """A taxonomy of groups over categories, and what is in each group, in the order of the taxonomy."""
 
     taxonomy: Taxonomy
@@ -168,7 +168,7 @@ def learn_groups(
     linkage: str = "ward",
     sample: int | None = None,
     seed: int = 0,
-) -> LearntTaxonomy:
+) -> LearnedTaxonomy:
     """The same as :func:`learn_taxonomy`, with what is in each group and which features tell it from others."""
     check_settings(n_groups, linkage, sample, seed)
     check_number(len(names), n_groups)
@@ -270,7 +270,7 @@ class _Found:
 
     members: list[int]
     documents: int
-    telling: tuple[int, ...]
+    top_features: tuple[int, ...]
     place: tuple[int, ...] = ()
 
 
@@ -285,16 +285,16 @@ def _look_at(group_of: Ints, Y: csr_array, centroids: csr_array) -> dict[int, _F
     found: dict[int, _Found] = {}
     for g in range(n_groups):
         members = np.flatnonzero(group_of == g).tolist()
-        found[members[0]] = _Found(members, int(documents[g]), _telling(middles[[g]], total, n_groups))
+        found[members[0]] = _Found(members, int(documents[g]), _top_features(middles[[g]], total, n_groups))
     return found
 
 
-def _telling(middle: csr_array, total: Floats, n_groups: int) -> tuple[int, ...]:
+def _top_features(middle: csr_array, total: Floats, n_groups: int) -> tuple[int, ...]:
     """The features that are highest in a group's middle less the mean of the others' middles; equal ones by column."""
     columns, values = middle.indices, middle.data
     others = (total[columns] - values) / (n_groups - 1)
     stands_out = np.round(values - others, DECIMALS)
-    best = np.lexsort((columns, -stands_out))[:N_TELLING]
+    best = np.lexsort((columns, -stands_out))[:N_TOP]
     return tuple(int(columns[i]) for i in best if stands_out[i] > 0)
 
 
@@ -308,7 +308,7 @@ def _walk(levels: list[dict[int, _Found]], place: tuple[int, ...], within: Seque
         yield from _walk(levels[1:], (*place, number), group.members)
 
 
-def _put_together(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> LearntTaxonomy:
+def _put_together(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> LearnedTaxonomy:
     sizes = np.bincount(Y.indices, minlength=len(names))
     called = _names_for([group.place for group in found], names)
     deepest = max(len(group.place) for group in found)
@@ -320,8 +320,8 @@ def _put_together(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> 
         edges += [(names[i], name) for i in group.members if len(group.place) == deepest]
         largest_first = sorted(group.members, key=lambda i: (-sizes[i], i))
         members = tuple(names[i] for i in largest_first)
-        groups.append(Group(name, len(group.place) - 1, members, group.documents, group.telling))
-    return LearntTaxonomy(Taxonomy.from_edges(edges), tuple(groups))
+        groups.append(Group(name, len(group.place) - 1, members, group.documents, group.top_features))
+    return LearnedTaxonomy(Taxonomy.from_edges(edges), tuple(groups))
 
 
 def _names_for(places: list[tuple[int, ...]], taken: Sequence[str]) -> dict[tuple[int, ...], str]:

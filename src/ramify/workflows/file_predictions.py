@@ -19,16 +19,16 @@ from threading import Lock
 from typing import Any
 
 from ramify.classifier.loading import load
-from ramify.data import Parts, open_parts
+from ramify.data import FileSet, open_file_set
 from ramify.data.documents import SAMPLE, text_column
-from ramify.data.parts import rows_of
+from ramify.data.file_sets import rows_of
 from ramify.data.tables import SUFFIXES, known_encoding
 from ramify.decisions import DecisionRule
 from ramify.errors import DataError, InputError, ModelError
 from ramify.parallel import choose_executor, is_distributed, running_on, stage
 from ramify.parallel.checkpoints import digest_of
 from ramify.parallel.progress import DescribedStage
-from ramify.persistence import atomic_writer, model_fingerprint, only_writer, write_text_atomically
+from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
 from ramify.workflows.predict_stream import WRITERS, Tally, answer_stream, write_all
 from ramify.workflows.predictor import PredictOptions, Predictor
 from ramify.workflows.training import refuse_texts
@@ -60,7 +60,7 @@ class AnswerFolder:
         if resume and not (self.directory / NOTE).is_file():
             raise InputError(f"there are no answers to go on with in {self.directory}; {BEGIN}.")
         self._make()
-        with only_writer(self.directory / NOTE):
+        with exclusive_writer(self.directory / NOTE):
             before = self._read()
             done = self._check_earlier(before) if resume else self._clear(before)
             self._write(before if resume else {})
@@ -158,7 +158,7 @@ class Order:
     """What is to be done with every file. text: the column to classify."""
 
     asking: Asking
-    parts: Parts = field(repr=False)
+    parts: FileSet = field(repr=False)
     text: str
     strict: bool
     n_jobs: int | None
@@ -214,7 +214,7 @@ def predict_files(
         model, out = model.absolute(), out.absolute()
     asking = Asking(model, model_fingerprint(model), rule, options or PredictOptions())
     classifier = _answering(asking).classifier
-    parts = open_parts(data, known_encoding(encoding))
+    parts = open_file_set(data, known_encoding(encoding))
     refuse_texts(classifier, parts.source)
     sample, like = list(islice(parts.rows(), SAMPLE)), classifier.figures_.get("columns")
     column = text_column(parts.source, list(parts.names), sample, text, like)
@@ -228,7 +228,7 @@ def predict_files(
     return FilesPredicted(len(names), len(sources) - len(names), tally)
 
 
-def name_answers(parts: Parts, as_json: bool) -> dict[str, Path]:
+def name_answers(parts: FileSet, as_json: bool) -> dict[str, Path]:
     """Names for files of answers, and the file of documents of each: the same name, with the ending of what is written.
 
     ``a.csv`` and ``a.csv.gz`` become ``a.csv``, ``a.parquet`` too; ``a.tsv`` stays so, ``a.json`` becomes ``a.jsonl``.

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.data import BadRow, Corpus, is_several, open_parts
+from ramify.data import BadRow, Corpus, is_file_set, open_file_set
 from ramify.data.columns import Columns
-from ramify.data.corpus import KEY_BYTES, Places, key_of
-from ramify.data.documents import SAMPLE, Notes, judge, learning_columns, read_labels
-from ramify.data.parts import rows_of
+from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
+from ramify.data.documents import SAMPLE, RowCollector, check_corpus, read_labels, training_columns
+from ramify.data.file_sets import rows_of
 from ramify.data.tables import known_encoding
 from ramify.features import Vectorizer
-from ramify.features.streaming import CountedTexts, Counting, Shard
+from ramify.features.streaming import CountSettings, Shard, ShardedTexts
 from ramify.parallel import choose_executor, stage
 
-MARK = np.dtype(f"V{KEY_BYTES}")
+HASH = np.dtype(f"V{HASH_BYTES}")
 ROWS = 100_000  # of a Parquet file that are one shard
 LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
 
@@ -44,28 +44,28 @@ class FileTexts:
 
     def texts(self) -> Iterator[str]:
         """Read the file."""
-        return self.noted(Notes(self.columns))
+        return self.collect(RowCollector(self.columns))
 
-    def noted(self, notes: Notes) -> Iterator[str]:
+    def collect(self, collected: RowCollector) -> Iterator[str]:
         """Read the file, and note what else its rows say."""
-        return notes.texts(self.path, rows_of(self.path, self.kind, self.encoding, self.rows))
+        return collected.texts(self.path, rows_of(self.path, self.kind, self.encoding, self.rows))
 
 
 @dataclass(frozen=True, slots=True)
-class FileNotes:
+class FileRows:
     """What a file says beside its texts. cells: different ones with labels; cell_of: which one each document has."""
 
     cells: list[Any]
     cell_of: NDArray[np.int32]
     lines: NDArray[np.int64]
-    marks: NDArray[np.void]
+    hashes: NDArray[np.void]
     bad: list[BadRow]
 
 
 def needs_shards(path: str | Path) -> bool:
     """Whether documents are better read in shards: those of several files, or of one large Parquet file."""
     path = Path(path)
-    return is_several(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
+    return is_file_set(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
 
 
 def read_sharded(
@@ -90,48 +90,48 @@ def read_sharded(
     it, or without any, files are read again whenever their rows are needed. The others are those of
     :func:`~ramify.data.read_corpus`, which gives the same documents and labels.
     """
-    parts = open_parts(path, known_encoding(encoding))
-    columns = learning_columns(parts.source, list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
-    counting = vectorizer.counting if isinstance(vectorizer, Vectorizer) else Vectorizer().counting
+    parts = open_file_set(path, known_encoding(encoding))
+    columns = training_columns(parts.source, list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
+    counting = vectorizer.count_settings if isinstance(vectorizer, Vectorizer) else Vectorizer().count_settings
     folder = None if scratch is None else Path(tempfile.mkdtemp(dir=Path(scratch).absolute()))
     sources = [FileTexts(part, rows, parts.kind, parts.encoding, columns) for part, rows in parts.blocks(ROWS)]
     shards = [Shard(source, folder and folder / f"{number}.counts") for number, source in enumerate(sources)]
     found = _read_all(parts.source, counting, shards, n_jobs)
     labels, about = _labels_of(found, columns, label_separator, is_label)
-    texts = CountedTexts.of(counting, shards, [notes.marks for notes in found])
-    places = Places.of([str(source.path) for source in sources], [notes.lines for notes in found])
-    corpus = Corpus(parts.source, texts, labels, (), [bad for notes in found for bad in notes.bad], about, places)
-    judge(corpus, strict)
+    texts = ShardedTexts.of(counting, shards, [collected.hashes for collected in found])
+    locations = DocumentLocations.of([str(source.path) for source in sources], [collected.lines for collected in found])
+    corpus = Corpus(parts.source, texts, labels, (), [bad for collected in found for bad in collected.bad], about, locations)
+    check_corpus(corpus, strict)
     return corpus
 
 
-def _read_all(source: str, counting: Counting, shards: list[Shard], n_jobs: int | None) -> list[FileNotes]:
+def _read_all(source: str, counting: CountSettings, shards: list[Shard], n_jobs: int | None) -> list[FileRows]:
     executor, found = choose_executor(n_jobs), []
     with stage(f"reading files of {source}", len(shards)) as step:
-        for notes in executor.distribute(_read, executor.place(counting), shards):
-            found.append(notes)
+        for collected in executor.distribute(_read, executor.place(counting), shards):
+            found.append(collected)
             step.advance()
     return found
 
 
-def _read(counting: Counting, shard: Shard) -> FileNotes:
+def _read(counting: CountSettings, shard: Shard) -> FileRows:
     """Read a file, and leave its counted rows where its shard says, if that is seen from here."""
     source = shard.source
     assert isinstance(source, FileTexts)
-    notes, marks = Notes(source.columns), bytearray()
+    collected, hashes = RowCollector(source.columns), bytearray()
 
     def marked() -> Iterator[str]:
-        for text in source.noted(notes):
-            marks.extend(key_of(text))
+        for text in source.collect(collected):
+            hashes.extend(hash_text(text))
             yield text
 
     if shard.file is not None and shard.file.parent.is_dir():
         shard.leave(counting.count(marked()))
     else:
         deque(marked(), maxlen=0)
-    cells, cell_of = _numbered(notes.cells)
-    bad = [replace(row, cells={}) for row in notes.bad]
-    return FileNotes(cells, cell_of, np.array(notes.lines, dtype=np.int64), np.frombuffer(bytes(marks), dtype=MARK), bad)
+    cells, cell_of = _numbered(collected.cells)
+    bad = [replace(row, cells={}) for row in collected.bad]
+    return FileRows(cells, cell_of, np.array(collected.lines, dtype=np.int64), np.frombuffer(bytes(hashes), dtype=HASH), bad)
 
 
 def _numbered(cells: list[Any]) -> tuple[list[Any], NDArray[np.int32]]:
@@ -143,14 +143,14 @@ def _numbered(cells: list[Any]) -> tuple[list[Any], NDArray[np.int32]]:
 
 
 def _labels_of(
-    found: list[FileNotes], columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
+    found: list[FileRows], columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
 ) -> tuple[list[list[str]], dict[str, Any]]:
     """The labels of all documents; what stands between labels is found from the cells of all files."""
-    read, about = read_labels([cell for notes in found for cell in notes.cells], columns, separator, is_label)
+    read, about = read_labels([cell for collected in found for cell in collected.cells], columns, separator, is_label)
     labels: list[list[str]] = []
     start = 0
-    for notes in found:
-        here = read[start : start + len(notes.cells)]
-        labels += [here[number] for number in notes.cell_of.tolist()]
+    for collected in found:
+        here = read[start : start + len(collected.cells)]
+        labels += [here[number] for number in collected.cell_of.tolist()]
         start += len(here)
     return labels, about

@@ -18,7 +18,7 @@ from ramify.data import BadRow
 from ramify.data.tables import find_kind, known_encoding, stream_table
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
-from ramify.taxonomy import LabelForm, Taxonomy, most_specific
+from ramify.taxonomy import LabelFormat, Taxonomy, most_specific
 from ramify.workflows.predict_stream import Labels, Prediction
 from ramify.workflows.predictor import batch_size
 
@@ -124,7 +124,7 @@ class Decider:
     rule: DecisionRule
     taxonomy: Taxonomy
     learner: Any = None
-    form: LabelForm | None = None
+    form: LabelFormat | None = None
 
     def values(self, S: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
         """What the rule is told."""

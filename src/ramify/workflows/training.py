@@ -167,7 +167,7 @@ def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
     where = [i for i, labels in enumerate(corpus.labels) if any(not known[label] for label in labels)]
     many = f", and {len(unknown) - 1:,} more labels are unknown" if len(unknown) > 1 else ""
     raise LabelError(
-        f"{corpus.place_of(where[0])}: label {unknown[0]!r} is not in the taxonomy of {len(taxonomy):,} nodes{many} "
+        f"{corpus.location_of(where[0])}: label {unknown[0]!r} is not in the taxonomy of {len(taxonomy):,} nodes{many} "
         f"({len(where):,} of {len(corpus):,} documents); add the nodes, or put the labels right."
         f"{suggest(unknown[0], taxonomy.names[:20_000])}"
     )
@@ -216,7 +216,7 @@ def _split(corpus: Corpus, share: float, seed: int) -> tuple[Corpus, Corpus]:
 def _fit(classifier: TextClassifier, corpus: Corpus, from_labels: bool) -> TextClassifier:
     several = any(len(labels) != 1 for labels in corpus.labels)
     fitted = classifier.fit(corpus.documents, corpus.labels)
-    fitted.form_ = replace(fitted.form_, many=several)
+    fitted.form_ = replace(fitted.form_, multi_label=several)
     fitted.figures_["columns"] = corpus.found
     fitted.figures_["taxonomy_from_labels"] = from_labels
     return fitted

@@ -21,7 +21,7 @@ from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, TaxonomyDiff, diff_taxonomies, expand_to_ancestors, most_specific
-from ramify.taxonomy.diff import Reassignments, refuse_questions
+from ramify.taxonomy.diff import Reassignments, refuse_unassigned
 
 NOWHERE = -1
 Ints = NDArray[np.int64]
@@ -72,7 +72,7 @@ def _common_node(taxonomy: Taxonomy, nodes: tuple[int, ...]) -> int:
 
 def _reached_by(changes: TaxonomyDiff) -> list[int]:
     """Old nodes whose documents have other labels than before, those above them included."""
-    tops = [node for change in changes.listed if change.kind not in ("renamed", "added") for node in change.old]
+    tops = [node for change in changes.changes if change.kind not in ("renamed", "added") for node in change.old]
     return sorted({node for top in tops for node in (top, *changes.old.descendants_of(top).tolist())})
 
 
@@ -99,8 +99,10 @@ def _translated(label: str, changes: TaxonomyDiff, landing: Ints) -> str | None:
         near = suggest(label, changes.new.names[:20_000])
         raise LabelError(f"label {label!r} is neither in the new taxonomy nor in the old one; put it right.{near}")
     node = changes.old.index(label)
-    if node in changes.questions:
-        raise LabelError(f"label {label!r} is of a retired node, and nobody has said where its documents go; use --answers.")
+    if node in changes.unassigned:
+        raise LabelError(
+            f"label {label!r} is of a retired node, and nobody has said where its documents go; use --reassignments."
+        )
     return None if landing[node] < 0 else changes.new.names[landing[node]]
 
 
@@ -108,7 +110,9 @@ def _translated(label: str, changes: TaxonomyDiff, landing: Ints) -> str | None:
 # A classifier that follows a change of its taxonomy: documents are relabelled, and what the change reaches is learnt anew.
 
 
-HOW = "'ramify taxonomy diff OLD NEW --out questions.tsv' writes these questions; fill them in, and give the file as --answers."
+HOW = (
+    "'ramify taxonomy diff OLD NEW --out reassignments.tsv' writes a table of them; fill it in, and give it as --reassignments."
+)
 OUTDATED = ("evaluation", "tested_on", "held_out")
 
 
@@ -144,14 +148,14 @@ class UpdateResult:
         return {"changes": self.changes.as_dict(), **figures, "taken_over": taken, "begun": list(self.begun)}
 
 
-def follows_changes(classifier: TextClassifier, taxonomy: Taxonomy | None, has_answers: bool, is_boosting: bool) -> bool:
+def follows_changes(classifier: TextClassifier, taxonomy: Taxonomy | None, has_reassignments: bool, is_boosting: bool) -> bool:
     """Whether documents go with a change of the taxonomy, rather than to what a classifier counts or boosts already.
 
     Learners that can go on by themselves do so, unless they have kept documents and the taxonomy is a new one.
     """
     if is_boosting or not hasattr(classifier.learner_, "partial_fit"):
         return not is_boosting and (classifier.documents_ is not None or taxonomy is not None)
-    return has_answers or (taxonomy is not None and classifier.documents_ is not None)
+    return has_reassignments or (taxonomy is not None and classifier.documents_ is not None)
 
 
 def update(
@@ -160,13 +164,13 @@ def update(
     texts: Any = None,
     labels: list[list[str]] | None = None,
     *,
-    answers: Reassignments | None = None,
+    reassignments: Reassignments | None = None,
 ) -> UpdateResult:
     """A classifier for a changed taxonomy; the one given stays as it is.
 
     taxonomy: the new one; the same as before when not given. texts, labels: more documents, labelled by nodes of the new
     taxonomy or the old one; a document that was learnt from already gets the new labels. A classifier that has kept no
-    documents needs all of them here. answers: where documents of old nodes go; see :func:`~ramify.taxonomy.read_reassignments`.
+    documents needs all of them here. reassignments: where documents of old nodes go; see :func:`~ramify.taxonomy.read_reassignments`.
 
     >>> texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
     >>> before = TextClassifier("svm", keep_training_data=True).fit(texts, labels)
@@ -174,7 +178,7 @@ def update(
     >>> after.classifier.predict(["an apple"]).tolist(), after.relabelled
     (['food/fruit/apple'], 2)
     """
-    changes = diff_taxonomies(classifier.taxonomy_, taxonomy or classifier.taxonomy_, answers)
+    changes = diff_taxonomies(classifier.taxonomy_, taxonomy or classifier.taxonomy_, reassignments)
     if changes.is_renaming and texts is None:
         return _renamed(classifier, changes)
     if classifier.documents_ is None and texts is None:
@@ -225,7 +229,7 @@ def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, lab
         kept, told, documents = _kept_documents(classifier, changes)
         documents, more = _with_more(classifier, changes, kept, documents, texts, labels)
     if not len(more.own.indices):
-        raise InputError("no document has a label in the new taxonomy; give some, or other answers.")
+        raise InputError("no document has a label in the new taxonomy; give some, or other reassignments.")
     learner = alike(classifier.learner_).set_params(taxonomy=changes.new, n_jobs=classifier.learner_.n_jobs)
     learner.keeps_warm_start = classifier.keep_training_data
     leaves = _empty_leaves(classifier, changes, more.own)
@@ -252,7 +256,7 @@ def _kept_documents(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple[
         nothing = csr_array((0, classifier.vectorizer_.n_features_out), dtype=np.float32)
         return TrainingData(nothing, csr_array((0, len(changes.new)), dtype=bool)), {}, np.zeros(0, dtype=np.int64)
     has_documents = np.bincount(before.own.indices, minlength=len(changes.old)) > 0
-    refuse_questions(changes, [node for node in changes.questions if has_documents[node]], HOW)
+    refuse_unassigned(changes, [node for node in changes.unassigned if has_documents[node]], HOW)
     found = relabel(before.own, changes)
     stays = ~found.lost
     figures: dict[str, Any] = {"relabelled": int(found.changed.sum()), "at_split": int((found.split & stays).sum())}
@@ -305,7 +309,7 @@ def _finished(
     made.sizes_ = np.bincount(Y.indices, minlength=len(changes.new))
     made.figures_ = {key: value for key, value in made.figures_.items() if key not in OUTDATED}
     made.figures_ |= {"documents": len(documents), "features": int(X.shape[1])}
-    made.form_ = replace(made.form_, many=made.form_.many or bool(np.any(np.diff(documents.own.indptr) != 1)))
+    made.form_ = replace(made.form_, multi_label=made.form_.multi_label or bool(np.any(np.diff(documents.own.indptr) != 1)))
     return made
 
 

@@ -23,7 +23,7 @@ from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions
 from ramify.learners.linear.candidates import Signatures, largest_of_rows
 from ramify.learners.linear.weights import Weights, kernel_arrays
-from ramify.persistence import MAX_SHARDS, ArrayFile, ArraysToMake, MappedFile, open_array_file, write_array_file
+from ramify.persistence import MAX_SHARDS, ArrayFile, LazyArrays, MappedFile, open_array_file, write_array_file
 
 STRONGEST = 200  # weights of a class in the index
 FAINT = 0.05  # of a class's largest weight: below it a weight is left out of the index
@@ -81,7 +81,7 @@ class Shard:
 
     def to_file(self) -> ArrayFile:
         """Its file, or one that is still to be made."""
-        return ArraysToMake(self.arrays) if self.file is None else self.file
+        return LazyArrays(self.arrays) if self.file is None else self.file
 
 
 def _stamp(path: str | Path) -> tuple[int, int]:
@@ -262,4 +262,4 @@ def files_of(weights: Weights, near: Signatures | None, stretches: Sequence[slic
     def make(stretch: slice) -> Arrays:
         return arrays_of(take_classes(weights, stretch), None if near is None else take_signatures(near, stretch))
 
-    return [ArraysToMake(lambda stretch=stretch: make(stretch)) for stretch in stretches]  # type: ignore[misc]
+    return [LazyArrays(lambda stretch=stretch: make(stretch)) for stretch in stretches]  # type: ignore[misc]

@@ -26,7 +26,7 @@ from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.learners.top_down_base import BranchLearner, check_branches, find_branches, only_ways
 from ramify.learners.warm_start import same_columns
-from ramify.taxonomy import expand_to_ancestors, walk_down
+from ramify.taxonomy import descend_by_probability, expand_to_ancestors
 
 
 class TopDownLinear(BranchLearner, LinearLearner):
@@ -49,7 +49,7 @@ class TopDownLinear(BranchLearner, LinearLearner):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 tried.fit(X[learnt], targets.own[learnt], weight[learnt])
-            ends = walk_down(tried.scores(X[held_out]), targets.taxonomy)
+            ends = descend_by_probability(tried.scores(X[held_out]), targets.taxonomy)
             given = np.ones(len(ends), dtype=bool), (np.arange(len(ends)), ends)
             return csr_array(given, shape=(len(ends), len(targets.taxonomy))), None
 

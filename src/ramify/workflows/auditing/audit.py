@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from ramify.classifier.fitting import MULTI_LABEL_SHARE
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
-from ramify.data.corpus import TextsElsewhere
+from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
-from ramify.taxonomy import LabelForm, Taxonomy, expand_to_ancestors, find_form
+from ramify.taxonomy import LabelFormat, Taxonomy, expand_to_ancestors, find_label_format
 from ramify.workflows.auditing.class_probabilities import Competition, Memberships, Sample
 from ramify.workflows.auditing.duplicates import DuplicateGroup, find_groups
 from ramify.workflows.auditing.findings import Describer, LabelIssue, line_of
@@ -169,7 +169,7 @@ def audit(
     check_labels(corpus, taxonomy)
     unseen = learn_in_folds(classifier, corpus, split_into_folds(corpus, taxonomy, folds, seed))
     judged = _judge(unseen)
-    form = find_form(corpus.labels, True, False, taxonomy)
+    form = find_label_format(corpus.labels, True, False, taxonomy)
     groups = find_groups(unseen.X, unseen.own, similarity, are_texts=not corpus.has_vectors)
     return Audit(
         source=corpus.source,
@@ -200,7 +200,7 @@ def _check_settings(most: int, similarity: float, fewest: int) -> None:
 def _check_corpus(corpus: Corpus) -> None:
     if not any(corpus.labels):
         raise InputError(f"no document of {corpus.source} has a label, so there is none to audit; name the column of labels.")
-    if isinstance(corpus.documents, TextsElsewhere):
+    if isinstance(corpus.documents, StoredTexts):
         raise InputError(f"the texts of {corpus.source} are not held in memory, and an audit needs them; use read_corpus.")
 
 
@@ -245,7 +245,7 @@ def _look_for_missing(unseen: Unseen) -> Missing:
 
 def _told_group(group: DuplicateGroup, corpus: Corpus) -> Duplicates:
     return Duplicates(
-        places=tuple(corpus.place_of(i) for i in group.documents),
+        places=tuple(corpus.location_of(i) for i in group.documents),
         lines=tuple(line_of(corpus, i) for i in group.documents),
         texts=tuple(None if corpus.has_vectors else corpus.documents[i] for i in group.documents),
         labels=tuple(tuple(corpus.labels[i]) for i in group.documents),
@@ -253,12 +253,12 @@ def _told_group(group: DuplicateGroup, corpus: Corpus) -> Duplicates:
     )
 
 
-def _told_class(found: ClassTrouble, form: LabelForm, taxonomy: Taxonomy) -> TroubledClass:
+def _told_class(found: ClassTrouble, form: LabelFormat, taxonomy: Taxonomy) -> TroubledClass:
     label = form.write(taxonomy, [found.node])[0]
     taken_for = None if found.taken_for is None else form.write(taxonomy, [found.taken_for])[0]
     return TroubledClass(label, found.kind, found.documents, taken_for, found.taken)
 
 
-def _told_twins(pair: Inseparable, form: LabelForm, taxonomy: Taxonomy) -> Twins:
+def _told_twins(pair: Inseparable, form: LabelFormat, taxonomy: Taxonomy) -> Twins:
     first, second = form.write(taxonomy, [pair.first, pair.second])
     return Twins(first, second, pair.documents, pair.right, pair.share, pair.p_value)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ramify.classifier.explanation import names_of_features
 from ramify.data import Corpus
 from ramify.learners.base import Contributions
-from ramify.taxonomy import LabelForm
+from ramify.taxonomy import LabelFormat
 from ramify.workflows.auditing.label_issues import KINDS, NOBODY, Doubts
 from ramify.workflows.auditing.noise_model import above_classes
 from ramify.workflows.auditing.out_of_fold import Floats, Ints, Unseen
@@ -72,7 +72,7 @@ class LabelIssue:
 class Describer:
     """Makes findings of doubts, with the learners that have not seen the documents."""
 
-    def __init__(self, unseen: Unseen, corpus: Corpus, form: LabelForm, chances: Any) -> None:
+    def __init__(self, unseen: Unseen, corpus: Corpus, form: LabelFormat, chances: Any) -> None:
         self.unseen, self.corpus, self.form, self.chances = unseen, corpus, form, chances
         self.above = above_classes(chances.classes, unseen.taxonomy).astype(np.float64)
 
@@ -100,7 +100,7 @@ class Describer:
         better = self._view(suggested, nodes, float(doubts.p_suggested[place]))
         return LabelIssue(
             document=document,
-            place=self.corpus.place_of(document),
+            place=self.corpus.location_of(document),
             line=line_of(self.corpus, document),
             text=None if self.corpus.has_vectors else self.corpus.documents[document],
             labels=tuple(self.form.write(self.unseen.taxonomy, labels.tolist())),

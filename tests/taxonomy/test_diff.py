@@ -9,7 +9,7 @@ from strategies import trees
 
 from ramify import Taxonomy
 from ramify.errors import TaxonomyError
-from ramify.taxonomy import diff_taxonomies, parse_reassignments, read_reassignments, render_questions
+from ramify.taxonomy import diff_taxonomies, parse_reassignments, read_reassignments, render_reassignment_template
 
 FOOD = [("food", None), ("fruit", "food"), ("apple", "fruit"), ("pear", "fruit"), ("bread", "food"), ("rye", "bread")]
 
@@ -21,7 +21,7 @@ def taxonomy(edges, **titles):
 def named(changes, kind):
     """Old and new names of the changes of a kind."""
     return [
-        ([changes.old.names[node] for node in change.old], [changes.new.names[node] for node in change.new], change.along)
+        ([changes.old.names[node] for node in change.old], [changes.new.names[node] for node in change.new], change.nodes_below)
         for change in changes.of(kind)
     ]
 
@@ -38,7 +38,7 @@ def successors(changes):
 def test_another_title_is_a_renamed_node_and_nothing_else():
     changes = diff_taxonomies(taxonomy(FOOD), taxonomy(FOOD, fruit="Fruit & Nuts"))
     assert named(changes, "renamed") == [(["fruit"], ["fruit"], 2)]
-    assert len(changes.listed) == 1
+    assert len(changes.changes) == 1
     assert changes.is_renaming
 
 
@@ -46,7 +46,7 @@ def test_another_parent_is_a_moved_node_and_its_descendants_follow_unlisted():
     moved = [(child, "bread" if child == "fruit" else parent) for child, parent in FOOD]
     changes = diff_taxonomies(taxonomy(FOOD), taxonomy(moved))
     assert named(changes, "moved") == [(["fruit"], ["fruit"], 2)]
-    assert len(changes.listed) == 1
+    assert len(changes.changes) == 1
     assert not changes.is_renaming
 
 
@@ -54,7 +54,7 @@ def test_added_and_retired_subtrees_are_listed_by_their_topmost_node():
     without = [edge for edge in FOOD if edge[0] in ("food", "bread", "rye")]
     changes = diff_taxonomies(taxonomy(FOOD), taxonomy(without))
     assert named(changes, "retired") == [(["fruit"], [], 2)]
-    assert [changes.old.names[node] for node in changes.questions] == ["fruit", "apple", "pear"]
+    assert [changes.old.names[node] for node in changes.unassigned] == ["fruit", "apple", "pear"]
     assert named(diff_taxonomies(taxonomy(without), taxonomy(FOOD)), "added") == [([], ["fruit"], 2)]
 
 
@@ -71,7 +71,7 @@ def test_nothing_changed_between_a_taxonomy_and_itself(parents):
     changes = diff_taxonomies(taxonomy(edges), taxonomy(edges[:1] + edges[1:]))
     assert not changes
     assert changes.is_renaming
-    assert not changes.questions
+    assert not changes.unassigned
     assert changes.successors == tuple((node,) for node in range(len(edges)))
 
 
@@ -101,33 +101,33 @@ def test_with_stable_names_exactly_what_was_done_is_found(pair):
     changes, expected = diff_taxonomies(old, new), oracle.compare(old, new)
     for kind in ("renamed", "moved"):
         assert {before[0] for before, _, _ in named(changes, kind)} == expected[kind]
-    assert {changes.old.names[node] for node in changes.questions} == expected["retired"]
+    assert {changes.old.names[node] for node in changes.unassigned} == expected["retired"]
     for kind in ("added", "retired"):
-        assert sum(1 + change.along for change in changes.of(kind)) == len(expected[kind])
+        assert sum(1 + change.nodes_below for change in changes.of(kind)) == len(expected[kind])
 
 
-# ---- answers --------------------------------------------------------------------------------------------------------------
+# ---- reassignments --------------------------------------------------------------------------------------------------------------
 
 
-def test_answers_merge_split_and_give_up():
+def test_reassignments_merge_split_and_discard():
     new = taxonomy([("food", None), ("fruit", "food"), ("rye light", "food"), ("rye dark", "food")])
     text = "old\tnew\napple\tfruit\npear\tfruit\nfruit\tfruit\nrye\trye light\nrye\trye dark\nbread\t-\n"
     changes = diff_taxonomies(taxonomy(FOOD), new, parse_reassignments(text, taxonomy(FOOD), new))
     assert named(changes, "merged") == [(["fruit", "apple", "pear"], ["fruit"], 0)]
     assert named(changes, "split") == [(["rye"], ["rye light", "rye dark"], 0)]
-    assert changes.questions == ()
+    assert changes.unassigned == ()
     assert successors(changes)["bread"] == []
 
 
-def test_retired_nodes_go_with_the_answer_about_the_nearest_node_above_them():
+def test_retired_nodes_follow_the_reassignment_of_the_nearest_node_above_them():
     new = taxonomy([("food", None), ("plants", "food"), ("bread", "food"), ("rye", "bread")])
     changes = diff_taxonomies(taxonomy(FOOD), new, parse_reassignments("fruit,plants\n", taxonomy(FOOD), new))
-    assert changes.questions == ()
+    assert changes.unassigned == ()
     assert successors(changes)["apple"] == successors(changes)["fruit"] == ["plants"]
     assert named(changes, "renamed") == [(["fruit"], ["plants"], 0)]
 
 
-def test_a_single_answer_is_a_move_or_a_new_name():
+def test_a_single_reassignment_is_a_move_or_a_new_name():
     new = taxonomy(
         [("food", None), ("fruit", "food"), ("Apple", "food"), ("pear", "fruit"), ("bread", "food"), ("rye", "bread")]
     )
@@ -142,35 +142,35 @@ def test_a_single_answer_is_a_move_or_a_new_name():
         ("apple\tfriut\n", "line 1, new taxonomy: label 'friut'"),
         ("apple\n", "line 1 has 1 cells"),
         ("old\tnew\n\tfruit\n", "line 2 has 2 cells"),
-        ("apple\tfruit\napple\tfruit\n", "line 2 answers for 'apple' a second time"),
-        ("apple\tfruit\napple\t-\n", "line 2 answers for 'apple' a second time"),
+        ("apple\tfruit\napple\tfruit\n", "line 2 assigns 'apple' a second time"),
+        ("apple\tfruit\napple\t-\n", "line 2 assigns 'apple' a second time"),
     ],
 )
-def test_answers_that_mean_nothing_are_refused_by_line(text, sentence, tmp_path):
-    (tmp_path / "answers.tsv").write_text(text)
+def test_invalid_reassignments_are_refused_by_line(text, sentence, tmp_path):
+    (tmp_path / "reassignments.tsv").write_text(text)
     with pytest.raises(TaxonomyError, match=sentence):
-        read_reassignments(tmp_path / "answers.tsv", taxonomy(FOOD), taxonomy(FOOD))
+        read_reassignments(tmp_path / "reassignments.tsv", taxonomy(FOOD), taxonomy(FOOD))
 
 
-def test_a_file_of_questions_is_read_back_as_no_answer_until_it_is_filled_in(tmp_path):
+def test_a_template_gives_no_reassignment_until_it_is_filled_in(tmp_path):
     old, new = taxonomy(FOOD), taxonomy([edge for edge in FOOD if edge[0] != "pear"])
-    questions = render_questions(diff_taxonomies(old, new))
-    assert questions.splitlines() == ["old\tnew\tsuggestion", "pear\t\t"]
-    assert parse_reassignments(questions, old, new) == {}
-    assert parse_reassignments(questions.replace("pear\t", "pear\tapple"), old, new) == {
+    template = render_reassignment_template(diff_taxonomies(old, new))
+    assert template.splitlines() == ["old\tnew\tsuggestion", "pear\t\t"]
+    assert parse_reassignments(template, old, new) == {}
+    assert parse_reassignments(template.replace("pear\t", "pear\tapple"), old, new) == {
         old.index("pear"): (new.index("apple"),)
     }
-    with pytest.raises(TaxonomyError, match=r"cannot read the answers in .*absent"):
+    with pytest.raises(TaxonomyError, match=r"cannot read the reassignments in .*absent"):
         read_reassignments(tmp_path / "absent", old, new)
 
 
 def test_suggestions_are_nodes_with_the_same_title_or_one_that_holds_it():
     old = taxonomy(FOOD)
     joined = taxonomy([("food", None), ("apple and pear", "food"), ("bread", "food"), ("rye", "bread"), ("fruit", "food")])
-    asked = diff_taxonomies(old, joined).as_dict()["questions"]
-    assert asked == [{"old": "apple", "suggestion": None}, {"old": "pear", "suggestion": None}]
+    unassigned = diff_taxonomies(old, joined).as_dict()["unassigned"]
+    assert unassigned == [{"old": "apple", "suggestion": None}, {"old": "pear", "suggestion": None}]
     beside = taxonomy([*FOOD[:2], ("apple and pear", "fruit"), *FOOD[4:]])
-    assert {row["suggestion"] for row in diff_taxonomies(old, beside).as_dict()["questions"]} == {"apple and pear"}
+    assert {row["suggestion"] for row in diff_taxonomies(old, beside).as_dict()["unassigned"]} == {"apple and pear"}
 
 
 # ---- names that are paths -------------------------------------------------------------------------------------------------
@@ -200,7 +200,7 @@ def test_one_move_among_paths_is_found_with_all_that_goes_along(parents, data):
     changes = diff_taxonomies(old, new)
     assert [old.titles[n] for n in range(len(old))] == [new.titles[nodes[0]] for nodes in changes.successors]
     expected = [] if target == parents[node] else [titles[node]]
-    assert [old.titles[change.old[0]] for change in changes.listed] == expected
+    assert [old.titles[change.old[0]] for change in changes.changes] == expected
 
 
 def _depth(parents, node):
@@ -216,11 +216,11 @@ def test_one_new_title_of_an_inner_node_among_paths_is_found(parents, data):
     node = data.draw(st.sampled_from(inner))
     renamed = [f"{title}!" if i == node else title for i, title in enumerate(titles)]
     changes = diff_taxonomies(Taxonomy.from_paths(paths_of(parents, titles)), Taxonomy.from_paths(paths_of(parents, renamed)))
-    assert [(change.kind, changes.old.titles[change.old[0]]) for change in changes.listed] == [("renamed", f"t{node}")]
+    assert [(change.kind, changes.old.titles[change.old[0]]) for change in changes.changes] == [("renamed", f"t{node}")]
     assert changes.is_renaming
 
 
-def test_what_is_not_certain_among_paths_is_asked():
+def test_what_is_not_certain_among_paths_is_unassigned():
     for old, new in (
         (["a/x", "a/y"], ["a/z", "a/y"]),  # a leaf with another title may be another thing
         (["a/other", "b/other", "b/y"], ["b/other", "b/y", "a", "c/other"]),  # a title that several nodes have
@@ -229,13 +229,13 @@ def test_what_is_not_certain_among_paths_is_asked():
         changes = diff_taxonomies(Taxonomy.from_paths(old), Taxonomy.from_paths(new))
         assert not changes.of("moved")
         assert not changes.of("renamed")
-        assert changes.questions
+        assert changes.unassigned
 
 
 def test_flat_labels_that_are_given_parents_are_moved():
     changes = diff_taxonomies(Taxonomy.flat(["apple", "rye"]), Taxonomy.from_paths(["fruit/apple", "bread/rye"]))
     assert changes.counts["moved"] == 2
-    assert not changes.questions
+    assert not changes.unassigned
 
 
 def test_another_separator_changes_nothing():
@@ -248,4 +248,4 @@ def test_a_large_taxonomy_is_compared_in_no_time():
     paths = [f"a{i}/b{j}/c{k}" for i in range(10) for j in range(20) for k in range(20)]
     moved = [path.replace("a3/b7/", "a4/b7x/") for path in paths]
     changes = diff_taxonomies(Taxonomy.from_paths(paths), Taxonomy.from_paths(moved))
-    assert np.sum([change.along for change in changes.of("added")]) + changes.counts["added"] == 21
+    assert np.sum([change.nodes_below for change in changes.of("added")]) + changes.counts["added"] == 21

@@ -20,7 +20,7 @@ UNSEEN = (".", "_")  # how names begin that other programs put beside data, such
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class FileSet:
     """Files with the same columns.
 
     source: what the user calls them. n_rows: of each file, where it can be told without reading it, as of Parquet.
@@ -59,12 +59,12 @@ def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> 
     return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
 
 
-def is_several(path: str | Path) -> bool:
+def is_file_set(path: str | Path) -> bool:
     """Whether a path means several files: a directory, or a pattern which is not itself the name of a file."""
     return Path(path).is_dir() or (glob.has_magic(str(path)) and not Path(path).exists())
 
 
-def find_parts(source: str | Path) -> list[Path]:
+def find_files(source: str | Path) -> list[Path]:
     """The files of a directory, or those that a pattern matches, in the order of their names, numbers by their value.
 
     What begins with a dot or an underscore is passed over, as other programs do; files of directories below are not looked for.
@@ -86,9 +86,9 @@ def find_parts(source: str | Path) -> list[Path]:
     return [path.absolute() for path in files] if is_distributed() else files
 
 
-def open_parts(source: str | Path, encoding: str) -> Parts:
+def open_file_set(source: str | Path, encoding: str) -> FileSet:
     """Look at every file of a directory or pattern, or at one file; refuses those that are not of one table."""
-    paths = find_parts(source) if is_several(source) else [Path(source).absolute() if is_distributed() else Path(source)]
+    paths = find_files(source) if is_file_set(source) else [Path(source).absolute() if is_distributed() else Path(source)]
     looks = []
     with stage("looking at files", len(paths)) as step:
         for look in choose_executor(None).distribute(_look, encoding, paths):
@@ -108,7 +108,7 @@ def open_parts(source: str | Path, encoding: str) -> Parts:
     if not together:
         example = '{"text": "…", "label": "…"}'
         raise DataError(f"{source} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
-    return Parts(str(source), tuple(paths), tuple(n_rows for _, _, n_rows in looks), kind, tuple(together), encoding)
+    return FileSet(str(source), tuple(paths), tuple(n_rows for _, _, n_rows in looks), kind, tuple(together), encoding)
 
 
 def _look(encoding: str, path: Path) -> tuple[str | None, Sequence[str], int | None]:

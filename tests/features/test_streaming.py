@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import vectorizer as slow
 
-from ramify.data.corpus import KEY_BYTES, key_of
+from ramify.data.corpus import HASH_BYTES, hash_text
 from ramify.errors import InputError
 from ramify.features import Vectorizer
-from ramify.features.streaming import CountedTexts, Counting, Shard, TextList
+from ramify.features.streaming import CountSettings, Shard, ShardedTexts, TextList
 from ramify.parallel import SerialExecutor, ThreadExecutor, running_on
 
 SETTINGS = [
@@ -26,14 +26,14 @@ SETTINGS = [
 
 
 def marks_of(texts):
-    return np.frombuffer(b"".join(map(key_of, texts)), dtype=f"V{KEY_BYTES}")
+    return np.frombuffer(b"".join(map(hash_text, texts)), dtype=f"V{HASH_BYTES}")
 
 
 def in_shards(vectorizer, lists, folder=None):
     files = [None if folder is None else folder / f"{k}" for k in range(len(lists))]
     shards = [Shard(TextList(tuple(texts)), file) for texts, file in zip(lists, files, strict=True)]
-    counting = Counting(vectorizer._rules(), vectorizer.hashing)
-    return CountedTexts.of(counting, shards, [marks_of(texts) for texts in lists])
+    counting = CountSettings(vectorizer._rules(), vectorizer.hashing)
+    return ShardedTexts.of(counting, shards, [marks_of(texts) for texts in lists])
 
 
 def cut_at(texts, places):
@@ -73,17 +73,17 @@ def test_some_of_the_texts_are_learnt_from_and_others_read(texts, places, chosen
     assert ours.terms_.tolist() == whole.terms_.tolist()
     assert slow.is_same(ours.transform(counted.take(others)), whole.transform([texts[i] for i in others]))
     assert list(counted.take(others)) == [texts[i] for i in others]
-    assert counted.take(learnt).keys == [key_of(texts[i]) for i in learnt]
+    assert counted.take(learnt).keys == [hash_text(texts[i]) for i in learnt]
 
 
 def test_texts_at_hand_stand_behind_those_in_shards():
     ours, whole = Vectorizer(), Vectorizer()
     counted = in_shards(ours, [["red fox"], ["blue cat", "no dog"]]).take(np.array([0, 2]))
-    both = counted.joined(["red dog", "a new word"], [key_of("red dog"), key_of("a new word")])
+    both = counted.joined(["red dog", "a new word"], [hash_text("red dog"), hash_text("a new word")])
     texts = ["red fox", "no dog", "red dog", "a new word"]
     assert slow.is_same(ours.fit_transform(both), whole.fit_transform(texts))
     assert list(both) == texts
-    assert both.keys == list(map(key_of, texts))
+    assert both.keys == list(map(hash_text, texts))
 
 
 def test_rows_over_chosen_columns(shop):
@@ -91,7 +91,7 @@ def test_rows_over_chosen_columns(shop):
     for hashing in (None, 64):
         whole, ours = Vectorizer(hashing=hashing).fit(texts), Vectorizer(hashing=hashing).fit(texts)
         for vectorizer in (whole, ours):
-            vectorizer.keep(np.arange(3, 40, 2))
+            vectorizer.select_columns(np.arange(3, 40, 2))
         assert slow.is_same(ours.transform(in_shards(ours, cut_at(texts, [20]))), whole.transform(texts))
 
 
@@ -102,7 +102,7 @@ def test_counts_that_are_damaged_or_gone_are_counted_again(tmp_path):
         ours = Vectorizer()
         counted = in_shards(ours, texts, tmp_path)
         for shard in counted.shards:
-            shard.counts(counted.counting)
+            shard.counts(counted.count_settings)
         if spoil == "unlink":
             (tmp_path / "0").unlink()
         elif spoil == "truncate":
@@ -117,7 +117,7 @@ def test_counts_are_used_where_they_are(tmp_path):
             return ["red fox", "red cat"]
 
     ours = Vectorizer()
-    counted = CountedTexts.of(Counting(ours._rules(), None), [Shard(Once(), tmp_path / "0")], [marks_of(["a", "b"])])
+    counted = ShardedTexts.of(CountSettings(ours._rules(), None), [Shard(Once(), tmp_path / "0")], [marks_of(["a", "b"])])
     assert slow.is_same(ours.fit_transform(counted), Vectorizer().fit_transform(["red fox", "red cat"]))
 
 

@@ -9,8 +9,8 @@ from apart import ApartExecutor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.data import find_parts, is_several, open_parts, read_corpus
-from ramify.data.parts import natural_order
+from ramify.data import find_files, is_file_set, open_file_set, read_corpus
+from ramify.data.file_sets import natural_order
 from ramify.errors import DataError
 from ramify.parallel import Checkpoints, checkpointing, choose_executor, running_on
 
@@ -78,7 +78,7 @@ def test_files_in_directories_below_are_taken_by_a_pattern(folder):
 
 def test_a_file_with_a_pattern_for_a_name_is_that_file(tmp_path):
     write(tmp_path / "a[1].csv", ROWS)
-    assert not is_several(tmp_path / "a[1].csv")
+    assert not is_file_set(tmp_path / "a[1].csv")
     assert len(read_corpus(tmp_path / "a[1].csv")) == 31
 
 
@@ -88,7 +88,7 @@ def test_empty_files_are_parts_without_rows(folder):
     write(folder / "c.csv", ROWS)
     corpus = read_corpus(folder)
     assert len(corpus) == 31
-    assert corpus.place_of(2) == f"{folder / 'c.csv'}, line 4"
+    assert corpus.location_of(2) == f"{folder / 'c.csv'}, line 4"
 
 
 def test_a_part_of_bad_rows_only_is_left_out_row_by_row(folder):
@@ -104,7 +104,7 @@ def test_a_part_of_bad_rows_only_is_left_out_row_by_row(folder):
 def test_keys_of_json_objects_may_come_late_and_labels_in_some_files_only(folder):
     (folder / "a.jsonl").write_text('{"id": 1, "text": "red fox"}\n{"id": 2, "text": "no label"}\n')
     (folder / "b.jsonl").write_text('{"text": "blue cat", "label": ["Cat", "Pet"], "id": 3}\n')
-    parts = open_parts(folder, "utf-8")
+    parts = open_file_set(folder, "utf-8")
     assert parts.names == ("id", "text", "label")
     assert read_corpus(folder).labels == [[], [], ["Cat", "Pet"]]
 
@@ -168,7 +168,7 @@ def test_mistakes_name_the_file(folder, how, executor):
 
 def test_a_pattern_without_files(tmp_path):
     with pytest.raises(DataError, match=r"\*.csv is a pattern that no file matches"):
-        find_parts(tmp_path / "*.csv")
+        find_files(tmp_path / "*.csv")
 
 
 def test_names_in_any_script(folder):

@@ -83,14 +83,14 @@ def test_kept_columns_are_those_that_are_located():
     for hashing in (None, 64):
         vectorizer = Vectorizer("counts", hashing=hashing).fit(["red fox", "red cat"])
         there = vectorizer.transform(["fox"]).indices
-        vectorizer.keep(there)
+        vectorizer.select_columns(there)
         assert vectorizer.locate("a red fox") == [(6, 9, 0)]
-        assert vectorizer.names_in("a red fox", vectorizer.transform(["a red fox"]).indices) == ["fox"]
+        assert vectorizer.term_names("a red fox", vectorizer.transform(["a red fox"]).indices) == ["fox"]
 
 
 def test_hashed_columns_are_called_by_the_terms_that_fall_into_them():
     vectorizer = Vectorizer("counts", hashing=1).fit(["red fox"])
-    assert vectorizer.names_in("red fox, red cat", vectorizer.transform(["red fox"]).indices) == ["red / fox / cat"]
+    assert vectorizer.term_names("red fox, red cat", vectorizer.transform(["red fox"]).indices) == ["red / fox / cat"]
     assert vectorizer.locate("nothing. a!") == [(0, 7, 0)]
     assert vectorizer.locate("") == []
 

@@ -7,15 +7,15 @@ from rich.console import Console
 from ramify import Taxonomy
 from ramify.errors import LabelError
 from ramify.reports.terminal import draw
-from ramify.taxonomy import find_form, listed_labels, taxonomy_of_labels
+from ramify.taxonomy import find_label_format, normalize_labels, taxonomy_of_labels
 
 
 def test_lists_and_single_labels_are_told_apart():
-    assert listed_labels(["a", None, "b"]) == ([["a"], [], ["b"]], False, False)
-    assert listed_labels([["a", "b"], []]) == ([["a", "b"], []], True, False)
-    assert listed_labels(np.asarray([3, 4])) == ([["3"], ["4"]], False, True)
+    assert normalize_labels(["a", None, "b"]) == ([["a"], [], ["b"]], False, False)
+    assert normalize_labels([["a", "b"], []]) == ([["a", "b"], []], True, False)
+    assert normalize_labels(np.asarray([3, 4])) == ([["3"], ["4"]], False, True)
     with pytest.raises(LabelError, match=r"document 2 has label 1.5"):
-        listed_labels(["a", 1.5])
+        normalize_labels(["a", 1.5])
 
 
 @pytest.mark.parametrize(
@@ -24,13 +24,13 @@ def test_lists_and_single_labels_are_told_apart():
 )
 def test_predictions_are_written_as_the_labels_were(labels, expected):
     taxonomy = Taxonomy.from_edges([("fruit", None), ("apple", "fruit")])
-    form = find_form([[label] for label in labels], False, False, taxonomy)
+    form = find_label_format([[label] for label in labels], False, False, taxonomy)
     assert form.write(taxonomy, [1]) == [expected]
 
 
 def test_titles_are_written_as_titles():
     taxonomy = Taxonomy.from_paths(["fruit/apple"])
-    assert find_form([["apple"]], False, False, taxonomy).write(taxonomy, [1]) == ["apple"]
+    assert find_label_format([["apple"]], False, False, taxonomy).write(taxonomy, [1]) == ["apple"]
 
 
 def test_labels_spell_out_a_taxonomy():

@@ -17,15 +17,15 @@ STYLES = ("name", "title", "path")
 
 
 @dataclass(frozen=True, slots=True)
-class LabelForm:
+class LabelFormat:
     """How labels look.
 
-    many: a list of labels a document, rather than one label.
+    multi_label: a list of labels a document, rather than one label.
     style: a node's "name", its "title", or its "path" of titles joined by `separator`.
     integers: labels came as whole numbers, and go back as such.
     """
 
-    many: bool
+    multi_label: bool
     style: str = "name"
     separator: str = " > "
     integers: bool = False
@@ -38,22 +38,22 @@ class LabelForm:
             return [taxonomy.titles[node] for node in nodes]
         return [self.separator.join(taxonomy.path_of(node)) for node in nodes]
 
-    def gather(self, rows: list[list[str]]) -> Any:
+    def to_output(self, rows: list[list[str]]) -> Any:
         """Label lists as they are, or an array with one label a document ('' where there is none)."""
         if self.integers:
             numbers = [[int(label) for label in row] for row in rows]
-            return numbers if self.many else np.asarray([row[0] if row else -1 for row in numbers])
-        return rows if self.many else np.asarray([row[0] if row else "" for row in rows], dtype=str)
+            return numbers if self.multi_label else np.asarray([row[0] if row else -1 for row in numbers])
+        return rows if self.multi_label else np.asarray([row[0] if row else "" for row in rows], dtype=str)
 
     def state(self) -> dict[str, Any]:
         """Plain values from which :meth:`from_state` makes the same form."""
         return asdict(self)
 
     @classmethod
-    def from_state(cls, values: dict[str, Any], taxonomy: Taxonomy) -> LabelForm:
+    def from_state(cls, values: dict[str, Any], taxonomy: Taxonomy) -> LabelFormat:
         """Make a form from its state, for the labels of a taxonomy."""
         form = cls(**values)
-        flags = isinstance(form.many, bool) and isinstance(form.integers, bool)
+        flags = isinstance(form.multi_label, bool) and isinstance(form.integers, bool)
         if not flags or form.style not in STYLES or not (isinstance(form.separator, str) and form.separator):
             raise ModelError("the form of the labels is not one that Ramify writes; train the model again.")
         if form.integers and not _are_integers(taxonomy.names):
@@ -61,26 +61,26 @@ class LabelForm:
         return form
 
 
-def listed_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool]:
+def normalize_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool]:
     """Labels as one list of strings a document; whether they came as lists; and whether they came as whole numbers."""
     if isinstance(labels, (str, bytes)):
         raise LabelError("a list of labels is needed, one entry a document, not one string; put it in brackets.")
     entries = list(labels)
-    many = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in entries)
+    multi_label = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in entries)
     raw = [[] if entry is None else [entry] if np.isscalar(entry) else list(entry) for entry in entries]
     integers = bool(raw) and all(isinstance(label, (int, np.integer)) for row in raw for label in row)
-    return [[_as_string(label, document) for label in row] for document, row in enumerate(raw)], many, integers
+    return [[_as_string(label, document) for label in row] for document, row in enumerate(raw)], multi_label, integers
 
 
-def find_form(rows: Iterable[Iterable[str]], many: bool, integers: bool, taxonomy: Taxonomy) -> LabelForm:
+def find_label_format(rows: Iterable[Iterable[str]], multi_label: bool, integers: bool, taxonomy: Taxonomy) -> LabelFormat:
     """The form of labels that are all in the taxonomy."""
     distinct = {label for row in rows for label in row}
     names = set(taxonomy.names)
     if distinct <= names:
-        return LabelForm(many, integers=integers and _are_integers(names))
+        return LabelFormat(multi_label, integers=integers and _are_integers(names))
     if distinct <= set(taxonomy.titles):
-        return LabelForm(many, "title")
-    return LabelForm(many, "path", find_separator(distinct - names) or taxonomy.separator)
+        return LabelFormat(multi_label, "title")
+    return LabelFormat(multi_label, "path", find_separator(distinct - names) or taxonomy.separator)
 
 
 def taxonomy_of_labels(rows: Iterable[Iterable[str]], separator: str | None = None) -> Taxonomy:
