@@ -83,5 +83,5 @@ def answer_texts(of: Collection, learner: Any) -> Callable[[], Any] | None:
         return None
     columns, narrow = learner.narrowed()
     texts, vectorizer = of.words.texts, copy(of.words.vectorizer)
-    vectorizer.keep(columns)
+    vectorizer.select_columns(columns)
     return lambda: narrow.predict_sets(vectorizer.transform(texts))

@@ -88,7 +88,7 @@ def test_what_does_not_follow_is_asked_and_answered(files, capsys):
     model = trained(files, capsys, "svm", "--keep-training-data")
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "retired.txt")
     assert code == 2
-    assert "a node that has documents is not in the new taxonomy: 'TV > Sound'; say where their documents go" in err
+    assert "a node that has documents is not in the new taxonomy: 'TV > Sound'; reassign their documents" in err
     assert "ramify taxonomy diff OLD NEW --out reassignments.tsv" in err
     (files / "reassignments.tsv").write_text("TV > Sound\tTV > Screen\n")
     code, _, err = ramify(

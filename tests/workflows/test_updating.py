@@ -208,7 +208,7 @@ def test_documents_that_are_given_up_are_left_out():
 
 def test_what_does_not_follow_is_asked_and_nodes_without_documents_are_not():
     leaf = LEAVES[0]
-    with pytest.raises(TaxonomyError, match=f"a node that has documents is not in the new taxonomy: '{leaf}'; say where"):
+    with pytest.raises(TaxonomyError, match=f"a node that has documents is not in the new taxonomy: '{leaf}'; reassign"):
         update(fitted("nb"), with_edges({}, drop=[leaf]))
     larger = with_edges({"novelty": OLD.names[0]})
     assert update(fitted("nb", larger), OLD).documents == 300
