@@ -25,15 +25,15 @@ SETTINGS = [
 ]
 
 
-def marks_of(texts):
+def hashes_of(texts):
     return np.frombuffer(b"".join(map(hash_text, texts)), dtype=f"V{HASH_BYTES}")
 
 
 def in_shards(vectorizer, lists, folder=None):
     files = [None if folder is None else folder / f"{k}" for k in range(len(lists))]
     shards = [Shard(TextList(tuple(texts)), file) for texts, file in zip(lists, files, strict=True)]
-    counting = CountSettings(vectorizer._rules(), vectorizer.hashing)
-    return ShardedTexts.of(counting, shards, [marks_of(texts) for texts in lists])
+    settings = CountSettings(vectorizer._rules(), vectorizer.hashing)
+    return ShardedTexts.of(settings, shards, [hashes_of(texts) for texts in lists])
 
 
 def cut_at(texts, places):
@@ -102,7 +102,7 @@ def test_counts_that_are_damaged_or_gone_are_counted_again(tmp_path):
         ours = Vectorizer()
         counted = in_shards(ours, texts, tmp_path)
         for shard in counted.shards:
-            shard.counts(counted.count_settings)
+            shard.counts(counted.settings)
         if spoil == "unlink":
             (tmp_path / "0").unlink()
         elif spoil == "truncate":
@@ -117,7 +117,7 @@ def test_counts_are_used_where_they_are(tmp_path):
             return ["red fox", "red cat"]
 
     ours = Vectorizer()
-    counted = ShardedTexts.of(CountSettings(ours._rules(), None), [Shard(Once(), tmp_path / "0")], [marks_of(["a", "b"])])
+    counted = ShardedTexts.of(CountSettings(ours._rules(), None), [Shard(Once(), tmp_path / "0")], [hashes_of(["a", "b"])])
     assert slow.is_same(ours.fit_transform(counted), Vectorizer().fit_transform(["red fox", "red cat"]))
 
 

@@ -112,7 +112,9 @@ class ServedModel:
         """The node of a label. No suggestions for a typo: requests should be quick."""
         if label in self.taxonomy:
             return self.taxonomy.index(label)
-        why = "is the name of more than one node" if self.taxonomy.has_node(label) else f"is not in the taxonomy of {self.name!r}"
+        why = (
+            "is the name of more than one node" if self.taxonomy.has_node(label) else f"is not in the taxonomy of {self.name!r}"
+        )
         raise ApiError(404, "unknown-label", f"label {label[:200]!r} {why}; /v1/taxonomy/search finds labels.")
 
     def label_of(self, node: int) -> str:
