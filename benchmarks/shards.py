@@ -84,7 +84,7 @@ def classifier_of(made: Problem) -> ramify.TextClassifier:
     forest = tie_along_paths(made.taxonomy, np.flatnonzero(made.taxonomy.is_leaf))
     learner = RecursiveSVM(made.taxonomy)
     learner.weights_, learner.taxonomy_, learner.form_ = mean_weights(made, forest), made.taxonomy, "matrix"
-    learner.C_, learner.gap_, learner.several_labels_, learner.n_features_in_ = 1.0, Gap(1.0, 1.0, 1), False, made.X.shape[1]
+    learner.C_, learner.gap_, learner.is_multi_label_, learner.n_features_in_ = 1.0, Gap(1.0, 1.0, 1), False, made.X.shape[1]
     learner._set_classes(forest.class_nodes)
     few = slice(0, 20)
     classifier = ramify.TextClassifier("hr-svm", made.taxonomy, vectorizer=Vectors())
@@ -94,7 +94,7 @@ def classifier_of(made: Problem) -> ramify.TextClassifier:
 
 
 def mean_weights(made: Problem, forest: Forest) -> Weights:
-    """For every unit the strongest words of the mean of its documents."""
+    """For every unit the largest words of the mean of its documents."""
     own = csr_array(made.Y[:, forest.node].T.astype(np.float32))
     scale = np.where(forest.class_of >= 0, OF_CLASSES, OF_INNER_UNITS) / np.maximum(np.diff(own.indptr), 1)
     deltas = largest_of_rows(csr_array(diags_array(scale.astype(np.float32)) @ own @ made.X), KEPT)

@@ -10,8 +10,8 @@ from strategies import build, trees
 from ramify import Taxonomy
 from ramify.data import make_web_directory
 from ramify.learners import RecursiveLogistic, RecursiveSVM
+from ramify.learners.linear.incremental import find_changed_part
 from ramify.learners.linear.taxonomy_ties import tie_along_paths
-from ramify.learners.linear.warm_start import find_reached
 from ramify.learners.warm_start import WarmStart
 from ramify.taxonomy import expand_to_ancestors, most_specific
 
@@ -40,31 +40,31 @@ def below(forest):
 
 
 @given(two_trees(), st.booleans())
-def test_all_but_what_is_reached_stands_where_it_stood(pair, leaves_only):
+def test_units_outside_the_changed_part_are_where_they_were(pair, leaves_only):
     old, new = pair
     labelled = np.flatnonzero(old.is_leaf & new.is_leaf) if leaves_only else np.arange(len(old))
     if not len(labelled):
         return
     then, now = tie_along_paths(old, labelled), tie_along_paths(new, labelled)
     place = {int(node): k for k, node in enumerate(then.class_nodes)}
-    reached = find_reached(then, now, np.asarray([place[int(node)] for node in now.class_nodes]))
+    changed = find_changed_part(then, now, np.asarray([place[int(node)] for node in now.class_nodes]))
     were, are = below(then), below(now)
-    for unit in np.setdiff1d(np.arange(len(now)), reached.units):
-        before = reached.before[unit]
-        assert before >= 0
-        above, above_before = now.parent[unit], then.parent[before]
-        assert (reached.before[above] if above >= 0 else -1) == above_before
-        if unit not in reached.path:
-            assert are[unit] == were[before]
-    for unit in reached.units:
-        assert now.parent[unit] < 0 or now.parent[unit] in reached.units or now.parent[unit] == reached.path[-1]
+    for unit in np.setdiff1d(np.arange(len(now)), changed.units):
+        old_unit = changed.old[unit]
+        assert old_unit >= 0
+        above, above_old = now.parent[unit], then.parent[old_unit]
+        assert (changed.old[above] if above >= 0 else -1) == above_old
+        if unit not in changed.path:
+            assert are[unit] == were[old_unit]
+    for unit in changed.units:
+        assert now.parent[unit] < 0 or now.parent[unit] in changed.units or now.parent[unit] == changed.path[-1]
     if old == new:
-        assert not len(reached.units)
-    if reached.path:
-        wider = reached.wider(now)
-        assert wider.path == reached.path[:-1]
-        assert {int(now.node[unit]) for unit in wider.units if now.class_of[unit] >= 0} == are[reached.path[-1]]
-        assert set(reached.units) < set(wider.units)
+        assert not len(changed.units)
+    if changed.path:
+        wider = changed.wider(now)
+        assert wider.path == changed.path[:-1]
+        assert {int(now.node[unit]) for unit in wider.units if now.class_of[unit] >= 0} == are[changed.path[-1]]
+        assert set(changed.units) < set(wider.units)
 
 
 # ---- certificates -----------------------------------------------------------------------------------------------------------

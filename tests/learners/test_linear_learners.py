@@ -21,7 +21,7 @@ from ramify.errors import InputError, LabelError, ModelError
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
 from ramify.learners.base import _k_best
 from ramify.learners.linear import dual_solver, select_C, weights
-from ramify.learners.linear.candidates import count_nearest, learn_signatures
+from ramify.learners.linear.candidates import count_candidates, learn_signatures
 from ramify.learners.linear.problem import Settings, arrange_rows
 from ramify.learners.linear.select_C import FOLDS, GRID, cross_validate_C, split_folds
 from ramify.learners.linear.training import Setup, weigh_classes
@@ -252,7 +252,7 @@ def try_costs(quality, n=30):
         given[wrong] = np.roll(given[wrong], 1, axis=1)
         return csr_array(given), (learnt.tolist(), setup.C)
 
-    best, found = cross_validate_C(own, Setup(1.0, "hinge", None, Settings(), True, None), attempt)
+    best, found = cross_validate_C(own, Setup(1.0, None, Settings(), True, None), attempt)
     assert list(found) == sorted(tried)
     return best, tried
 
@@ -267,16 +267,24 @@ def test_costs_are_tried_upwards_until_quality_falls_and_then_around_the_best():
     assert try_costs({1.0: 0.8, 10.0: 0.8, 100.0: 1.0}) == (100.0, [*GRID, 100 / half, 100 * half])
 
 
-def test_documents_with_several_labels_are_given_all_classes_above_zero_and_the_best():
+def test_multi_label_documents_are_given_all_classes_above_zero_and_the_best():
     scores = np.asarray([[-1, -2, -3], [1, 2, -1], [0, -1, 0.5]], dtype=np.float32)
     weights = SimpleNamespace(class_units=np.arange(3))
     trained = SimpleNamespace(weights=weights, score=lambda X: scores[X.toarray().ravel().astype(int)])
     X = csr_array(np.arange(3, dtype=np.float32)[:, None])
     for at_once in (1, 6, 100):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(select_C, "AT_ONCE", at_once)
-            assert select_C.predict_classes(trained, X, several=True).toarray().tolist() == [[1, 0, 0], [1, 1, 0], [0, 0, 1]]
-            assert select_C.predict_classes(trained, X, several=False).toarray().tolist() == [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+            patch.setattr(select_C, "MOST_SCORES", at_once)
+            assert select_C.predict_classes(trained, X, is_multi_label=True).toarray().tolist() == [
+                [1, 0, 0],
+                [1, 1, 0],
+                [0, 0, 1],
+            ]
+            assert select_C.predict_classes(trained, X, is_multi_label=False).toarray().tolist() == [
+                [1, 0, 0],
+                [0, 1, 0],
+                [0, 0, 1],
+            ]
 
 
 def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():
@@ -393,13 +401,13 @@ def test_the_gap_is_that_of_the_weights_which_are_kept(loss, documents):
 
 
 @pytest.fixture
-def near_pairs_only(monkeypatch):
+def candidate_pairs_only(monkeypatch):
     monkeypatch.setattr(dual_solver, "SMALL", 0)
     monkeypatch.setattr(dual_solver, "NEAR", 1)
     monkeypatch.setattr(dual_solver, "NEAR_IN_FAST", 1)
 
 
-@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.usefixtures("candidate_pairs_only")
 def test_the_bound_of_the_fast_mode_holds_for_the_whole_problem():
     X, names = problem(300)
     fast, exact = (OneVsRestSVM(TAXONOMY, mode=mode, tol=1e-4).fit(X, names) for mode in ("fast", "exact"))
@@ -407,7 +415,7 @@ def test_the_bound_of_the_fast_mode_holds_for_the_whole_problem():
     assert objective(fast, X, names, "hinge") >= exact.gap_.dual
 
 
-@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.usefixtures("candidate_pairs_only")
 def test_the_gap_of_the_fast_mode_is_that_of_the_weights_which_are_kept():
     X, names = problem(300)
     fast = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
@@ -428,8 +436,8 @@ X_WIDTH = 300
 
 
 @pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
-@pytest.mark.usefixtures("near_pairs_only")
-def test_the_fast_mode_scores_the_classes_near_a_document_and_takes_all_others_for_a_certain_no(learner):
+@pytest.mark.usefixtures("candidate_pairs_only")
+def test_the_fast_mode_scores_candidate_classes_and_gives_all_others_a_negative_score(learner):
     X, names = problem(X_WIDTH)
     fitted = learner(TAXONOMY, mode="fast").fit(X, names)
     fitted.n_candidates_ = 2
@@ -448,7 +456,7 @@ def test_the_fast_mode_scores_the_classes_near_a_document_and_takes_all_others_f
     assert np.isneginf(scores[:, 2]).all()
 
 
-@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.usefixtures("candidate_pairs_only")
 def test_the_fast_mode_predicts_what_its_scores_say_however_many_classes_are_near():
     rng = np.random.default_rng(0)
     X, asked = rng.random((2, 120, 400)).astype(np.float32)  # every class is near to everything
@@ -459,7 +467,7 @@ def test_the_fast_mode_predicts_what_its_scores_say_however_many_classes_are_nea
         np.testing.assert_array_equal(fitted.predict(asked), fitted.classes_[np.nanargmax(fitted.scores(asked), axis=1)])
 
 
-@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.usefixtures("candidate_pairs_only")
 def test_a_fast_model_comes_back_as_it_was():
     X, names = problem(X_WIDTH)
     fitted = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
@@ -469,21 +477,21 @@ def test_a_fast_model_comes_back_as_it_was():
 
 
 @pytest.mark.parametrize("spoilt", ["another type", "2-d", "empty", "shorter", "longer", "first too small", "last too large"])
-@pytest.mark.parametrize("name", ["near_offsets", "near_classes", "near_weights"])
-@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.parametrize("name", ["signature_offsets", "signature_classes", "signature_weights"])
+@pytest.mark.usefixtures("candidate_pairs_only")
 def test_signatures_that_are_not_ones_that_it_writes_are_refused(name, spoilt):
     values, arrays = OneVsRestSVM(TAXONOMY, mode="fast").fit(*problem(X_WIDTH)).state()
     with pytest.raises(ModelError, match="train"):
         OneVsRestSVM.from_state(TAXONOMY, values, arrays | {name: SPOILT[spoilt](arrays[name])})
 
 
-def test_as_many_near_classes_are_scored_as_hold_the_own_ones():
+def test_enough_candidates_are_scored_to_include_the_true_classes():
     classes, features = np.arange(60) % 30, np.eye(30, dtype=np.float32)
     own = csr_array((np.ones(60, dtype=bool), classes, np.arange(61)), shape=(60, 30))
     told = arrange_rows(csr_array(features[classes]), bias=False)
-    assert count_nearest(told, learn_signatures(told, csc_array(own), choose_executor(1)), own, choose_executor(1)) == 5
+    assert count_candidates(told, learn_signatures(told, csc_array(own), choose_executor(1)), own, choose_executor(1)) == 5
     same = arrange_rows(csr_array(np.tile(features.sum(axis=0), (60, 1))), bias=False)  # and no signature at all
-    assert count_nearest(same, learn_signatures(told, csc_array(own), choose_executor(1)), own, choose_executor(1)) == 20
+    assert count_candidates(same, learn_signatures(told, csc_array(own), choose_executor(1)), own, choose_executor(1)) == 20
 
 
 # ---- keeping --------------------------------------------------------------------------------------------------------------

@@ -131,15 +131,15 @@ def test_a_shard_with_more_weights_than_stay_mapped_is_not_written(tmp_path, mon
     st.lists(st.lists(st.integers(-40, 80), min_size=4, max_size=4, unique=True), min_size=1, max_size=5),
     st.sampled_from([1, 2, 9]),
 )
-def test_the_index_holds_the_strongest_weights_of_every_class(rows, most):
+def test_the_index_holds_the_largest_weights_of_every_class(rows, most):
     table = np.asarray(rows, dtype=np.float32)
     weights = Weights(csr_array(table), np.zeros(len(rows)), np.full(len(rows), -1, np.int32), np.arange(len(rows)))
-    before, shards.STRONGEST = shards.STRONGEST, most
+    before, shards.TOP_FEATURES = shards.TOP_FEATURES, most
     try:
         found = table_of(index_weights(weights), 4)
     finally:
-        shards.STRONGEST = before
-    assert found.tolist() == [oracle.strongest(row, most, shards.FAINT) for row in rows]
+        shards.TOP_FEATURES = before
+    assert found.tolist() == [oracle.top_features(row, most, shards.SMALLEST) for row in rows]
 
 
 # ---- searching ------------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def test_a_shard_comes_back_from_its_file_as_it_was(tmp_path_factory, model, is_
         np.testing.assert_array_equal(found.weights.arrays()[name], array)
     for array, expected in zip(found.index.arrays, index.arrays, strict=True):
         np.testing.assert_array_equal(array, expected)
-    expected = search(X, [(Shard.by_nearness if is_fast else Shard.by_weights)(weights, index)], 2, 3, SerialExecutor())
+    expected = search(X, [(Shard.by_signatures if is_fast else Shard.by_weights)(weights, index)], 2, 3, SerialExecutor())
     for array, wanted in zip(search(X, [found], 2, 3, SerialExecutor()), expected, strict=True):
         np.testing.assert_array_equal(array, wanted)
 
@@ -265,7 +265,7 @@ def test_mapping_and_searching_take_little_memory_beside_the_file(tmp_path):
 def shard_arrays():
     made = make_web_directory(6, 40, seed=1)
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
-    return fitted.weights_.arrays() | index_weights(fitted.weights_).kept("index")
+    return fitted.weights_.arrays() | index_weights(fitted.weights_).to_arrays("index")
 
 
 SPOILT = {
@@ -378,7 +378,7 @@ def test_sparse_probabilities_are_those_of_dense_scores(tmp_path, several):
     np.testing.assert_array_equal(few.toarray(), np.nan_to_num(dense, nan=0.0))
 
 
-def test_classes_that_are_not_looked_at_are_impossible_and_the_others_add_up_to_one(tmp_path):
+def test_classes_without_a_score_have_probability_zero_and_the_others_sum_to_one(tmp_path):
     made = make_web_directory(60, 400, seed=1)
     one = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     sharded = cut(one, tmp_path, 4)
@@ -394,15 +394,15 @@ def test_classes_that_are_not_looked_at_are_impossible_and_the_others_add_up_to_
 
 
 @pytest.fixture
-def near_pairs_only(monkeypatch):
+def candidate_pairs_only(monkeypatch):
     monkeypatch.setattr(dual_solver, "SMALL", 0)
     monkeypatch.setattr(dual_solver, "NEAR", 1)
     monkeypatch.setattr(dual_solver, "NEAR_IN_FAST", 1)
 
 
-@pytest.mark.usefixtures("near_pairs_only")
+@pytest.mark.usefixtures("candidate_pairs_only")
 @pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
-def test_a_fast_model_in_shards_looks_at_the_classes_that_are_near_in_the_whole(tmp_path, learner):
+def test_a_fast_model_in_shards_has_the_candidates_of_the_model_in_one_piece(tmp_path, learner):
     made = make_web_directory(60, 400, seed=1)
     one = learner(made.taxonomy, mode="fast").fit(made.X, made.Y)
     assert one.n_candidates_ > 0
@@ -450,7 +450,7 @@ def test_the_beam_is_kept_with_the_model(tmp_path):
 def test_shards_that_have_no_file_yet_are_written_when_the_model_is(tmp_path, is_fast):
     one = fitted_once(RecursiveSVM, True, False)
     parts = split_weights(one.weights_, cut_evenly(one.weights_.n_classes, 2))
-    make = Shard.by_nearness if is_fast else Shard.by_weights
+    make = Shard.by_signatures if is_fast else Shard.by_weights
     made = copy(one)
     made.weights_, made.n_candidates_ = ShardedWeights(tuple(make(part, index_weights(part)) for part in parts)), 5 * is_fast
     for number, file in enumerate(made.shard_files()):
@@ -461,7 +461,7 @@ def test_shards_that_have_no_file_yet_are_written_when_the_model_is(tmp_path, is
     np.testing.assert_array_equal(again.scores(X), made.scores(X))
 
 
-def test_only_some_classes_are_looked_at_where_only_some_are_allowed(tmp_path):
+def test_only_allowed_classes_are_candidates(tmp_path):
     one = fitted_once(RecursiveSVM, True, False)
     made = cut(one, tmp_path, 3)
     made.beam_ = 2
@@ -485,7 +485,7 @@ def test_shards_that_are_not_those_of_the_model_are_refused(tmp_path):
         (RecursiveSVM, values, [], "has 0 shards where 3 were written"),
         (RecursiveSVM, values | {"shards": [1, 2, 3]}, files, "classes or features differ"),
         (RecursiveSVM, values | {"n_features": 3}, files, "classes or features differ"),
-        (RecursiveSVM, values | {"n_nearest": 5}, files, "their mode differs"),
+        (RecursiveSVM, values | {"n_candidates": 5}, files, "their mode differs"),
         (RecursiveSVM, values | {"beam": 0}, files, "2 or more"),
         (TopDownSVM, TopDownSVM(TREE).fit(*problem(TREE, False)).state()[0] | {"shards": values["shards"]}, files, "where none were"),
     ]  # fmt: skip
@@ -516,7 +516,7 @@ def test_a_shard_that_is_sent_as_a_name_is_the_same_one_or_refused(tmp_path):
     with pytest.raises(ModelError, match="was replaced meanwhile"):
         pickle.loads(sent)
     os.unlink(tmp_path / "a")
-    with pytest.raises(ModelError, match=r"is gone .* must reach it under the same name"):
+    with pytest.raises(ModelError, match=r"is gone .* must find it under the same path"):
         pickle.loads(sent)
 
 
@@ -531,6 +531,6 @@ def test_of_a_feature_that_very_many_classes_have_those_are_listed_that_have_mos
     assert lengths.max() > 4
     assert np.diff(short.offsets).tolist() == np.minimum(lengths, 4).tolist()
     for a, b, c, d in zip(whole.offsets[:-1], whole.offsets[1:], short.offsets[:-1], short.offsets[1:], strict=True):
-        strongest = np.sort(np.argsort(-whole.weights[a:b])[:4])
-        assert short.classes[c:d].tolist() == whole.classes[a:b][strongest].tolist()
-        assert short.weights[c:d].tolist() == whole.weights[a:b][strongest].tolist()
+        largest = np.sort(np.argsort(-whole.weights[a:b])[:4])
+        assert short.classes[c:d].tolist() == whole.classes[a:b][largest].tolist()
+        assert short.weights[c:d].tolist() == whole.weights[a:b][largest].tolist()

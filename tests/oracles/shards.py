@@ -17,13 +17,13 @@ def likely_classes(X, index, start, width):
 def search(X, shards, k, width):
     """The k best (class, score) of each document, of the `width` that are likeliest of those likeliest in their shards.
 
-    shards: one list a shard of (strongest weights, weights, bias), one a class.
+    shards: one list a shard of (largest weights, weights, bias), one a class.
     """
     found = []
     for row in X:
         likely, first = [], 0
         for shard in shards:
-            chances = [(-(bias + dot(row, strongest)), first + c) for c, (strongest, _, bias) in enumerate(shard)]
+            chances = [(-(bias + dot(row, largest)), first + c) for c, (largest, _, bias) in enumerate(shard)]
             likely += sorted(chances)[:width]
             first += len(shard)
         classes = [c for shard in shards for c in shard]
@@ -32,7 +32,7 @@ def search(X, shards, k, width):
     return found
 
 
-def strongest(weights, most, faint):
+def top_features(weights, most, faint):
     """Of the weights above zero the largest, none of them faint beside the first; the others as zeros."""
     least = max(faint * max(weights), 0)
     kept = sorted((w for w in weights if w > 0 and w >= least), reverse=True)[:most]

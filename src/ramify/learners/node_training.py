@@ -28,7 +28,7 @@ from ramify.learners.linear.training import (
     seed_of,
     suits,
     train,
-    train_apart,
+    train_groups,
     train_pairs,
     weigh_classes,
 )
@@ -167,7 +167,7 @@ def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup,
     if asked is None:
         return train(X, csr_array(positive), flat_units(questions.nodes), costs, setup)
     if suits(X, csr_array(positive), setup):
-        return train_apart(X, csr_array(positive), asked, questions.groups, costs, setup)
+        return train_groups(X, csr_array(positive), asked, questions.groups, costs, setup)
     pairs = pair_up(positive, negatives_of(positive, asked), costs.positive, costs.negative)
     return train_pairs(X, pairs, costs, setup)
 

@@ -179,7 +179,7 @@ class BayesianLogistic(LinearModel):
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
-    def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _extra_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {}, {"evidence": self.evidence_, "precisions": self.precisions_}
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:

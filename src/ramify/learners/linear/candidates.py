@@ -1,8 +1,8 @@
-"""Classes that lie near a document, found by a few telling features of each class.
+"""Candidate classes of a document, found by the most distinctive features of each class.
 
 The signature of a class holds the features whose mean weight in its documents exceeds the mean of all documents most.
-Kept by feature, signatures are an index: a document meets only the classes that share a telling feature with it, so the
-cost of a lookup does not grow with the number of classes.
+Signatures are stored by feature as an inverted index: a document is compared only with classes that share a distinctive feature
+with it, so a lookup does not slow down with the number of classes.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ramify.native import nearest_classes
 from ramify.parallel import Executor, row_blocks
 
 SIGNATURE = 100
-LONGEST = 500  # classes that are listed for a feature
-NEAREST = (5, 10, 20)  # near classes that the fast mode may score
-RECALL = 0.99  # of the labels of documents it learnt from, which should be among them
-ASKED = 2000  # documents that tell
-CLASSES_A_BLOCK, DOCUMENTS_A_BLOCK = 512, 4096
+LONGEST = 500  # classes listed for a feature at most
+CANDIDATES = (5, 10, 20)  # numbers of candidates that the fast mode tries
+RECALL = 0.99  # of training labels that should be among the candidates
+SAMPLE = 2000  # documents on which recall is measured
+CLASSES_PER_BLOCK, DOCUMENTS_PER_BLOCK = 512, 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,22 @@ class Signatures:
 
     @property
     def arrays(self) -> tuple[Any, ...]:
-        """The arguments of the kernel that looks up classes."""
+        """The arguments of the lookup kernel."""
         return self.offsets, self.classes, self.weights, self.n_classes
 
-    def as_they_came(self, place: NDArray[np.int32]) -> Signatures:
-        """The same for features that stand at other places here."""
+    def in_original_order(self, place: NDArray[np.int32]) -> Signatures:
+        """The same with features in the order of the given documents (place: of every feature in these rows)."""
         offsets, taken = take_rows(self.offsets, place)
         return Signatures(offsets, self.classes[taken], self.weights[taken], self.n_classes)
 
-    def kept(self, kind: str = "near") -> dict[str, NDArray[Any]]:
-        """Plain arrays from which :meth:`from_kept` makes the same signatures."""
+    def to_arrays(self, kind: str = "signature") -> dict[str, NDArray[Any]]:
+        """Plain arrays from which :meth:`from_arrays` makes the same signatures."""
         return {f"{kind}_offsets": self.offsets, f"{kind}_classes": self.classes, f"{kind}_weights": self.weights}
 
     @classmethod
-    def from_kept(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_classes: int, kind: str = "near") -> Signatures:
+    def from_arrays(
+        cls, arrays: dict[str, NDArray[Any]], n_features: int, n_classes: int, kind: str = "signature"
+    ) -> Signatures:
         """Make signatures after checking types, shapes and ranges."""
         offsets, classes, weights = (arrays[f"{kind}_{name}"] for name in ("offsets", "classes", "weights"))
         typed = offsets.dtype == np.int64 and classes.dtype == np.int32 and weights.dtype == np.float32
@@ -60,22 +62,24 @@ class Signatures:
         if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(offsets[1:] < offsets[:-1]):
             raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
         if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not are_finite(weights)):
-            raise ModelError("the signatures of the linear model speak of classes that it has not; train the model again.")
+            raise ModelError(
+                "the signatures of the linear model name classes that the model does not have; train the model again."
+            )
         return cls(offsets, classes, weights, n_classes)
 
 
 def learn_signatures(rows: Rows, own: csc_array, executor: Executor, placed: Any = None, size: int = SIGNATURE) -> Signatures:
-    """Learn from documents and their classes (documents × classes). placed: the rows, where they are placed already."""
+    """Signatures of all classes (own: documents × classes). placed: the rows, if the executor has them already."""
     overall = np.bincount(rows.features, rows.values, minlength=rows.n_features) / max(1, len(rows))
     known = executor.place((rows if placed is None else placed, own, overall.astype(np.float32), size))
-    blocks = row_blocks(own.shape[1], 1, CLASSES_A_BLOCK)
-    kept = csr_array(vstack(list(executor.distribute(_sign_classes, known, blocks)), format="csr"))
-    index = _shortened(csc_array(kept))
+    blocks = row_blocks(own.shape[1], 1, CLASSES_PER_BLOCK)
+    signatures = csr_array(vstack(list(executor.distribute(_sign_classes, known, blocks)), format="csr"))
+    index = _shortened(csc_array(signatures))
     return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
 
 
 def _sign_classes(known: tuple[Rows, csc_array, NDArray[np.float32], int], classes: slice) -> csr_array:
-    """Of each of some classes the features by which its mean exceeds the mean of all documents most."""
+    """For some classes the features whose mean exceeds the mean of all documents most."""
     rows, own, overall, size = known
     mine = own[:, classes]
     counts = np.maximum(np.diff(mine.indptr), 1).astype(np.float32)
@@ -89,7 +93,7 @@ def _sign_classes(known: tuple[Rows, csc_array, NDArray[np.float32], int], class
 
 
 def _shortened(index: csc_array) -> csc_array:
-    """Of features that very many classes have, only those classes that have most of them: the others will be met elsewhere."""
+    """Keep only the classes with the largest weights for features that very many classes have."""
     if np.diff(index.indptr).max(initial=0) <= LONGEST:
         return index
     kept = largest_of_rows(csr_array(index.T), LONGEST)
@@ -98,7 +102,7 @@ def _shortened(index: csc_array) -> csc_array:
 
 
 def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
-    """Of each row the `size` largest entries above zero."""
+    """The `size` largest entries above zero of each row."""
     kept, ends = [], [0]
     for start, end in zip(matrix.indptr[:-1].tolist(), matrix.indptr[1:].tolist(), strict=True):
         row = matrix.data[start:end]
@@ -110,41 +114,41 @@ def largest_of_rows(matrix: csr_array, size: int) -> csr_array:
     return csr_array((matrix.data[places], matrix.indices[places], ends), shape=matrix.shape)
 
 
-def count_nearest(rows: Rows, index: Signatures, own: csr_array, executor: Executor) -> int:
-    """How many near classes of a document to score, if it may belong to no other: its own are nearly always there."""
-    documents = np.arange(0, len(rows), 1 + len(rows) // ASKED)
+def count_candidates(rows: Rows, index: Signatures, own: csr_array, executor: Executor) -> int:
+    """The smallest number of candidates that includes nearly all labels of the training documents."""
+    documents = np.arange(0, len(rows), 1 + len(rows) // SAMPLE)
     some, theirs = rows.of(documents), own[documents]
     nothing = csr_array(theirs.shape, dtype=bool)
-    for count in NEAREST:
+    for count in CANDIDATES:
         if find_candidates(some, index, nothing, count, executor).multiply(theirs).sum() >= RECALL * theirs.nnz:
             break
     return count
 
 
 def find_candidates(
-    rows: Rows, index: Signatures, own: csr_array, n_nearest: int, executor: Executor, placed: Any = None
+    rows: Rows, index: Signatures, own: csr_array, n_candidates: int, executor: Executor, placed: Any = None
 ) -> csr_array:
-    """For every document the classes it is near to, its own left out (documents × classes).
+    """The candidate classes of every document, without its own (documents × classes).
 
-    placed: the rows, where they are placed already.
+    placed: the rows, if the executor has them already.
     """
-    n_nearest = min(n_nearest, index.n_classes)
+    n_candidates = min(n_candidates, index.n_classes)
     mine = own.indptr.astype(np.int64), own.indices.astype(np.int32)
-    known = executor.place((rows if placed is None else placed, index, mine, n_nearest))
-    nearest = np.concatenate([
-        np.empty((0, n_nearest), dtype=np.int32),
-        *executor.distribute(_look_up, known, row_blocks(len(rows), 1, DOCUMENTS_A_BLOCK)),
+    known = executor.place((rows if placed is None else placed, index, mine, n_candidates))
+    found = np.concatenate([
+        np.empty((0, n_candidates), dtype=np.int32),
+        *executor.distribute(_find_in_block, known, row_blocks(len(rows), 1, DOCUMENTS_PER_BLOCK)),
     ])  # fmt: skip
-    there = nearest >= 0
+    there = found >= 0
     ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    classes = nearest[there]
+    classes = found[there]
     return csr_array((np.ones(len(classes), dtype=bool), classes, ends), shape=(len(rows), index.n_classes))
 
 
-def _look_up(known: tuple[Rows, Signatures, tuple[Any, Any], int], block: slice) -> NDArray[np.int32]:
-    """The classes near some documents, -1 where there are fewer."""
-    rows, index, (offsets, classes), n_nearest = known
-    nearest = np.empty((len(rows), n_nearest), dtype=np.int32)
+def _find_in_block(known: tuple[Rows, Signatures, tuple[Any, Any], int], block: slice) -> NDArray[np.int32]:
+    """The candidates of some documents, -1 where there are fewer."""
+    rows, index, (offsets, classes), n_candidates = known
+    nearest = np.empty((len(rows), n_candidates), dtype=np.int32)
     start = np.zeros(index.n_classes, dtype=np.float32)
     nearest_classes(*rows.arrays, block.start, block.stop, *index.arrays, start, offsets, classes, nearest)
     return nearest[block].copy()

@@ -95,7 +95,7 @@ def solve(
     else:
         near, others = (None, all_others(problem.own)) if complete else _find_near(problem, executor, placed)
         pairs = pair_up(problem.own, others, problem.costs.positive, problem.costs.negative)
-    signatures = near.as_they_came(problem.rows.place) if near is not None and problem.settings.fast else None
+    signatures = near.in_original_order(problem.rows.place) if near is not None and problem.settings.fast else None
     ending = Ending(problem, signatures, keep_dual, shards)
     resumed = start if isinstance(start, Dual) else None
     return replace(_solve(problem, executor, placed, pairs, complete, ending, resumed), near=near)

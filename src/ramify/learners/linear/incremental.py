@@ -1,4 +1,13 @@
-"""Linear classifiers that another learner has learnt already, beside those that must be learnt anew."""
+"""Incremental training: reuse the classifiers of an earlier model whose documents have not changed, and solve the others.
+
+Independent classes are reused one by one. Of a tree, the part below the change is solved with the weights above it held
+fixed. For any weights W and dual variables α the duality gap is (Fenchel)
+
+    Σ_n Σ_i U_in (L(z_in) − h(α_in / U_in) + α_in z_in) + ½ Σ_v ‖δ_v(W) − δ_v(α)‖²        z_in = y_in w_n·x_i
+
+over the classes n and the units v. So it is the sum of what is certified of the reused classes, of the gap of the part, and of
+the slack: how far δ of the fixed units is from their dual variables. Where that exceeds the tolerance, fewer units are fixed.
+"""
 
 from __future__ import annotations
 
@@ -15,76 +24,75 @@ from ramify.learners.linear.dual_solver import Solution, solve
 from ramify.learners.linear.problem import Certificate, Costs, Problem, Rows, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import Setup, TrainedWeights, suits
-from ramify.learners.linear.warm_start import Dual, Reached, find_reached
+from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.learners.warm_start import WarmStart, same_columns
 from ramify.parallel import choose_executor
 
 Ints = NDArray[np.int64]
-SAME = ("C_", "loss", "tol", "max_iter", "mode", "fit_intercept", "class_weight", "n_features_in_")
+SAME = ("loss", "tol", "max_iter", "mode", "fit_intercept", "class_weight")
+MOST = 0.7  # fraction of the classes: where more have changed, all are solved
+PART, LEAST = 0.6, 0.1  # of the unused tolerance, what the part may use; and of the tolerance, the least
 
 
-def has_same_parameters(learner: Any, before: WarmStart | None, C: float) -> bool:
-    """Whether an earlier learner solved the same problems with the same parameters, so that its solutions count."""
-    if before is None or type(before.learner) is not type(learner):
+def has_same_parameters(learner: Any, warm_start: WarmStart | None, C: float) -> bool:
+    """Whether an earlier learner solved the same problems exactly and with the same parameters, so that they can be reused."""
+    if warm_start is None or type(warm_start.learner) is not type(learner):
         return False
-    other, mine = before.learner, {"C_": C}
-    same = all(getattr(other, name, None) == mine.get(name, getattr(learner, name, None)) for name in SAME)
-    is_exact = getattr(learner, "mode", "exact") == "exact" and learner.class_weight is None
-    return same and is_exact and isinstance(getattr(other, "weights_", None), (Weights, type(None)))  # none in shards
+    mine, theirs = learner.get_params(deep=False), warm_start.learner.get_params(deep=False)
+    is_exact = mine.get("mode", "exact") == "exact" and learner.class_weight is None
+    same = all(mine.get(name) == theirs.get(name) for name in SAME) and warm_start.learner.C_ == C
+    return bool(is_exact and same and warm_start.learner.n_features_in_ == learner.n_features_in_)
+
+
+# ---- independent classes ------------------------------------------------------------------------------------------------
 
 
 def reuse_or_train(
-    taken: Ints,
+    reused: Ints,
     weights: Weights,
     figures: NDArray[np.float64],
     train_some: Callable[[Ints], TrainedWeights],
     dual: Dual | None = None,
 ) -> TrainedWeights:
-    """Classes that stand alone: some taken over, the others trained.
+    """Independent classes: reuse some and train the others.
 
-    taken: for every class the one that is taken over, -1 where it is to be trained. weights, figures, dual: of those that can
-    be taken over. train_some: trains some of the classes.
+    reused: for every class the one that it reuses, -1 to train it. weights, figures, dual: of the classes that can be reused.
+    train_some: trains some of the classes.
     """
-    fresh, n = np.flatnonzero(taken < 0), len(figures)
-    trained = train_some(fresh) if len(fresh) else None
-    place = taken.copy()
+    fresh, n = np.flatnonzero(reused < 0), len(figures)
+    if len(fresh):
+        trained = train_some(fresh)
+    else:
+        none = np.zeros(0, dtype=np.int64)
+        empty = Weights(csr_array((0, weights.n_features), dtype=np.float32), np.zeros(0), none.astype(np.int32), none)
+        trained = TrainedWeights(empty, Certificate(0.0, 0.0, 0), figures=np.zeros((0, 2)), dual=Dual.none())
+    place = reused.copy()
     place[fresh] = n + np.arange(len(fresh))
-    if trained is None:
-        trained = TrainedWeights(_none_of(weights), Certificate(0.0, 0.0, 0), figures=np.zeros((0, 2)), dual=Dual.none())
-    primal, dual_bound = figures[taken[taken >= 0]].sum(axis=0)
+    primal, bound = figures[reused[reused >= 0]].sum(axis=0)
     found = trained.certificate
-    certificate = Certificate(float(primal) + found.primal, float(dual_bound) + found.dual, found.rounds)
+    certificate = Certificate(float(primal) + found.primal, float(bound) + found.dual, found.rounds)
     joined = None if trained.figures is None else np.concatenate([figures, trained.figures])[place]
     both = None if dual is None or trained.dual is None else dual.followed_by(trained.dual).of_classes(place)
-    return TrainedWeights(_rows_of(weights, trained.weights, place), certificate, dual=both, figures=joined)
+    rows = csr_array(vstack([weights.deltas, trained.weights.deltas], format="csr")[place])
+    bias, units = np.concatenate([weights.bias, trained.weights.bias])[place], np.arange(len(place), dtype=np.int64)
+    made = Weights(rows, bias, np.full(len(place), -1, dtype=np.int32), units)
+    return TrainedWeights(made, certificate, dual=both, figures=joined)
 
 
-def _none_of(weights: Weights) -> Weights:
-    nothing = np.zeros(0, dtype=np.int64)
-    return Weights(csr_array((0, weights.n_features), dtype=np.float32), np.zeros(0), nothing.astype(np.int32), nothing)
-
-
-def _rows_of(first: Weights, second: Weights, place: Ints) -> Weights:
-    """Classes that stand alone, from the rows of two models after each other."""
-    rows = csr_array(vstack([first.deltas, second.deltas], format="csr")[place])
-    bias, n = np.concatenate([first.bias, second.bias])[place], len(place)
-    return Weights(rows, bias, np.full(n, -1, dtype=np.int32), np.arange(n, dtype=np.int64))
-
-
-def start_from(before: WarmStart, own: csr_array) -> Dual | None:
-    """Dual variables for classes as they are now (own: documents × classes), from those of the classes nearest to them."""
-    dual: Dual | None = getattr(before.learner, "dual_", None)
+def start_from(warm_start: WarmStart, own: csr_array) -> Dual | None:
+    """Dual variables for the classes of now (own: documents × classes), from the old classes that share most documents."""
+    dual: Dual | None = warm_start.learner.dual_
     if dual is None:
         return None
-    were = csr_array(before.own[:, before.learner.class_nodes_[: len(dual)]])
-    return dual.numbered(before.documents).of_classes(before.nearest(were, own))
+    old = csr_array(warm_start.own[:, warm_start.learner.class_nodes_[: len(dual)]])
+    return dual.numbered(warm_start.documents).of_classes(warm_start.nearest(old, own))
 
 
-def begin_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> tuple[Weights, Ints]:
-    """Give leaves without documents the weights of the nearest node above them that has any; gives these leaves, too.
+def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> tuple[Weights, Ints]:
+    """Give leaves without documents the weights of their nearest ancestor that has any; returns these leaves, too.
 
-    A leaf without a loss is as its parent is: its own change of weights is 0 at the optimum. parent: of every node.
+    A leaf without a loss equals its parent: its δ is 0 at the optimum. parent: of every node.
     """
     unit_of: dict[int, int] = {}
     for unit, node in enumerate(ties.node.tolist()):
@@ -100,8 +108,8 @@ def begin_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> 
         return weights, np.zeros(0, dtype=np.int64)
     nodes, units = np.asarray(found, dtype=np.int64).T
     n = len(nodes)
-    nothing = csr_array((n, weights.n_features), dtype=weights.deltas.dtype)
-    deltas = csr_array(vstack([weights.deltas, nothing], format="csr"))
+    empty = csr_array((n, weights.n_features), dtype=weights.deltas.dtype)
+    deltas = csr_array(vstack([weights.deltas, empty], format="csr"))
     numbers = len(weights.parent) + np.arange(n, dtype=np.int64)
     parents = np.concatenate([weights.parent, units.astype(np.int32)])
     made = Weights(deltas, np.append(weights.bias, np.zeros(n)), parents, np.append(weights.class_units, numbers))
@@ -109,100 +117,168 @@ def begin_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> 
 
 
 def check_figures(figures: NDArray[Any], n_classes: int) -> NDArray[np.float64]:
-    """Objectives and bounds of a model file."""
+    """Check the objectives and bounds of a model file."""
     fits = figures.ndim == 2 and figures.shape[0] <= n_classes and figures.shape[1] == 2  # leaves without documents have none
     if figures.dtype != np.float64 or not fits or not np.isfinite(figures).all():
-        raise ModelError("what is certain of the classes does not fit the linear model; train the model again.")
+        raise ModelError("the certificates of the classes do not fit the linear model; train the model again.")
     return figures
 
 
-def columns_of(own: csr_array, nodes: Ints) -> csc_array:
-    """Documents × some nodes."""
-    return csc_array(own[:, nodes])
-
-
-# --------------------------------------------------------------------------------------------------------------
-# The part of a tree that a change has reached, solved with the weights above it held as they are.
-#
-# All other classes keep their weights and dual variables. For any weights W and dual variables α the gap is
-#
-#     Σ_n Σ_i U_in (L(z_in) − h(α_in / U_in) + α_in z_in) + ½ Σ_v ‖δ_v(W) − δ_v(α)‖²        z_in = y_in w_n·x_i
-#
-# over the classes n and the units v (Fenchel), so it is the sum of what was certified of the other classes, of the gap of the
-# part, and of how far δ of the units above the part, which are held, have come away from their dual variables. Where that is no
-# more than the tolerance, the solution is as good as any; otherwise less is held, and in the end nothing.
-
-
-MOST = 0.7  # of the classes: where more are reached, all are solved
-PART, LEAST = 0.6, 0.1  # of what is left of the tolerance: what the part may use; and of the tolerance, the least
+# ---- the changed part of a tree -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Local:
-    """All classes, of which some were taken over. loose: how far units that are held are from their dual variables."""
+class ChangedPart:
+    """The part of a tree that has changed.
+
+    old: for every unit its old number, -1 where it is new or has changed. path: from the root down, the units above the
+    change, whose weights are held fixed. units: those that have changed, classes included.
+    """
+
+    old: Ints
+    path: list[int]
+    units: Ints
+
+    def classes(self, forest: Forest) -> Ints:
+        """The classes among the changed units."""
+        found = forest.class_of[self.units]
+        return found[found >= 0].astype(np.int64)
+
+    def wider(self, forest: Forest) -> ChangedPart:
+        """The same with the last unit of the path and everything below it."""
+        is_changed = np.zeros(len(forest) + 1, dtype=bool)  # the last one stands above the roots
+        is_changed[self.path[-1]] = True
+        for unit in range(self.path[-1] + 1, len(forest)):  # parents come first
+            is_changed[unit] = is_changed[forest.parent[unit]]
+        units, old = np.flatnonzero(is_changed[:-1]), self.old.copy()
+        old[units] = -1
+        return ChangedPart(old, self.path[:-1], units)
+
+    def forest(self, forest: Forest) -> Forest:
+        """The changed units, and above them the last unit of the path, if there is any."""
+        units = np.sort(np.concatenate([self.path[-1:], self.units])).astype(np.int64)
+        place = np.full(len(forest) + 1, -1, dtype=np.int32)
+        place[units] = np.arange(len(units), dtype=np.int32)
+        return Forest.numbered(place[forest.parent[units]], forest.node[units], forest.class_of[units] >= 0)
+
+
+def find_changed_part(old: Forest, new: Forest, same: Ints) -> ChangedPart:
+    """Compare two trees. same: for every class of the new one its number in the old one, -1 where it is new or has changed.
+
+    Units are equal if the same classes are below them in the same arrangement; node names do not matter. The path goes down
+    from the root as long as exactly one child has changed.
+    """
+    drawn = np.random.default_rng(0).integers(1, 2**63, size=len(same) + int(old.class_of.max(initial=-1)) + 1, dtype=np.uint64)
+    known, fresh = drawn[len(same) :], drawn[: len(same)]
+    new_keys, old_keys = _hash_units(new, np.where(same >= 0, known[same], fresh)), _hash_units(old, known)
+    unit_of = {key: unit for unit, key in enumerate(old_keys.tolist())}
+    old_of = np.asarray([unit_of.get(key, -1) for key in new_keys.tolist()], dtype=np.int64)
+    path, at, old_at = [], -1, -1
+    while True:
+        children, old_children = np.flatnonzero(new.parent == at), np.flatnonzero(old.parent == old_at)
+        changed = children[~np.isin(new_keys[children], old_keys[old_children])]
+        gone = old_children[~np.isin(old_keys[old_children], new_keys[children])]
+        if len(changed) != 1 or len(gone) != 1 or new.class_of[changed[0]] >= 0 or old.class_of[gone[0]] >= 0:
+            break
+        at, old_at = int(changed[0]), int(gone[0])
+        path.append(at)
+        old_of[at] = old_at
+    is_changed = np.zeros(len(new) + 1, dtype=bool)  # the last one stands above the roots
+    is_changed[changed] = True
+    for unit in np.setdiff1d(np.arange(len(new)), path).tolist():  # parents come first
+        is_changed[unit] |= is_changed[new.parent[unit]]
+    units = np.flatnonzero(is_changed[:-1])
+    old_of[units] = -1
+    return ChangedPart(old_of, path, units)
+
+
+def _hash_units(forest: Forest, keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """A hash of everything below each unit. keys: of every class."""
+    found = np.zeros(len(forest), dtype=np.uint64)
+    for unit in range(len(forest) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
+        is_class = forest.class_of[unit] >= 0
+        found[unit] = keys[forest.class_of[unit]] if is_class else _splitmix64(found[unit])
+        if forest.parent[unit] >= 0:
+            with np.errstate(over="ignore"):
+                found[forest.parent[unit]] += _splitmix64(found[unit])
+    return found
+
+
+def _splitmix64(key: np.uint64) -> np.uint64:
+    with np.errstate(over="ignore"):
+        key = np.uint64(key) + np.uint64(0x9E3779B97F4A7C15)
+        key = (key ^ (key >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return key ^ (key >> np.uint64(31))
+
+
+@dataclass(frozen=True, slots=True)
+class IncrementalSolution:
+    """All classes, some of them reused. slack: ½ Σ ‖δ(W) − δ(α)‖² of the units that were held fixed."""
 
     trained: TrainedWeights
-    loose: float
-    taken_over: int
+    slack: float
+    n_reused: int
 
 
-def solve_reached(
-    X: csr_array, own: csr_array, ties: Forest, costs: Costs, setup: Setup, before: WarmStart, start: Dual
-) -> Local | Dual:
-    """Solve what a change has reached, and take over all else; dual variables to go on from, where that is not enough.
+def solve_changed_part(
+    X: csr_array, own: csr_array, ties: Forest, costs: Costs, setup: Setup, warm_start: WarmStart, start: Dual
+) -> IncrementalSolution | Dual:
+    """Solve the changed part of a tree and reuse the rest; where that is not possible, returns dual variables to start from.
 
-    own: documents × classes. start: dual variables to begin with.
+    own: documents × classes. start: dual variables of all classes.
     """
-    executor, other = choose_executor(setup.n_jobs), before.learner
+    executor, other = choose_executor(setup.n_jobs), warm_start.learner
     if (
         len(executor.worker_threads) > 1
         or other.class_figures_ is None
-        or not before.has_same_documents
+        or not warm_start.has_same_documents
         or suits(X, own, setup)
     ):
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
-    same = same_columns([before.now(columns_of(before.own, nodes))], [own.tocsc()])
+    same = same_columns([warm_start.now(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
     if not np.array_equal(old.class_nodes, nodes):
         return start
-    reached, known = find_reached(old, ties, same), other.dual_.numbered(before.documents).of_classes(same)
-    while len(classes := reached.classes(ties)) <= MOST * own.shape[1]:
-        part = _Part(X, own, ties, costs, setup, other, same, reached, classes)
-        found = part.joined(part.solve(executor, start) if len(classes) else None, known)
-        if isinstance(found, Local) or not reached.path:
+    changed, known = find_changed_part(old, ties, same), other.dual_.numbered(warm_start.documents).of_classes(same)
+    while len(classes := changed.classes(ties)) <= MOST * own.shape[1]:
+        others = np.setdiff1d(np.arange(own.shape[1]), classes)
+        figures = other.class_figures_[same[others]]
+        part = _Part(X, own, ties, costs, setup, other, changed, classes, others, figures)
+        found = part.combine(part.solve(executor, start) if len(classes) else None, known)
+        if isinstance(found, IncrementalSolution) or not changed.path:
             return found
-        reached, start = reached.wider(ties), found  # hold less
+        changed, start = changed.wider(ties), found
     return start
 
 
+@dataclass(frozen=True, slots=True)
 class _Part:
-    """The part of a problem that a change has reached, and what is known of all else."""
+    """The changed part of a problem, and what is known of the rest. figures: of the other classes, which are reused."""
 
-    def __init__(
-        self, X: csr_array, own: csr_array, ties: Forest, costs: Costs, setup: Setup, other: Any, same: Ints, reached: Reached,
-        classes: Ints,
-    ) -> None:  # fmt: skip
-        self.X, self.own, self.ties, self.costs, self.setup = X, own, ties, costs, setup
-        self.other, self.same, self.reached, self.classes = other, same, reached, classes
-        self.weights: Weights = other.weights_
-        is_reached = np.zeros(own.shape[1], dtype=bool)
-        is_reached[classes] = True
-        self.others = np.flatnonzero(~is_reached)
-        self.figures = other.class_figures_[same[self.others]]  # of all others
+    X: csr_array
+    own: csr_array
+    ties: Forest
+    costs: Costs
+    setup: Setup
+    other: Any
+    changed: ChangedPart
+    classes: Ints
+    others: Ints
+    figures: NDArray[np.float64]
 
     def solve(self, executor: Any, start: Dual) -> Solution:
-        """Solve the part."""
         rows, some = arrange_rows(self.X, self.setup.bias), self.classes
-        held = self._held(rows) if self.reached.path else None
+        held = self._fixed_weights(rows) if self.changed.path else None
         costs = Costs(self.costs.positive[some], self.costs.negative[some], self.costs.documents)
         settings = replace(self.setup.settings, tolerance=self._tolerance())
-        problem = Problem(rows, csc_array(self.own[:, some]), self.reached.forest(self.ties), costs, settings, held)
+        problem = Problem(rows, csc_array(self.own[:, some]), self.changed.forest(self.ties), costs, settings, held)
         return solve(problem, executor, start.of_classes(some), keep_dual=True)
 
-    def _held(self, rows: Rows) -> NDArray[np.float32]:
-        """Weights of the unit above the part, as the rows number features."""
-        w, bias = self.weights.of_unit(int(self.reached.before[self.reached.path[-1]]))
+    def _fixed_weights(self, rows: Rows) -> NDArray[np.float32]:
+        """Weights of the unit above the part, in the feature order of the rows."""
+        w, bias = self.other.weights_.of_unit(int(self.changed.old[self.changed.path[-1]]))
         dense = np.zeros(rows.n_features, dtype=np.float32)
         dense[rows.place] = w
         if rows.has_bias:
@@ -210,15 +286,15 @@ class _Part:
         return dense
 
     def _tolerance(self) -> float:
-        """What of the tolerance is left for the part, relative to its own objective; no more than the tolerance itself."""
+        """What is left of the tolerance for the part, relative to its own objective; at most the tolerance itself."""
         gap, tolerance = self.other.gap_, self.setup.settings.tolerance
         rest = self.figures.sum(axis=0)
         left = tolerance * gap.primal - (rest[0] - rest[1]) - self.other.slack_
-        share = max(gap.primal - rest[0], 1e-12 * gap.primal)
-        return float(np.clip(PART * left / share, LEAST * tolerance, tolerance))
+        objective = max(gap.primal - rest[0], 1e-12 * gap.primal)
+        return float(np.clip(PART * left / objective, LEAST * tolerance, tolerance))
 
-    def joined(self, solution: Solution | None, known: Dual) -> Local | Dual:
-        """All classes; their dual variables where the gap is not within the tolerance. known: those of before, by class."""
+    def combine(self, solution: Solution | None, known: Dual) -> IncrementalSolution | Dual:
+        """All classes; or, where the gap is above the tolerance, their dual variables. known: those of the reused classes."""
         if solution is None:
             figures, dual, certificate = np.zeros((0, 2)), Dual.none(), Certificate(0.0, 0.0, 0)
         else:
@@ -226,58 +302,53 @@ class _Part:
             assert solution.figures is not None
             figures, certificate = solution.figures, solution.certificate
             dual = Dual.of(solution.pairs, np.arange(self.X.shape[0]))
-        place = np.empty(self.own.shape[1], dtype=np.int64)
-        place[self.others], place[self.classes] = self.others, self.own.shape[1] + np.arange(len(self.classes))
-        duals = known.followed_by(dual).of_classes(place)
-        all_figures = np.empty((self.own.shape[1], 2))
+        n = self.own.shape[1]
+        place, all_figures = np.empty(n, dtype=np.int64), np.empty((n, 2))
+        place[self.others], place[self.classes] = self.others, n + np.arange(len(self.classes))
         all_figures[self.others], all_figures[self.classes] = self.figures, figures
-        loose = self._looseness(duals)
-        inner = self._inner_of_others()
-        primal = float(self.figures[:, 0].sum()) + inner + certificate.primal
+        duals = known.followed_by(dual).of_classes(place)
+        slack = self._slack(duals)
+        primal = float(self.figures[:, 0].sum()) + self._inner_of_others() + certificate.primal
         gap = float(self.figures[:, 0].sum() - self.figures[:, 1].sum()) + certificate.primal - certificate.dual
-        found = Certificate(primal, primal - gap - loose - self.other.slack_, certificate.rounds)
+        found = Certificate(primal, primal - gap - slack - self.other.slack_, certificate.rounds)
         if found.gap > self.setup.settings.tolerance:
             return duals
-        weights = self._weights(None if solution is None else solution.weights)
-        return Local(
-            TrainedWeights(weights, found, dual=duals, figures=all_figures), loose + self.other.slack_, len(self.others)
-        )
+        trained = TrainedWeights(self._combine_weights(solution), found, dual=duals, figures=all_figures)
+        return IncrementalSolution(trained, slack + self.other.slack_, len(self.others))
 
-    def _looseness(self, dual: Dual) -> float:
-        """½ Σ ‖δ(W) − δ(α)‖² over the units that are held."""
-        if not self.reached.path:
+    def _slack(self, dual: Dual) -> float:
+        """½ Σ ‖δ(W) − δ(α)‖² over the fixed units."""
+        if not self.changed.path:
             return 0.0
         classes = np.repeat(np.arange(len(dual)), np.diff(dual.offsets))
         above = [self.ties.above[a:b] for a, b in zip(self.ties.above_offsets[:-1], self.ties.above_offsets[1:], strict=True)]
-        loose = 0.0
-        for unit in self.reached.path:
+        weights, slack = self.other.weights_, 0.0
+        for unit in self.changed.path:
             is_below = np.asarray([unit in units for units in above], dtype=bool)[classes]
             a = np.bincount(dual.documents[is_below], dual.values[is_below], minlength=self.X.shape[0])
-            k = int(self.reached.before[unit])
-            away = self.X.T @ a
-            row = self.weights.deltas[[k]]
-            away[row.indices] -= row.data
-            bias = a.sum() - self.weights.bias[k] if self.setup.bias else 0.0
-            loose += 0.5 * float(away @ away + bias * bias)
-        return loose
+            k = int(self.changed.old[unit])
+            difference = self.X.T @ a
+            row = weights.deltas[[k]]
+            difference[row.indices] -= row.data
+            bias = a.sum() - weights.bias[k] if self.setup.bias else 0.0
+            slack += 0.5 * float(difference @ difference + bias * bias)
+        return slack
 
     def _inner_of_others(self) -> float:
-        """½ Σ ‖δ‖² over the inner units that are as they were."""
+        """½ Σ ‖δ‖² over the inner units that are reused."""
         is_inner = self.ties.class_of < 0
-        is_inner[self.reached.units] = False
-        units = self.reached.before[is_inner]
-        rows, bias = self.weights.deltas[units], self.weights.bias[units]
+        is_inner[self.changed.units] = False
+        units = self.changed.old[is_inner]
+        rows, bias = self.other.weights_.deltas[units], self.other.weights_.bias[units]
         return 0.5 * float(np.square(rows.data, dtype=np.float64).sum() + bias @ bias)
 
-    def _weights(self, part: Any) -> Weights:
-        """The weights of all units: of the part, and as they were."""
-        place = self.reached.before.copy()
-        if part is None:
-            stacked, bias = self.weights.deltas, self.weights.bias
-        else:
-            n = len(self.weights.parent)
-            place[self.reached.units] = n + bool(self.reached.path) + np.arange(len(self.reached.units))
-            stacked = csr_array(vstack([self.weights.deltas, part.deltas], format="csr"))
-            bias = np.concatenate([self.weights.bias, part.bias])
+    def _combine_weights(self, solution: Solution | None) -> Weights:
+        place, deltas, bias = self.changed.old.copy(), self.other.weights_.deltas, self.other.weights_.bias
+        if solution is not None:
+            assert isinstance(solution.weights, Weights)
+            first = len(bias) + bool(self.changed.path)  # the fixed unit comes first in the part
+            place[self.changed.units] = first + np.arange(len(self.changed.units))
+            deltas = csr_array(vstack([deltas, solution.weights.deltas], format="csr"))
+            bias = np.concatenate([bias, solution.weights.bias])
         classes = np.flatnonzero(self.ties.class_of >= 0).astype(np.int64)
-        return Weights(csr_array(stacked[place]), bias[place], self.ties.parent, classes)
+        return Weights(csr_array(deltas[place]), bias[place], self.ties.parent, classes)

@@ -1,4 +1,4 @@
-"""What all linear models share, however they were learnt: scores, explanations, and how they are kept."""
+"""What all linear models share, however they were trained: scoring, explanations, saving and loading."""
 
 from __future__ import annotations
 
@@ -23,48 +23,49 @@ from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
 class LinearModel(CompetingClasses):
-    """One vector of weights for every node that has documents of its own.
+    """One weight vector for every node that has documents of its own.
 
     ``class_nodes_``: the nodes that have weights. ``weights_``: their weights, in one piece or in shards.
-    ``beam_``: of a model in shards, how many classes of a document are scored, the likeliest by their strongest weights; all
-    others are taken for impossible.
+    ``beam_``: of a model in shards, how many candidate classes of a document are scored, picked by their largest weights; all
+    others have probability 0.
     """
 
     weights_: Weights | ShardedWeights
     beam_: int = BEAM
-    takes_shards: ClassVar[bool] = False  # whether weights may be kept in shards
+    takes_shards: ClassVar[bool] = False  # whether weights may be stored in shards
+    _shard: Shard | None = None
 
-    # ---- what each of them says -------------------------------------------------------------------------------------
+    # ---- what subclasses define -------------------------------------------------------------------------------------
 
     @abstractmethod
     def _check_parameters(self) -> None:
-        """Refuse parameters that mean nothing."""
+        """Raise InputError for parameters that are not allowed."""
 
-    def _kept(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What there is to keep beside parameters, classes and weights."""
+    def _extra_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What there is to save beside parameters, classes and weights."""
         return {}, {}
 
     def _restore(self, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what was kept, after checking it."""
+        """Restore what :meth:`_extra_state` saved, after checking it."""
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
     def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
         check_is_fitted(self, "taxonomy_")
-        self._make_ready()
+        self._prepare_scoring()
         return super().map_scores(X, work)
 
-    def _make_ready(self) -> None:
-        """Arrange what scoring needs, before several threads do so at once."""
+    def _prepare_scoring(self) -> None:
+        """Build what scoring needs before threads share it."""
         if isinstance(self.weights_, Weights):
             self.weights_.make_ready()
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
         if self.scores_candidates_only:
-            few = self._score_few(X)
-            S[np.repeat(np.arange(X.shape[0]), np.diff(few.indptr)), few.indices] = few.data
+            found = self._candidate_scores(X)
+            S[np.repeat(np.arange(X.shape[0]), np.diff(found.indptr)), found.indices] = found.data
         else:
             S[:, self.class_nodes_] = self._score_classes(X)
         return S
@@ -73,34 +74,34 @@ class LinearModel(CompetingClasses):
         assert isinstance(self.weights_, Weights)
         return self.weights_.score(X)
 
-    # ---- looking at few classes ---------------------------------------------------------------------------------------
+    # ---- scoring candidates only --------------------------------------------------------------------------------------
 
     @property
     def scores_candidates_only(self) -> bool:
-        """Whether only the likeliest classes of a document are scored, as in a model in shards; others have NaN."""
+        """Whether only candidate classes of a document are scored, as in a model in shards; others have NaN."""
         check_is_fitted(self, "taxonomy_")
         return isinstance(self.weights_, ShardedWeights)
 
     def map_candidate_scores(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
-        """As :meth:`map_scores`, with scores as a sparse matrix, documents × nodes: what is absent was not looked at."""
-        return self._map_blocks(X, lambda block: work(self._score_few(block)), 16 * self.beam_ * self.taxonomy_.n_levels)
+        """As :meth:`map_scores`, with a sparse matrix of scores, documents × nodes; nodes that are not scored are absent."""
+        return self._map_blocks(X, lambda block: work(self._candidate_scores(block)), 16 * self.beam_ * self.taxonomy_.n_levels)
 
     def among(self, is_allowed: NDArray[np.bool_]) -> Self:
-        """The same model in shards, which looks at classes of some nodes only. is_allowed: one a node."""
+        """The same model in shards with some nodes as candidates only. is_allowed: one per node."""
         assert isinstance(self.weights_, ShardedWeights)
         made = copy(self)
         made.weights_ = self.weights_.among(is_allowed[self.class_nodes_])
         return made
 
-    def _score_few(self, X: csr_array) -> csr_array:
-        nodes, scores = self._look(X, SerialExecutor())
+    def _candidate_scores(self, X: csr_array) -> csr_array:
+        nodes, scores = self._score_candidates(X, SerialExecutor())
         there = nodes >= 0
         ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
         return csr_array((scores[there], nodes[there], ends), shape=(X.shape[0], len(self.taxonomy_)))
 
-    def _look(self, X: csr_array, executor: Executor) -> tuple[NDArray[np.int64], Scores]:
-        """The nodes that are looked at for each document, in order of number, and their scores; -1 where there are fewer."""
-        classes, scores = score_likeliest(X, self._shards(), self._width(_checked_beam(self.beam_)), executor)
+    def _score_candidates(self, X: csr_array, executor: Executor) -> tuple[NDArray[np.int64], Scores]:
+        """The candidate nodes of each document in order of number, and their scores; -1 where there are fewer."""
+        classes, scores = score_likeliest(X, self._shards(), self._limit_width(_checked_beam(self.beam_)), executor)
         nodes = np.where(classes < 0, len(self.taxonomy_), self.class_nodes_[classes])
         order = np.argsort(nodes, axis=1)
         nodes, scores = np.take_along_axis(nodes, order, axis=1), np.take_along_axis(scores, order, axis=1)
@@ -113,42 +114,42 @@ class LinearModel(CompetingClasses):
         """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
 
         Exact; scores of all nodes exist for a block of documents at a time only. Of a model in shards, the k best of the
-        classes that it looks at.
+        candidate classes.
         """
         if not self.scores_candidates_only:
             return super().top_k(X, k)
         check_is_fitted(self, "taxonomy_")
         check_width(k, k)
-        return best_first(*self._look(self._check(X, reset=False), choose_executor(self.n_jobs)), int(k))
+        return best_first(*self._score_candidates(self._check(X, reset=False), choose_executor(self.n_jobs)), int(k))
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
-        """The k best nodes of each document and their scores, of the `width` that are likeliest by their strongest weights.
+        """The k best of `width` candidate nodes of each document, and their scores.
 
-        The scores are exact; a node that is not among the likeliest is never looked at. :meth:`top_k` looks at all. In the
-        fast mode the likeliest are those that were near in training, and no more than can be told apart.
+        Candidates are the likeliest nodes by their largest weights, in the fast mode by their signatures. Scores are exact,
+        but other nodes are not scored; :meth:`top_k` scores all.
         """
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
         X = self._check(X, reset=False)
-        classes, scores = search(X, self._shards(), int(k), self._width(int(width)), choose_executor(self.n_jobs))
+        classes, scores = search(X, self._shards(), int(k), self._limit_width(int(width)), choose_executor(self.n_jobs))
         return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
 
     def _shards(self) -> Sequence[Shard]:
-        """What a search goes through; weights in one piece are one shard."""
+        """The shards to search; weights in one piece are one shard."""
         if isinstance(self.weights_, ShardedWeights):
             return self.weights_.shards
-        if not hasattr(self, "_shard"):
+        if self._shard is None:
             self._shard = Shard.by_weights(self.weights_, index_weights(self.weights_))
         return [self._shard]
 
-    def _width(self, width: int) -> int:
-        """How many of the likeliest classes to score, if so many are asked for."""
+    def _limit_width(self, width: int) -> int:
+        """The number of candidates to score where `width` are asked for."""
         return width
 
-    # ---- what is learnt -----------------------------------------------------------------------------------------------
+    # ---- explaining ---------------------------------------------------------------------------------------------------
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
-        """Features of one document, what each adds to the score of a class, and the bias."""
+        """Features of a document, what each adds to the score of a class, and the bias."""
         return self.weights_.contributions(x, self._class_of(node))
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
@@ -170,19 +171,19 @@ class LinearModel(CompetingClasses):
             raise InputError(f"node {name!r} has no classifier, since no document was labelled with it; ask for another node.")
         return int(found[0])
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- saving -----------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner, with :meth:`shard_files` if any."""
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
-        values, arrays = self._kept()
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_SAVED}
+        values, arrays = self._extra_state()
         values = {"parameters": parameters, "n_features": self.weights_.n_features} | values
         if isinstance(self.weights_, ShardedWeights):
             return values | {"shards": self.weights_.sizes, "beam": self.beam_}, self._class_arrays() | arrays
         return values, self._class_arrays() | self.weights_.arrays() | arrays
 
     def shard_files(self) -> list[ArrayFile]:
-        """The files of a model in shards; none of one in one piece."""
+        """The files of a model in shards; empty for a model in one piece."""
         return [shard.to_file() for shard in self.weights_.shards] if isinstance(self.weights_, ShardedWeights) else []
 
     @classmethod
@@ -191,7 +192,7 @@ class LinearModel(CompetingClasses):
     ) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
         parameters = dict(values["parameters"])
-        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_KEPT:
+        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_SAVED:
             raise ModelError("the parameters of the linear model are not the ones that it takes; train the model again.")
         made = cls(taxonomy, **parameters)
         made._check_parameters()
@@ -221,19 +222,18 @@ class LinearModel(CompetingClasses):
         self._set_classes(_checked_nodes(arrays["class_nodes"], self.weights_.n_classes, len(self.taxonomy_)))
 
     def _set_classes(self, nodes: NDArray[np.int64]) -> None:
-        self.class_nodes_ = nodes
-        self.__dict__.pop("_shard", None)  # of earlier weights
+        self.class_nodes_, self._shard = nodes, None
         self._nodes_above = ancestor_matrix(self.taxonomy_)[nodes].astype(np.float64)
 
 
 def check_width(k: Any, width: Any) -> None:
-    """Refuse a search for more than it looks at."""
+    """Check that k is at most the width of a search."""
     whole = all(isinstance(number, (int, np.integer)) for number in (k, width))
     if not whole or not 1 <= k <= width:
         raise InputError(f"k is {k!r} and width {width!r}; give k of 1 or more, and a width that is no smaller.")
 
 
-_NOT_KEPT = {"taxonomy", "n_jobs", "class_weight", "random_state"}
+_NOT_SAVED = {"taxonomy", "n_jobs", "class_weight", "random_state"}
 
 
 def _checked_beam(beam: Any) -> int:

@@ -1,8 +1,20 @@
-"""Flat one-vs-rest classifiers over the labelled nodes: the solver of recursive regularization with nothing above a class.
+"""Recursive regularization (systems ``hr-svm``, ``hr-lr``), and flat one-vs-rest classifiers as its special case.
 
-    min over w_n   ½‖w_n‖² + C Σ_i L(y_in w_n·x_i)     for every labelled node n on its own
+Flat: every labelled node n by itself (Gopal & Yang 2013, section 4.2: SVM and LR)
 
-Source: the systems SVM and LR of Gopal & Yang 2013, section 4.2. A constant feature stands for the bias.
+    min over w_n   ½‖w_n‖² + C Σ_i L(y_in w_n·x_i)
+
+Recursive: every node is regularized towards its parent, a root towards zero (sections 3.1 to 3.3: HR-SVM and HR-LR)
+
+    min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + C Σ_n Σ_i L(y_in w_n·x_i)
+
+over all nodes v with documents at or below them, with the loss of the labelled nodes n. A document labelled at an inner node
+belongs to a class of its own below that node. In a DAG a node is regularized towards each of its parents. In a graph of labels
+it is regularized towards each neighbour, and with ρ = 10⁻⁴ towards zero, so that the solution is unique:
+
+    min over W   ½ Σ_edges ‖w_a − w_b‖² + ½ ρ Σ_v ‖w_v‖² + C Σ_n Σ_i L(y_in w_n·x_i)
+
+The bias is the weight of a constant feature.
 """
 
 from __future__ import annotations
@@ -21,11 +33,11 @@ from ramify.taxonomy import LabelGraph, Taxonomy
 class OneVsRestSVM(TiedLearner):
     """Flat support vector machines (system ``svm``).
 
-    C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation.
+    C: cost of a unit of loss, or ``"auto"`` to select it by cross-validation.
     loss: ``"hinge"`` or ``"squared_hinge"``. class_weight: None, ``"balanced"``, or a weight by class name.
-    mode: ``"exact"`` until the relative duality gap is within `tol`; ``"fast"`` on near negatives alone.
-    max_iter: passes over a class, or rounds over a tree, after which it is left as it is, with a warning.
-    random_state: the order in which documents are visited.
+    mode: ``"exact"`` trains until the relative duality gap is at most `tol`; ``"fast"`` uses candidate negatives only.
+    max_iter: passes over a class, or rounds over a tree, after which training stops with a warning.
+    random_state: seed of the order in which documents are visited.
 
     >>> OneVsRestSVM().fit([[1, 0], [0, 1]], ["a", "b"]).predict([[2, 1]])
     array(['a'], dtype='<U1')
@@ -106,32 +118,24 @@ class OneVsRestLogistic(TiedLearner):
         return tie_flat(taxonomy, labelled)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Recursive regularization: the weights of every node are drawn to those of its parent.
-#
-#     min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + C Σ_n Σ_i L(y_in w_n·x_i)
-#
-# over all nodes v with documents at or below them, with the loss of the labelled nodes n; a root is drawn to zero. A document
-# labelled at an inner node counts for a class of its own below that node. In a DAG a node is drawn to each of its parents; in a
-# graph of labels, to each of its neighbours, and a little (ρ = 10⁻⁴) to zero, since nothing else holds the graph as a whole:
-#
-#     ½ Σ_edges ‖w_a − w_b‖² + ½ ρ Σ_v ‖w_v‖² + C Σ_n Σ_i L(y_in w_n·x_i)
-#
-# Source: Gopal & Yang 2013, sections 3.1 to 3.3 (HR-SVM and HR-LR).
+class RecursiveLearner(TiedLearner):
+    """Ties weights along a tree, a DAG, or a ``LabelGraph``."""
+
+    shrinks_to_parents: ClassVar[bool] = True
+
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
+        given: Any = self.taxonomy
+        if isinstance(given, LabelGraph):
+            return tie_graph(given, labelled)
+        return tie_along_paths(taxonomy, labelled) if taxonomy.is_tree else tie_dag(taxonomy, labelled)
+
+    def _read_targets(self, y: Any, n_documents: int) -> Targets:
+        given: Any = self.taxonomy
+        nodes = Taxonomy.flat(given.names) if isinstance(given, LabelGraph) else given  # labels of a graph are single nodes
+        return read_targets(y, nodes, n_documents)
 
 
-def _nodes_of(taxonomy: Any) -> Any:
-    """The labels of a graph are a forest of single nodes."""
-    return Taxonomy.flat(taxonomy.names) if isinstance(taxonomy, LabelGraph) else taxonomy
-
-
-def _tie_recursively(given: Any, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-    if isinstance(given, LabelGraph):
-        return tie_graph(given, labelled)
-    return tie_along_paths(taxonomy, labelled) if taxonomy.is_tree else tie_dag(taxonomy, labelled)
-
-
-class RecursiveSVM(OneVsRestSVM):
+class RecursiveSVM(RecursiveLearner, OneVsRestSVM):
     """Support vector machines tied along the hierarchy (system ``hr-svm``); parameters as of :class:`OneVsRestSVM`.
 
     taxonomy: a tree, a DAG, or a ``LabelGraph``.
@@ -143,16 +147,9 @@ class RecursiveSVM(OneVsRestSVM):
     """
 
     kind: ClassVar[str] = "recursive-svm"
-    shrinks_to_parents: ClassVar[bool] = True
-
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-        return _tie_recursively(self.taxonomy, taxonomy, labelled)
-
-    def _read_targets(self, y: Any, n_documents: int) -> Targets:
-        return read_targets(y, _nodes_of(self.taxonomy), n_documents)
 
 
-class RecursiveLogistic(OneVsRestLogistic):
+class RecursiveLogistic(RecursiveLearner, OneVsRestLogistic):
     """Logistic regression tied along the hierarchy (system ``hr-lr``); parameters as of :class:`OneVsRestLogistic`.
 
     taxonomy: a tree, a DAG, or a ``LabelGraph``.
@@ -164,10 +161,3 @@ class RecursiveLogistic(OneVsRestLogistic):
     """
 
     kind: ClassVar[str] = "recursive-logistic"
-    shrinks_to_parents: ClassVar[bool] = True
-
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-        return _tie_recursively(self.taxonomy, taxonomy, labelled)
-
-    def _read_targets(self, y: Any, n_documents: int) -> Targets:
-        return read_targets(y, _nodes_of(self.taxonomy), n_documents)

@@ -1,9 +1,9 @@
-"""C by cross-validation, one warm-started path of solutions for each fold.
+"""Select C by cross-validation, with one warm-started regularization path per fold.
 
-Costs from 10⁻³ to 10³ are tried in rising order, each from the dual variables of the one before, and solved only as closely
-as telling costs apart needs. Above 1, where solving is dear, the path ends once quality has clearly fallen or fallen twice.
-Then half a step down and up from the best are tried too. Taken is the cost with the highest mean of micro and macro F1 over
-all held-out documents, the smallest of equals: micro F1 alone would give small classes away.
+Costs from 10⁻³ to 10³ are tried in rising order, each started from the dual variables of the last and solved to a loose gap.
+Above 1, where training is slow, the path ends once the quality has clearly fallen, or has fallen twice. Then half a step down and
+up from the best are tried, too. The quality is the mean of micro and macro F1 over all held-out documents (micro F1 alone would
+neglect small classes); of equal costs the smallest is selected.
 """
 
 from __future__ import annotations
@@ -22,46 +22,46 @@ from ramify.parallel import stage
 GRID = tuple(10.0**power for power in range(-3, 4))
 HALF_STEP = 10**0.5
 FOLDS = 3
-LOOSE, ROUNDS = 3e-2, 200  # gap and rounds that are enough to tell costs apart
-USUAL = 1.0  # cost up to which the path always goes
-CLEAR = 0.01  # of the quality: so much less is a fall that needs no second look
-AT_ONCE = 1 << 26  # scores
+LOOSE, ROUNDS = 3e-2, 200  # duality gap and rounds that suffice to compare costs
+ALWAYS = 1.0  # cost up to which the path always goes
+CLEAR = 0.01  # relative fall of the quality that ends the path at once
+MOST_SCORES = 1 << 26  # at a time
 
-# documents learnt from and held out, setup, what an earlier call left: classes given to those held out, and what to go on from
-Try = Callable[[NDArray[np.int64], NDArray[np.int64], Setup, Any], tuple[csr_array, Any]]
+# training documents, held-out documents, setup, start → predicted classes of those held out, start of the next call
+Attempt = Callable[[NDArray[np.int64], NDArray[np.int64], Setup, Any], tuple[csr_array, Any]]
 
 
-def cross_validate_C(own: csr_array, setup: Setup, attempt: Try) -> tuple[float, dict[float, float]]:
-    """The best cost of the grid, and the quality of each that was tried (own: documents × classes)."""
+def cross_validate_C(own: csr_array, setup: Setup, attempt: Attempt) -> tuple[float, dict[float, float]]:
+    """The best cost, and the quality of every cost that was tried (own: documents × classes)."""
     settings = setup.settings
     rough = replace(settings, tolerance=max(settings.tolerance, LOOSE), max_iter=min(settings.max_iter, ROUNDS))
     folds = list(split_folds(own, settings.seed))
-    states: list[Any] = [None] * len(folds)
+    starts: list[Any] = [None] * len(folds)
     quality: dict[float, float] = {}
 
-    def judge(C: float) -> None:
+    def measure(C: float) -> None:
         counts = np.zeros((own.shape[1], 3))
-        for k, (learnt, held_out) in enumerate(folds):
-            given, states[k] = attempt(learnt, held_out, replace(setup, C=C, settings=rough, keep_dual=True), states[k])
-            counts += _count(given, own[held_out])
+        for k, (used, held_out) in enumerate(folds):
+            predicted, starts[k] = attempt(used, held_out, replace(setup, C=C, settings=rough, keep_dual=True), starts[k])
+            counts += _count(predicted, own[held_out])
             step.advance()
         quality[C] = _mean_f1(counts)
 
-    with stage("choosing C by cross-validation", len(folds) * (len(GRID) + 2)) as step:
+    with stage("selecting C by cross-validation", len(folds) * (len(GRID) + 2)) as step:
         for C in GRID:
-            judge(C)
-            if C > USUAL and _is_past_the_best(list(quality.values())):
+            measure(C)
+            if C > ALWAYS and _is_past_the_best(list(quality.values())):
                 break
         if any(quality.values()):
             best = best_C(quality)
             for C in (best / HALF_STEP, best * HALF_STEP):
                 if GRID[0] <= C <= GRID[-1]:
-                    judge(C)
+                    measure(C)
     return best_C(quality), dict(sorted(quality.items()))
 
 
 def best_C(quality: dict[float, float]) -> float:
-    """The smallest of the best costs; 1 where nothing could be compared."""
+    """The smallest of the best costs; 1 if every quality is 0."""
     return max(quality, key=lambda C: (quality[C], -C)) if any(quality.values()) else 1.0
 
 
@@ -76,10 +76,7 @@ def _is_past_the_best(quality: list[float]) -> bool:
 
 
 def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Documents to learn from and documents held out; the documents of a class are spread over all folds.
-
-    Documents of a class that would otherwise have nothing to learn from are never held out.
-    """
+    """Training and held-out documents, stratified by class; a class is never held out completely."""
     fold, labelled = assign_folds(own, np.random.default_rng(seed)), np.diff(own.indptr) > 0
     counts = own.astype(np.int64)
     for k in range(FOLDS):
@@ -91,7 +88,7 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
 
 
 def assign_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS) -> NDArray[np.int64]:
-    """A fold for every document; documents with the same first class, or with none, are dealt to all folds in turn."""
+    """A fold for every document, stratified by its first class; documents without labels are one more class."""
     n_docs, n_classes = own.shape
     first = np.full(n_docs, n_classes, dtype=np.int64)
     labelled = np.diff(own.indptr) > 0
@@ -102,29 +99,30 @@ def assign_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS)
     return fold
 
 
-def predict_classes(trained: TrainedWeights, X: csr_array, several: bool) -> csr_array:
-    """The best class of each document, and where documents have several labels every class above zero (documents × classes)."""
+def predict_classes(trained: TrainedWeights, X: csr_array, is_multi_label: bool) -> csr_array:
+    """The best class of each document, and with multiple labels every class above zero (documents × classes)."""
     n_classes = len(trained.weights.class_units)
-    at_once, rows, columns = max(1, AT_ONCE // n_classes), [], []
-    for start in range(0, X.shape[0], at_once):
-        scores = trained.score(X[start : start + at_once])
-        given = scores > 0 if several else np.zeros(scores.shape, dtype=bool)
-        given[np.arange(len(scores)), scores.argmax(axis=1)] = True
-        found = np.nonzero(given)
+    block, rows, columns = max(1, MOST_SCORES // n_classes), [], []
+    for start in range(0, X.shape[0], block):
+        scores = trained.score(X[start : start + block])
+        predicted = scores > 0 if is_multi_label else np.zeros(scores.shape, dtype=bool)
+        predicted[np.arange(len(scores)), scores.argmax(axis=1)] = True
+        found = np.nonzero(predicted)
         rows.append(start + found[0])
         columns.append(found[1])
     there = np.concatenate(rows), np.concatenate(columns)
     return csr_array((np.ones(len(there[0]), dtype=bool), there), shape=(X.shape[0], n_classes))
 
 
-def _count(given: csr_array, true: csr_array) -> NDArray[np.float64]:
-    """By class: labels that are right, given and true."""
-    return np.column_stack([np.asarray(some.sum(axis=0)).ravel() for some in (given.multiply(true), given, true)]).astype(float)
+def _count(predicted: csr_array, true: csr_array) -> NDArray[np.float64]:
+    """By class: true positives, predicted labels, true labels."""
+    counted = predicted.multiply(true), predicted, true
+    return np.column_stack([np.asarray(some.sum(axis=0)).ravel() for some in counted]).astype(float)
 
 
 def _mean_f1(counts: NDArray[np.float64]) -> float:
-    """The mean of micro and macro F1, macro over the classes that are given or true somewhere."""
-    right, given, true = counts[counts[:, 1] + counts[:, 2] > 0].T
-    if not len(right):
+    """The mean of micro and macro F1, macro over the classes that are predicted or true somewhere."""
+    hits, predicted, true = counts[counts[:, 1] + counts[:, 2] > 0].T
+    if not len(hits):
         return 0.0
-    return float((2 * right.sum() / (given + true).sum() + (2 * right / (given + true)).mean()) / 2)
+    return float((2 * hits.sum() / (predicted + true).sum() + (2 * hits / (predicted + true)).mean()) / 2)

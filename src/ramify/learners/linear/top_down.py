@@ -21,7 +21,7 @@ from ramify.learners.linear.model import check_width
 from ramify.learners.linear.problem import negatives_of, pair_up
 from ramify.learners.linear.recursive import OneVsRestSVM
 from ramify.learners.linear.select_C import cross_validate_C
-from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, suits, train_apart, train_pairs, weigh_classes
+from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, suits, train_groups, train_pairs, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.learners.top_down_base import BranchLearner, check_branches, find_branches, only_ways
@@ -40,7 +40,7 @@ class TopDownLinear(BranchLearner, LinearLearner):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _select_C(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
+    def _cross_validate_C(self, X: csr_array, targets: Targets, weight: Any, setup: Setup) -> tuple[float, dict[float, float]]:
         """A held-out document is given the node at which it ends."""
 
         def attempt(learnt: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
@@ -186,12 +186,12 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
     def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         taxonomy = targets.taxonomy
         taxonomy.require_tree("a top-down SVM")
-        setup = check_setup(self, self.loss)
+        setup = check_setup(self, self.loss, self.mode)
         closed = csc_array(expand_to_ancestors(targets.own, taxonomy))
         branches = find_branches(taxonomy, np.diff(closed.indptr) > 0, np.diff(csc_array(targets.own).indptr) > 0)
         nodes, parents = branches.T
         if self.C == "auto":
-            best, self.C_scores_ = self._select_C(X, targets, sample_weight, setup)
+            best, self.C_scores_ = self._cross_validate_C(X, targets, sample_weight, setup)
             setup = replace(setup, C=best)
         positive, asked = _members(csc_array(targets.own), closed, nodes, parents)
 
@@ -199,7 +199,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
             mine, theirs = csc_array(positive[:, some]), csc_array(asked[:, some])
             costs = weigh_classes(mine, setup, taxonomy, nodes[some], sample_weight)
             if suits(X, csr_array(mine), setup):
-                return train_apart(X, csr_array(mine), theirs, parents[some], costs, setup)
+                return train_groups(X, csr_array(mine), theirs, parents[some], costs, setup)
             return train_pairs(X, pair_up(mine, negatives_of(mine, theirs), costs.positive, costs.negative), costs, setup)
 
         taken = self._same_branches(positive, asked, setup)
@@ -208,7 +208,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
         else:
             other, self.reused_ = self._warm_start.learner, (int(np.sum(taken >= 0)), len(taken))
             trained = reuse_or_train(taken, other.weights_, other.class_figures_, train_some)
-        self._take(trained, setup, targets)
+        self._store(trained, setup, targets)
         self._set_branches(nodes, parents, only_ways(np.diff(closed.indptr) > 0, nodes, parents))
 
     def _same_branches(self, positive: csc_array, asked: csc_array, setup: Setup) -> Nodes | None:

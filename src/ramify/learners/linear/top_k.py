@@ -1,10 +1,10 @@
-"""The best classes of a document without scoring all: a few are picked by their strongest weights, and scored exactly.
+"""The best classes of a document without scoring all: candidates are picked by their largest weights and scored exactly.
 
-The index holds the largest weights of every class, by feature. The classes that are likeliest by bias and these weights alone
-are then scored with all their weights. Classes of a tree share the products of the units on their paths.
+The index holds the largest weights of every class, by feature. The candidates are the likeliest classes by bias and these weights
+alone; they are then scored with all their weights. Classes of a tree share the products of the units on their paths.
 
-Classes may lie in several shards. The likeliest of each shard are looked up one shard after the other, those of all are the
-likeliest of them: what is found does not depend on how a model is cut.
+The candidates of a model in shards are the likeliest of the candidates of all shards, so the result does not depend on how the
+model is cut.
 """
 
 from __future__ import annotations
@@ -22,66 +22,66 @@ from ramify.learners.linear.weights import Weights, kernel_arrays
 from ramify.native import likely_classes, near_classes, score_candidates
 from ramify.parallel import Executor, choose_executor, row_blocks
 
-BEAM = 20  # classes of a document that a model in shards scores
-FAR = np.float32(-1)  # the score of a class for a document that it has learnt nothing about
-ROWS = 512  # documents that are looked at together
+BEAM = 20  # candidates of a document that a model in shards scores
+FAR = np.float32(-1)  # the score of a class that is no candidate
+ROWS = 512  # documents per block
 
 Found = tuple[NDArray[np.int32], NDArray[np.float32]]
 
 
 def search(X: csr_array, shards: Sequence[Shard], k: int, width: int, executor: Executor) -> Found:
-    """Of the `width` likeliest classes of each document the k best and their scores, best first; -1 where there are fewer."""
+    """The k best of `width` candidates of each document and their scores, best first; -1 where there are fewer."""
     return best_first(*score_likeliest(X, shards, width, executor), k)
 
 
 def score_likeliest(X: csr_array, shards: Sequence[Shard], width: int, executor: Executor) -> Found:
-    """The likeliest classes of each document in order of number, -1 where there are fewer, and their scores."""
+    """The candidates of each document in order of number, -1 where there are fewer, and their scores."""
     width = min(width, sum(shard.weights.n_classes for shard in shards))
     blocks = row_blocks(X.shape[0], 1, ROWS)
-    parts = list(executor.map(lambda rows: _look(X[rows] if len(blocks) > 1 else X, shards, width), blocks))
+    parts = list(executor.map(lambda rows: _score_block(X[rows] if len(blocks) > 1 else X, shards, width), blocks))
     nothing = np.zeros((0, width), dtype=np.int32), np.zeros((0, width), dtype=np.float32)
     classes, scores = zip(*parts or [nothing], strict=True)
     return np.concatenate(classes), np.concatenate(scores)
 
 
-def score_near(X: csr_array, weights: Weights, near: Signatures, width: int) -> NDArray[np.float32]:
-    """Scores of documents, documents × classes, for classes that know only the documents near them.
+def score_by_signatures(X: csr_array, weights: Weights, signatures: Signatures, width: int) -> NDArray[np.float32]:
+    """Scores, documents × classes, of classes trained in the fast mode.
 
-    The `width` classes near a document are scored. All others have learnt nothing about it: they get the score of a certain
-    no, just below -1, or just below the lowest of the near ones.
+    The `width` candidates of a document are scored. All other classes were not trained on documents like it: they get a score
+    just below -1, or just below the lowest of the candidates.
     """
-    candidates, scores = score_likeliest(X, [Shard.by_nearness(weights, near)], width, choose_executor(1))
+    candidates, scores = score_likeliest(X, [Shard.by_signatures(weights, signatures)], width, choose_executor(1))
     there = candidates >= 0
     lowest = np.where(there, scores, FAR).min(axis=1, initial=FAR)
-    S = np.repeat(np.nextafter(lowest, -np.inf)[:, None], near.n_classes, axis=1)
+    S = np.repeat(np.nextafter(lowest, -np.inf)[:, None], signatures.n_classes, axis=1)
     S[np.nonzero(there)[0], candidates[there]] = scores[there]
     return S
 
 
-def _look(X: csr_array, shards: Sequence[Shard], width: int) -> Found:
+def _score_block(X: csr_array, shards: Sequence[Shard], width: int) -> Found:
     rows = _rows(X)
     classes = _likeliest(rows, X.shape[0], shards, width)
     return classes, _scores(rows, shards, classes)
 
 
 def _likeliest(rows: tuple[Any, ...], n_rows: int, shards: Sequence[Shard], width: int) -> NDArray[np.int32]:
-    """The likeliest classes of all shards, in order of number."""
+    """The candidates of all shards, in order of number."""
     best = np.zeros((n_rows, 0), dtype=np.int32), np.zeros((n_rows, 0), dtype=np.float32)
     first = 0
     for shard in shards:
-        here = min(width, shard.weights.n_classes)
-        classes, likelihood = np.empty((n_rows, here), dtype=np.int32), np.empty((n_rows, here), dtype=np.float32)
+        shape = n_rows, min(width, shard.weights.n_classes)
+        classes, likelihood = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32)
         look_up = near_classes if shard.is_fast else likely_classes
         look_up(*rows, 0, n_rows, *shard.index.arrays, shard.start, classes, likelihood)
         classes[classes >= 0] += first
-        classes[likelihood == -np.inf] = -1  # one that is out of the question
+        classes[likelihood == -np.inf] = -1  # not allowed
         best = _likelier(*best, classes, likelihood, width) if len(shards) > 1 else (classes, likelihood)
         first += shard.weights.n_classes
     return best[0]
 
 
 def _likelier(classes: Any, likelihood: Any, more: Any, their_likelihood: Any, width: int) -> Found:
-    """The likeliest of two sets of classes, the second with higher numbers; in order of number, those that are none last."""
+    """The likeliest of two sets of classes, the second with higher numbers; in order of number, -1 last."""
     both, chances = np.hstack([classes, more]), np.hstack([likelihood, their_likelihood])
     # stable: of equally likely classes those with lower numbers stay in front
     kept = np.sort(np.argsort(-chances, axis=1, kind="stable")[:, :width], axis=1)
@@ -96,8 +96,8 @@ def _scores(rows: tuple[Any, ...], shards: Sequence[Shard], classes: NDArray[np.
     first = 0
     for shard in shards:
         last = first + shard.weights.n_classes
-        here = classes if len(shards) == 1 else np.where((classes >= first) & (classes < last), classes - first, -1)
-        score_candidates(*rows, 0, len(classes), *shard.rows, here.astype(np.int32, copy=False), scores)
+        local = classes if len(shards) == 1 else np.where((classes >= first) & (classes < last), classes - first, -1)
+        score_candidates(*rows, 0, len(classes), *shard.rows, local.astype(np.int32, copy=False), scores)
         first = last
     return scores
 

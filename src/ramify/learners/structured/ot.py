@@ -348,13 +348,13 @@ class OrthogonalTransfer(TopDownLinear):
         require_one_label(targets, "ot", "system='td-svm'")
         setup = check_setup(self, self._loss())
         if self.C == "auto":
-            best, self.C_scores_ = self._select_C(X, targets, sample_weight, setup)
+            best, self.C_scores_ = self._cross_validate_C(X, targets, sample_weight, setup)
             setup = replace(setup, C=best)
         alive = np.diff(csc_array(expand_to_ancestors(targets.own, taxonomy)).indptr) > 0
         ends = np.flatnonzero(np.diff(csc_array(targets.own).indptr))
         nodes, parents = find_branches(taxonomy, alive, np.isin(np.arange(len(taxonomy)), ends)).T
         branches = Branches(nodes, parents, taxonomy)
-        self._take(self._train(X, targets.own[:, ends], ends, branches, sample_weight, setup), setup, targets)
+        self._store(self._train(X, targets.own[:, ends], ends, branches, sample_weight, setup), setup, targets)
         self._set_branches(nodes, parents, only_ways(alive, nodes, parents))
 
     def _train(
