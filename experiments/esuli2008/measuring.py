@@ -81,7 +81,7 @@ def answer_texts(of: Collection, learner: Any) -> Callable[[], Any] | None:
     """From texts to labels with the words that pivots need, and no others."""
     if of.words is None:
         return None
-    columns, narrow = learner.narrowed()
+    columns, narrow = learner.with_used_features()
     texts, vectorizer = of.words.texts, copy(of.words.vectorizer)
     vectorizer.select_columns(columns)
     return lambda: narrow.predict_sets(vectorizer.transform(texts))

@@ -71,7 +71,7 @@ def measure_weights(trial: Trial, protocol: Protocol) -> dict[str, Any]:
         X, names = trial.learn_from(size)
         for vocabulary, words in (("all", np.arange(X.shape[1])), ("seen", np.unique(X.indices))):
             learnt = ShrinkageNaiveBayes(trial.documents.taxonomy).fit(X[:, words], names)
-            weights = {name: [weight for _, weight in learnt.weights_for(name)] for name in protocol.shown}
+            weights = {name: [weight for _, weight in learnt.mixture_weights(name)] for name in protocol.shown}
             found.setdefault(vocabulary, {})[str(size)] = {
                 name: {"weights": weights[name], "unseen": share_unseen(X, names == name)} for name in protocol.shown
             }

@@ -52,8 +52,10 @@ def write_texts(labels, n=72, seed=0):
 
 def fit(system, taxonomy=TREE, labels=LABELS, **settings):
     texts, rows = write_texts(labels)
-    takes_several = settings.get("learner", SYSTEMS[system].learner()).takes_several
-    return TextClassifier(system, taxonomy, **settings).fit(texts, rows if takes_several else [row[:1] for row in rows]), texts
+    supports_multi_label = settings.get("learner", SYSTEMS[system].learner()).supports_multi_label
+    return TextClassifier(system, taxonomy, **settings).fit(
+        texts, rows if supports_multi_label else [row[:1] for row in rows]
+    ), texts
 
 
 @pytest.fixture(scope="module")

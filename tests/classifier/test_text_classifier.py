@@ -49,7 +49,7 @@ def test_every_system_learns_predicts_explains_and_comes_back_from_disk(system, 
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_answers_do_not_depend_on_the_batch(system, shop):
-    labels = [row if find_system(system).learner().takes_several else row[:1] for row in shop.train.labels[:600]]
+    labels = [row if find_system(system).learner().supports_multi_label else row[:1] for row in shop.train.labels[:600]]
     clf = TextClassifier(system, shop.taxonomy).fit(shop.train.documents[:600], labels)
     texts = shop.test.documents[:40]
     together, probabilities = clf.predict(texts), clf.predict_proba(texts)

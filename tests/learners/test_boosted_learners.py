@@ -172,8 +172,8 @@ def test_lists_of_names_may_come_first_with_classes_announced():
 def test_several_labels_that_come_later_are_several():
     X, Y = make_problem()
     fitted = AdaBoostMH(TREE, n_rounds=3).fit(X, Y)
-    assert not fitted.several_labels_
-    assert fitted.partial_fit(X, TREE.encode([["a/x", "c"]] * X.shape[0])).several_labels_
+    assert not fitted.is_multi_label_
+    assert fitted.partial_fit(X, TREE.encode([["a/x", "c"]] * X.shape[0])).is_multi_label_
 
 
 def test_weights_that_no_number_can_hold_are_refused():
@@ -188,7 +188,7 @@ def test_weights_of_any_size_are_survived_also_by_classes_without_documents(vari
     X, Y = make_problem()
     fitted = AdaBoostMH(TREE, n_rounds=30, variant=variant).fit(X, Y)
     without = Y[:, [TREE.index("c")]].toarray().ravel() == 0
-    fitted.partial_fit(X[without], Y[without], np.full(int(without.sum()), weight))
+    fitted.partial_fit(X[without], Y[without], sample_weight=np.full(int(without.sum()), weight))
     assert np.isfinite(fitted.scores(X)[:, fitted.class_nodes_]).all()
     assert fitted.committees_[0].pivots.max() < X.shape[1]
     assert np.isfinite(fitted.committees_[0].normalizers).all()
@@ -201,20 +201,20 @@ def test_weights_of_any_size_are_survived_also_by_classes_without_documents(vari
 def test_a_narrow_learner_gives_the_same_scores_from_pivots_alone(learner):
     X, Y = make_problem()
     fitted = learner(TREE, n_rounds=5).fit(X, Y)
-    columns, narrow = fitted.narrowed()
+    columns, narrow = fitted.with_used_features()
     assert len(columns) < X.shape[1]
     assert sorted({int(pivot) for committee in fitted.committees_ for pivot in committee.pivots}) == columns.tolist()
     np.testing.assert_array_equal(narrow.scores(X[:, columns]), fitted.scores(X))
-    assert fitted.narrowed()[1] is narrow
+    assert fitted.with_used_features()[1] is narrow
     fitted.partial_fit(X, Y)
-    assert fitted.narrowed()[1] is not narrow
+    assert fitted.with_used_features()[1] is not narrow
 
 
 def test_passing_scores_are_the_scores_of_nodes_that_are_reached_and_of_no_others():
     X, Y = make_problem(noise=0.5)
     fitted = TreeBoostMH(TREE, n_rounds=10).fit(X, Y)
     full = fitted.scores(X)
-    lazy = np.concatenate([S for _, S in fitted.map_passing(X, lambda S: S)])
+    lazy = np.concatenate([S for _, S in fitted.map_positive_scores(X, lambda S: S)])
     reached = np.ones_like(full, dtype=bool)
     for node in np.flatnonzero(TREE.parent >= 0):
         above = TREE.parent[node]  # a merged node is reached with the node that it is one with

@@ -28,7 +28,7 @@ def problem(learner, seed=0, n_documents=60, n_features=20):
     """Non-negative sparse documents with none to two labels each, or with one where a learner takes no other; inner nodes too."""
     rng = np.random.default_rng(seed)
     X = csr_array(random_array((n_documents, n_features), density=0.3, rng=rng, format="csr")).astype(np.float32)
-    low, high = (0, 3) if learner.takes_several else (1, 2)
+    low, high = (0, 3) if learner.supports_multi_label else (1, 2)
     nodes = [rng.choice(len(TAXONOMY), size=rng.integers(low, high), replace=False) for _ in range(n_documents)]
     return X, TAXONOMY.encode([[TAXONOMY.names[n] for n in row] for row in nodes])
 

@@ -130,28 +130,28 @@ def test_room_for_more_words_changes_no_count():
     X, y = documents()
     columns = np.asarray([i + i // 3 for i in range(15)])
     fitted = ShrinkageNaiveBayes(TAXONOMY).fit(X, y)
-    before = fitted.weights_for("a/x")
+    before = fitted.mixture_weights("a/x")
     fitted.widen(columns, 22)
     assert fitted.n_features_in_ == 22
     wide = np.zeros((len(X), 22), dtype=np.float32)
     wide[:, columns] = X
     assert (fitted.counts_ != ShrinkageNaiveBayes(TAXONOMY).fit(wide, y).counts_).nnz == 0
-    assert fitted.weights_for("a/x") == before
+    assert fitted.mixture_weights("a/x") == before
 
 
 def test_weights_go_on_from_those_before():
     """New documents move the weights of their classes, the more of them there are; other classes keep theirs."""
     X, y = documents(n=400)
     fitted = ShrinkageNaiveBayes(TAXONOMY).fit(X[:200], y[:200])
-    kept = dict(fitted.weights_for("c")), dict(fitted.weights_for("a/x"))
+    kept = dict(fitted.mixture_weights("c")), dict(fitted.mixture_weights("a/x"))
     some = [i for i in range(200, 400) if y[i] == ["a/x"]]
     fitted.partial_fit(X[some], [y[i] for i in some])
-    assert dict(fitted.weights_for("c")) == pytest.approx(kept[0])
-    assert dict(fitted.weights_for("a/x")) != pytest.approx(kept[1])
+    assert dict(fitted.mixture_weights("c")) == pytest.approx(kept[0])
+    assert dict(fitted.mixture_weights("a/x")) != pytest.approx(kept[1])
     whole = ShrinkageNaiveBayes(TAXONOMY).fit(X, y)
     pieces = ShrinkageNaiveBayes(TAXONOMY).fit(X[:200], y[:200]).partial_fit(X[200:], y[200:])
     for label in LABELS:
-        one, other = pieces.weights_for(label), whole.weights_for(label)
+        one, other = pieces.mixture_weights(label), whole.mixture_weights(label)
         assert max(abs(a - b) for (_, a), (_, b) in zip(one, other, strict=True)) < 0.1
 
 
@@ -176,9 +176,9 @@ def test_top_terms_name_the_words_of_a_class(learner):
 def test_one_new_document_moves_the_weights_of_many_before_it_little():
     X, y = documents(n=400)
     fitted = ShrinkageNaiveBayes(TAXONOMY).fit(X, y)
-    before = fitted.weights_for("a/x")
+    before = fitted.mixture_weights("a/x")
     odd = np.zeros((1, 15), dtype=np.float32)
     odd[0, 14] = 5  # nothing that the class has said before
     fitted.partial_fit(odd, [["a/x"]])
-    moves = [abs(a - b) for (_, a), (_, b) in zip(fitted.weights_for("a/x"), before, strict=True)]
+    moves = [abs(a - b) for (_, a), (_, b) in zip(fitted.mixture_weights("a/x"), before, strict=True)]
     assert 0 < max(moves) < 0.05

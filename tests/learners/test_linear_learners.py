@@ -449,8 +449,8 @@ def test_the_fast_mode_scores_candidate_classes_and_gives_all_others_a_negative_
         expected[near] = all_scores[near]
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5, err_msg=f"document {row}")
     best = fitted.class_nodes_[S.argmax(axis=1)]
-    np.testing.assert_array_equal(fitted._find_best(asked)[:20], best[:20])
-    assert fitted._find_best(asked)[20] == fitted.class_nodes_.min()
+    np.testing.assert_array_equal(fitted._predict_nodes(asked)[:20], best[:20])
+    assert fitted._predict_nodes(asked)[20] == fitted.class_nodes_.min()
     nodes, scores = fitted.search(asked, k=3, width=5)
     assert (nodes[:, 2] == -1).all()
     assert np.isneginf(scores[:, 2]).all()

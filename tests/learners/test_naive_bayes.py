@@ -65,7 +65,7 @@ def test_a_class_of_weight_zero_stays_defined():
 def test_contributions_add_up_to_the_score(food):
     X, y = np.asarray([[2, 0, 1], [0, 3, 1], [1, 1, 0]], dtype=np.float32), ["apple", "pear", "drink"]
     learner = MultinomialNaiveBayes(food).fit(X, y)
-    x = learner._check(X[:1], reset=False)
+    x = learner._validate(X[:1], reset=False)
     total = {}
     for node in learner.class_nodes_.tolist():
         _, added, prior = learner.contributions(x, node)

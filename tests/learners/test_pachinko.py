@@ -63,7 +63,7 @@ def test_nodes_look_at_few_words_of_their_own():
     assert all(len(words) <= 2 for words in fitted.sets_.values())
     deep = TAXONOMY.index("a/x")
     step = [int(n) for n in TAXONOMY.nodes_to(deep)]
-    features, added, _ = fitted.contributions(fitted._check(X[:1], reset=False), deep)
+    features, added, _ = fitted.contributions(fitted._validate(X[:1], reset=False), deep)
     looked_at = set(fitted.sets_[-1].tolist()) | set(fitted.sets_[step[0]].tolist())
     assert {int(f) for f, value in zip(features, added, strict=True) if value != 0} <= looked_at
 
@@ -71,7 +71,7 @@ def test_nodes_look_at_few_words_of_their_own():
 def test_contributions_add_up_to_differences_of_scores():
     X, y = example()
     fitted = PachinkoNaiveBayes(TAXONOMY).fit(X, y)
-    x = fitted._check(X[:1], reset=False)
+    x = fitted._validate(X[:1], reset=False)
     left, right = (fitted.contributions(x, TAXONOMY.index(name)) for name in ("a/x", "a/y"))
     S = fitted.scores(X[:1])[0]
     difference = left[1].sum() + left[2] - right[1].sum() - right[2]

@@ -31,7 +31,7 @@ def fit(corpus, **options):
 
 
 def lam_of(learner, node):
-    return np.asarray([weight for _, weight in learner.weights_for(node)])
+    return np.asarray([weight for _, weight in learner.mixture_weights(node)])
 
 
 def assert_same_mixtures(learner, corpus, held_out=None, tol=1e-6, max_iter=STEPS):
@@ -162,11 +162,11 @@ def test_weights_after_each_step_are_those_computed_by_hand(steps, own):
 
 def test_the_weights_are_named_from_the_class_to_the_uniform():
     forest = fit(corpus_of([[], [0], []], np.eye(2), [{1}, {2}]))
-    assert len(forest.weights_for("n1")) == 4  # n1, n0, all, uniform
-    assert forest.weights_for("n1")[0][0] == "n1"
-    assert forest.weights_for("n1")[1][0] == "n0"
-    assert forest.weights_for("n1")[-1][0] == "uniform"
-    assert forest.weights_for("n1") == forest.weights_for(1)
+    assert len(forest.mixture_weights("n1")) == 4  # n1, n0, all, uniform
+    assert forest.mixture_weights("n1")[0][0] == "n1"
+    assert forest.mixture_weights("n1")[1][0] == "n0"
+    assert forest.mixture_weights("n1")[-1][0] == "uniform"
+    assert forest.mixture_weights("n1") == forest.mixture_weights(1)
 
 
 # ---- against the oracle ---------------------------------------------------------------------------------------------
@@ -457,7 +457,7 @@ def test_no_step_makes_a_word_impossible():
     X = np.concatenate([X, np.zeros((80, 1), dtype=np.float32)], axis=1)
     X[0, 200] = 1
     fitted = ShrinkageNaiveBayes().fit(X, np.arange(80) % 2)
-    assert fitted.weights_for(0)[-1][1] > 1e-6
+    assert fitted.mixture_weights(0)[-1][1] > 1e-6
     slow = ShrinkageNaiveBayes(newton=False, tol=1e-8, max_iter=200_000).fit(X, np.arange(80) % 2)
     np.testing.assert_allclose(fitted.estimates_for(0), slow.estimates_for(0), atol=1e-6)
 

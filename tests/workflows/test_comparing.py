@@ -267,17 +267,17 @@ def test_a_system_that_needs_a_tree_is_left_out_of_a_dag_with_its_reason(diamond
 class OneLabelOnly(MultinomialNaiveBayes):
     """A learner that refuses documents with several labels."""
 
-    def _learn(self, X, targets, weights):
+    def _fit(self, X, targets, weights):
         several = int((targets.own.sum(axis=1) > 1).sum())
         if several:
             raise LabelError(f"{several} documents have several labels; this learner takes one a document.")
-        super()._learn(X, targets, weights)
+        super()._fit(X, targets, weights)
 
 
 class Hungry(MultinomialNaiveBayes):
     """A learner that no machine has enough memory for."""
 
-    def _learn(self, X, targets, weights):
+    def _fit(self, X, targets, weights):
         raise MemoryError
 
 
@@ -334,9 +334,9 @@ def test_libraries_are_warm_before_anything_is_measured(corpus, monkeypatch):
     learnt = []
 
     class Telling(MultinomialNaiveBayes):
-        def _learn(self, X, targets, weights):
+        def _fit(self, X, targets, weights):
             learnt.append(X.shape[0])
-            super()._learn(X, targets, weights)
+            super()._fit(X, targets, weights)
 
     monkeypatch.setattr("ramify.workflows.compare_trials.WARMING", 20)
     systems = {name: TextClassifier("nb", learner=Telling()) for name in ("one", "other")}

@@ -86,16 +86,16 @@ class Listener:
 class OneLabelOnly(MultinomialNaiveBayes):
     """A learner that refuses documents with several labels."""
 
-    def _learn(self, X, targets, weights):
+    def _fit(self, X, targets, weights):
         if (targets.own.sum(axis=1) > 1).any():
             raise LabelError("documents have several labels; this learner takes one a document.")
-        super()._learn(X, targets, weights)
+        super()._fit(X, targets, weights)
 
 
 class Hungry(MultinomialNaiveBayes):
     """A learner that no machine has enough memory for."""
 
-    def _learn(self, X, targets, weights):
+    def _fit(self, X, targets, weights):
         raise MemoryError
 
 
@@ -105,9 +105,9 @@ SEEN = []  # by the curious
 class Curious(MultinomialNaiveBayes):
     """A learner that looks where it is, and with how many threads."""
 
-    def _learn(self, X, targets, weights):
+    def _fit(self, X, targets, weights):
         SEEN.append((current_executor(), self.n_jobs, choose_executor(self.n_jobs).worker_threads))
-        super()._learn(X, targets, weights)
+        super()._fit(X, targets, weights)
 
 
 NAMES = ("nb", "svm", "shrinkage-nb", "treeboost-mh")
@@ -233,9 +233,9 @@ def test_machines_are_warm_before_anything_is_measured(corpus, monkeypatch):
     sizes = []
 
     class Sized(MultinomialNaiveBayes):
-        def _learn(self, X, targets, weights):
+        def _fit(self, X, targets, weights):
             sizes.append(X.shape[0])
-            super()._learn(X, targets, weights)
+            super()._fit(X, targets, weights)
 
     monkeypatch.setattr("ramify.workflows.compare_trials.WARMING", 20)
     with running_on(ThreadExecutor(1)):

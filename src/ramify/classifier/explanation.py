@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.classifier.rules import decide_by, reasons_of, values_for
 from ramify.errors import LabelError
-from ramify.learners.base import Evidence, lead_over
+from ramify.learners.base import Evidence, evidence_against
 from ramify.metrics.h_loss import first_errors
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -151,14 +151,14 @@ class Case:
     def overall(self, node: int) -> Evidence:
         """What speaks for a node as a label, against the best other class."""
         row = self.scores[0]
-        speaker = self.learner.spokesman(row, node)
+        speaker = self.learner.explaining_node(row, node)
         rival = self.rival_of(node, speaker)
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
         if speaker is None:
             return Evidence(0.0, *nothing, 0.0, rival)
         if not self.learner.is_additive:
             return Evidence(float(np.nan_to_num(row[speaker] - row[rival])), *nothing, 0.0, rival)
-        return lead_over(rival, self.learner.contributions(self.x, speaker), self.learner.contributions(self.x, rival))
+        return evidence_against(rival, self.learner.contributions(self.x, speaker), self.learner.contributions(self.x, rival))
 
 
 def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str]:

@@ -77,11 +77,10 @@ class Narrow:
 
     def parts(self, vectorizer: Any, learner: Any) -> tuple[Any, Any]:
         """A vectorizer and a learner that give the same scores."""
-        if not (hasattr(learner, "narrowed") and hasattr(vectorizer, "keep")):
+        found = learner.with_used_features() if hasattr(vectorizer, "keep") else None
+        if found is None or not len(found[0]):
             return vectorizer, learner
-        columns, narrow = learner.narrowed()
-        if not len(columns):
-            return vectorizer, learner
+        columns, narrow = found
         of_vectorizer, of_learner, kept = self._made  # read once, since other threads may be here, too
         if of_vectorizer is not vectorizer or of_learner is not narrow:
             kept = copy(vectorizer)
@@ -171,8 +170,7 @@ def can_learn(Y: csr_array, learner: Any) -> bool:
 
 def alike(learner: Any) -> Any:
     """A new learner with the parameters of one, and with those that it chose for itself."""
-    made = clone(learner)
-    return made.set_params(C=learner.C_) if hasattr(learner, "C_") else made
+    return clone(learner).set_params(**learner.selected_params())
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -254,7 +252,7 @@ def calibrate_learner(
 
     There is neither where documents are too few, or nodes too many. one_each: whether documents have one label each.
     """
-    if Y.shape[0] < FEWEST_HELD_OUT or Y.shape[1] > MOST_NODES or getattr(learner, "scores_candidates_only", False):
+    if Y.shape[0] < FEWEST_HELD_OUT or Y.shape[1] > MOST_NODES or learner.scores_candidates_only:
         return None, None
     taxonomy = learner.taxonomy_
     kind = calibration_class(taxonomy, multi_label=not one_each)
@@ -275,8 +273,10 @@ def _unseen(learner: Any, X: csr_array, Y: csr_array, takes: str) -> tuple[Ints,
     """Documents, and what learners say that have not seen them."""
     if learner.held_out_ is not None:
         documents, scores = learner.held_out_
-        return documents, getattr(learner, takes)(scores)
-    documents, found = cross_fit(learner, X, Y, few_folds(*Y.shape), lambda fitted, scores: getattr(fitted, takes)(scores))
+        return documents, learner.convert_scores(scores, takes)
+    documents, found = cross_fit(
+        learner, X, Y, few_folds(*Y.shape), lambda fitted, scores: fitted.convert_scores(scores, takes)
+    )
     if not found:
         return documents, None
     return documents, LogPotentials.joined(found) if isinstance(found[0], LogPotentials) else np.concatenate(found)

@@ -95,7 +95,7 @@ def count_texts(texts: Any) -> int:
 
 def guarantee_of(classifier: TextClassifier) -> ConformalPredictor:
     """What a classifier promises; refuses one that cannot, and says what to do."""
-    if getattr(classifier.learner_, "scores_candidates_only", False):
+    if classifier.learner_.scores_candidates_only:
         raise InputError("a model that looks at few nodes of each text cannot promise anything; train it without shards.")
     if classifier.guarantee_ is None:
         raise InputError(

@@ -101,14 +101,13 @@ def _restore_documents(made: TextClassifier, arrays: dict[str, NDArray[Any]]) ->
     if not arrays:
         return
     made.documents_ = TrainingData.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))
-    dual = getattr(made.learner_, "dual_", None)
-    if dual is not None and len(dual.documents) and dual.documents.max() >= len(made.documents_):
+    if made.learner_.n_warm_start_documents > len(made.documents_):
         raise ModelError("the dual variables speak of documents that the model has not kept; train the model again.")
 
 
 def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[str, Any]) -> Any:
     shards = {"shards": stored.shards} if stored.shards else {}
-    if shards and not getattr(kind, "takes_shards", False):
+    if shards and not kind.supports_shards:
         raise ModelError("the model has shards, and its learner takes none; train the model again.")
     return kind.from_state(taxonomy, values, _arrays_of(stored, "learner"), **shards)
 

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
+from ramify.learners.base import PartialFitLearner
 from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, normalize_labels, taxonomy_of_labels
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
     classifier.form_ = replace(form, multi_label=form.multi_label or many, integers=form.integers and integers)
-    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and not hasattr(learner, "n_rounds_"))
+    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and learner.n_rounds_ is None)
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
@@ -79,7 +80,7 @@ def _forget_promises(classifier: TextClassifier, keeps_calibration: bool) -> Non
 
 def refuse_unable(classifier: TextClassifier) -> None:
     """Refuse systems that learn from all documents at once."""
-    if not hasattr(classifier.learner_, "partial_fit"):
+    if not isinstance(classifier.learner_, PartialFitLearner):
         others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can go on learning"
         kept = "and so can a model that was trained with --keep-training-data"
         raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}, {kept}.")

@@ -54,9 +54,7 @@ def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
 
 def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
     """What a rule takes of a learner's scores."""
-    takes = getattr(rule, "takes", "scores")
-    gives = getattr(learner, "label_scores" if takes == "scores" else takes, None)
-    values: NDArray[np.floating[Any]] = scores if gives is None else gives(scores)
+    values: NDArray[np.floating[Any]] = learner.convert_scores(scores, getattr(rule, "takes", "scores"))
     return values
 
 
@@ -93,7 +91,7 @@ def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
 
 def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> FittableRule:
     """Learn a rule from cross-fitted scores: each document is scored by a learner of the same kind that did not see it."""
-    if getattr(learner, "held_out_", None) is not None:  # it has such scores already, from its calibration
+    if learner.held_out_ is not None:  # it has such scores already, from its calibration
         documents, scores = learner.held_out_
         if _has_scored_label(scores, Y[documents], learner):
             return rule.fit(values_for(rule, learner, scores), Y[documents], learner.taxonomy_)

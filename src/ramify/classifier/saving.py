@@ -38,7 +38,7 @@ def shortened(report: dict[str, Any]) -> dict[str, Any]:
 def learner_state(classifier: TextClassifier, shards: int | None) -> tuple[dict[str, Any], dict[str, Any], list[ArrayFile]]:
     """Values, arrays and shards of a learner; one in one piece is cut, if `shards` are asked for."""
     learner = classifier.learner_
-    files = learner.shard_files() if hasattr(learner, "shard_files") else []
+    files = learner.shard_files()
     if shards is None:
         return *learner.state(), files
     refuse_shards(learner, classifier.system)
@@ -50,7 +50,7 @@ def learner_state(classifier: TextClassifier, shards: int | None) -> tuple[dict[
 
 def refuse_shards(learner: Any, system: str) -> None:
     """Refuse learners whose weights cannot be cut; long work asks this before it starts."""
-    if not getattr(learner, "takes_shards", False):
+    if not learner.supports_shards:
         raise InputError(f"a model of system {system!r} cannot be kept in shards; svm, lr, hr-svm and hr-lr can.")
 
 

@@ -33,6 +33,7 @@ from ramify.classifier.rules import decide_by, fit_rule, is_by_sign, needs_passi
 from ramify.classifier.saving import to_stored
 from ramify.decisions import DecisionRule, FittableRule, fit_conformal
 from ramify.errors import InputError
+from ramify.learners.base import Learner
 from ramify.metrics import accuracy
 from ramify.persistence import write_model
 from ramify.systems import System, find_system
@@ -66,6 +67,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     sizes_: NDArray[np.int64] | None
     report_: dict[str, Any] | None
+    learner_: Learner
     calibration_: Any = None
     guarantee_: Guarantee | None = None
     documents_: TrainingData | None = None
@@ -196,8 +198,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         vectorizer, learner = self._parts()
         X = vectorizer.transform(texts)
-        if hasattr(learner, "predict_sets") and is_by_sign(self.decision_):
-            sets: csr_array = learner.predict_sets(X)
+        sets: csr_array | None = learner.predict_sets(X) if is_by_sign(self.decision_) else None
+        if sets is not None:
             return sets
         mapped = learner.map_candidate_scores if self.scores_candidates_only else learner.map_scores
         return _stacked([Y for _, Y in mapped(X, self.decide)], len(self.taxonomy_))
@@ -256,7 +258,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def scores_candidates_only(self) -> bool:
         """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
         check_is_fitted(self, "taxonomy_")
-        return getattr(self.learner_, "scores_candidates_only", False) and getattr(self.decision_, "takes_sparse", False)
+        return self.learner_.scores_candidates_only and getattr(self.decision_, "takes_sparse", False)
 
     def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
         """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""
@@ -283,7 +285,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def probabilities_of(self, scores: Any, refined: NDArray[np.floating[Any]] | None = None) -> Any:
         """Calibrated probabilities that belong to scores; without a calibration, what the rule or the learner makes of them."""
         if self.calibration_ is not None and not issparse(scores):
-            values = getattr(self.learner_, self.calibration_.takes)(scores)
+            values = self.learner_.convert_scores(scores, self.calibration_.takes)
             return self.calibration_.apply(values, self.taxonomy_).astype(np.float32)
         if refined is None:
             return self.learner_.to_probabilities(scores)
@@ -366,10 +368,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Apply work to the scores of some texts at a time; of nodes that matter, where answers are all that is wanted."""
         check_is_fitted(self, "taxonomy_")
         vectorizer, learner = self._parts()
-        passing = answers_only and hasattr(learner, "map_passing") and needs_passing_only(self.decision_)
+        passing = answers_only and needs_passing_only(self.decision_)
         passing = passing and self.calibration_ is None  # which looks at all nodes
         mapped: Iterator[tuple[slice, Result]]
-        mapped = (learner.map_passing if passing else learner.map_scores)(vectorizer.transform(texts), work)
+        mapped = (learner.map_positive_scores if passing else learner.map_scores)(vectorizer.transform(texts), work)
         return mapped
 
     def _parts(self) -> tuple[Any, Any]:

@@ -132,5 +132,5 @@ def read_added(paths: Sequence[Path], corpus: Corpus, taxonomy: Taxonomy | None,
 def warn_about_several_labels(system: System, corpus: Corpus, is_ruled: bool = False) -> None:
     """Say so where documents have several labels and the system, which learns from them, answers with one."""
     several = sum(len(labels) > 1 for labels in corpus.labels)
-    if several and not system.several_labels and not is_ruled and system.learner().takes_several:
+    if several and not system.several_labels and not is_ruled and system.learner().supports_multi_label:
         say(f"  {counted(several, 'document')} with several labels; {system.name} learns from all, and answers with one")

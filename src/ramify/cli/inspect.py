@@ -86,10 +86,8 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
         raise InputError(f"--node shows what a model knows of a node, but {path} is no model; give a model directory.")
     classifier = load(path)
     learner, terms = classifier.learner_, classifier.vectorizer_.get_feature_names_out()
-    if not hasattr(learner, "top_terms"):
-        raise InputError(f"system {classifier.system!r} has no weights that can be listed; train svm, hr-svm, nb or another.")
     words = learner.top_terms(node, 20, terms)
-    weights = learner.weights_for(node) if hasattr(learner, "weights_for") else []
+    weights = learner.mixture_weights(node)
     if as_json:
         found: dict[str, Any] = {"node": node, "words": [{"word": word, "weight": weight} for word, weight in words]}
         if weights:
@@ -115,53 +113,12 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
     facts = {
         "system": classifier.system,
         "learner": ", ".join(f"{name}={value}" for name, value in values.get("parameters", values).items()),
-        **_certificate_facts(classifier.learner_),
-        **_mixture_facts(classifier.learner_),
-        **_evidence_facts(classifier.learner_),
-        **_shard_facts(classifier.learner_),
-        "weight_bytes": sum(array.nbytes for array in arrays.values()) + _shard_bytes(classifier.learner_),
+        **classifier.learner_.training_facts(),
+        "weight_bytes": sum(array.nbytes for array in arrays.values()) + classifier.learner_.shard_bytes,
         **figures,
         **classifier.figures_.get("evaluation", {}),
     }
     return facts, classifier.taxonomy_, None
-
-
-def _shard_facts(learner: Any) -> dict[str, Any]:
-    """Of models in shards: how many there are, and how many classes of a document are looked at."""
-    return (
-        {"shards": len(learner.weights_.shards), "beam": learner.beam_}
-        if getattr(learner, "scores_candidates_only", False)
-        else {}
-    )
-
-
-def _shard_bytes(learner: Any) -> int:
-    return sum(shard.n_bytes for shard in learner.weights_.shards) if getattr(learner, "scores_candidates_only", False) else 0
-
-
-def _certificate_facts(learner: Any) -> dict[str, Any]:
-    found = getattr(learner, "gap_", None)
-    if found is None:
-        return {}
-    return {"C": learner.C_, "objective": found.primal, "duality_gap": float(found), "rounds": found.rounds}
-
-
-def _mixture_facts(learner: Any) -> dict[str, Any]:
-    """Of shrinkage: how much classes rely on their own documents, on the nodes above, and on nothing, on average."""
-    if not hasattr(learner, "weights_for"):
-        return {}
-    weights = [[weight for _, weight in learner.weights_for(int(node))] for node in learner.class_nodes_]
-    own, uniform = (float(np.mean([path[k] for path in weights])) for k in (0, -1))
-    return {"weight_of_own_documents": own, "weight_of_nodes_above": 1 - own - uniform, "weight_of_uniform": uniform}
-
-
-def _evidence_facts(learner: Any) -> dict[str, Any]:
-    """Of Bayesian models: the evidence, and how strongly the nodes of each level are drawn to their parents, on average."""
-    if not hasattr(learner, "evidence_"):
-        return {}
-    means = enumerate(learner.precisions_by_level(), start=1)
-    levels = {f"mean_precision_of_level_{level}": mean for level, mean in means}
-    return {"evidence": float(learner.evidence_[-1]), "rounds": learner.n_iter_, **levels}
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:

@@ -198,7 +198,7 @@ def _add(
     told: dict[str, Any] = {"model": str(target), "documents": len(corpus)}
     told["new_classes"] = sorted(set(_classes(classifier)) - before[0])
     told["new_words"] = classifier.vectorizer_.n_features_out - before[1]
-    if hasattr(classifier.learner_, "n_rounds_"):
+    if classifier.learner_.n_rounds_ is not None:
         told["rounds"] = classifier.learner_.n_rounds_
     return told if quality is None else told | {"micro_f1": quality}
 

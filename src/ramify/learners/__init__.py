@@ -8,18 +8,16 @@ from ramify.learners.linear.top_down import TopDownLinear, TopDownSVM
 from ramify.learners.naive_bayes.multinomial import MultinomialNaiveBayes
 from ramify.learners.naive_bayes.pachinko import PachinkoNaiveBayes
 from ramify.learners.naive_bayes.shrinkage import ShrinkageNaiveBayes
-from ramify.learners.naive_bayes.word_counts import CountingLearner
+from ramify.learners.naive_bayes.word_counts import WordCountLearner
 from ramify.learners.node_classifiers import NodeClassifiers
 from ramify.learners.structured.hsvm import HierarchicalSVM
 from ramify.learners.structured.ot import OrthogonalTransfer
-from ramify.learners.top_down_base import BranchLearner
+from ramify.learners.top_down_base import TopDownLearner
 
 __all__ = [
     "AdaBoostMH",
     "BayesianLogistic",
-    "BranchLearner",
     "Committee",
-    "CountingLearner",
     "HierarchicalSVM",
     "Learner",
     "MultinomialNaiveBayes",
@@ -31,7 +29,9 @@ __all__ = [
     "RecursiveLogistic",
     "RecursiveSVM",
     "ShrinkageNaiveBayes",
+    "TopDownLearner",
     "TopDownLinear",
     "TopDownSVM",
     "TreeBoostMH",
+    "WordCountLearner",
 ]

@@ -1,4 +1,10 @@
-"""What speaks for a node at one step on the way down to it, feature by feature."""
+"""The contract of all learners: ``fit(X, Y)``, then scores over every node of the taxonomy.
+
+A subclass implements `_fit`, `_score` (scores of a block of rows), `to_probabilities`, `contributions` and its state. This class
+checks the input, cuts rows into blocks, runs the blocks in parallel, and returns predictions in the form of the labels. The
+scores of a document never depend on the batch that it came in. What only some learners can do is declared here with a default,
+so that callers need not ask which learner they have.
+"""
 
 from __future__ import annotations
 
@@ -18,23 +24,29 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ramify.calibration import LogPotentials
 from ramify.errors import InputError
 from ramify.features.vectors import check_documents
-from ramify.learners.path_probabilities import SURE
+from ramify.learners.path_probabilities import MIN_PROBABILITY
 from ramify.learners.targets import Targets, read_targets
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import SerialExecutor, choose_executor, row_blocks, stage
+from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
+BLOCK_BYTES = 1 << 24  # of scores and what is computed from them: small enough to stay in the cache
+
 Floats = NDArray[np.float64]
-Contributions = tuple[NDArray[np.int64], Floats, float]  # features of a document, what each adds, and what is there without
+Scores = NDArray[np.float32]
+Contributions = tuple[NDArray[np.int64], Floats, float]  # features of a document, what each adds to a score, and the bias
+State = tuple[dict[str, Any], dict[str, NDArray[Any]]]  # plain values, and arrays
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """How far a node is ahead of its best rival, or of 0, and what each feature of the document adds to that.
+    """Why a node was chosen at one step of its path: its lead over the runner-up (or over 0), feature by feature.
 
-    score: by how much it is ahead. features, added: of the document, and what each adds. prior: what no feature has a say in.
-    rival: the node that comes next, which is the parent where a document might have stayed there; None where a classifier says
-    yes or no by itself, or nothing is asked. remark: what else there is to say, such as why nothing is asked.
+    score: the lead. features, added: of the document, and what each adds to the lead. prior: the part that no feature explains.
+    rival: the runner-up, which is the parent where a document could have stayed there; None for a binary classifier and where
+    there was no choice. remark: a note, such as why there was no choice.
     """
 
     score: float
@@ -45,31 +57,361 @@ class Evidence:
     remark: str = ""
 
 
-def no_question(remark: str) -> Evidence:
-    """A step at which there is nothing to decide."""
+def no_evidence(remark: str) -> Evidence:
+    """A step without a choice."""
     return Evidence(0.0, np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, None, remark)
 
 
-def answer_of(contributions: Contributions, remark: str = "") -> Evidence:
-    """The answer of a node's own classifier.
+def evidence_of(contributions: Contributions, remark: str = "") -> Evidence:
+    """The score of a binary classifier, feature by feature.
 
-    >>> answer_of((np.array([3, 7]), np.array([0.5, 1.0]), -1.0)).score
+    >>> evidence_of((np.array([3, 7]), np.array([0.5, 1.0]), -1.0)).score
     0.5
     """
     features, added, prior = contributions
     return Evidence(float(added.sum() + prior), features, added, prior, None, remark)
 
 
-def lead_over(rival: int, of_node: Contributions, of_rival: Contributions) -> Evidence:
-    """By how much one of two answers to the same document is ahead of the other."""
-    features, added, prior = of_node[0], of_node[1] - of_rival[1], of_node[2] - of_rival[2]
-    return Evidence(float(added.sum() + prior), features, added, prior, rival)
+def evidence_against(rival: int, of_node: Contributions, of_rival: Contributions) -> Evidence:
+    """The lead of a node over a rival for the same document."""
+    added, prior = of_node[1] - of_rival[1], of_node[2] - of_rival[2]
+    return Evidence(float(added.sum() + prior), of_node[0], added, prior, rival)
 
 
-def classes_under(nodes_above: Any, node: int) -> NDArray[np.int64]:
-    """The numbers of the classes at or below a node. nodes_above: classes × nodes, one where a class is at or below a node."""
-    places = np.flatnonzero(nodes_above.indices == node)
-    return np.unique(np.searchsorted(nodes_above.indptr, places, side="right") - 1)
+class Learner(ClassifierMixin, BaseEstimator, ABC):
+    """Base class of all learners.
+
+    Labels are a matrix over the taxonomy's nodes, one name per document, or a list of names per document. Without a taxonomy,
+    class values form a flat forest, and the learner behaves like a scikit-learn classifier.
+
+    ``taxonomy_``, ``classes_``: the nodes, and their names or the class values. ``class_nodes_``: the nodes that have a class
+    of their own, where a learner has such. ``held_out_``: training documents, and scores by models that were not trained on
+    them. ``reused_``: after `refit_from`, how many of how many classifiers were reused; ``warm_started_``: whether the others
+    started from the earlier solution. ``n_rounds_``: boosting rounds, None for other learners.
+    """
+
+    kind: ClassVar[str]  # its name in model files
+    supports_multi_label: ClassVar[bool] = True  # whether a document may have no label, or more than one
+    supports_shards: ClassVar[bool] = False  # whether weights can be saved in shards
+    taxonomy: Taxonomy | None
+    n_jobs: int | None
+    calibration: str | None = None  # of the classifiers of nodes, where a learner calibrates these by itself
+    keeps_warm_start: bool = False  # whether `fit` keeps what a later `refit_from` can start from
+    class_nodes_: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+    held_out_: tuple[NDArray[np.int64], Scores] | None = None
+    reused_: tuple[int, int] | None = None
+    warm_started_: bool = False
+    n_rounds_: int | None = None
+    _warm_start: WarmStart | None = None
+
+    # ---- to be implemented --------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+        """Train on checked documents and labels."""
+
+    @abstractmethod
+    def _score(self, X: csr_array) -> Scores:
+        """Scores of a block of rows, documents × nodes; NaN where a node has no classifier."""
+
+    @abstractmethod
+    def to_probabilities(self, scores: Scores) -> Scores:
+        """Probabilities over all nodes, from scores over all nodes."""
+
+    @abstractmethod
+    def contributions(self, x: csr_array, node: int) -> Contributions:
+        """Features of one document, what each adds to the score of a node, and the bias."""
+
+    @abstractmethod
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """Why `node` was chosen on the path from its root to `end`. scores: of the document, one per node."""
+
+    @abstractmethod
+    def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
+        """The features that speak most for a node, with their weights, largest first; by number, or by name if given."""
+
+    @abstractmethod
+    def state(self) -> State:
+        """Plain values and arrays from which `from_state` makes the same learner."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Make a learner from its state, after checking shapes, types and ranges."""
+
+    # ---- what only some learners have ---------------------------------------------------------------------------------
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether contributions add up to scores."""
+        return True
+
+    @property
+    def scores_candidates_only(self) -> bool:
+        """Whether only the likeliest classes of a document are scored; all others have NaN."""
+        return False
+
+    @property
+    def n_warm_start_documents(self) -> int:
+        """How many training documents the kept dual variables refer to."""
+        return 0
+
+    @property
+    def shard_bytes(self) -> int:
+        """The size of the weights that are saved in shards."""
+        return 0
+
+    def shard_files(self) -> list[ArrayFile]:
+        """The files of a model in shards; none by default."""
+        return []
+
+    def selected_params(self) -> dict[str, Any]:
+        """Parameters that training selected by itself, such as C."""
+        return {}
+
+    def training_facts(self) -> dict[str, Any]:
+        """Figures on the training, by name, for people to read."""
+        return {}
+
+    def mixture_weights(self, node: str | int) -> list[tuple[str, float]]:
+        """The mixture weights of a class, where its estimate is a mixture: names of the parts, and weights."""
+        return []
+
+    def with_used_features(self) -> tuple[NDArray[np.int64], Learner] | None:
+        """The columns that the learner uses, and the same learner over these columns alone; None where it uses all."""
+        return None
+
+    def predict_sets(self, X: Any) -> csr_array | None:
+        """The nodes with positive scores and positive ancestors, where they are found without scoring all nodes; or None."""
+        return None
+
+    def map_positive_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
+        """As :meth:`map_scores`, where nodes below one with a score of 0 or less may be left out, as NaN."""
+        return self.map_scores(X, work)
+
+    # ---- what decision rules and calibrations take --------------------------------------------------------------------
+
+    def convert_scores(self, scores: Scores, quantity: str) -> Any:
+        """Scores as a decision rule or a calibration takes them.
+
+        quantity: "scores" (label scores), "memberships", "conditionals", "margins" or "log_potentials".
+        """
+        convert: dict[str, Callable[[Scores], Any]] = {
+            "scores": self.label_scores,
+            "memberships": self.memberships,
+            "conditionals": self.conditionals,
+            "margins": self.margins,
+            "log_potentials": self.log_potentials,
+        }
+        return convert[quantity](scores)
+
+    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """How well each node fits as a most specific label, comparable across all nodes; by default the scores."""
+        return scores
+
+    def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node), NaN where a node has no classifier; unlike probabilities, a child's may exceed its parent's."""
+        return self.to_probabilities(scores)
+
+    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """P(node | parent) over all nodes of a tree; 0 where the parent is impossible."""
+        P = self.to_probabilities(scores).astype(np.float64)
+        self.taxonomy_.require_tree("the chance of a node given its parent")
+        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
+        above = P[:, self.taxonomy_.parent[inner]]
+        conditional = P.copy()
+        conditional[:, inner] = np.divide(P[:, inner], above, out=np.zeros_like(above), where=above > 0).clip(0, 1)
+        return conditional
+
+    def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
+        """Log-odds of each node given its parent: positive for yes, NaN where there is no classifier."""
+        return np.asarray(logit(self.conditionals(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY)))
+
+    def log_potentials(self, scores: Scores) -> LogPotentials:
+        """Unnormalized log-probabilities that a document ends at a node, or goes on to it."""
+        return LogPotentials(self.label_scores(scores))
+
+    def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
+        """The node whose contributions explain a node's score; None where there are none."""
+        return None if np.isnan(scores[node]) else node
+
+    # ---- training -----------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on documents × features and labels."""
+        with self._restore_on_error():
+            X = self._validate(X, reset=True)
+            targets = self._read_targets(y, X.shape[0])
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+            self.taxonomy_, self.form_ = targets.taxonomy, targets.form
+            self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
+            self.reused_, self.warm_started_ = None, False
+            self._fit(X, targets, weights)
+        return self
+
+    def refit_from(self, X: Any, y: Any, warm_start: WarmStart) -> Self:
+        """Train as :meth:`fit` does, and reuse what an earlier learner with the same parameters has learned."""
+        self._warm_start = warm_start
+        try:
+            return self.fit(X, y)
+        finally:
+            del self._warm_start
+
+    @contextmanager
+    def _restore_on_error(self) -> Iterator[None]:
+        """Where training fails, the learner is as it was."""
+        before = dict(self.__dict__)
+        try:
+            yield
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _read_targets(self, y: Any, n_documents: int) -> Targets:
+        return read_targets(y, self.taxonomy, n_documents)
+
+    def _validate(self, X: Any, reset: bool) -> csr_array:
+        """Documents, sparse or dense, as CSR float32 with sorted columns; what was given is not changed."""
+        X = check_documents(self, X, reset)
+        if not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+        return X
+
+    # ---- predicting ---------------------------------------------------------------------------------------------------
+
+    def scores(self, X: Any) -> Scores:
+        """Scores over all nodes, documents × nodes; NaN where a node has no classifier."""
+        return self._stack_blocks(X, lambda S: S, np.float32)
+
+    def decision_function(self, X: Any) -> Scores:
+        """Scores over all nodes; with two plain classes and no taxonomy, one score for the second against the first."""
+        S = self.scores(X)
+        return S[:, 1] - S[:, 0] if self.form_ == "classes" and len(self.classes_) == 2 else S
+
+    def predict_proba(self, X: Any) -> Scores:
+        """Probabilities over all nodes; a parent's is never below a child's."""
+        return self._stack_blocks(X, self.to_probabilities, np.float32)
+
+    def predict(self, X: Any) -> Any:
+        """The best-scoring node of each document, in the form of the training labels."""
+        best = self._predict_nodes(X)
+        if self.form_ == "classes":
+            return self.classes_[best]
+        ones, ends = np.ones(len(best), dtype=bool), np.arange(len(best) + 1)
+        own = csr_array((ones, best, ends), shape=(len(best), len(self.taxonomy_)))
+        if self.form_ == "matrix":
+            return expand_to_ancestors(own, self.taxonomy_)
+        names = self.taxonomy_.decode(own)
+        return names if self.form_ == "lists" else np.asarray([name for row in names for name in row])
+
+    def _predict_nodes(self, X: Any) -> NDArray[np.int64]:
+        return self._stack_blocks(X, self._best_nodes, np.int64)
+
+    def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
+        """The node that :meth:`predict` chooses."""
+        return np.asarray(np.nanargmax(scores, axis=1))
+
+    def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
+        """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
+
+        Exact; scores of all nodes exist for one block of documents at a time.
+        """
+        if not isinstance(k, (int, np.integer)) or k < 1:
+            raise InputError(f"k is {k!r}; give a whole number of 1 or more.")
+        parts = [best for _, best in self.map_scores(X, lambda S: _k_best(S, k))]
+        parts = parts or [(np.empty((0, k), dtype=np.int64), np.empty((0, k), dtype=np.float32))]
+        return np.concatenate([nodes for nodes, _ in parts]), np.concatenate([scores for _, scores in parts])
+
+    def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of one block of rows after the other; documents × nodes never exists as a whole."""
+        return self._map_blocks(X, lambda block: work(self._score(block)))
+
+    def _map_blocks(
+        self, X: Any, work: Callable[[csr_array], Result], bytes_per_row: int | None = None
+    ) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to one block of rows after the other, none with more scores than BLOCK_BYTES."""
+        check_is_fitted(self, "taxonomy_")
+        X = self._validate(X, reset=False)
+        blocks = row_blocks(X.shape[0], bytes_per_row or 16 * len(self.taxonomy_), BLOCK_BYTES)
+        with stage("scoring", X.shape[0]) as step:
+            executor = choose_executor(self.n_jobs) if len(blocks) > 1 else SerialExecutor()
+            results = executor.map(lambda rows: work(X[rows] if len(blocks) > 1 else X), blocks)
+            for rows, result in zip(blocks, results, strict=True):
+                yield rows, result
+                step.advance(rows.stop - rows.start)
+
+    def _stack_blocks(self, X: Any, work: Callable[[Scores], NDArray[Any]], dtype: Any) -> NDArray[Any]:
+        parts = [part for _, part in self.map_scores(X, work)]
+        parts = parts or [work(np.empty((0, len(self.taxonomy_)), dtype=np.float32))]
+        return np.concatenate(parts).astype(dtype, copy=False)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _k_best(scores: Scores, k: int) -> tuple[NDArray[np.int64], Scores]:
+    """The k highest scores of each row; equal ones in node order."""
+    S = np.where(np.isnan(scores), -np.inf, scores)
+    most = min(k, S.shape[1])
+    lowest = -np.partition(-S, most - 1, axis=1)[:, [most - 1]] if most < S.shape[1] else np.full((len(S), 1), -np.inf)
+    nodes, best = np.full((len(S), k), -1, dtype=np.int64), np.full((len(S), k), -np.inf, dtype=np.float32)
+    for row, (line, bound) in enumerate(zip(S, lowest, strict=True)):
+        found = np.flatnonzero((line >= bound) & (line > -np.inf))
+        found = found[np.argsort(-line[found], kind="stable")[:k]]
+        nodes[row, : len(found)], best[row, : len(found)] = found, line[found]
+    return nodes, best
+
+
+class PartialFitLearner(Learner):
+    """A learner that can be trained further on new documents."""
+
+    @abstractmethod
+    def partial_fit(
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, taxonomy: Taxonomy | None = None
+    ) -> Self:
+        """Train further on more documents.
+
+        classes: class values that may come later, where there is no taxonomy. taxonomy: the one so far with nodes added, where
+        labels need them.
+        """
+
+    @abstractmethod
+    def widen(self, columns: NDArray[np.int64], n_features: int) -> None:
+        """Make room for new features: each old one moves to its entry of `columns`."""
+
+
+class MulticlassLearner(Learner):
+    """A learner with one score per class, the highest of which wins. The classes are the nodes with documents of their own."""
+
+    _nodes_above: csr_array  # classes × nodes: one where a class is at or below a node
+
+    def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
+        """The class whose score is a node's: the node itself, or else the best class below it; None where there is none."""
+        return node if node in self.class_nodes_ else best_of(scores, self._classes_under(node))
+
+    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
+        """The lead of the class at the end of the path over the best class that leaves the path at a node.
+
+        Those classes are at or below the node's parent, and not at or below the node.
+        """
+        chosen = self.explaining_node(scores, end)
+        if chosen is None:
+            return no_evidence("no training document was here")
+        path = self.taxonomy_.nodes_to(end)
+        place = path.index(node)
+        around = self.class_nodes_ if place == 0 else self._classes_under(path[place - 1])
+        rival = best_of(scores, np.setdiff1d(around, self._classes_under(node)))
+        if rival is None:
+            return no_evidence("the only way on")
+        return evidence_against(rival, self.contributions(x, chosen), self.contributions(x, rival))
+
+    def _classes_under(self, node: int) -> NDArray[np.int64]:
+        entries = np.flatnonzero(self._nodes_above.indices == node)
+        return self.class_nodes_[np.unique(np.searchsorted(self._nodes_above.indptr, entries, side="right") - 1)]
 
 
 def best_of(scores: Any, nodes: NDArray[np.int64]) -> int | None:
@@ -82,289 +424,15 @@ def best_of(scores: Any, nodes: NDArray[np.int64]) -> int | None:
     return int(known[np.argmax(scores[known])]) if len(known) else None
 
 
-# --------------------------------------------------------------------------------------------------------------
-# What a learner is: ``fit(X, Y)``, then scores for every node of the taxonomy, row by row the same in any batch.
-#
-# A learner says in `_learn` how it learns, in `_score` how it scores a block of rows, and in `to_probabilities` what scores
-# mean; this class does the rest: it checks what comes in, cuts rows into blocks, runs them where it is told, and gives
-# predictions in the form in which the labels came.
-
-
-BLOCK_BYTES = 1 << 24  # of scores and what is made of them, few enough to stay near the processor
-
-Scores = NDArray[np.float32]
-Result = TypeVar("Result")
-
-
-class Learner(ClassifierMixin, BaseEstimator, ABC):
-    """The common part of all learners.
-
-    Labels come as a matrix over the taxonomy's nodes, one name a document, or a list of names a document. Without a
-    taxonomy, plain class values are taken as a forest of single nodes, and the learner behaves as scikit-learn's
-    classifiers do.
-    """
-
-    kind: ClassVar[str]
-    takes_several: ClassVar[bool] = True  # whether documents may have several labels, or none
-    taxonomy: Taxonomy | None
-    n_jobs: int | None
-    held_out_: tuple[NDArray[np.int64], Scores] | None = (
-        None  # training documents with scores by learners that had not seen them
-    )
-    keeps_warm_start: bool = False  # whether to keep what a later training can start from
-    reused_: tuple[int, int] | None = None  # classifiers reused from an earlier learner, and classifiers in all
-    warm_started_: bool = False  # whether training started from the solution of an earlier learner
-    _warm_start: WarmStart | None = None
-
-    # ---- what each learner says -------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        """Learn from checked documents and labels."""
-
-    @abstractmethod
-    def _score(self, X: csr_array) -> Scores:
-        """Scores of a block of rows, documents × nodes; NaN where a node has no classifier."""
-
-    @abstractmethod
-    def to_probabilities(self, scores: Scores) -> Scores:
-        """Probabilities over all nodes that belong to scores over all nodes."""
-
-    @abstractmethod
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Plain values and arrays from which `from_state` makes the same learner."""
-
-    # ---- what explanations take -------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def contributions(self, x: csr_array, node: int) -> Contributions:
-        """Features of one document, what each adds to the score of a node, and what is there without them."""
-
-    @abstractmethod
-    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
-        """What speaks for a node, at this step on the way from the top down to `end`. scores: of the document, one a node."""
-
-    def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
-        """The node whose contributions speak for a node; None where none do."""
-        return None if np.isnan(scores[node]) else node
-
-    @property
-    def is_additive(self) -> bool:
-        """Whether contributions add up to scores."""
-        return True
-
-    # ---- what decision rules take -----------------------------------------------------------------------------------
-
-    def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """How well each node fits as a most specific label, comparable across all nodes; the scores, where these are that."""
-        return scores
-
-    def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node) over all nodes, NaN where a node has no classifier; unlike probabilities they may contradict the tree."""
-        return self.to_probabilities(scores)
-
-    def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent) over all nodes of a tree; 0 where the parent is impossible."""
-        P = self.to_probabilities(scores).astype(np.float64)
-        self.taxonomy_.require_tree("the chance of a node given its parent")
-        inner = np.flatnonzero(self.taxonomy_.parent >= 0)
-        above = P[:, self.taxonomy_.parent[inner]]
-        shares = P.copy()
-        shares[:, inner] = np.divide(P[:, inner], above, out=np.zeros_like(above), where=above > 0).clip(0, 1)
-        return shares
-
-    def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """How clearly each node is answered with yes, once its parent is: 0 in the middle, NaN where nobody answers."""
-        return np.asarray(logit(self.conditionals(scores).clip(SURE, 1 - SURE)))
-
-    # ---- what calibration takes -------------------------------------------------------------------------------------
-
-    def log_potentials(self, scores: Scores) -> LogPotentials:
-        """How likely documents are to end at nodes, or to go on to them, in logarithms up to a factor."""
-        return LogPotentials(self.label_scores(scores))
-
-    # ---- what all learners share ------------------------------------------------------------------------------------
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from documents × features and labels."""
-        with self._restore_on_error():
-            X = self._check(X, reset=True)
-            targets = self._read_targets(y, X.shape[0])
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            self.taxonomy_, self.form_ = targets.taxonomy, targets.form
-            self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
-            self.reused_, self.warm_started_ = None, False
-            self._learn(X, targets, weights)
-        return self
-
-    def refit_from(self, X: Any, y: Any, warm_start: WarmStart) -> Self:
-        """Fit, and reuse the classifiers of an earlier learner with the same parameters whose documents did not change.
-
-        ``reused_``: how many were reused, of how many. ``warm_started_``: whether the others started from its dual variables.
-        """
-        self._warm_start = warm_start
-        try:
-            return self.fit(X, y)
-        finally:
-            del self._warm_start
-
-    @contextmanager
-    def _restore_on_error(self) -> Iterator[None]:
-        """Where learning fails, everything is as it was: an earlier model stays whole."""
-        before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def scores(self, X: Any) -> Scores:
-        """Scores over all nodes, documents × nodes; NaN where a node has no classifier."""
-        return self._stacked(X, lambda S: S, np.float32)
-
-    def decision_function(self, X: Any) -> Scores:
-        """Scores over all nodes; with two plain classes and no taxonomy, one score for the second against the first."""
-        S = self.scores(X)
-        return S[:, 1] - S[:, 0] if self.form_ == "classes" and len(self.classes_) == 2 else S
-
-    def predict_proba(self, X: Any) -> Scores:
-        """Probabilities over all nodes; a parent's is never below a child's."""
-        return self._stacked(X, self.to_probabilities, np.float32)
-
-    def predict(self, X: Any) -> Any:
-        """The best-scoring node of each document, in the form in which the labels came."""
-        best = self._find_best(X)
-        if self.form_ == "classes":
-            return self.classes_[best]
-        ones, ends = np.ones(len(best), dtype=bool), np.arange(len(best) + 1)
-        own = csr_array((ones, best, ends), shape=(len(best), len(self.taxonomy_)))
-        if self.form_ == "matrix":
-            return expand_to_ancestors(own, self.taxonomy_)
-        names = self.taxonomy_.decode(own)
-        return names if self.form_ == "lists" else np.asarray([name for row in names for name in row])
-
-    def _find_best(self, X: Any) -> NDArray[np.int64]:
-        return self._stacked(X, self._best, np.int64)
-
-    def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
-        """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
-
-        Exact; scores of all nodes exist for a block of documents at a time only.
-        """
-        if not isinstance(k, (int, np.integer)) or k < 1:
-            raise InputError(f"k is {k!r}; give a whole number of 1 or more.")
-        parts = [best for _, best in self.map_scores(X, lambda S: _k_best(S, k))]
-        parts = parts or [(np.empty((0, k), dtype=np.int64), np.empty((0, k), dtype=np.float32))]
-        return np.concatenate([nodes for nodes, _ in parts]), np.concatenate([scores for _, scores in parts])
-
-    def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
-        """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
-        return self._map_blocks(X, lambda block: work(self._score(block)))
-
-    def _map_blocks(
-        self, X: Any, work: Callable[[csr_array], Result], bytes_a_row: int | None = None
-    ) -> Iterator[tuple[slice, Result]]:
-        """Apply `work` to one block of rows after the other, none with more scores than fit."""
-        check_is_fitted(self, "taxonomy_")
-        X = self._check(X, reset=False)
-        blocks = row_blocks(X.shape[0], bytes_a_row or 16 * len(self.taxonomy_), BLOCK_BYTES)
-        with stage("scoring", X.shape[0]) as step:
-            executor = choose_executor(self.n_jobs) if len(blocks) > 1 else SerialExecutor()
-            results = executor.map(lambda rows: work(X[rows] if len(blocks) > 1 else X), blocks)
-            for rows, result in zip(blocks, results, strict=True):
-                yield rows, result
-                step.advance(rows.stop - rows.start)
-
-    def _read_targets(self, y: Any, n_documents: int) -> Targets:
-        return read_targets(y, self.taxonomy, n_documents)
-
-    def _best(self, scores: Scores) -> NDArray[np.int64]:
-        """The node that :meth:`predict` takes."""
-        return np.asarray(np.nanargmax(scores, axis=1))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-    def _check(self, X: Any, reset: bool) -> csr_array:
-        """Sparse and dense documents by one way: CSR float32 with sorted columns; what was given stays as it is."""
-        X = check_documents(self, X, reset)
-        if not X.has_canonical_format:
-            X = X.copy()
-            X.sum_duplicates()
-        return X
-
-    def _stacked(self, X: Any, work: Callable[[Scores], NDArray[Any]], dtype: Any) -> NDArray[Any]:
-        parts = [part for _, part in self.map_scores(X, work)]
-        parts = parts or [work(np.empty((0, len(self.taxonomy_)), dtype=np.float32))]
-        return np.concatenate(parts).astype(dtype, copy=False)
-
-
-def _k_best(scores: Scores, k: int) -> tuple[NDArray[np.int64], Scores]:
-    """Of each row the k highest scores; equal ones in node order."""
-    S = np.where(np.isnan(scores), -np.inf, scores)
-    kept = min(k, S.shape[1])
-    lowest = -np.partition(-S, kept - 1, axis=1)[:, [kept - 1]] if kept < S.shape[1] else np.full((len(S), 1), -np.inf)
-    nodes, best = np.full((len(S), k), -1, dtype=np.int64), np.full((len(S), k), -np.inf, dtype=np.float32)
-    for row, (line, bound) in enumerate(zip(S, lowest, strict=True)):
-        there = np.flatnonzero((line >= bound) & (line > -np.inf))
-        there = there[np.argsort(-line[there], kind="stable")[:k]]
-        nodes[row, : len(there)], best[row, : len(there)] = there, line[there]
-    return nodes, best
-
-
-# --------------------------------------------------------------------------------------------------------------
-# What learners share whose classes compete: one score each, of which the highest is the best.
-
-
-class CompetingClasses(Learner):
-    """A learner with a score for every node that has documents of its own.
-
-    ``class_nodes_``: these nodes, the classes.
-    """
-
-    class_nodes_: NDArray[np.int64]
-    _nodes_above: csr_array
-
-    def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
-        """The class whose score is a node's: its own, or else the best below it; None where no class is."""
-        return node if node in self.class_nodes_ else best_of(scores, self._classes_under(node))
-
-    def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
-        """What speaks for the class at the end, against the best of those that part from it at a node on the way.
-
-        These lie at or below the node's parent, the one above it on the way, and not at or below the node.
-        """
-        speaker = self.spokesman(scores, end)
-        if speaker is None:
-            return no_question("no training document was here")
-        way = self.taxonomy_.nodes_to(end)
-        place = way.index(node)
-        around = self.class_nodes_ if place == 0 else self._classes_under(way[place - 1])
-        rival = best_of(scores, np.setdiff1d(around, self._classes_under(node)))
-        if rival is None:
-            return no_question("the only way on")
-        return lead_over(rival, self.contributions(x, speaker), self.contributions(x, rival))
-
-    def _classes_under(self, node: int) -> NDArray[np.int64]:
-        return self.class_nodes_[classes_under(self._nodes_above, node)]
-
-
-# --------------------------------------------------------------------------------------------------------------
-# The features that speak most for a node, by number or by name.
-
-
 def find_node(taxonomy: Taxonomy, node: int | str) -> int:
-    """The number of a node that is given by number or by name."""
-    place = taxonomy.index(node) if isinstance(node, str) else int(node)
-    if not 0 <= place < len(taxonomy):
-        raise InputError(f"node {place} is not one of the {len(taxonomy)} of the taxonomy; count from 0.")
-    return place
+    """The index of a node that is given by index or by name."""
+    index = taxonomy.index(node) if isinstance(node, str) else int(node)
+    if not 0 <= index < len(taxonomy):
+        raise InputError(f"node {index} is not one of the {len(taxonomy)} of the taxonomy; count from 0.")
+    return index
 
 
-def top_features(weights: NDArray[np.float64], n: int, feature_names: Any = None) -> list[tuple[Any, float]]:
+def top_features(weights: Floats, n: int, feature_names: Any = None) -> list[tuple[Any, float]]:
     """The n features with the largest weights above 0, largest first.
 
     >>> top_features(np.array([0.5, -1.0, 2.0]), 3, ["apple", "bread", "cake"])
@@ -372,6 +440,6 @@ def top_features(weights: NDArray[np.float64], n: int, feature_names: Any = None
     """
     names = np.arange(len(weights)) if feature_names is None else np.asarray(feature_names)
     if len(names) != len(weights):
-        raise InputError(f"there are {len(names)} feature names for {len(weights)} features; give one a feature.")
+        raise InputError(f"there are {len(names)} feature names for {len(weights)} features; give one per feature.")
     best = [f for f in np.argsort(-weights, kind="stable")[: max(0, n)] if weights[f] > 0]
     return [(names[f : f + 1].tolist()[0], float(weights[f])) for f in best]

@@ -24,14 +24,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.calibration import Calibration, LogPotentials, check_kind
 from ramify.errors import InputError, ModelError, suggest
-from ramify.learners.base import Contributions, Evidence, Learner, Result, Scores, answer_of, no_question
+from ramify.learners.base import (
+    Contributions,
+    Evidence,
+    Learner,
+    Result,
+    Scores,
+    evidence_of,
+    find_node,
+    no_evidence,
+    top_features,
+)
 from ramify.learners.linear.incremental import check_figures
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
 from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, Questions, Task, ask_nodes
-from ramify.learners.path_probabilities import SURE, along_paths, log_ends, walk_passing
+from ramify.learners.path_probabilities import MIN_PROBABILITY, descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy
 
@@ -99,7 +109,7 @@ class NodeClassifiers(Learner):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         setup = self._checked()
         taxonomy = targets.taxonomy
         if self.negatives == "parent":
@@ -183,7 +193,7 @@ class NodeClassifiers(Learner):
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(node and none of its children), children taken for independent given their parent."""
         P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
-        return np.where(np.isnan(scores), np.nan, log_ends(P, shares, self.taxonomy_))
+        return np.where(np.isnan(scores), np.nan, log_end_probabilities(P, shares, self.taxonomy_))
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent)."""
@@ -194,13 +204,13 @@ class NodeClassifiers(Learner):
         if self.negatives == "all":
             return self.answers(scores)
         # a gap on the path says nothing, so what is known of it counts for the nodes below
-        return np.where(np.isnan(scores), np.nan, along_paths(self.answers(scores), self.taxonomy_, missing=1.0))
+        return np.where(np.isnan(scores), np.nan, path_products(self.answers(scores), self.taxonomy_, missing=1.0))
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """With the parent's documents, log-odds of every step, and to stay has none; with all, where documents end."""
         if self.negatives != "parent":
             return super().log_potentials(scores)
-        return LogPotentials(np.zeros(scores.shape), logit(self.answers(scores).clip(SURE, 1 - SURE)))
+        return LogPotentials(np.zeros(scores.shape), logit(self.answers(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY)))
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores themselves."""
@@ -209,7 +219,7 @@ class NodeClassifiers(Learner):
     def to_probabilities(self, scores: Scores) -> Scores:
         """With the parent's documents, the product along the path; with all, no less than at any node below."""
         if self.negatives == "parent":
-            P = along_paths(self.answers(scores), self.taxonomy_)
+            P = path_products(self.answers(scores), self.taxonomy_)
         else:
             P = np.nan_to_num(self.answers(scores), nan=0.0)
             for node in range(len(self.taxonomy_) - 1, -1, -1):
@@ -222,9 +232,9 @@ class NodeClassifiers(Learner):
         """Probabilities over all nodes; only with a taxonomy, since answers of plain classes need not add up to 1."""
         return super().predict_proba(X)
 
-    def _best(self, scores: Scores) -> NDArray[np.int64]:
+    def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as a child's score is not below 0."""
-        return walk_passing(scores, self.taxonomy_)
+        return descend_positive(scores, self.taxonomy_)
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what each adds to the score of a node, and the bias."""
@@ -234,6 +244,25 @@ class NodeClassifiers(Learner):
         w, bias = self.base_.weights_of(int(found[0]), features)
         return features, x.data.astype(np.float64) * w, bias
 
+    def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
+        """The features with the largest weights of a node's classifier, largest first, by number or by name."""
+        check_is_fitted(self, "taxonomy_")
+        place = find_node(self.taxonomy_, node)
+        found = np.flatnonzero(self.unit_nodes_ == place)
+        if not len(found):
+            raise InputError(f"node {self.taxonomy_.names[place]!r} has no classifier; ask for another node.")
+        return top_features(self.base_.weights_of(int(found[0]), np.arange(self.n_features_in_))[0], n, feature_names)
+
+    def selected_params(self) -> dict[str, Any]:
+        """The C that was used."""
+        return {"C": self.C_}
+
+    def training_facts(self) -> dict[str, Any]:
+        """C, the objective, and how far it can be from the least, of linear classifiers."""
+        if not isinstance(self.base_, LinearBase):
+            return {}
+        return {"C": self.C_, "objective": self.gap_.primal, "duality_gap": float(self.gap_), "rounds": self.gap_.rounds}
+
     @property
     def is_additive(self) -> bool:
         """Whether the classifiers have weights that add up to their scores."""
@@ -242,12 +271,12 @@ class NodeClassifiers(Learner):
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """What speaks for a yes of the node's own classifier."""
         if node in self.always_:
-            return replace(no_question(f"it says yes to every text, with {YES:g}"), score=YES, prior=YES)
+            return replace(no_evidence(f"it says yes to every text, with {YES:g}"), score=YES, prior=YES)
         if np.isnan(scores[node]):
-            return no_question("no classifier answers here")
+            return no_evidence("no classifier answers here")
         if not self.is_additive:
-            return replace(no_question(""), score=float(scores[node]))
-        return answer_of(self.contributions(x, node))
+            return replace(no_evidence(""), score=float(scores[node]))
+        return evidence_of(self.contributions(x, node))
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ from ramify.learners.linear.training import (
 )
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
-from ramify.learners.warm_start import same_columns
+from ramify.learners.warm_start import match_columns
 from ramify.native import score_rows_in_place
 from ramify.parallel import row_blocks, stage
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
@@ -356,9 +356,9 @@ class Task:
         were = asked.of_units(np.argsort(asked.nodes)[other.unit_nodes_])
         if were.asked is None or self.units.asked is None:
             is_whole = were.asked is None and self.units.asked is None and before.has_same_documents
-            return same_columns([before.now(were.positive)], [self.units.positive]) if is_whole else None
+            return match_columns([before.now(were.positive)], [self.units.positive]) if is_whole else None
         parts = [before.now(csc_array(part)) for part in (were.positive, were.asked)]
-        return same_columns(parts, [csc_array(self.units.positive), csc_array(self.units.asked)])
+        return match_columns(parts, [csc_array(self.units.positive), csc_array(self.units.asked)])
 
     def select_C(self, setup: Setup) -> tuple[float, dict[float, float]]:
         """A held-out document gets the nodes, of those that it is asked about, whose score is not below 0."""

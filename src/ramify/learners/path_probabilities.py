@@ -10,13 +10,13 @@ from scipy.sparse import csr_array
 
 from ramify.taxonomy import Taxonomy, descend_by_score, levels_of
 
-SURE = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
+MIN_PROBABILITY = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
 LOWEST = float(np.finfo(np.float32).max)
 
 Floats = NDArray[np.float64]
 
 
-def along_paths(shares: NDArray[np.floating[Any]], taxonomy: Taxonomy, missing: float = 0.0) -> Floats:
+def path_products(shares: NDArray[np.floating[Any]], taxonomy: Taxonomy, missing: float = 0.0) -> Floats:
     """P(node) over a tree, from P(node | parent) that may have gaps: the product of all on the path."""
     P = np.nan_to_num(shares.astype(np.float64), nan=missing)
     parent = taxonomy.parent
@@ -25,43 +25,43 @@ def along_paths(shares: NDArray[np.floating[Any]], taxonomy: Taxonomy, missing: 
     return P
 
 
-def log_ends(P: Floats, shares: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> Floats:
+def log_end_probabilities(P: Floats, shares: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> Floats:
     """ln P(node and none of its children), children taken for independent given their parent."""
-    ends: Floats = np.log(P.clip(SURE, 1))
-    leaves_none = np.log1p(-np.nan_to_num(shares.astype(np.float64), nan=0.0).clip(0, 1 - SURE))
+    ends: Floats = np.log(P.clip(MIN_PROBABILITY, 1))
+    leaves_none = np.log1p(-np.nan_to_num(shares.astype(np.float64), nan=0.0).clip(0, 1 - MIN_PROBABILITY))
     for node in np.flatnonzero(~taxonomy.is_leaf).tolist():
         ends[:, node] += leaves_none[:, taxonomy.children_of(node)].sum(axis=1)
     return ends
 
 
-def walk_passing(scores: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArray[np.int64]:
+def descend_positive(scores: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArray[np.int64]:
     """From the best root to the best child, as long as a child's score is not below 0."""
     is_root = np.isin(np.arange(len(taxonomy)), taxonomy.roots)
     S = np.where(np.isnan(scores), -LOWEST, scores)
     return descend_by_score(np.where(is_root | (S >= 0), S, -np.inf), taxonomy)
 
 
-def soften(scores: NDArray[np.floating[Any]]) -> Floats:
+def softmax_rows(scores: NDArray[np.floating[Any]]) -> Floats:
     """A softmax over each row.
 
-    >>> soften(np.asarray([[0.0, np.log(3)]]))
+    >>> softmax_rows(np.asarray([[0.0, np.log(3)]]))
     array([[0.25, 0.75]])
     """
     shares = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True, initial=-np.inf))
     return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
 
-def log_shares(joint: Floats) -> Floats:
+def log_softmax(joint: Floats) -> Floats:
     """Logarithms, each row shifted so that the shares that they stand for add up to 1.
 
-    >>> np.exp(log_shares(np.asarray([[0.0, np.log(3)]])))
+    >>> np.exp(log_softmax(np.asarray([[0.0, np.log(3)]])))
     array([[0.25, 0.75]])
     """
     shifted = joint - joint.max(axis=1, keepdims=True, initial=-np.inf)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def spread_upward(each: Floats, nodes_above: csr_array, several_labels: bool) -> NDArray[np.float32]:
+def aggregate_upward(each: Floats, nodes_above: csr_array, several_labels: bool) -> NDArray[np.float32]:
     """P(node) over all nodes from that of each class.
 
     nodes_above: classes × nodes, one where a class is at or below a node. Where every document has one label, chances are
@@ -76,11 +76,11 @@ def spread_upward(each: Floats, nodes_above: csr_array, several_labels: bool) ->
     return np.asarray(each @ nodes_above, dtype=np.float32).clip(0, 1)
 
 
-def spread_few_upward(each: csr_array, nodes_above: csr_array, several_labels: bool) -> csr_array:
-    """As :func:`spread_upward`, of documents for which few classes have a chance; documents × classes and × nodes, sparse.
+def aggregate_sparse_upward(each: csr_array, nodes_above: csr_array, several_labels: bool) -> csr_array:
+    """As :func:`aggregate_upward`, of documents for which few classes have a chance; documents × classes and × nodes, sparse.
 
     >>> each, above = csr_array([[0.2, 0, 0.6]]), csr_array([[1.0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
-    >>> spread_few_upward(each, above, several_labels=False).toarray()
+    >>> aggregate_sparse_upward(each, above, several_labels=False).toarray()
     array([[0.25, 0.25, 0.  , 0.75]], dtype=float32)
     """
     if several_labels:

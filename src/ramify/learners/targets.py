@@ -44,7 +44,7 @@ def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: in
     return targets
 
 
-def read_more_targets(
+def read_further_targets(
     y: Any, n_documents: int, known: Taxonomy | None, given: Any, values: NDArray[Any] | None, classes: Any
 ) -> Targets:
     """Labels of further documents.

@@ -11,12 +11,12 @@ from scipy.sparse import csr_array
 
 from ramify.calibration import LogPotentials
 from ramify.errors import ModelError
-from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of, lead_over, no_question
-from ramify.learners.path_probabilities import SURE, along_paths
+from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of, evidence_against, no_evidence
+from ramify.learners.path_probabilities import MIN_PROBABILITY, path_products
 from ramify.taxonomy import Taxonomy, descend_by_probability
 
 
-class BranchLearner(Learner):
+class TopDownLearner(Learner):
     """A learner whose scores are ln P(node | parent).
 
     ``branch_nodes_``, ``branch_parents_``: the node of every branch, and the node at which it is asked about (-1 above the
@@ -63,26 +63,26 @@ class BranchLearner(Learner):
                 added, prior = added + more, prior + before
         return x.indices.astype(np.int64), added, prior
 
-    def spokesman(self, scores: NDArray[Any], node: int) -> int | None:
+    def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
         """The node itself, where it can be entered."""
-        return Learner.spokesman(self, scores, node)
+        return Learner.explaining_node(self, scores, node)
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """What speaks for a node against its best sibling, or against staying at their parent where that is likelier."""
         parent = int(self.taxonomy_.parent[node])
         branch, stay = self._branch_to(node, parent), self._branch_to(parent, parent)
         if branch is None:
-            return no_question("no training document was here" if np.isnan(scores[node]) else "the only way on")
+            return no_evidence("no training document was here" if np.isnan(scores[node]) else "the only way on")
         own = self._branch_contributions(x, branch)
         siblings = np.setdiff1d(self.taxonomy_.roots if parent < 0 else self.taxonomy_.children_of(parent), node)
         rival = best_of(scores, siblings)
         if stay is not None:
-            over_staying = lead_over(parent, own, self._branch_contributions(x, stay))
+            over_staying = evidence_against(parent, own, self._branch_contributions(x, stay))
             if rival is None or scores[node] - over_staying.score > scores[rival]:
                 return over_staying
         if rival is None or (to_rival := self._branch_to(rival, parent)) is None:
-            return no_question("the only way on")
-        return lead_over(rival, own, self._branch_contributions(x, to_rival))
+            return no_evidence("the only way on")
+        return evidence_against(rival, own, self._branch_contributions(x, to_rival))
 
     def _branch_to(self, node: int, parent: int) -> int | None:
         """The branch by which documents at a parent go to a node, or stay where both are the same; None without one."""
@@ -94,7 +94,7 @@ class BranchLearner(Learner):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The product of the shares on the path to a node."""
-        return along_paths(np.exp(scores.astype(np.float64)), self.taxonomy_).astype(np.float32)
+        return path_products(np.exp(scores.astype(np.float64)), self.taxonomy_).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(a document ends at a node)."""
@@ -102,20 +102,20 @@ class BranchLearner(Learner):
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
         ends = P.copy()
         np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
-        return np.where(np.isnan(scores), np.nan, np.log(ends.clip(SURE, 1)))
+        return np.where(np.isnan(scores), np.nan, np.log(ends.clip(MIN_PROBABILITY, 1)))
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """The logarithms of the shares, and of what children leave."""
         left = np.ones(scores.shape)
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
         np.subtract.at(left.T, self.taxonomy_.parent[inner], np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0).T[inner])
-        return LogPotentials(np.log(left.clip(SURE, 1)), scores)
+        return LogPotentials(np.log(left.clip(MIN_PROBABILITY, 1)), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent); NaN for nodes that cannot be entered."""
         return np.exp(scores.astype(np.float64))
 
-    def _best(self, scores: Scores) -> NDArray[np.int64]:
+    def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
         return descend_by_probability(scores, self.taxonomy_)
 
     def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:

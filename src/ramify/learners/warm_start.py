@@ -65,11 +65,11 @@ class WarmStart:
         return found
 
 
-def same_columns(were: list[csc_array], are: list[csc_array]) -> Ints:
+def match_columns(were: list[csc_array], are: list[csc_array]) -> Ints:
     """For every column of some matrices the one with the same documents in all of those that were; -1 where there is none.
 
     >>> old, new = csc_array([[1, 0], [0, 1]]), csc_array([[0, 1], [1, 1]])
-    >>> same_columns([old], [new])
+    >>> match_columns([old], [new])
     array([ 1, -1])
     """
     known = {key: k for k, key in enumerate(_keys(were)) if key[0]}

@@ -17,6 +17,7 @@ from ramify.classifier.rules import fit_rule, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import FittableRule
 from ramify.errors import InputError, LabelError, suggest
+from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.systems import find_system
@@ -153,7 +154,7 @@ def follows_changes(classifier: TextClassifier, taxonomy: Taxonomy | None, has_r
 
     Learners that can go on by themselves do so, unless they have kept documents and the taxonomy is a new one.
     """
-    if is_boosting or not hasattr(classifier.learner_, "partial_fit"):
+    if is_boosting or not isinstance(classifier.learner_, PartialFitLearner):
         return not is_boosting and (classifier.documents_ is not None or taxonomy is not None)
     return has_reassignments or (taxonomy is not None and classifier.documents_ is not None)
 
@@ -240,7 +241,7 @@ def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, lab
         before = WarmStart(classifier.learner_, classifier.documents_.own, documents, len(more), leaves)
         learner.refit_from(more.X, Y, before)
     made = _finished(classifier, changes, learner, more, Y)
-    begun = np.intersect1d(leaves, getattr(learner, "class_nodes_", leaves[:0]))
+    begun = np.intersect1d(leaves, learner.class_nodes_)
     n_kept, taken = int(np.sum(documents >= 0)), learner.reused_
     told |= {"documents": len(more), "added": len(more) - n_kept, "replaced": len(kept) - n_kept}
     done = UpdateResult(made, changes, **told)
@@ -318,7 +319,7 @@ def _empty_leaves(classifier: TextClassifier, changes: TaxonomyDiff, own: csr_ar
     landing = landing_nodes(changes)
     is_new = np.ones(len(changes.new), dtype=bool)
     is_new[landing[landing >= 0]] = False
-    known = getattr(classifier.learner_, "class_nodes_", np.zeros(0, dtype=np.int64))
+    known = classifier.learner_.class_nodes_
     is_new[landing[known][landing[known] >= 0]] = True
     is_new[own.indices] = False
     return np.flatnonzero(is_new & changes.new.is_leaf).astype(np.int64)
@@ -327,5 +328,5 @@ def _empty_leaves(classifier: TextClassifier, changes: TaxonomyDiff, own: csr_ar
 def _refuse_unfit(classifier: TextClassifier, changes: TaxonomyDiff) -> None:
     if find_system(classifier.system).needs_tree:
         changes.new.require_tree(f"system {classifier.system!r}")
-    if getattr(classifier.learner_, "scores_candidates_only", False):
+    if classifier.learner_.scores_candidates_only:
         raise InputError("a model in shards cannot follow a change of its taxonomy, beside new titles; train it anew.")

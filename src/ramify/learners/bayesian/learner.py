@@ -37,7 +37,7 @@ from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import check_limits, is_number, tied_rows
 from ramify.learners.linear.weights import Weights
-from ramify.learners.path_probabilities import soften, spread_upward
+from ramify.learners.path_probabilities import aggregate_upward, softmax_rows
 from ramify.learners.targets import Targets, require_one_label
 from ramify.parallel import Executor, choose_executor, count_workers
 from ramify.taxonomy import Taxonomy
@@ -69,7 +69,7 @@ class BayesianLogistic(LinearModel):
     """
 
     kind: ClassVar[str] = "bayesian-logistic"
-    takes_several: ClassVar[bool] = False
+    supports_multi_label: ClassVar[bool] = False
     weights_: Weights
     evidence_: NDArray[np.float64]
     precisions_: NDArray[np.float64]
@@ -114,7 +114,7 @@ class BayesianLogistic(LinearModel):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         self._check_parameters()
         targets.taxonomy.require_tree(WHAT)
         require_one_label(targets, WHAT, "system='hr-lr'")
@@ -167,15 +167,21 @@ class BayesianLogistic(LinearModel):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The softmax of the scores that posterior means give; a node gets the sum of the classes at and below it."""
-        return spread_upward(soften(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
+        return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
 
-    def precisions_by_level(self) -> list[float]:
+    def mean_precision_by_level(self) -> list[float]:
         """The mean of α over the units of every level, from the top down; a document's own class below its node is a level."""
         check_is_fitted(self, "taxonomy_")
         depth = np.zeros(len(self.precisions_), dtype=np.int64)
         for unit, above in enumerate(self.weights_.parent.tolist()):  # parents come first
             depth[unit] = 0 if above < 0 else depth[above] + 1
         return [float(self.precisions_[depth == level].mean()) for level in range(depth.max() + 1)]
+
+    def training_facts(self) -> dict[str, Any]:
+        """The evidence, and how strongly nodes are shrunk towards their parents, on average by level."""
+        means = enumerate(self.mean_precision_by_level(), start=1)
+        levels = {f"mean_precision_of_level_{level}": mean for level, mean in means}
+        return {"evidence": float(self.evidence_[-1]), "rounds": self.n_iter_, **levels}
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 

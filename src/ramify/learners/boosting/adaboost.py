@@ -13,16 +13,16 @@ from scipy.sparse import csr_array
 from scipy.special import expit
 
 from ramify.errors import ModelError
-from ramify.learners.base import CompetingClasses, Contributions, Scores
+from ramify.learners.base import Contributions, MulticlassLearner, Scores
 from ramify.learners.boosting.committee import Committee, Ints
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import ABOVE_ROOTS
-from ramify.learners.path_probabilities import spread_upward
+from ramify.learners.path_probabilities import aggregate_upward
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
-class AdaBoostMH(CompetingClasses, BoostedLearner):
+class AdaBoostMH(MulticlassLearner, BoostedLearner):
     """Boosted stumps over all classes (system ``adaboost-mh``).
 
     Only whether a document has a term counts: values other than 0 are all the same. A weight of 2 counts as two copies of a
@@ -83,7 +83,7 @@ class AdaBoostMH(CompetingClasses, BoostedLearner):
         below it; otherwise it gets the largest of them.
         """
         each = expit(2 * scores[:, self.class_nodes_].astype(np.float64))
-        return spread_upward(each, self._nodes_above, self.several_labels_)
+        return aggregate_upward(each, self._nodes_above, self.is_multi_label_)
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """Of every node the highest score of the classes at and below it."""

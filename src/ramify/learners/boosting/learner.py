@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError
-from ramify.learners.base import Contributions, Learner, Result, Scores, find_node, top_features
+from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, top_features
 from ramify.learners.boosting.committee import (
     Cascade,
     Committee,
@@ -29,13 +29,13 @@ from ramify.learners.boosting.problems import Documents, TermChoice
 from ramify.learners.boosting.rounds import VARIANTS, Settings, boost_all, known_committees
 from ramify.learners.linear.training import seed_of
 from ramify.learners.naive_bayes.word_counts import is_count
-from ramify.learners.targets import Targets, is_nested, read_more_targets, refuse_single_class
+from ramify.learners.targets import Targets, is_nested, read_further_targets, refuse_single_class
 from ramify.metrics.flat import f1, per_node
 from ramify.parallel import choose_executor
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 
-class BoostedLearner(Learner):
+class BoostedLearner(PartialFitLearner):
     """Committees of stumps, each for the classes of one node.
 
     ``committees_``: of every node that has one, in node order; see :class:`Committee`.
@@ -48,8 +48,9 @@ class BoostedLearner(Learner):
     merged_: Ints
     merged_with_: Ints
     class_nodes_: Ints
-    several_labels_: bool
+    is_multi_label_: bool
     n_rounds: int
+    n_rounds_: int
     variant: str
     early_stopping: bool
     validation_fraction: float
@@ -74,12 +75,12 @@ class BoostedLearner(Learner):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         settings = self._settings()
         counted = self._counted(targets, sample_weight)
         asked, merged = self._pose(counted)
         self.class_nodes_ = np.unique(counted.own.indices).astype(np.int64)
-        self.several_labels_ = bool(np.any(np.diff(targets.own.indptr) != 1))
+        self.is_multi_label_ = bool(np.any(np.diff(targets.own.indptr) != 1))
         members = self._members(targets)
         documents = Documents(X, members, sample_weight)
         known = self._known_committees(members, asked)
@@ -104,7 +105,7 @@ class BoostedLearner(Learner):
         return known
 
     def partial_fit(
-        self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, taxonomy: Taxonomy | None = None
+        self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, taxonomy: Taxonomy | None = None
     ) -> Self:
         """Make `n_rounds` more rounds, from the weights that the committees so far give these documents.
 
@@ -115,14 +116,14 @@ class BoostedLearner(Learner):
                 raise InputError("boosting takes no classes in later; give documents of every class at first.")
             return self.fit(X, y, sample_weight)
         with self._restore_on_error():
-            X = self._check(X, reset=False)
+            X = self._validate(X, reset=False)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             targets = self._later_targets(y, X.shape[0], taxonomy)
             documents = Documents(X, self._members(targets), weights)
             committees = self._boost(documents, self._settings(), self.committees_)
             own = csr_array(targets.own[weights > 0])
             self.class_nodes_ = np.union1d(self.class_nodes_, own.indices).astype(np.int64)
-            self.several_labels_ |= bool(np.any(np.diff(own.indptr) != 1))
+            self.is_multi_label_ |= bool(np.any(np.diff(own.indptr) != 1))
             self._set_committees(committees, self.merged_, self.merged_with_)
         return self
 
@@ -132,7 +133,7 @@ class BoostedLearner(Learner):
         moved = [committee.with_pivots(columns[committee.pivots]) for committee in self.committees_]
         self._set_committees(moved, self.merged_, self.merged_with_)
 
-    def narrowed(self) -> tuple[NDArray[np.int64], Self]:
+    def with_used_features(self) -> tuple[NDArray[np.int64], Self]:
         """The columns that any pivot needs, and a learner for documents that have these columns only."""
         check_is_fitted(self, "taxonomy_")
         columns = self._cascade.columns
@@ -160,7 +161,7 @@ class BoostedLearner(Learner):
         """Labels of documents that come after the first; refuses nodes that no committee and no merged node answers for."""
         self._refuse_other(self.taxonomy_ if taxonomy is None else taxonomy)
         values = self.classes_ if self.form_ == "classes" else None
-        targets = read_more_targets(y, n_documents, self.taxonomy_, None, values, None)
+        targets = read_further_targets(y, n_documents, self.taxonomy_, None, values, None)
         self._refuse_other(targets.taxonomy)
         known = np.zeros(len(self.taxonomy_), dtype=bool)
         known[self._cascade.nodes] = known[self._cascade.merged] = True
@@ -201,7 +202,7 @@ class BoostedLearner(Learner):
     def _score(self, X: csr_array) -> Scores:
         return self._cascade.score(X, len(self.taxonomy_))
 
-    def map_passing(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
+    def map_positive_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """As :meth:`map_scores`, but nodes below those that do not pass are not looked at, and have NaN."""
         return self._map_blocks(X, lambda block: work(self._cascade.score(block, len(self.taxonomy_), threshold=0.0)))
 
@@ -239,7 +240,7 @@ class BoostedLearner(Learner):
         rounds: the numbers to try; by default some thirty up to all that there are. Of equally good ones the least is taken.
         """
         check_is_fitted(self, "taxonomy_")
-        X = self._check(X, reset=False)
+        X = self._validate(X, reset=False)
         own = self._later_targets(y, X.shape[0]).own
         tried = sorted(set(rounds)) if rounds is not None else _spread_out(self.n_rounds_)
         quality = {}
@@ -286,7 +287,7 @@ class BoostedLearner(Learner):
         given = {name: value for name, value in self.get_params(deep=False).items() if name not in ("taxonomy", "n_jobs")}
         parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
         parameters["random_state"] = seed_of(self.random_state)
-        values = {"parameters": parameters, "n_features": int(self.n_features_in_), "several_labels": self.several_labels_}
+        values = {"parameters": parameters, "n_features": int(self.n_features_in_), "several_labels": self.is_multi_label_}
         nodes = {"merged": self.merged_, "merged_with": self.merged_with_, "class_nodes": self.class_nodes_}
         return values, committee_arrays(self.committees_) | nodes
 
@@ -295,7 +296,7 @@ class BoostedLearner(Learner):
         """Make a learner from its state, after checking shapes, types and ranges."""
         made = cls(taxonomy, **read_parameters(values, cls().get_params(deep=False)))
         made._settings()
-        made.n_features_in_, made.several_labels_ = values["n_features"], values["several_labels"]
+        made.n_features_in_, made.is_multi_label_ = values["n_features"], values["several_labels"]
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         committees = read_committees(arrays, made.n_features_in_, len(taxonomy))
         made.class_nodes_ = read_nodes(arrays, committees)
@@ -307,8 +308,8 @@ class BoostedLearner(Learner):
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         """Refuse committees of a model file that do not stand where they can."""
 
-    def _check(self, X: Any, reset: bool) -> csr_array:
-        X = super()._check(X, reset)
+    def _validate(self, X: Any, reset: bool) -> csr_array:
+        X = super()._validate(X, reset)
         if X.nnz and not X.data.all():  # a zero that is written down is no term
             X = X.copy()
             X.eliminate_zeros()

@@ -22,13 +22,13 @@ from scipy.special import expit
 from ramify.calibration import LogPotentials
 from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
-from ramify.learners.base import Contributions, Evidence, Scores, answer_of, no_question
+from ramify.learners.base import Contributions, Evidence, Scores, evidence_of, no_evidence
 from ramify.learners.boosting.committee import YES, Committee, Floats, Ints, check_merged
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import ABOVE_ROOTS, TermChoice
 from ramify.learners.boosting.rounds import Settings
 from ramify.learners.naive_bayes.word_counts import is_count
-from ramify.learners.path_probabilities import along_paths, log_ends, walk_passing
+from ramify.learners.path_probabilities import descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
@@ -116,7 +116,7 @@ class TreeBoostMH(BoostedLearner):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The product of P(node | parent) along the path."""
-        return along_paths(self.conditionals(scores), self.taxonomy_).astype(np.float32)
+        return path_products(self.conditionals(scores), self.taxonomy_).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(node and none of its children), children taken for independent given their parent.
@@ -125,7 +125,7 @@ class TreeBoostMH(BoostedLearner):
         """
         P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
         is_label = np.isin(np.arange(len(self.taxonomy_)), self.class_nodes_)
-        return np.where(np.isnan(scores) | ~is_label, np.nan, log_ends(P, shares, self.taxonomy_))
+        return np.where(np.isnan(scores) | ~is_label, np.nan, log_end_probabilities(P, shares, self.taxonomy_))
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """The scores, beside those of merged nodes, which follow from their parents; to stay has none of its own."""
@@ -133,9 +133,9 @@ class TreeBoostMH(BoostedLearner):
         steps[:, self.merged_] = np.where(np.isnan(steps[:, self.merged_]), np.nan, 0.0)
         return LogPotentials(np.zeros(scores.shape), steps)
 
-    def _best(self, scores: Scores) -> NDArray[np.int64]:
+    def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
         """From the best root to the best child, as long as one has a score above 0."""
-        return walk_passing(self.margins(scores), self.taxonomy_)
+        return descend_positive(self.margins(scores), self.taxonomy_)
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of one document, what the presence of each adds to the scores on the path to a node, and the biases."""
@@ -149,10 +149,10 @@ class TreeBoostMH(BoostedLearner):
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """What speaks for a yes of the committee that answers for a node; a merged node has that of the one above it."""
         if np.isnan(scores[node]):
-            return no_question("no training document was here")
+            return no_evidence("no training document was here")
         if self._cascade.votes_for(node) is None:
-            return replace(no_question(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
-        return answer_of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
+            return replace(no_evidence(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
+        return evidence_of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
 
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.taxonomy_.require_tree("TreeBoost.MH")

@@ -26,7 +26,7 @@ from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import Setup, TrainedWeights, suits
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
-from ramify.learners.warm_start import WarmStart, same_columns
+from ramify.learners.warm_start import WarmStart, match_columns
 from ramify.parallel import choose_executor
 
 Ints = NDArray[np.int64]
@@ -238,7 +238,7 @@ def solve_changed_part(
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
-    same = same_columns([warm_start.now(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
+    same = match_columns([warm_start.now(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
     if not np.array_equal(old.class_nodes, nodes):
         return start
     changed, known = find_changed_part(old, ties, same), other.dual_.numbered(warm_start.documents).of_classes(same)

@@ -38,9 +38,9 @@ from ramify.learners.linear.top_k import score_by_signatures
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
-from ramify.learners.path_probabilities import spread_few_upward, spread_upward
+from ramify.learners.path_probabilities import aggregate_sparse_upward, aggregate_upward
 from ramify.learners.targets import Targets
-from ramify.learners.warm_start import WarmStart, same_columns
+from ramify.learners.warm_start import WarmStart, match_columns
 from ramify.parallel import Executor, shard_directory
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
@@ -132,9 +132,9 @@ class LinearLearner(LinearModel):
         assert isinstance(self.weights_, Weights)
         return score_by_signatures(X, self.weights_, self.signatures_, self.n_candidates_)
 
-    def _find_best(self, X: Any) -> NDArray[np.int64]:
+    def _predict_nodes(self, X: Any) -> NDArray[np.int64]:
         if self.signatures_ is None:
-            return super()._find_best(X)
+            return super()._predict_nodes(X)
         best = self.search(X, width=self.n_candidates_)[0][:, 0]
         return np.where(best < 0, self.class_nodes_.min(), best)  # a document without candidates
 
@@ -164,13 +164,27 @@ class LinearLearner(LinearModel):
             place[self.class_nodes_] = np.arange(len(self.class_nodes_))
             shape = (scores.shape[0], len(self.class_nodes_))
             each = csr_array((expit(scores.data.astype(np.float64)), place[scores.indices], scores.indptr), shape=shape)
-            return spread_few_upward(each, self._nodes_above, self.is_multi_label_)
+            return aggregate_sparse_upward(each, self._nodes_above, self.is_multi_label_)
         dense = expit(scores[:, self.class_nodes_].astype(np.float64))
         if self.scores_candidates_only:
             dense = np.nan_to_num(dense, nan=0.0)
-        return spread_upward(dense, self._nodes_above, self.is_multi_label_)
+        return aggregate_upward(dense, self._nodes_above, self.is_multi_label_)
 
     # ---- saving -----------------------------------------------------------------------------------------------------
+
+    def selected_params(self) -> dict[str, Any]:
+        """The C that was used."""
+        return {"C": self.C_}
+
+    def training_facts(self) -> dict[str, Any]:
+        """C, the objective, and the duality gap."""
+        facts = {"C": self.C_, "objective": self.gap_.primal, "duality_gap": float(self.gap_), "rounds": self.gap_.rounds}
+        return facts | super().training_facts()
+
+    @property
+    def n_warm_start_documents(self) -> int:
+        """How many training documents the kept dual variables refer to."""
+        return 0 if self.dual_ is None or not len(self.dual_.documents) else int(self.dual_.documents.max()) + 1
 
     def _extra_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         gap = {"primal": self.gap_.primal, "dual": self.gap_.dual, "rounds": self.gap_.rounds}
@@ -217,7 +231,7 @@ class TiedLearner(LinearLearner):
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         """The units, and which of them are regularized towards which."""
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         setup = check_setup(self, self._loss(), self.mode)
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
@@ -282,7 +296,7 @@ class TiedLearner(LinearLearner):
         def train_some(some: NDArray[np.int64]) -> TrainedWeights:
             return self._train(X, csr_array(own[:, some]), flat_units(ties.class_nodes[some]), np.ones(X.shape[0]), setup)
 
-        reused = same_columns([warm_start.now(csc_array(warm_start.own[:, other.class_nodes_]))], [own.tocsc()])
+        reused = match_columns([warm_start.now(csc_array(warm_start.own[:, other.class_nodes_]))], [own.tocsc()])
         self.reused_ = int(np.sum(reused >= 0)), len(reused)
         dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
         return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)

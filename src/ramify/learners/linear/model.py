@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.base import CompetingClasses, Contributions, Result, Scores, find_node, top_features
+from ramify.learners.base import Contributions, MulticlassLearner, Result, Scores, find_node, top_features
 from ramify.learners.linear.shards import Shard, ShardedWeights, index_weights
 from ramify.learners.linear.top_k import BEAM, best_first, score_likeliest, search
 from ramify.learners.linear.weights import Weights
@@ -22,7 +22,7 @@ from ramify.persistence import ArrayFile, MappedFile
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
-class LinearModel(CompetingClasses):
+class LinearModel(MulticlassLearner):
     """One weight vector for every node that has documents of its own.
 
     ``class_nodes_``: the nodes that have weights. ``weights_``: their weights, in one piece or in shards.
@@ -32,7 +32,6 @@ class LinearModel(CompetingClasses):
 
     weights_: Weights | ShardedWeights
     beam_: int = BEAM
-    takes_shards: ClassVar[bool] = False  # whether weights may be stored in shards
     _shard: Shard | None = None
 
     # ---- what subclasses define -------------------------------------------------------------------------------------
@@ -107,8 +106,8 @@ class LinearModel(CompetingClasses):
         nodes, scores = np.take_along_axis(nodes, order, axis=1), np.take_along_axis(scores, order, axis=1)
         return np.where(nodes < len(self.taxonomy_), nodes, -1), scores
 
-    def _find_best(self, X: Any) -> NDArray[np.int64]:
-        return self.top_k(X, 1)[0][:, 0] if self.scores_candidates_only else super()._find_best(X)
+    def _predict_nodes(self, X: Any) -> NDArray[np.int64]:
+        return self.top_k(X, 1)[0][:, 0] if self.scores_candidates_only else super()._predict_nodes(X)
 
     def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
         """The k best-scoring nodes of each document and their scores, best first; -1 where there are fewer.
@@ -120,7 +119,7 @@ class LinearModel(CompetingClasses):
             return super().top_k(X, k)
         check_is_fitted(self, "taxonomy_")
         check_width(k, k)
-        return best_first(*self._score_candidates(self._check(X, reset=False), choose_executor(self.n_jobs)), int(k))
+        return best_first(*self._score_candidates(self._validate(X, reset=False), choose_executor(self.n_jobs)), int(k))
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
         """The k best of `width` candidate nodes of each document, and their scores.
@@ -130,7 +129,7 @@ class LinearModel(CompetingClasses):
         """
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
-        X = self._check(X, reset=False)
+        X = self._validate(X, reset=False)
         classes, scores = search(X, self._shards(), int(k), self._limit_width(int(width)), choose_executor(self.n_jobs))
         return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
 
@@ -182,6 +181,17 @@ class LinearModel(CompetingClasses):
             return values | {"shards": self.weights_.sizes, "beam": self.beam_}, self._class_arrays() | arrays
         return values, self._class_arrays() | self.weights_.arrays() | arrays
 
+    @property
+    def shard_bytes(self) -> int:
+        """The size of the weights of a model in shards."""
+        return sum(shard.n_bytes for shard in self.weights_.shards) if isinstance(self.weights_, ShardedWeights) else 0
+
+    def training_facts(self) -> dict[str, Any]:
+        """Of a model in shards: how many there are, and how many classes of a document are scored."""
+        if not isinstance(self.weights_, ShardedWeights):
+            return {}
+        return {"shards": len(self.weights_.shards), "beam": self.beam_}
+
     def shard_files(self) -> list[ArrayFile]:
         """The files of a model in shards; empty for a model in one piece."""
         return [shard.to_file() for shard in self.weights_.shards] if isinstance(self.weights_, ShardedWeights) else []
@@ -207,8 +217,8 @@ class LinearModel(CompetingClasses):
         if not shards and "shards" not in values:
             self.weights_ = Weights.from_arrays(arrays, self.n_features_in_)
             return
-        if not self.takes_shards or len(shards) != len(values.get("shards", ())):
-            expected = len(values.get("shards", ())) if self.takes_shards else "none"
+        if not self.supports_shards or len(shards) != len(values.get("shards", ())):
+            expected = len(values.get("shards", ())) if self.supports_shards else "none"
             raise ModelError(f"the model has {len(shards)} shards where {expected} were written; train the model again.")
         weights = ShardedWeights.open(shards)
         if weights.sizes != values["shards"] or weights.n_features != self.n_features_in_:

@@ -44,7 +44,7 @@ class OneVsRestSVM(TiedLearner):
     """
 
     kind: ClassVar[str] = "one-vs-rest-svm"
-    takes_shards: ClassVar[bool] = True
+    supports_shards: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class OneVsRestLogistic(TiedLearner):
     """
 
     kind: ClassVar[str] = "one-vs-rest-logistic"
-    takes_shards: ClassVar[bool] = True
+    supports_shards: ClassVar[bool] = True
 
     def __init__(
         self,

@@ -24,18 +24,18 @@ from ramify.learners.linear.select_C import cross_validate_C
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, suits, train_groups, train_pairs, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
-from ramify.learners.top_down_base import BranchLearner, check_branches, find_branches, only_ways
-from ramify.learners.warm_start import same_columns
+from ramify.learners.top_down_base import TopDownLearner, check_branches, find_branches, only_ways
+from ramify.learners.warm_start import match_columns
 from ramify.taxonomy import descend_by_probability, expand_to_ancestors
 
 
-class TopDownLinear(BranchLearner, LinearLearner):
+class TopDownLinear(TopDownLearner, LinearLearner):
     """A linear classifier for every branch.
 
     Scores are ln P(node | parent): a document goes from the top to the likeliest child until it stays or ends at a leaf.
     """
 
-    takes_shards: ClassVar[bool] = False
+    supports_shards: ClassVar[bool] = False
     weights_: Weights
 
     # ---- learning ---------------------------------------------------------------------------------------------------
@@ -79,7 +79,7 @@ class TopDownLinear(BranchLearner, LinearLearner):
         """
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
-        return _Search(self, self._check(X, reset=False), k, width).run()
+        return _Search(self, self._validate(X, reset=False), k, width).run()
 
     # ---- keeping ----------------------------------------------------------------------------------------------------
 
@@ -172,7 +172,7 @@ Nodes = NDArray[np.int64]
 class TopDownSVM(TopDownLinear, OneVsRestSVM):
     """Support vector machines from the top down (system ``td-svm``); parameters as of :class:`OneVsRestSVM`.
 
-    Scores and fitted attributes are those of :class:`TopDownLinear` and :class:`BranchLearner`.
+    Scores and fitted attributes are those of :class:`TopDownLinear` and :class:`TopDownLearner`.
 
     >>> from ramify import Taxonomy
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
@@ -183,7 +183,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
 
     kind: ClassVar[str] = "top-down-svm"
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         taxonomy = targets.taxonomy
         taxonomy.require_tree("a top-down SVM")
         setup = check_setup(self, self.loss, self.mode)
@@ -219,7 +219,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
         other, own = before.learner, csc_array(before.own)
         closed = csc_array(expand_to_ancestors(before.own, other.taxonomy_))
         were = _members(own, closed, other.branch_nodes_, other.branch_parents_)
-        return same_columns([before.now(part) for part in were], [positive, asked])
+        return match_columns([before.now(part) for part in were], [positive, asked])
 
 
 def _members(

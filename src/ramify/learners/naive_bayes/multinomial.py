@@ -24,8 +24,8 @@ from scipy.sparse import csr_array
 from ramify.errors import InputError
 from ramify.learners.base import Contributions, Scores
 from ramify.learners.linear.weights import kernel_arrays
-from ramify.learners.naive_bayes.word_counts import CountingLearner, Floats, is_positive
-from ramify.learners.path_probabilities import log_shares
+from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_positive
+from ramify.learners.path_probabilities import log_softmax
 from ramify.native import score_units_in_place
 from ramify.taxonomy import Taxonomy
 
@@ -75,13 +75,13 @@ class LaplaceScorer:
         return np.exp(self.log_theta(np.arange(len(everywhere)), column)), usual
 
 
-class MultinomialNaiveBayes(CountingLearner):
+class MultinomialNaiveBayes(WordCountLearner):
     """Flat multinomial naive Bayes (system ``nb``).
 
     alpha: the count added to every word of every class, above 0.
     fit_prior: learn class priors from the data; otherwise all classes are equally likely.
 
-    Fitted attributes are those of :class:`CountingLearner`; `partial_fit` goes on learning.
+    Fitted attributes are those of :class:`WordCountLearner`; `partial_fit` goes on learning.
 
     >>> MultinomialNaiveBayes().fit([[2, 0], [0, 3]], ["a", "b"]).predict([[1, 0]])
     array(['a'], dtype='<U1')
@@ -106,7 +106,7 @@ class MultinomialNaiveBayes(CountingLearner):
     def _score(self, X: csr_array) -> Scores:
         joint = self._scorer.score(X)
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = log_shares(joint)
+        S[:, self.class_nodes_] = log_softmax(joint)
         return S
 
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:

@@ -21,13 +21,13 @@ from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
 from ramify.learners.base import Contributions
 from ramify.learners.naive_bayes.multinomial import LaplaceScorer, check_alpha
-from ramify.learners.naive_bayes.word_counts import CountingLearner, Floats, is_count
+from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_count
 from ramify.learners.targets import Targets
-from ramify.learners.top_down_base import BranchLearner, find_branches
+from ramify.learners.top_down_base import TopDownLearner, find_branches
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
-class PachinkoNaiveBayes(BranchLearner, CountingLearner):
+class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
     """Naive Bayes among the children of every node (system ``pachinko-nb``).
 
     alpha: the count added to every word of every child, above 0.
@@ -35,7 +35,7 @@ class PachinkoNaiveBayes(BranchLearner, CountingLearner):
     n_words: how many words each node looks at, those that tell most about its children; None for all.
     measure, join: how these are found; see :class:`TermSelector`.
 
-    Scores are ln P(node | parent). Fitted attributes are those of :class:`CountingLearner` and :class:`BranchLearner`, and
+    Scores are ln P(node | parent). Fitted attributes are those of :class:`WordCountLearner` and :class:`TopDownLearner`, and
     ``sets_``: for every node with several ways on (-1 above the roots) the words that it looks at, None for all.
 
     >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
@@ -72,7 +72,7 @@ class PachinkoNaiveBayes(BranchLearner, CountingLearner):
             raise InputError(f"n_words is {self.n_words!r}; give a whole number of 1 or more, or none for all words.")
         TermSelector(measure=self.measure, join=self.join).check_settings()
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         targets.taxonomy.require_tree("naive Bayes from the top down")
         self.sets_ = None
         if self.n_words is not None:
@@ -80,13 +80,13 @@ class PachinkoNaiveBayes(BranchLearner, CountingLearner):
             settings: dict[str, Any] = {"measure": self.measure, "join": self.join, "scope": "glocal"}
             selector = TermSelector(self.n_words, **settings, taxonomy=targets.taxonomy)
             self.sets_ = selector.fit(X[sample_weight > 0], targets.own[sample_weight > 0]).sets_
-        super()._learn(X, targets, sample_weight)
+        super()._fit(X, targets, sample_weight)
 
-    def _learn_more(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
+    def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
         targets.taxonomy.require_tree("naive Bayes from the top down")
         if self.n_words is not None:
             raise InputError(f"learning goes on with all words only, and n_words is {self.n_words}; leave it out.")
-        super()._learn_more(X, targets, sample_weight, is_first)
+        super()._partial_fit(X, targets, sample_weight, is_first)
 
     def _prepare(self) -> None:
         taxonomy, classes = self.taxonomy_, self.class_nodes_

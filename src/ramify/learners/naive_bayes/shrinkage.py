@@ -28,15 +28,15 @@ from ramify.learners.base import Contributions, Evidence, Scores
 from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.naive_bayes.mixture_weights import Climb, Judged, Units, fit_weights
 from ramify.learners.naive_bayes.word_counts import (
-    CountingLearner,
     Floats,
+    WordCountLearner,
     count_words,
     is_count,
     is_positive,
     moved_nodes,
     words_of,
 )
-from ramify.learners.path_probabilities import log_shares
+from ramify.learners.path_probabilities import log_softmax
 from ramify.learners.targets import Targets
 from ramify.native import score_mixtures_in_place
 from ramify.taxonomy import Taxonomy
@@ -47,7 +47,7 @@ MOST_STEPS = 10**9
 WAYS = ("leave-one-out", "held-out")
 
 
-class ShrinkageNaiveBayes(CountingLearner):
+class ShrinkageNaiveBayes(WordCountLearner):
     """Naive Bayes with shrinkage to the nodes above a class (system ``shrinkage-nb``).
 
     weights: how mixture weights are learnt: "leave-one-out" judges every document by estimates without it; "held-out" takes
@@ -63,7 +63,7 @@ class ShrinkageNaiveBayes(CountingLearner):
     all classes; it must be set when learning, and can be changed later.
     random_state: fixes what is held out.
 
-    ``weights_``: see :meth:`weights_for`. ``n_iter_``: the most steps that any class took.
+    ``weights_``: see :meth:`mixture_weights`. ``n_iter_``: the most steps that any class took.
     ``held_out_documents_``: the documents that were held out.
 
     >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
@@ -72,7 +72,7 @@ class ShrinkageNaiveBayes(CountingLearner):
     >>> fitted = ShrinkageNaiveBayes(taxonomy).fit(X, y)
     >>> fitted.predict([[2, 0, 1, 0]]).tolist()
     ['pet/cat']
-    >>> [(name, round(weight, 2)) for name, weight in fitted.weights_for("pet/cat")]
+    >>> [(name, round(weight, 2)) for name, weight in fitted.mixture_weights("pet/cat")]
     [('pet/cat', 0.55), ('pet', 0.38), ('all documents', 0.0), ('uniform', 0.07)]
     """
 
@@ -125,7 +125,7 @@ class ShrinkageNaiveBayes(CountingLearner):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         self._check_all(X)
         targets.taxonomy.require_tree("shrinkage")
         self._forget()
@@ -137,7 +137,7 @@ class ShrinkageNaiveBayes(CountingLearner):
         self._set_counts(nodes, counts, weight, targets.taxonomy)
         self._learn_weights(X, targets.own, sample_weight, np.zeros(self.units_.n_weights))
 
-    def _learn_more(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
+    def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
         if self.weights != "leave-one-out":
             raise InputError(f"learning goes on with weights='leave-one-out' only, and weights is {self.weights!r}.")
         targets.taxonomy.require_tree("shrinkage")
@@ -147,7 +147,7 @@ class ShrinkageNaiveBayes(CountingLearner):
             expected = self._expected_words()
         self._forget()
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
-        super()._learn_more(X, targets, sample_weight, is_first)
+        super()._partial_fit(X, targets, sample_weight, is_first)
         earlier = np.zeros(self.units_.n_weights)
         for unit in range(len(self.units_)):
             key = self.units_.key_of(unit, self.taxonomy_.names)
@@ -249,7 +249,7 @@ class ShrinkageNaiveBayes(CountingLearner):
         else:
             joint = self._walk(X)[0][:, self.units_.class_units]
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = np.maximum(log_shares(joint), PRUNED)
+        S[:, self.class_nodes_] = np.maximum(log_softmax(joint), PRUNED)
         return S
 
     def _score_units(self, X: csr_array, units: NDArray[np.int32], priors: Floats) -> Floats:
@@ -288,17 +288,23 @@ class ShrinkageNaiveBayes(CountingLearner):
 
     def count_comparisons(self, X: Any) -> NDArray[np.int64]:
         """With how many nodes each document is compared: all classes, or those that the best branches lead to."""
-        X = self._check(X, reset=False)
+        X = self._validate(X, reset=False)
         return np.full(X.shape[0], len(self.class_nodes_)) if self.branches is None else self._walk(X)[1]
 
     def _kernel_counts(self) -> tuple[Any, ...]:
         return *kernel_arrays(self._unit_counts), self._totals
 
-    def weights_for(self, node: str | int) -> list[tuple[str, float]]:
+    def mixture_weights(self, node: str | int) -> list[tuple[str, float]]:
         """The mixture weights of a class: its own, those of the nodes above it, and the uniform one, in this order."""
         unit = self._unit_of(node)
         names = [self._name_of(int(step)) for step in self.units_.path_of(unit)]
         return list(zip([*names, "uniform"], self.weights_[self.units_.weights_at(unit)].tolist(), strict=True))
+
+    def training_facts(self) -> dict[str, Any]:
+        """How much classes rely on their own documents, on the nodes above, and on the uniform estimate, on average."""
+        weights = [[weight for _, weight in self.mixture_weights(int(node))] for node in self.class_nodes_]
+        own, uniform = (float(np.mean([path[k] for path in weights])) for k in (0, -1))
+        return {"weight_of_own_documents": own, "weight_of_nodes_above": 1 - own - uniform, "weight_of_uniform": uniform}
 
     def estimates_for(self, node: str | int) -> Floats:
         """The mixed probabilities of all words in a class."""
@@ -311,7 +317,7 @@ class ShrinkageNaiveBayes(CountingLearner):
         return np.asarray(counts @ self._factors[at][:-1] + self._factors[at][-1])
 
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
-        uniform = self.weights_for(node)[-1][1]
+        uniform = self.mixture_weights(node)[-1][1]
         return self.estimates_for(node), (1 - uniform) * everywhere + uniform / len(everywhere)
 
     def _unit_of(self, node: str | int) -> int:
@@ -335,7 +341,7 @@ class ShrinkageNaiveBayes(CountingLearner):
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """As of all classes that compete; where branches are pruned, a class may never have been compared."""
         found = super().evidence(x, scores, node, end)
-        speaker = self.spokesman(scores, end)
+        speaker = self.explaining_node(scores, end)
         is_pruned = speaker is not None and scores[speaker] <= PRUNED / 2
         return replace(found, remark="its branch was not among the best, so it was never compared") if is_pruned else found
 

@@ -13,15 +13,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.base import CompetingClasses, Scores, find_node, top_features
-from ramify.learners.targets import Targets, read_more_targets, refuse_single_class
+from ramify.learners.base import MulticlassLearner, PartialFitLearner, Scores, find_node, top_features
+from ramify.learners.targets import Targets, read_further_targets, refuse_single_class
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 Floats = NDArray[np.float64]
 
 
-class CountingLearner(CompetingClasses):
+class WordCountLearner(MulticlassLearner, PartialFitLearner):
     """A learner whose whole knowledge, but for a few weights, is counts.
 
     ``class_nodes_``: the nodes that have documents of their own, in node order; the classes.
@@ -47,7 +47,7 @@ class CountingLearner(CompetingClasses):
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         self._check_all(X)
         self._set_counts(*count_words(X, targets.own, sample_weight), targets.taxonomy)
 
@@ -61,19 +61,19 @@ class CountingLearner(CompetingClasses):
         """
         is_first = not hasattr(self, "taxonomy_")
         with self._restore_on_error():
-            X = self._check(X, reset=is_first)
+            X = self._validate(X, reset=is_first)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             self._check_all(X)
             known = None if is_first else self.taxonomy_
             given = taxonomy if taxonomy is not None else self.taxonomy if is_first else None
             plain = None if is_first or self.form_ != "classes" else self.classes_
-            targets = read_more_targets(y, X.shape[0], known, given, plain, classes)
-            self._learn_more(X, targets, weights, is_first)
+            targets = read_further_targets(y, X.shape[0], known, given, plain, classes)
+            self._partial_fit(X, targets, weights, is_first)
             self.taxonomy_, self.form_ = targets.taxonomy, targets.form if is_first else self.form_
             self.classes_ = np.asarray(targets.taxonomy.names) if targets.classes is None else targets.classes
         return self
 
-    def _learn_more(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
+    def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
         nodes, counts, weight = count_words(X, targets.own, sample_weight)
         if is_first and targets.classes is not None:  # classes of which nothing is known yet
             every = np.arange(len(targets.taxonomy))

@@ -13,7 +13,7 @@ from ramify.learners.base import Scores
 from ramify.learners.linear.learner import TiedLearner
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import Setup, TrainedWeights, weigh_classes
-from ramify.learners.path_probabilities import soften, spread_upward
+from ramify.learners.path_probabilities import aggregate_upward, softmax_rows
 from ramify.learners.structured.dual_ascent import Ascent, Euclid
 from ramify.learners.structured.problem import Floats, Outputs, pose, refuse_too_large, weights_of
 from ramify.learners.structured.second_order import settle
@@ -100,7 +100,7 @@ class HierarchicalSVM(TiedLearner):
     """
 
     kind: ClassVar[str] = "hierarchical-svm"
-    takes_several: ClassVar[bool] = False
+    supports_multi_label: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -136,11 +136,11 @@ class HierarchicalSVM(TiedLearner):
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
         return tie_along_paths(taxonomy, labelled)
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         targets.taxonomy.require_tree("a support vector machine over paths")
         self._check_parameters()
         require_one_label(targets, "hsvm", "system='hr-svm'")
-        super()._learn(X, targets, sample_weight)
+        super()._fit(X, targets, sample_weight)
 
     def _train(
         self, X: csr_array, own: csr_array, ties: Any, weight: NDArray[np.float64], setup: Setup, start: Any = None
@@ -157,4 +157,4 @@ class HierarchicalSVM(TiedLearner):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """A softmax over the classes, not calibrated; a node gets the sum of the classes at and below it."""
-        return spread_upward(soften(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
+        return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)

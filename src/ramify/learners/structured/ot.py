@@ -300,7 +300,7 @@ class OrthogonalTransfer(TopDownLinear):
     """
 
     kind: ClassVar[str] = "orthogonal-transfer"
-    takes_several: ClassVar[bool] = False
+    supports_multi_label: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -341,7 +341,7 @@ class OrthogonalTransfer(TopDownLinear):
                 "problem is no longer strongly convex, and averaging takes steps of up to 1 / (1 − coupling)."
             )
 
-    def _learn(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
+    def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         taxonomy = targets.taxonomy
         taxonomy.require_tree("orthogonal transfer")
         self._check_parameters()

@@ -153,7 +153,7 @@ def line_of(corpus: Corpus, document: int) -> int | None:
 
 
 def _contributions(learner: Any, x: Any, scores: Any, node: int) -> Contributions | None:
-    speaker = None if node == NOBODY else learner.spokesman(scores, node)
+    speaker = None if node == NOBODY else learner.explaining_node(scores, node)
     return None if speaker is None else learner.contributions(x, speaker)
 
 

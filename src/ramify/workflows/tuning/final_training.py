@@ -121,7 +121,7 @@ class Finish:
         once, extra, learner = self.times.predict(candidate, n_documents), 0.0, candidate.learner()
         if way.closely and _is_solved(learner):
             once *= CLOSELY
-        if has_to_learn(look.rule) and getattr(learner, "calibration", None) is None:
+        if has_to_learn(look.rule) and learner.calibration is None:
             extra += FOLDS * (1 - 1 / FOLDS)
         if way.calibrated and n_documents >= FEWEST_HELD_OUT and len(self.parts.taxonomy) <= MOST_NODES:
             folds = few_folds(n_documents, len(self.parts.taxonomy))

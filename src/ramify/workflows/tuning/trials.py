@@ -62,7 +62,7 @@ def problem_with(candidate: Candidate, ground: Ground) -> str | None:
             ground.taxonomy.require_tree(f"system {system.name!r}")
         except RamifyError as error:
             return str(error)
-    others = 0 if system.learner().takes_several else ground.n_not_single
+    others = 0 if system.learner().supports_multi_label else ground.n_not_single
     if others:
         return f"{others:,} documents have several labels or none, and {system.name} takes one label a document."
     return None
