@@ -13,7 +13,7 @@ from scipy.sparse import csc_array, csr_array
 from strategies import build, trees
 
 from ramify.learners.linear.problem import Pairs, arrange_rows
-from ramify.learners.linear.taxonomy_ties import Deltas, add_changes, join, share_out, tie_along_paths
+from ramify.learners.linear.taxonomy_ties import Deltas, add_changes, join, partition_by_thread, tie_along_paths
 from ramify.native import (
     arrange_vectors,
     ascend_tree_in_place,
@@ -350,7 +350,7 @@ def paths_of(forest):
 def test_gather_tree_equals_the_oracle_for_any_number_of_walks(case, n_walks):
     forest, X, listed = case
     pairs = pairs_of(listed)
-    walks = share_out(forest, np.diff(pairs.offsets) + 1, n_walks)
+    walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
     tree = forest.parent, forest.class_of, walks.share
     parts = [gather_tree(*rows_of(X), *tree, visited, *pairs.arrays) for visited in walks.visited]
     deltas = join(parts, len(forest))
@@ -398,7 +398,7 @@ def test_a_round_over_a_tree_keeps_deltas_and_held_vectors_in_step_and_never_low
     forest, X, listed = case
     listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
     pairs = pairs_of(listed)
-    walks = share_out(forest, np.diff(pairs.offsets) + 1, n_walks)
+    walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
     held = [(first, *hold_classes(*rows_of(X), *pairs.arrays, first, last)) for first, last in walks.classes(forest)]
     if not holds:
         held = [(first, offsets[:1], features[:0], values[:0]) for first, offsets, features, values in held]

@@ -1,4 +1,10 @@
-"""Documents as the kernels of linear models take them."""
+"""The training problem of linear learners: objective, losses, costs, documents, and the pairs that a solver works on.
+
+    min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)        (Gopal & Yang 2013, section 3)
+
+over all units v and classes n (taxonomy_ties.py). L is the loss; U_in, the cost of a unit of loss, is C times the class weight for
+positive documents of class n, C for negative ones, times the sample weight of document i.
+"""
 
 from __future__ import annotations
 
@@ -14,20 +20,105 @@ from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.parallel import Arrays
 from ramify.parallel.checkpoints import strange, take_array
 
+Floats = NDArray[np.float32]
+LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}  # L(z): max(0, 1 − z), max(0, 1 − z)², ln(1 + e^−z)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How to solve: loss, relative duality gap to reach, most rounds, and seed.
+
+    fast: train on candidate negatives only; the cost of all other pairs is estimated on a sample of the classes.
+    """
+
+    loss: str = "hinge"
+    tolerance: float = 1e-3
+    max_iter: int = 1000
+    seed: int = 0
+    fast: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """The cost of a unit of loss: per class for positive and negative documents, times a weight per document."""
+
+    positive: Floats
+    negative: Floats
+    documents: Floats
+
+    def of(self, classes: slice) -> Costs:
+        """Those of some classes."""
+        return Costs(self.positive[classes], self.negative[classes], self.documents)
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """The objective of the weights, a lower bound of the objective, and the rounds it took."""
+
+    primal: float
+    dual: float
+    rounds: int
+
+    @property
+    def gap(self) -> float:
+        """The relative duality gap, (primal − dual) / primal."""
+        return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Documents, the positive documents of every class (documents × classes), how classes are tied, and costs.
+
+    held: fixed weights of the first unit, which is above all others, if it is not to be solved.
+    """
+
+    rows: Rows
+    own: csc_array
+    forest: Forest
+    costs: Costs
+    settings: Settings
+    held: Floats | None = None
+
+    @property
+    def loss(self) -> int:
+        """The number of the loss in kernels."""
+        return LOSSES[self.settings.loss]
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.own.shape[1])
+
+    @property
+    def classes(self) -> NDArray[np.int32]:
+        """The numbers of all classes."""
+        return np.arange(self.n_classes, dtype=np.int32)
+
+    def part(self, first: int, last: int) -> tuple[Problem, NDArray[np.int32]]:
+        """The problem of a range of classes and the units above them, and the numbers of these units."""
+        if (first, last) == (0, self.n_classes):
+            return self, np.arange(len(self.forest), dtype=np.int32)
+        forest, units = self.forest.part(first, last)
+        some = slice(first, last)
+        own = csc_array(self.own[:, some])
+        return Problem(self.rows, own, forest, self.costs.of(some), self.settings, self.held), units
+
+
+# ---- documents ----------------------------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Documents in compressed rows; features stand in order of falling document frequency, so that busy ones lie together.
+    """Documents as CSR arrays; features are sorted by falling document frequency, so that frequent ones share cache lines.
 
-    offsets, features, values: the rows; with a bias, feature 0 is 1 in every row.
-    squared_norms: ‖x‖² of every row.
-    place: the number here of every feature of the documents as they came.
+    offsets, features, values: the rows; with a bias, feature 0 is 1 in every row. squared_norms: ‖x‖² of every row.
+    place: the new number of every feature of the given documents.
     """
 
     offsets: NDArray[np.int64]
     features: NDArray[np.int32]
-    values: NDArray[np.float32]
-    squared_norms: NDArray[np.float32]
+    values: Floats
+    squared_norms: Floats
     place: NDArray[np.int32]
     has_bias: bool
 
@@ -56,7 +147,7 @@ class Rows:
 
 
 def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
-    """Number features anew by falling document frequency, and put a constant 1 before every row for the bias."""
+    """Renumber features by falling document frequency, and prepend a constant 1 to every row for the bias."""
     n_docs, n_features = X.shape
     frequency = np.bincount(X.indices, minlength=n_features)
     place = np.empty(n_features, dtype=np.int32)
@@ -66,35 +157,27 @@ def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
     if bias:
         features, values = np.insert(features, offsets[:-1], 0), np.insert(values, offsets[:-1], 1)
         offsets = offsets + np.arange(n_docs + 1)
-    return Rows(offsets, features, values, _squared_norms(offsets, values), place, bias)
+    sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64) ** 2)])
+    norms = np.asarray(sums[offsets[1:]] - sums[offsets[:-1]], dtype=np.float32)
+    return Rows(offsets, features, values, norms, place, bias)
 
 
 def take_rows(offsets: NDArray[np.int64], rows: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Offsets of some compressed rows on their own, and where their entries stand among all."""
+    """Offsets of some CSR rows on their own, and the places of their entries among all."""
     lengths = np.diff(offsets)[rows]
     taken = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     return taken, np.repeat(offsets[rows] - taken[:-1], lengths) + np.arange(taken[-1])
 
 
-def _squared_norms(offsets: NDArray[np.int64], values: NDArray[np.float32]) -> NDArray[np.float32]:
-    sums = np.concatenate([[0.0], np.cumsum(values.astype(np.float64) ** 2)])
-    return np.asarray(sums[offsets[1:]] - sums[offsets[:-1]], dtype=np.float32)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# The pairs of a document and a class on which a solver works; all others are known to cost nothing, or are not known yet.
-
-
-Floats = NDArray[np.float32]
+# ---- pairs of a document and a class ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Class after class: first its own documents, then others.
+    """The (document, class) pairs that a solver works on, class by class: first positive documents, then negative ones.
 
-    offsets: where each class starts. documents, alphas: one entry a pair; the alphas are the solver's to change.
-    n_positive: how many documents of its own each class has.
-    cost_positive, cost_negative: what a unit of loss costs, by class; a document's weight multiplies it.
+    offsets: where each class starts. documents, alphas: of every pair; the solver changes the alphas in place.
+    n_positive: positive documents of each class. cost_positive, cost_negative: by class, times the weight of the document.
     """
 
     offsets: NDArray[np.int64]
@@ -113,27 +196,27 @@ class Pairs:
         return self.offsets, self.documents, self.n_positive, self.cost_positive, self.cost_negative, self.alphas
 
     def part(self, first: int, last: int) -> Pairs:
-        """The pairs of some neighbouring classes."""
+        """The pairs of a range of classes."""
         if (first, last) == (0, len(self)):
             return self
-        here, some = slice(self.offsets[first], self.offsets[last]), slice(first, last)
+        pairs, some = slice(self.offsets[first], self.offsets[last]), slice(first, last)
         costs = self.cost_positive[some], self.cost_negative[some]
         offsets = self.offsets[first : last + 1] - self.offsets[first]
-        return Pairs(offsets, self.documents[here], self.n_positive[some], *costs, self.alphas[here])
+        return Pairs(offsets, self.documents[pairs], self.n_positive[some], *costs, self.alphas[pairs])
 
     @classmethod
     def joined(cls, parts: Sequence[Pairs]) -> Pairs:
-        """The pairs of all classes, from those of stretches of them."""
+        """The pairs of all classes, from those of ranges of classes."""
         if len(parts) == 1:
             return parts[0]
-        before = np.cumsum([0, *(part.offsets[-1] for part in parts)])
-        offsets = [np.zeros(1, dtype=np.int64), *(part.offsets[1:] + start for part, start in zip(parts, before, strict=False))]
-        names = ("documents", "n_positive", "cost_positive", "cost_negative", "alphas")
-        return cls(np.concatenate(offsets), *(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+        starts = np.cumsum([0, *(part.offsets[-1] for part in parts)])
+        offsets = [np.zeros(1, dtype=np.int64), *(part.offsets[1:] + start for part, start in zip(parts, starts, strict=False))]
+        columns = zip(*(part.arrays[1:] for part in parts), strict=True)
+        return cls(np.concatenate(offsets), *(np.concatenate(column) for column in columns))
 
 
 def in_order(pairs: Pairs, classes: NDArray[np.int64]) -> Pairs:
-    """The pairs of class after class, from those of the same classes in any order. classes: which ones these are."""
+    """Sort pairs by class. classes: the number of every class of the pairs."""
     order = np.argsort(classes)
     lengths = np.diff(pairs.offsets)[order]
     taken = _places(pairs.offsets[:-1][order], lengths)
@@ -143,7 +226,7 @@ def in_order(pairs: Pairs, classes: NDArray[np.int64]) -> Pairs:
 
 
 def pair_up(own: csc_array, others: csc_array, cost_positive: Floats, cost_negative: Floats) -> Pairs:
-    """Join, class by class, its own documents and others (both documents × classes)."""
+    """Pairs of positive and negative documents, each documents × classes; all alphas are 0."""
     n_positive, n_others = np.diff(own.indptr).astype(np.int64), np.diff(others.indptr).astype(np.int64)
     offsets = np.concatenate([[0], np.cumsum(n_positive + n_others)]).astype(np.int64)
     documents = np.empty(offsets[-1], dtype=np.int32)
@@ -153,26 +236,22 @@ def pair_up(own: csc_array, others: csc_array, cost_positive: Floats, cost_negat
 
 
 def widen(pairs: Pairs, documents: NDArray[np.int32], classes: NDArray[np.int32]) -> Pairs:
-    """Add new pairs behind those that each class has."""
+    """Append new negative pairs to those of each class."""
     order = np.argsort(classes, kind="stable")
     added = np.bincount(classes, minlength=len(pairs)).astype(np.int64)
-    old = np.diff(pairs.offsets)
-    offsets = np.concatenate([[0], np.cumsum(old + added)]).astype(np.int64)
-    kept, new = _places(offsets[:-1], old), _places(offsets[:-1] + old, added)
-    wider = replace(
-        pairs,
-        offsets=offsets,
-        documents=np.empty(offsets[-1], dtype=np.int32),
-        alphas=np.zeros(offsets[-1], dtype=np.float32),
-    )
-    wider.documents[kept], wider.documents[new] = pairs.documents, documents[order]
-    wider.alphas[kept] = pairs.alphas
+    lengths = np.diff(pairs.offsets)
+    offsets = np.concatenate([[0], np.cumsum(lengths + added)]).astype(np.int64)
+    old, new = _places(offsets[:-1], lengths), _places(offsets[:-1] + lengths, added)
+    empty = np.empty(offsets[-1], dtype=np.int32), np.zeros(offsets[-1], dtype=np.float32)
+    wider = replace(pairs, offsets=offsets, documents=empty[0], alphas=empty[1])
+    wider.documents[old], wider.documents[new] = pairs.documents, documents[order]
+    wider.alphas[old] = pairs.alphas
     return wider
 
 
-def take_pairs(state: Arrays, before: Pairs, n_documents: int) -> Pairs:
-    """The pairs of a state, made of `before` by widening; refused where they are not."""
-    offsets = take_array(state, "offsets", np.int64, len(before) + 1)
+def take_pairs(state: Arrays, first: Pairs, n_documents: int) -> Pairs:
+    """The pairs of a checkpoint, after checking that they are `first` and later additions."""
+    offsets = take_array(state, "offsets", np.int64, len(first) + 1)
     documents = take_array(state, "documents", np.int32, int(offsets[-1]))
     alphas = take_array(state, "alphas", np.float32, len(documents))
     if offsets[0] != 0 or np.any(offsets[1:] < offsets[:-1]):
@@ -181,123 +260,31 @@ def take_pairs(state: Arrays, before: Pairs, n_documents: int) -> Pairs:
         raise strange("pairs of documents that are not there")
     if np.any(alphas < 0):
         raise strange("dual variables below 0")
-    old = np.diff(before.offsets)
-    if np.any(np.diff(offsets) < old) or np.any(documents[_places(offsets[:-1], old)] != before.documents):
+    lengths = np.diff(first.offsets)
+    if np.any(np.diff(offsets) < lengths) or np.any(documents[_places(offsets[:-1], lengths)] != first.documents):
         raise strange("pairs of other classes")
-    return replace(before, offsets=offsets, documents=documents, alphas=alphas)
+    return replace(first, offsets=offsets, documents=documents, alphas=alphas)
 
 
 def all_others(own: csc_array) -> csc_array:
-    """For every class all documents that are not its own."""
+    """All negative documents of every class."""
     n_docs, n_classes = own.shape
-    mine = np.zeros(n_docs * n_classes, dtype=bool)
-    mine[np.repeat(np.arange(n_classes), np.diff(own.indptr)) * n_docs + own.indices] = True
-    others = np.flatnonzero(~mine)
+    is_own = np.zeros(n_docs * n_classes, dtype=bool)
+    is_own[np.repeat(np.arange(n_classes), np.diff(own.indptr)) * n_docs + own.indices] = True
+    others = np.flatnonzero(~is_own)
     ends = np.cumsum(n_docs - np.diff(own.indptr))
     documents = (others % n_docs).astype(np.int32)
     return csc_array((np.ones(len(others), dtype=bool), documents, np.concatenate([[0], ends])), shape=own.shape)
 
 
-def negatives_of(positive: csc_array, asked: csc_array) -> csc_array:
-    """Documents × classes: those that are asked about a class and are not of it."""
-    others = csc_array(asked.astype(np.int8) - positive.astype(np.int8))
+def negatives_of(positive: csc_array, used: csc_array) -> csc_array:
+    """The training documents of each class that are not positive (all documents × classes)."""
+    others = csc_array(used.astype(np.int8) - positive.astype(np.int8))
     others.eliminate_zeros()
     return others
-
-
-def by_class(labels: csr_array) -> csc_array:
-    """Documents × classes, class by class."""
-    return csc_array(labels)
 
 
 def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """start, start + 1, … for every start, as many as its length."""
     ends = np.cumsum(lengths)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(starts - ends + lengths, lengths)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# What every solver of linear models is told: documents, classes, how they are tied, and what a unit of loss costs.
-
-
-LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """How to solve: the loss, the relative duality gap to reach, rounds at most, and the seed of all orders.
-
-    fast: be content with the nearest negatives; what all other pairs cost is then estimated on a sample of the classes.
-    """
-
-    loss: str = "hinge"
-    tolerance: float = 1e-3
-    max_iter: int = 1000
-    seed: int = 0
-    fast: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Costs:
-    """What a unit of loss costs: by class for its own documents and for others, times a weight by document."""
-
-    positive: NDArray[np.float32]
-    negative: NDArray[np.float32]
-    documents: NDArray[np.float32]
-
-    def of(self, classes: slice) -> Costs:
-        """Those of some classes."""
-        return Costs(self.positive[classes], self.negative[classes], self.documents)
-
-
-@dataclass(frozen=True, slots=True)
-class Certificate:
-    """The objective of the weights, a bound that no weights go below, and their distance relative to the objective."""
-
-    primal: float
-    dual: float
-    rounds: int
-
-    @property
-    def gap(self) -> float:
-        """(primal − dual) / primal."""
-        return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One problem: documents, the classes' own documents (documents × classes), how classes are tied, and costs.
-
-    held: weights of the first unit, which stands above all others, where it is to stay as it is.
-    """
-
-    rows: Rows
-    own: csc_array
-    forest: Forest
-    costs: Costs
-    settings: Settings
-    held: NDArray[np.float32] | None = None
-
-    @property
-    def loss(self) -> int:
-        """The number by which kernels know the loss."""
-        return LOSSES[self.settings.loss]
-
-    @property
-    def n_classes(self) -> int:
-        """How many classes there are."""
-        return int(self.own.shape[1])
-
-    @property
-    def classes(self) -> NDArray[np.int32]:
-        """All classes."""
-        return np.arange(self.n_classes, dtype=np.int32)
-
-    def part(self, first: int, last: int) -> tuple[Problem, NDArray[np.int32]]:
-        """The same with some neighbouring classes and the units above them only, and which units these are."""
-        if (first, last) == (0, self.n_classes):
-            return self, np.arange(len(self.forest), dtype=np.int32)
-        forest, units = self.forest.part(first, last)
-        some = slice(first, last)
-        own = csc_array(self.own[:, some])
-        return Problem(self.rows, own, forest, self.costs.of(some), self.settings, self.held), units

@@ -1,4 +1,9 @@
-"""The units whose weights are tied: the nodes above the classes, and the classes as leaves, in the order of a walk."""
+"""How the weights of classes are tied: flat, along the paths of a tree, or by a matrix for DAGs and graphs.
+
+A unit has a weight vector: every class is a unit, and every node above a class is one. A labelled inner node is two units: the
+node itself, and below it a class for its own documents. With δ_v = w_v − w_parent(v), the weights of a class are the sum of δ
+along its path, and at the optimum δ of an inner unit is the sum of δ of its children (Gopal & Yang 2013, section 3).
+"""
 
 from __future__ import annotations
 
@@ -11,14 +16,18 @@ from scipy.sparse import coo_array, csr_array
 
 from ramify.taxonomy import LabelGraph, Taxonomy
 
+ANCHOR = 1e-4  # ρ of every label of a graph
+PART = 1 << 20  # values that are squared at a time
+
+Ints = NDArray[np.int64]
+
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """Units in preorder, a parent's classes before its inner children.
+    """Units of a tree in preorder, the classes below a unit before its inner children.
 
-    parent: the unit above each, -1 above a root. node: the taxonomy's node of each unit.
-    class_of: the number of the class that a unit is, -1 for an inner unit; classes are numbered in this order.
-    above_offsets, above: for every class the units above it, from the root down.
+    parent: of every unit, -1 for a root. node: of the taxonomy. class_of: the number of the class that a unit is, -1 for an
+    inner unit. above_offsets, above: for every class the units above it, from the root down.
     """
 
     parent: NDArray[np.int32]
@@ -29,7 +38,7 @@ class Forest:
 
     @classmethod
     def numbered(cls, parent: NDArray[np.int32], node: NDArray[np.int64], is_class: NDArray[np.bool_]) -> Forest:
-        """Units in order, some of which are classes."""
+        """Units in preorder; classes are numbered in this order."""
         class_of = np.where(is_class, np.cumsum(is_class) - 1, -1).astype(np.int32)
         paths: list[list[int]] = [[]] * len(parent)
         for unit, above in enumerate(parent.tolist()):
@@ -52,7 +61,7 @@ class Forest:
         return len(self.above) == 0
 
     def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
-        """Neighbouring classes and the units above them, in the same order; and which of the units these are."""
+        """A range of classes and the units above them, in the same order; and the numbers of these units."""
         above = self.above[self.above_offsets[first] : self.above_offsets[last]]
         units = np.union1d(np.flatnonzero((self.class_of >= first) & (self.class_of < last)), above).astype(np.int32)
         has_parent = self.parent[units] >= 0
@@ -62,102 +71,97 @@ class Forest:
         return Forest(parent, self.node[units], class_of, offsets, np.searchsorted(units, above).astype(np.int32)), units
 
 
-def tie_along_paths(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
-    """A tree's units: nodes with a labelled node at or below them; a labelled inner node gets a class of its own below it."""
+def tie_along_paths(taxonomy: Taxonomy, labelled: Ints) -> Forest:
+    """Units of a tree: the nodes with a labelled node at or below them, in preorder, and the classes."""
     has_own = np.zeros(len(taxonomy), dtype=bool)
     has_own[labelled] = True
-    alive, parent = has_own.copy(), taxonomy.parent
-    for node in range(len(taxonomy) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
-        if alive[node] and parent[node] >= 0:
-            alive[parent[node]] = True
-    has_inner = np.zeros(len(taxonomy), dtype=bool)
-    has_inner[parent[np.flatnonzero(alive & (parent >= 0))]] = True
-    return _walk(taxonomy, has_own, alive, has_inner)
-
-
-def tie_flat(taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest:
-    """Classes with nothing above them, in the order in which a walk over the taxonomy meets them."""
-    return flat_units(tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled))
-
-
-def flat_units(nodes: NDArray[np.int64]) -> Forest:
-    """One class for each of some nodes, and nothing above them."""
-    n = len(nodes)
-    nothing, classes = np.zeros(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
-    return Forest(np.full(n, -1, dtype=np.int32), nodes, classes, nothing, np.zeros(0, dtype=np.int32))
-
-
-def _walk(taxonomy: Taxonomy, has_own: Any, alive: Any, has_inner: Any) -> Forest:
+    alive, has_inner = _at_or_above(taxonomy, labelled), np.zeros(len(taxonomy), dtype=bool)
+    has_inner[taxonomy.parent[np.flatnonzero(alive & (taxonomy.parent >= 0))]] = True
     parent: list[int] = []
-    node: list[int] = []
+    nodes: list[int] = []
     is_class: list[bool] = []
     stack = [(int(root), -1, not has_inner[root]) for root in reversed(taxonomy.roots) if alive[root]]
     while stack:
-        here, above, leaf = stack.pop()
+        node, above, leaf = stack.pop()
         unit = len(parent)
         parent.append(above)
-        node.append(here)
+        nodes.append(node)
         is_class.append(leaf)
         if leaf:
             continue
-        children = [int(child) for child in taxonomy.children_of(here) if alive[child]]
+        children = [int(child) for child in taxonomy.children_of(node) if alive[child]]
         inner = [(child, unit, False) for child in children if has_inner[child]]
         classes = [(child, unit, True) for child in children if not has_inner[child]]
         stack += reversed(inner)
-        stack += reversed(([(here, unit, True)] if has_own[here] else []) + classes)
-    arrays = np.asarray(parent, dtype=np.int32), np.asarray(node, dtype=np.int64), np.asarray(is_class, dtype=bool)
+        stack += reversed(([(node, unit, True)] if has_own[node] else []) + classes)
+    arrays = np.asarray(parent, dtype=np.int32), np.asarray(nodes, dtype=np.int64), np.asarray(is_class, dtype=bool)
     return Forest.numbered(*arrays)
 
 
-@dataclass(frozen=True, slots=True)
-class Walks:
-    """Shares of the classes, for walks side by side.
+def tie_flat(taxonomy: Taxonomy, labelled: Ints) -> Forest:
+    """Independent classes, in preorder of the taxonomy if it is a tree."""
+    return flat_units(tie_along_paths(taxonomy, labelled).class_nodes if taxonomy.is_tree else np.sort(labelled))
 
-    visited: walks × units, whether a walk passes a unit. share: how many walks pass each unit.
+
+def flat_units(nodes: Ints) -> Forest:
+    """Independent classes, one for each of some nodes."""
+    n = len(nodes)
+    offsets, classes = np.zeros(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
+    return Forest(np.full(n, -1, dtype=np.int32), nodes, classes, offsets, np.zeros(0, dtype=np.int32))
+
+
+def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
+    """By node, whether it is labelled or has a labelled descendant."""
+    alive = np.zeros(len(taxonomy), dtype=bool)
+    alive[labelled] = True
+    for node in range(len(taxonomy) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
+        if alive[node]:
+            alive[taxonomy.parents_of(node)] = True
+    return alive
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadPartition:
+    """Which thread updates which units of a tree.
+
+    visited: threads × units, whether a thread updates a unit. share: how many threads update each unit.
     """
 
     visited: NDArray[np.uint8]
     share: NDArray[np.float32]
 
     def classes(self, forest: Forest) -> list[tuple[int, int]]:
-        """The first class of every walk, and the one after its last."""
+        """The class range of every thread."""
         found = [forest.class_of[(visited > 0) & (forest.class_of >= 0)] for visited in self.visited]
         return [(int(classes[0]), int(classes[-1]) + 1) for classes in found]
 
 
-def share_out(forest: Forest, work: NDArray[np.int64], n_walks: int) -> Walks:
-    """Give each walk a stretch of neighbouring classes with about the same work."""
+def partition_by_thread(forest: Forest, work: Ints, n_threads: int) -> ThreadPartition:
+    """Give each thread a range of classes with about the same work, and the units above them."""
     done = np.cumsum(work)
-    walk_of = np.minimum(((done - work / 2) * n_walks / max(1, done[-1])).astype(np.int64), n_walks - 1)
-    visited = np.zeros((n_walks, len(forest)), dtype=np.uint8)
-    visited[walk_of, np.flatnonzero(forest.class_of >= 0)] = 1
+    thread_of = np.minimum(((done - work / 2) * n_threads / max(1, done[-1])).astype(np.int64), n_threads - 1)
+    visited = np.zeros((n_threads, len(forest)), dtype=np.uint8)
+    visited[thread_of, np.flatnonzero(forest.class_of >= 0)] = 1
     for unit in range(len(forest) - 1, -1, -1):  # parents come first
         if forest.parent[unit] >= 0:
             visited[:, forest.parent[unit]] |= visited[:, unit]
     visited = visited[visited.any(axis=1)]
-    return Walks(visited, visited.sum(axis=0).astype(np.float32))
+    return ThreadPartition(visited, visited.sum(axis=0).astype(np.float32))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# How the weights of units are tied to each other, as one sparse matrix: for DAGs, label graphs, trees and flat classes.
+# ---- ties as a matrix, for DAGs and label graphs ------------------------------------------------------------------------
 #
 #     ½ Σ_ab M_ab w_a·w_b = ½ Σ_edges ‖w_a − w_b‖² + ½ Σ_n anchor_n ‖w_n‖²        (Gopal & Yang 2013, section 3)
 #
-# In a hierarchy edges lead from every node to all of its parents, and roots are anchored with 1. In a graph every label is
-# anchored a little, because a part of it has no root that draws it to zero; a label without neighbours is anchored with 1 more.
-
-
-ANCHOR = 1e-4  # ρ of every label of a graph
-
-Ints = NDArray[np.int64]
+# In a hierarchy, edges lead from every node to all of its parents, and roots are anchored with 1. In a graph every label is
+# anchored with ρ, since a connected component has no root that is regularized towards zero; a label without neighbours with 1 + ρ.
 
 
 @dataclass(frozen=True, slots=True)
 class Structure:
-    """Units, tied to each other and to zero.
+    """Units tied by a symmetric, positive definite matrix.
 
-    M: units × units, float64, symmetric and positive definite.
-    class_units: the unit of every class; the other units have no loss. node: the node or label of every unit.
+    M: units × units, float64. class_units: the unit of every class; the other units have no loss. node: of every unit.
     """
 
     M: csr_array
@@ -174,12 +178,12 @@ class Structure:
 
     @property
     def free_units(self) -> Ints:
-        """The units that are no class."""
+        """The units that are not classes."""
         return np.setdiff1d(np.arange(len(self)), self.class_units)
 
 
 def tie_dag(taxonomy: Taxonomy, labelled: Ints) -> Structure:
-    """Every node with a labelled node at or below it, tied to all its parents; a labelled inner node gets a class below it.
+    """Every node with a labelled node at or below it, tied to all its parents.
 
     >>> fruit = Taxonomy.from_edges([("fruit", None), ("brand", None), ("apple", "fruit"), ("apple", "brand")])
     >>> tie_dag(fruit, np.array([2])).M.toarray().tolist()
@@ -204,7 +208,7 @@ def tie_dag(taxonomy: Taxonomy, labelled: Ints) -> Structure:
 
 
 def tie_graph(graph: LabelGraph, labelled: Ints) -> Structure:
-    """Every label, tied to its neighbours; labelled ones are classes themselves.
+    """Every label, tied to its neighbours; labelled ones are classes.
 
     >>> tie_graph(LabelGraph.from_edges([("wine", "grape")], ["tea"]), np.array([0, 1])).M.diagonal().tolist()
     [1.0001, 1.0001, 1.0001]
@@ -215,19 +219,10 @@ def tie_graph(graph: LabelGraph, labelled: Ints) -> Structure:
 
 
 def matrix_of(forest: Forest) -> Structure:
-    """A tree's units, or flat classes, as a matrix; units and classes keep their numbers."""
+    """The matrix of a tree or of flat classes; units and classes keep their numbers."""
     tied = forest.parent >= 0
     M = _tie(np.flatnonzero(tied), forest.parent[tied].astype(np.int64), np.where(tied, 0.0, 1.0))
     return Structure(M, np.flatnonzero(forest.class_of >= 0), forest.node)
-
-
-def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
-    alive = np.zeros(len(taxonomy), dtype=bool)
-    alive[labelled] = True
-    for node in range(len(taxonomy) - 1, -1, -1):  # parents come first, so a backward sweep sees children first
-        if alive[node]:
-            alive[taxonomy.parents_of(node)] = True
-    return alive
 
 
 def _tie(a: Ints, b: Ints, anchor: NDArray[np.float64]) -> csr_array:
@@ -239,19 +234,15 @@ def _tie(a: Ints, b: Ints, anchor: NDArray[np.float64]) -> csr_array:
     return M
 
 
-# --------------------------------------------------------------------------------------------------------------
-# δ of the inner units as sparse vectors: the change of weights from a unit's parent to the unit.
-#
-# A vector has all features that documents of the classes below the unit have, zeros included: rounds over a tree change the
-# values in place.
-
-
-PART = 1 << 20
+# ---- δ of the inner units -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Deltas:
-    """One sparse vector a unit, from start to end."""
+    """One sparse vector per unit, from start to end.
+
+    It has every feature of the documents of the classes below the unit, zeros included, so that values can change in place.
+    """
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -260,7 +251,7 @@ class Deltas:
 
     @classmethod
     def zero(cls, n_units: int) -> Deltas:
-        """No change anywhere."""
+        """All zeros."""
         nowhere = np.zeros(n_units, dtype=np.int64)
         return cls(nowhere, nowhere, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
@@ -274,7 +265,7 @@ class Deltas:
         return Deltas(self.start[units], self.end[units], self.features, self.values)
 
     def with_first(self, weights: NDArray[np.float32]) -> Deltas:
-        """The same with other weights of the first unit, over all features."""
+        """The same with given weights of the first unit, over all features."""
         start, end = self.start.copy(), self.end.copy()
         self.values[start[0] : end[0]] = 0
         start[0], end[0] = len(self.values), len(self.values) + len(weights)
@@ -282,24 +273,24 @@ class Deltas:
         return Deltas(start, end, features, np.concatenate([self.values, weights]))
 
     def half_squares(self) -> float:
-        """½ Σ ‖δ‖² over all units; summed part by part, since there may be hundreds of millions."""
+        """½ Σ ‖δ‖² over all units, part by part: there may be hundreds of millions of values."""
         parts = (self.values[at : at + PART].astype(np.float64) for at in range(0, len(self.values), PART))
         return 0.5 * sum(float(part @ part) for part in parts)
 
 
 def join(parts: list[tuple[Any, ...]], n_units: int) -> Deltas:
-    """What walks gathered, as one; a unit that several of them passed has all features in each, and gets the sum.
+    """Concatenate the vectors of all threads; a unit of multiple threads has all features in each, and gets the sum.
 
-    Each part is given up once it is copied.
+    Each part is freed once it is copied.
     """
     size = sum(len(part[2]) for part in parts)
     features, values = np.empty(size, dtype=np.int32), np.empty(size, dtype=np.float32)
-    joined, before = Deltas(np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64), features, values), 0
+    joined, first = Deltas(np.zeros(n_units, dtype=np.int64), np.zeros(n_units, dtype=np.int64), features, values), 0
     for k, (units, ends, part_features, part_values, *_) in enumerate(parts):
         parts[k] = ()
-        here = slice(before, before + len(part_features))
-        features[here], values[here] = part_features, part_values
-        starts, ends, before = before + np.concatenate([[0], ends])[:-1], before + ends, here.stop
+        copied = slice(first, first + len(part_features))
+        features[copied], values[copied] = part_features, part_values
+        starts, ends, first = first + np.concatenate([[0], ends])[:-1], first + ends, copied.stop
         again = joined.end[units] > joined.start[units]
         joined.start[units[~again]], joined.end[units[~again]] = starts[~again], ends[~again]
         for unit, start, end in zip(units[again], starts[again], ends[again], strict=True):
@@ -309,7 +300,7 @@ def join(parts: list[tuple[Any, ...]], n_units: int) -> Deltas:
 
 
 def add_changes(deltas: Deltas, parts: list[tuple[Any, ...]]) -> None:
-    """Add to the units that several walks passed, which have all features, what each of the walks changed."""
+    """Add the changes of every thread to units of multiple threads, which have all features."""
     for units, ends, features, values, *_ in parts:
         for unit, start, end in zip(units.tolist(), [0, *ends.tolist()], ends.tolist(), strict=False):
             deltas.values[deltas.start[unit] + features[start:end]] += values[start:end]

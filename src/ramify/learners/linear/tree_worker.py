@@ -14,7 +14,7 @@ from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.flat_worker import FlatWorker, Known
 from ramify.learners.linear.partition import Share, Vectors, pack
 from ramify.learners.linear.problem import Pairs, Problem, Rows, widen
-from ramify.learners.linear.taxonomy_ties import Deltas, Forest, Walks, add_changes, join, share_out
+from ramify.learners.linear.taxonomy_ties import Deltas, Forest, ThreadPartition, add_changes, join, partition_by_thread
 from ramify.learners.linear.weights import Weights
 from ramify.native import ascend_tree_in_place, gather_tree, hold_classes, multiply_siblings, regather_tree_in_place
 from ramify.parallel import Arrays, Executor
@@ -88,7 +88,7 @@ WAKING = 5  # rounds over a tree after which idle pairs are visited again
 class Climb:
     """Where the ascent of a tree's dual stands."""
 
-    walks: Walks
+    walks: ThreadPartition
     held: list[Any]
     awake: NDArray[np.uint8]
     slack: NDArray[np.float32]
@@ -118,8 +118,8 @@ class TreeWorker(FlatWorker):
         self.walks = self._share_out()
         return self.units[self.is_far], self.walks.share[self.is_far]
 
-    def _share_out(self) -> Walks:
-        walks = share_out(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
+    def _share_out(self) -> ThreadPartition:
+        walks = partition_by_thread(self.problem.forest, np.diff(self.pairs.offsets), self.share.n_walks)
         if self.problem.held is not None:
             walks.share[0] = 0
         return walks
@@ -130,7 +130,7 @@ class TreeWorker(FlatWorker):
         self.walks.share[self.is_far] = counts[np.searchsorted(units, self.units[self.is_far])]
         self._begin(self.walks)
 
-    def _begin(self, walks: Walks) -> None:
+    def _begin(self, walks: ThreadPartition) -> None:
         awake = np.ones(len(self.pairs.documents), dtype=np.uint8)
         slack = np.full(len(self.pairs), np.inf, dtype=np.float32)
         self.deltas = self._gather(walks)
@@ -208,7 +208,7 @@ class TreeWorker(FlatWorker):
         share = np.where(self.is_far, self.walks.share, np.maximum(1, visited.sum(axis=0))).astype(np.float32)
         share[self.walks.share == 0] = 0
         first = (0, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
-        self.climb = replace(self.climb, walks=Walks(visited, share), held=[first] * len(visited))
+        self.climb = replace(self.climb, walks=ThreadPartition(visited, share), held=[first] * len(visited))
         self.climb.awake[:] = 1
 
     # ---- settling ---------------------------------------------------------------------------------------------------
@@ -311,7 +311,7 @@ class TreeWorker(FlatWorker):
 
     # ---- how --------------------------------------------------------------------------------------------------------
 
-    def _gather(self, walks: Walks) -> Deltas:
+    def _gather(self, walks: ThreadPartition) -> Deltas:
         """δ of the inner units, made of the dual variables."""
         problem, forest = self.problem, self.problem.forest
         share = np.where(walks.share == 0, len(walks.visited) + 1, walks.share).astype(
@@ -325,7 +325,7 @@ class TreeWorker(FlatWorker):
         gathered = join(list(self.executor.map(work, walks.visited)), len(forest))
         return gathered if problem.held is None else gathered.with_first(problem.held)
 
-    def _hold(self, walks: Walks) -> list[Any]:
+    def _hold(self, walks: ThreadPartition) -> list[Any]:
         """u of the classes of every walk over the features of their documents, unless that were too much."""
         rows, pairs = self.problem.rows, self.pairs
         touched = np.diff(pairs.offsets) * (len(rows.values) / max(1, len(rows)))

@@ -1,4 +1,4 @@
-"""The weights of a linear model, kept as the change from each unit to the one above it."""
+"""The weights of a linear model, stored sparsely as the difference δ of each unit from its parent."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ from ramify.learners.linear.taxonomy_ties import Deltas, Forest
 from ramify.native import arrange_vectors, gather_classes, score_rows_in_place, score_units_in_place
 from ramify.parallel import Executor
 
-MAX_TABLE = 1 << 28  # weights up to which features × classes is held as a table for scoring
+MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
+SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
+
+Over = Callable[[NDArray[np.int32], Callable[[NDArray[np.int32]], Any]], list[Any]]  # applies a function to parts of an array
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One sparse row a unit; the weights of a unit are the sum of the rows on its path.
+    """One sparse row per unit; the weights of a unit are the sum of the rows on its path.
 
-    deltas: units × features. bias: one a unit, tied in the same way.
-    parent: the unit above each, -1 above a root; parents come first. class_units: the unit of every class.
+    deltas: units × features. bias: per unit, summed along paths, too. parent: of every unit, -1 for a root; parents come first.
+    class_units: the unit of every class.
     """
 
     deltas: csr_array
@@ -54,7 +57,7 @@ class Weights:
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
 
     def contributions(self, x: csr_array, k: int) -> Contributions:
-        """Features of one document, what each adds to the score of a class, and the bias."""
+        """Features of a document, what each adds to the score of a class, and the bias."""
         w, bias = self.of_class(k)
         return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
 
@@ -70,7 +73,7 @@ class Weights:
         return self._score_by_table(X) if self._fits_table else self._score_by_unit(X)
 
     def make_ready(self) -> None:
-        """Arrange weights for scoring, before several threads do so at once."""
+        """Arrange weights for scoring, before threads share them."""
         if self._fits_table:
             self._table()
         else:
@@ -87,7 +90,7 @@ class Weights:
         return S.astype(np.float32)
 
     def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
-        """Each unit once for each document, feature by feature; what lies above is then added on the way down."""
+        """Score every unit once per document, then add the scores of the units above from the root down."""
         S = np.empty((X.shape[0], len(self.parent)))
         by_feature = *self._by_feature(), self.parent, self.bias
         score_units_in_place(*kernel_arrays(X), *by_feature, S)
@@ -114,7 +117,7 @@ class Weights:
         paths: csr_array = self._cache["paths"]
         return paths
 
-    # ---- keeping ------------------------------------------------------------------------------------------------------
+    # ---- saving -------------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Plain arrays from which :meth:`from_arrays` makes the same weights."""
@@ -142,20 +145,20 @@ class Weights:
         _check_range("a unit's parent", parent, -1, n_units)
         if not (are_finite(values) and are_finite(bias)):
             raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
-        return cls(_rows_as_they_are(offsets, features, values, n_features), bias, parent, class_units)
+        return cls(_csr_without_copy(offsets, features, values, n_features), bias, parent, class_units)
 
 
 def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
-    """Whether all of some numbers are finite; nothing as long as them is made, since they may be mapped."""
+    """Whether all numbers are finite; makes no copy, since they may be memory-mapped."""
     return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
 
 
 def _paths_to(units: NDArray[np.int64], parent: NDArray[np.int32]) -> csr_array:
-    """One row for each of some units: the units from the root down to it."""
-    steps, here = [], units
-    while (here >= 0).any():
-        steps.append(here)
-        here = np.where(here >= 0, parent[here], -1)
+    """For each of some units a row with the units from the root down to it."""
+    steps, level = [], units
+    while (level >= 0).any():
+        steps.append(level)
+        level = np.where(level >= 0, parent[level], -1)
     # parents come first, so the units of a path rise from the root down
     table = np.stack(steps[::-1], axis=1) if steps else np.zeros((len(units), 0), dtype=np.int64)
     there = table >= 0
@@ -163,8 +166,8 @@ def _paths_to(units: NDArray[np.int64], parent: NDArray[np.int32]) -> csr_array:
     return csr_array((np.ones(ends[-1]), table[there], ends), shape=(len(units), len(parent)))
 
 
-def _rows_as_they_are(offsets: Any, features: Any, values: Any, n_features: int) -> csr_array:
-    """Sparse rows of arrays that may be mapped; given them in the usual way, scipy would copy parts of a larger map."""
+def _csr_without_copy(offsets: Any, features: Any, values: Any, n_features: int) -> csr_array:
+    """CSR of arrays that may be memory-mapped; scipy's constructor would copy them."""
     made = csr_array((len(offsets) - 1, n_features), dtype=np.float32)
     narrow = np.int32 if len(features) < 2**31 else np.int64
     made.indptr, made.indices, made.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
@@ -172,24 +175,20 @@ def _rows_as_they_are(offsets: Any, features: Any, values: Any, n_features: int)
 
 
 def kernel_arrays(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Offsets, features or units, and values, as kernels take them; a copy only where they are of another type."""
+    """Offsets, indices and values in the types of kernels; copied only where the type differs."""
     return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
 
 
 _TYPES = {
-    "delta_offsets": np.int64,
-    "delta_features": np.int32,
-    "delta_values": np.float32,
-    "unit_bias": np.float64,
-    "unit_parent": np.int32,
-    "class_units": np.int64,
-}
+    "delta_offsets": np.int64, "delta_features": np.int32, "delta_values": np.float32,
+    "unit_bias": np.float64, "unit_parent": np.int32, "class_units": np.int64,
+}  # fmt: skip
 
 
 def _check_types(arrays: dict[str, NDArray[Any]]) -> None:
     for name, kind in _TYPES.items():
         if arrays[name].dtype != kind or arrays[name].ndim != 1:
-            raise ModelError(f"{name} of the linear model is of another type than it writes; train the model again.")
+            raise ModelError(f"{name} of the linear model has the wrong type; train the model again.")
 
 
 def _check_range(what: str, numbers: NDArray[Any], low: int, high: int) -> None:
@@ -197,31 +196,25 @@ def _check_range(what: str, numbers: NDArray[Any], low: int, high: int) -> None:
         raise ModelError(f"{what} of the linear model has a number outside {low} to {high - 1}; train the model again.")
 
 
-# --------------------------------------------------------------------------------------------------------------
-# From dual variables to weights in the features as they came.
-
-
-FAINT = 0.005  # of a class's largest weight: below it the fast mode drops a weight
-
-Over = Callable[[NDArray[np.int32], Callable[[NDArray[np.int32]], Any]], list[Any]]
+# ---- from dual variables to weights -------------------------------------------------------------------------------------
 
 
 def assemble_weights(
-    problem: Problem, leaves: Pairs, stretch: NDArray[np.float64], deltas: Deltas, over: Over, executor: Executor
+    problem: Problem, leaves: Pairs, scale: NDArray[np.float64], deltas: Deltas, over: Over, executor: Executor
 ) -> Weights:
-    """Inner units as the dual has them, classes as their last step left them; the deltas are used up."""
+    """Inner units from the deltas, which are freed; classes from their dual variables, times the scale of each."""
     rows, forest = problem.rows, problem.forest
     units, inner = (np.flatnonzero(which).astype(np.int32) for which in (forest.class_of >= 0, forest.class_of < 0))
     bias, bias_of_classes = np.zeros(len(forest)), np.zeros(len(units))
-    least = FAINT if problem.settings.fast else 0.0
+    least = SMALLEST if problem.settings.fast else 0.0
 
     def gather(some: NDArray[np.int32]) -> Any:
         first, last = int(some[0]), int(some[-1]) + 1
-        found = gather_classes(*rows.arrays, *leaves.arrays, stretch, rows.place, least, first, last, bias_of_classes)
+        found = gather_classes(*rows.arrays, *leaves.arrays, scale, rows.place, least, first, last, bias_of_classes)
         return units[first:last], *found[1:]
 
     held = [deltas]
-    del deltas  # the weights of classes need the room
+    del deltas  # frees memory for the weights of classes
 
     def arrange(some: NDArray[np.int32]) -> Any:
         return arrange_vectors(*held[0].arrays, some, rows.n_features, rows.place, bias)
@@ -234,9 +227,9 @@ def assemble_weights(
 
 
 def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Executor) -> csr_array:
-    """Sparse rows in the order of their units; each part is given up once it is copied.
+    """Sparse rows in the order of their units; each part is freed once it is copied.
 
-    Parts: units, where the row of each ends, features and values.
+    parts: units, where the row of each ends, features and values.
     """
     lengths = np.zeros(n_units, dtype=np.int64)
     for units, ends, *_ in parts:
@@ -247,10 +240,10 @@ def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Execut
 
     def copy(k: int) -> None:
         units, ends, part_features, part_values, *_ = parts[k]
-        parts[k], here = None, 0
+        parts[k], start = None, 0
         for run in np.split(np.arange(len(units)), np.flatnonzero(np.diff(units) != 1) + 1):
-            there, taken = offsets[units[run[0]]], slice(here, int(ends[run[-1]]))
-            placed, here = slice(there, there + taken.stop - taken.start), taken.stop
+            target, taken = offsets[units[run[0]]], slice(start, int(ends[run[-1]]))
+            placed, start = slice(target, target + taken.stop - taken.start), taken.stop
             features[placed], values[placed] = part_features[taken], part_values[taken]
 
     for _ in executor.map(copy, range(len(parts))):
@@ -259,15 +252,15 @@ def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Execut
 
 
 def merge_weights(parts: list[Weights], units: Sequence[NDArray[np.int32]], forest: Forest, executor: Executor) -> Weights:
-    """The weights of all units, from those of stretches of classes and the units above them; the parts are given up.
+    """The weights of all units, from those of class ranges and the units above them; the parts are freed.
 
-    units: of every part, its units among all. Where several parts have a unit, the first one counts.
+    units: the numbers of the units of every part. A unit of multiple parts is taken from the first one.
     """
     if len(parts) == 1:
         return parts[0]
     rows, bias, after, n_features = [], np.zeros(len(forest)), 0, parts[0].n_features
     for mine, part in zip(units, parts, strict=True):
-        new = np.searchsorted(mine, after)  # units come in the order of a walk, so what is new comes last
+        new = np.searchsorted(mine, after)  # units are in preorder, so new ones come last
         ends = part.deltas.indptr[new:]
         rows.append((mine[new:], ends[1:] - ends[0], part.deltas.indices[ends[0] :], part.deltas.data[ends[0] :]))
         bias[mine[new:]] = part.bias[new:]
