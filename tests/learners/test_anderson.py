@@ -1,9 +1,9 @@
-"""Anderson's mixing against its slow twin, which keeps everything and has all rows at once."""
+"""Anderson's mixing against a slow version, which stores everything and has all rows at once."""
 
 import numpy as np
 import pytest
 
-from ramify.learners.linear.graph_problem import RIDGE, WORSE, Mixer, Trail
+from ramify.learners.linear.graph_problem import RIDGE, WORSE, AndersonHistory, AndersonMixer
 
 
 class Plain:
@@ -34,11 +34,11 @@ def rows_of(array, owners):
 
 @pytest.mark.parametrize("owners", [[0] * 6, [0, 1, 0, 2, 1, 2]], ids=["one owner", "three owners"])
 @pytest.mark.parametrize("depth", [0, 1, 3])
-def test_points_are_those_of_the_slow_twin_whoever_owns_the_rows(owners, depth):
+def test_points_equal_those_of_the_slow_version_for_any_owners_of_rows(owners, depth):
     rng, owners = np.random.default_rng(0), np.array(owners)
     weights = rng.uniform(0.5, 2, size=6)
-    plain, mixer = Plain(depth, weights), Mixer()
-    trails = [Trail(depth, weights[owners == k]) for k in range(owners.max() + 1)]
+    plain, mixer = Plain(depth, weights), AndersonMixer()
+    trails = [AndersonHistory(depth, weights[owners == k]) for k in range(owners.max() + 1)]
     n_back = 0
     for _ in range(25):
         point = rng.normal(size=(6, 4)).astype(np.float32)
@@ -56,7 +56,7 @@ def test_points_are_those_of_the_slow_twin_whoever_owns_the_rows(owners, depth):
 def test_a_linear_iteration_is_solved_in_as_many_steps_as_it_has_unknowns():
     rng = np.random.default_rng(1)
     A, b = 0.9 * np.linalg.qr(rng.normal(size=(3, 3)))[0].astype(np.float32), rng.normal(size=(3, 1)).astype(np.float32)
-    trail, mixer, point = Trail(5, np.ones(3)), Mixer(), np.zeros((3, 1), dtype=np.float32)
+    trail, mixer, point = AndersonHistory(5, np.ones(3)), AndersonMixer(), np.zeros((3, 1), dtype=np.float32)
     for _ in range(4):
         point = trail.step(mixer.next(trail.add(point, A @ point + b - point)))
     np.testing.assert_allclose(point, np.linalg.solve(np.eye(3) - A, b), rtol=1e-3)

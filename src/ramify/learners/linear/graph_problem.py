@@ -1,4 +1,4 @@
-"""What the solver of graphs is told, and what it is certain of after a round."""
+"""The training problem of DAGs and label graphs, the dual ascent of its classes, and Anderson mixing of its rounds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,21 @@ from ramify.native import gather_classes, solve_classes_in_place
 from ramify.parallel import Arrays, Executor, row_blocks
 from ramify.parallel.checkpoints import strange, take_array
 
-# weights may be stretched: documents that ought to lie on the margin lie around it, and a stretch lifts them over the corner
-STRETCHES = (1.0, 1.00003, 1.0001, 1.0003, 1.001, 1.003, 1.01)
+# The objective is measured for the weights times each scale: documents that should lie on the margin lie around it, and a small
+# factor moves them past the corner of the hinge.
+SCALES = (1.0, 1.00003, 1.0001, 1.0003, 1.001, 1.003, 1.01)
+IS_SCALED = np.array(SCALES) > 1
+CLASSES_PER_TASK = 8
+WORSE = 2.0  # times the last residual: the step is rejected
+RIDGE = 1e-10  # of the Gram matrix, relative to its trace
+
+Floats = NDArray[np.float32]
+Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphProblem:
-    """One problem: documents, the classes' own documents (documents × classes), how units are tied, and costs.
+    """Documents, the positive documents of every class (documents × classes), how units are tied, and costs.
 
     Column k of `own` belongs to unit structure.class_units[k].
     """
@@ -35,63 +43,55 @@ class GraphProblem:
 
     @property
     def work(self) -> NDArray[np.float64]:
-        """Of every unit: its vector, and the entries of all documents if it is a class."""
+        """By unit: the size of its vector, and of all documents if it is a class."""
         work = np.full(len(self.structure), float(self.rows.n_features))
         work[self.structure.class_units] += len(self.rows.values)
         return work
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Objective and bound of a round, the stretch of weights that the objective is for, and what classes lack."""
+class Measures:
+    """Objective and bound after a round, the scale of the weights with this objective, and the gap of the classes alone."""
 
     primal: float
-    stretch: float
+    scale: float
     dual: float
-    lack_of_classes: float
+    class_gap: float
 
     @classmethod
-    def at(cls, sizes: Sequence[float], losses: NDArray[np.float64]) -> Look:
-        """From sums over all units: ½ W·MW, ½ u·M⁻¹u, Σ U h(α/U) and what classes lack; and Σ U L for every stretch."""
-        ties, bound, entropy, lack = sizes
-        primals = np.square(STRETCHES) * ties + losses
+    def at(cls, sizes: Sequence[float], losses: NDArray[np.float64]) -> Measures:
+        """From sums over all units: ½ W·MW, ½ u·M⁻¹u, Σ U h(α/U) and the gap of classes; and Σ U L for every scale."""
+        ties, bound, entropy, class_gap = sizes
+        primals = np.square(SCALES) * ties + losses
         best = int(np.argmin(primals))
-        return cls(float(primals[best]), STRETCHES[best], entropy - bound, lack)
+        return cls(float(primals[best]), SCALES[best], entropy - bound, class_gap)
 
     @property
-    def lack_of_ties(self) -> float:
-        """½ r·M⁻¹r, the rest of the distance."""
-        return max(0.0, self.primal - self.dual - self.lack_of_classes)
+    def tie_gap(self) -> float:
+        """½ r·M⁻¹r, the rest of the gap."""
+        return max(0.0, self.primal - self.dual - self.class_gap)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The losses of a graph's classes: every class by itself, drawn to a centre of its own, in the dual.
-
-
-CLASSES_A_TASK = 8
-IS_STRETCHED = np.array(STRETCHES) > 1
-
-Floats = NDArray[np.float32]
-Doubles = NDArray[np.float64]
+# ---- dual ascent of the classes, each regularized towards a centre ------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """Classes after a round: weights, u = Σ α y x, Σ U L for every stretch, and by class Σ U h(α/U) and what it lacks."""
+class SolvedClasses:
+    """Classes after a round: weights, u = Σ α y x, Σ U L for every scale, and by class Σ U h(α/U) and the duality gap."""
 
     W: Floats
     u: Floats
     loss: Doubles
     entropy: Doubles
-    lack: Doubles
+    gap: Doubles
 
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """Some classes of a graph, each drawn with T to a centre.
+    """Some classes of a graph, each regularized with weight T towards a centre.
 
     own: documents × these classes. pairs: all of them, costs and dual variables divided by T. X: the documents.
-    features: of the rows, as often as a task has classes.
+    features: of the rows, repeated for every class of a task.
     """
 
     rows: Rows
@@ -106,32 +106,32 @@ class Classes:
 
     @classmethod
     def of(cls, problem: GraphProblem, which: NDArray[np.int64], T: Doubles, executor: Executor) -> Classes:
-        """Before the first round."""
+        """Before the first round, for some of the classes."""
         own, rows = csc_array(problem.own[:, which]), problem.rows
         costs = Costs(problem.costs.positive[which], problem.costs.negative[which], problem.costs.documents)
         positive, negative = costs.positive / T, costs.negative / T
         pairs = pair_up(own, all_others(own), positive.astype(np.float32), negative.astype(np.float32))
-        features = np.tile(np.arange(rows.n_features, dtype=np.int32), CLASSES_A_TASK)
+        features = np.tile(np.arange(rows.n_features, dtype=np.int32), CLASSES_PER_TASK)
         return cls(rows, own, costs, problem.settings, executor, T, pairs, rows.matrix(), features)
 
-    def settle(self, centres: Floats, passes: int, tolerance: float, n_rounds: int) -> Settled:
-        """Some passes over every class, and a close look at what came out: weights move in rounded steps on the way."""
+    def solve(self, centres: Floats, passes: int, tolerance: float, n_rounds: int) -> SolvedClasses:
+        """Some passes of dual ascent over every class; then weights from the dual variables, free of rounding drift."""
         shift, W, known = np.zeros_like(centres), np.empty_like(centres), np.zeros((len(self.pairs), 4))
         entropy = np.zeros(len(self.pairs))
         seed = self.settings.seed + 1_000_003 * n_rounds
 
         def work(some: slice) -> Doubles:
-            self._ascend(some, centres, (tolerance, passes, seed), known)
-            self._gather(some, shift)
+            self._dual_ascent(some, centres, (tolerance, passes, seed), known)
+            self._assemble(some, shift)
             W[some] = centres[some] + shift[some]
             entropy[some] = [self._entropy(k) for k in range(some.start, some.stop)]
             return self._losses(some, W)
 
-        loss = np.sum(list(self.executor.map(work, row_blocks(len(self.pairs), 1, CLASSES_A_TASK))), axis=0)
-        lack = np.maximum(known[:, 0] - known[:, 1], 0)
-        return Settled(W, shift * self.T.astype(np.float32)[:, None], loss, self.T * entropy, self.T * lack)
+        loss = np.sum(list(self.executor.map(work, row_blocks(len(self.pairs), 1, CLASSES_PER_TASK))), axis=0)
+        gap = np.maximum(known[:, 0] - known[:, 1], 0)
+        return SolvedClasses(W, shift * self.T.astype(np.float32)[:, None], loss, self.T * entropy, self.T * gap)
 
-    def _ascend(self, some: slice, centres: Floats, how: tuple[float, int, int], known: Doubles) -> None:
+    def _dual_ascent(self, some: slice, centres: Floats, how: tuple[float, int, int], known: Doubles) -> None:
         n, n_features = len(self.pairs), self.rows.n_features
         start, numbers = np.zeros(n, dtype=np.int64), np.arange(n, dtype=np.int32)
         start[some] = n_features * np.arange(some.stop - some.start)
@@ -141,40 +141,40 @@ class Classes:
             np.arange(n + 1, dtype=np.int64), *centre, numbers[some], *how, known,
         )  # fmt: skip
 
-    def _gather(self, some: slice, shift: Floats) -> None:
+    def _assemble(self, some: slice, shift: Floats) -> None:
         rows, pairs, ones = self.rows.arrays, self.pairs.arrays, np.ones(len(self.pairs))
-        as_they_are = np.arange(shift.shape[1], dtype=np.int32)
+        same_order = np.arange(shift.shape[1], dtype=np.int32)
         units, ends, features, values = gather_classes(
-            *rows, *pairs, ones, as_they_are, 0.0, some.start, some.stop, np.empty(len(ones))
+            *rows, *pairs, ones, same_order, 0.0, some.start, some.stop, np.empty(len(ones))
         )
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 
     def _losses(self, some: slice, W: Floats) -> Doubles:
-        """Σ U L of some classes, for every stretch of their weights; only the hinge has a corner that makes one worthwhile."""
+        """Σ U L of some classes, for every scale of their weights; only the hinge has a corner that makes scaling worthwhile."""
         costs, own = self.costs, self.own[:, some].toarray().astype(bool)
         upper = np.where(own, costs.positive[some], costs.negative[some]) * costs.documents[:, None]
         z = np.where(own, 1, -1) * (self.X @ np.ascontiguousarray(W[some].T)).astype(np.float64)
         if self.settings.loss == "logistic":
-            return np.where(IS_STRETCHED, np.inf, np.sum(upper * np.logaddexp(0, -z)))
+            return np.where(IS_SCALED, np.inf, np.sum(upper * np.logaddexp(0, -z)))
         upper, z = upper[z < 1], z[z < 1]
         if self.settings.loss == "squared_hinge":
-            return np.where(IS_STRETCHED, np.inf, np.sum(upper * (1 - z) ** 2))
-        return np.array([np.sum(upper * np.maximum(0, 1 - stretch * z)) for stretch in STRETCHES])
+            return np.where(IS_SCALED, np.inf, np.sum(upper * (1 - z) ** 2))
+        return np.array([np.sum(upper * np.maximum(0, 1 - scale * z)) for scale in SCALES])
 
     def _entropy(self, k: int) -> float:
         """Σ U h(α/U) of a class."""
-        pairs, here = self.pairs, slice(self.pairs.offsets[k], self.pairs.offsets[k + 1])
-        alphas = pairs.alphas[here].astype(np.float64)
+        pairs, some = self.pairs, slice(self.pairs.offsets[k], self.pairs.offsets[k + 1])
+        alphas = pairs.alphas[some].astype(np.float64)
         if self.settings.loss == "hinge":
             return float(alphas.sum())
-        upper = self.costs.documents[pairs.documents[here]].astype(np.float64)
+        upper = self.costs.documents[pairs.documents[some]].astype(np.float64)
         upper[: pairs.n_positive[k]] *= pairs.cost_positive[k]
         upper[pairs.n_positive[k] :] *= pairs.cost_negative[k]
         alphas, upper = alphas[upper > 0], upper[upper > 0]
         if self.settings.loss == "squared_hinge":
             return float(np.sum(alphas - alphas**2 / (4 * upper)))
-        share = np.minimum(alphas / upper, 1)
-        return float(np.sum(upper * (entr(share) + entr(1 - share))))
+        fraction = np.minimum(alphas / upper, 1)
+        return float(np.sum(upper * (entr(fraction) + entr(1 - fraction))))
 
     def true_pairs(self) -> Pairs:
         """The pairs with their true costs and dual variables."""
@@ -182,32 +182,26 @@ class Classes:
         return replace(self.pairs, cost_positive=self.costs.positive, cost_negative=self.costs.negative, alphas=alphas)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Anderson's mixing: the next point of a fixed-point iteration, from what the last few steps changed.
+# ---- Anderson mixing ----------------------------------------------------------------------------------------------------
 #
-# With residuals g = F(s) − s, the step is s + g − Σ_j γ_j (Δs_j + Δg_j), with the γ for which g − Σ_j γ_j Δg_j is smallest
-# (Walker & Ni 2011, section 2). A point whose residual is twice that of the one before is given up for the plain step from
-# there, and the memory is emptied (Zhang, O'Donoghue & Boyd 2020 guard theirs in the same way).
+# The next point of a fixed-point iteration F. With residuals g = F(s) − s it is s + g − Σ_j γ_j (Δs_j + Δg_j), with the γ that
+# minimize ‖g − Σ_j γ_j Δg_j‖ (Walker & Ni 2011, section 2). If a residual is more than twice the last one, the point is rejected
+# for the plain step from the last point, and the history is cleared (a safeguard as in Zhang, O'Donoghue & Boyd 2020).
 #
-# Points may be cut into rows that several own. Each has a `Trail` of its own rows and gives products of them; their sums are
-# all
-# that a `Mixer` needs to say how the steps are mixed.
-
-
-WORSE = 2.0  # times the residual before: too much
-RIDGE = 1e-10  # relative to the changes seen
+# Workers own rows of the points. Each has an `AndersonHistory` of its rows and computes products of them; the sums of these
+# products are all that the `AndersonMixer` needs.
 
 
 @dataclass(slots=True)
-class Mixer:
-    """How steps are mixed, from products of the last changes of residuals with each other and with the residual."""
+class AndersonMixer:
+    """Computes γ from products of the last residual changes with each other and with the residual."""
 
     gram: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
     size: float = np.inf
     is_first: bool = True
 
     def next(self, products: Sequence[float]) -> list[float] | None:
-        """γ of the last changes, or None to step back. products: as trails give them, added up."""
+        """γ of the last changes, or None to reject the point. products: sums of those that :meth:`AndersonHistory.add` returns."""
         size = products[0] ** 0.5
         if not self.is_first and size > WORSE * self.size:
             self.is_first = True
@@ -228,58 +222,58 @@ class Mixer:
 
 
 @dataclass(slots=True)
-class Trail:
-    """Rows of the last few changes of points and residuals, at most `depth` of them; `weights` is the metric, by row."""
+class AndersonHistory:
+    """The last changes of points and residuals, at most `depth`; `weights` is the metric, by row."""
 
     depth: int
     weights: NDArray[np.float64]
-    moves: list[Floats] = field(default_factory=list)
-    turns: list[Floats] = field(default_factory=list)
+    point_changes: list[Floats] = field(default_factory=list)
+    residual_changes: list[Floats] = field(default_factory=list)
     last: tuple[Floats, Floats] | None = None
-    before: tuple[Floats, Floats] | None = None
+    previous: tuple[Floats, Floats] | None = None
 
     def add(self, point: Floats, residual: Floats) -> list[float]:
-        """Remember a point with its residual; gives ‖residual‖², then the last change's products and the residual's.
-
-        Both are products with all changes that are remembered, the oldest first.
-        """
+        """Add a point with its residual; returns ‖residual‖², and products of all changes with the last change and the residual."""
         if self.depth and self.last is not None:
-            self.moves.append(point - self.last[0])
-            self.turns.append(residual - self.last[1])
-            del self.moves[: -self.depth], self.turns[: -self.depth]
-        self.before, self.last = self.last, (point, residual)
-        newest = [self._product(turn, self.turns[-1]) for turn in self.turns]
-        return [self._product(residual, residual), *newest, *(self._product(turn, residual) for turn in self.turns)]
+            self.point_changes.append(point - self.last[0])
+            self.residual_changes.append(residual - self.last[1])
+            del self.point_changes[: -self.depth], self.residual_changes[: -self.depth]
+        self.previous, self.last = self.last, (point, residual)
+        changes = self.residual_changes
+        newest = [self._product(change, changes[-1]) for change in changes]
+        return [self._product(residual, residual), *newest, *(self._product(change, residual) for change in changes)]
 
     def step(self, gamma: Sequence[float] | None) -> Floats:
-        """The next point, with the steps mixed as a mixer says; without γ, back and one plain step from there."""
-        before, self.before = self.before, None
+        """The next point; without γ, the plain step from the previous point."""
+        previous, self.previous = self.previous, None
         if gamma is None:
-            assert before is not None
-            self.moves, self.turns, self.last = [], [], None
-            return before[0] + before[1]
+            assert previous is not None
+            self.point_changes, self.residual_changes, self.last = [], [], None
+            return previous[0] + previous[1]
         assert self.last is not None
         point = self.last[0] + self.last[1]
-        for share, move, turn in zip(gamma, self.moves, self.turns, strict=True):
-            point -= np.float32(share) * (move + turn)
+        for factor, moved, turned in zip(gamma, self.point_changes, self.residual_changes, strict=True):
+            point -= np.float32(factor) * (moved + turned)
         return point
 
     def _product(self, a: Floats, b: Floats) -> float:
         return float(np.einsum("ij,ij->i", a, b) @ self.weights)
 
     def state(self) -> Arrays:
-        """What is remembered between two steps."""
-        kept = {f"move_{k}": move for k, move in enumerate(self.moves)} | {f"turn_{k}": t for k, t in enumerate(self.turns)}
-        return kept if self.last is None else kept | {"last_point": self.last[0], "last_residual": self.last[1]}
+        """Arrays for a checkpoint."""
+        state = {f"point_change_{k}": change for k, change in enumerate(self.point_changes)}
+        state |= {f"residual_change_{k}": change for k, change in enumerate(self.residual_changes)}
+        return state if self.last is None else state | {"last_point": self.last[0], "last_residual": self.last[1]}
 
     def restore(self, state: Arrays, width: int) -> None:
-        """Remember what another did, with rows of a width."""
+        """Restore a checkpoint with rows of a width."""
 
         def take(name: str) -> Floats:
             return take_array(state, name, np.float32, len(self.weights), width)
 
-        n = sum(name.startswith("turn_") for name in state)
+        n = sum(name.startswith("residual_change_") for name in state)
         if n > self.depth:
             raise strange("more steps than are mixed")
-        self.moves, self.turns = ([take(f"{name}_{k}") for k in range(n)] for name in ("move", "turn"))
+        self.point_changes = [take(f"point_change_{k}") for k in range(n)]
+        self.residual_changes = [take(f"residual_change_{k}") for k in range(n)]
         self.last = (take("last_point"), take("last_residual")) if "last_point" in state else None

@@ -33,7 +33,7 @@ import numpy as np
 from ramify.errors import InputError
 from ramify.learners.linear.estimates import estimate_graph_needs
 from ramify.learners.linear.graph_partition import GraphPartition, add_complements, add_vectors, partition_units, with_depth
-from ramify.learners.linear.graph_problem import STRETCHES, GraphProblem, Look, Mixer
+from ramify.learners.linear.graph_problem import SCALES, AndersonMixer, GraphProblem, Measures
 from ramify.learners.linear.graph_worker import GraphWorker, stretches_of
 from ramify.learners.linear.partition import sums
 from ramify.learners.linear.problem import Certificate, Pairs, in_order
@@ -96,7 +96,7 @@ class GraphSolver:
     def run(self) -> Certificate:
         """Draw and settle classes in turn until the gap is within the tolerance, or rounds are used up."""
         self._begin()
-        best, passes, gap, mixer = Certificate(np.inf, -np.inf, 0), 2 * PASSES[0], 1.0, Mixer()
+        best, passes, gap, mixer = Certificate(np.inf, -np.inf, 0), 2 * PASSES[0], 1.0, AndersonMixer()
         settings = self.problem.settings
         with stage("solving", None) as step:
             while True:
@@ -105,7 +105,7 @@ class GraphSolver:
                 self._carry("found")
                 look, products = self._look()
                 if look.primal < best.primal:
-                    self.crew.ask("hold", look.stretch)
+                    self.crew.ask("hold", look.scale)
                 best = Certificate(min(best.primal, look.primal), max(best.dual, look.dual), best.rounds + 1)
                 step.advance()
                 if best.gap <= settings.tolerance or best.rounds >= settings.max_iter:
@@ -125,17 +125,17 @@ class GraphSolver:
         for _ in stretches_of(self.problem.rows.n_features, self.n_boundary):
             self.crew.exchange(f"give_{what}", partial(add_vectors, self.n_boundary), f"take_{what}")
 
-    def _look(self) -> tuple[Look, list[float]]:
+    def _look(self) -> tuple[Measures, list[float]]:
         """Both sides of the problem at what classes have found, and products for mixing."""
         numbers = sums(self.crew.ask("measure"))
-        losses, products = numbers[4 : 4 + len(STRETCHES)], numbers[4 + len(STRETCHES) :]
-        return Look.at(numbers[:4], np.asarray(losses)), products
+        losses, products = numbers[4 : 4 + len(SCALES)], numbers[4 + len(SCALES) :]
+        return Measures.at(numbers[:4], np.asarray(losses)), products
 
 
-def _choose_passes(passes: int, look: Look) -> int:
-    if look.lack_of_classes > CLOSER * look.lack_of_ties:
+def _choose_passes(passes: int, look: Measures) -> int:
+    if look.class_gap > CLOSER * look.tie_gap:
         return min(2 * passes, PASSES[1])
-    return max(passes // 2, PASSES[0]) if look.lack_of_classes < LOOSER * look.lack_of_ties else passes
+    return max(passes // 2, PASSES[0]) if look.class_gap < LOOSER * look.tie_gap else passes
 
 
 # ---- what members found, joined --------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from ramify.learners.linear.graph_partition import (
     divide_matrix,
     divide_with_fixed,
 )
-from ramify.learners.linear.graph_problem import Classes, GraphProblem, Settled, Trail
+from ramify.learners.linear.graph_problem import AndersonHistory, Classes, GraphProblem, SolvedClasses
 from ramify.learners.linear.problem import Pairs
 from ramify.learners.linear.taxonomy_ties import Structure
 from ramify.learners.linear.weights import Weights, stack_rows
@@ -198,7 +198,7 @@ class GraphWorker:
     def _draw(self, T: Doubles) -> None:
         self.ties.draw(T)
         self.classes = Classes.of(self.problem, self.share.classes, T, self.executor)
-        self.trail = Trail(self.share.depth, T)
+        self.trail = AndersonHistory(self.share.depth, T)
 
     # ---- a round ----------------------------------------------------------------------------------------------------
 
@@ -215,7 +215,7 @@ class GraphWorker:
 
     def settle(self, passes: int, tolerance: float, n_rounds: int) -> None:
         """Solve its classes, each drawn to its own centre."""
-        self.found: Settled = self.classes.settle(2 * self.V - self.point, passes, tolerance, n_rounds)
+        self.found: SolvedClasses = self.classes.solve(2 * self.V - self.point, passes, tolerance, n_rounds)
         self.measured = []
 
     def give_found(self) -> Given:
@@ -232,7 +232,7 @@ class GraphWorker:
         """½ W·MW, ½ u·M⁻¹u, Σ U h(α/U), what classes lack, Σ U L for every stretch; then products for mixing."""
         found, sizes = self.found, 0.5 * np.sum(self.measured, axis=0)
         products = self.trail.add(self.point, found.W - self.V)
-        return [*sizes.tolist(), float(found.entropy.sum()), float(found.lack.sum()), *found.loss.tolist(), *products]
+        return [*sizes.tolist(), float(found.entropy.sum()), float(found.gap.sum()), *found.loss.tolist(), *products]
 
     def hold(self, stretch: float) -> None:
         """Take the weights just found, stretched, for the best ones."""
@@ -252,7 +252,7 @@ class GraphWorker:
     def take_best(self, given: NDArray[Any]) -> None:
         """Complete the best weights by those of units without loss."""
         if not self.n_taken:
-            self.trail = Trail(0, self.ties.T)  # the weights need the room
+            self.trail = AndersonHistory(0, self.ties.T)  # the weights need the room
             self.whole = np.empty((len(self.share.units), self.W.shape[1]), dtype=np.float32)
         self.ties.complete(self._stretch, _columns(self.W), given, self.whole)
         self._go_on()
