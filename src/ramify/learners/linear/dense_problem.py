@@ -1,9 +1,11 @@
-"""Newton systems of tied units: (M ⊗ I + blockdiag(G_v)) x = r, with one feature × feature block for every unit.
+"""Problems with few, dense features: products of a connected group of tied units, and its Newton systems.
 
-Units are eliminated one by one, a unit with the fewest neighbours first (Markowitz' minimum degree): on a tree these are leaves
-and nothing fills in. Where too many blocks would fill in, conjugate gradients take over, preconditioned by the diagonal blocks.
+    K classes, N documents, d features       Z, A: K × N, scores times signs and dual variables of all pairs
+    W: units × d                             U(A): units × d, Σ_i α_in y_in x_i in the rows of classes, else zero
 
-    M: units × units, sparse      blocks: G_v + M_vv I, units × features × features      r, x: units × features
+Newton systems are (M ⊗ I + blockdiag(G_v)) x = r, with M: units × units, sparse; blocks: G_v + M_vv I, units × d × d; and r, x:
+units × d. Units are eliminated in order of minimum degree (Markowitz): on a tree these are leaves, and nothing fills in. Where
+too many blocks would fill in, conjugate gradients solve the system, preconditioned by the diagonal blocks.
 """
 
 from __future__ import annotations
@@ -23,12 +25,14 @@ from ramify.parallel import check_deadline
 
 Floats = NDArray[np.float64]
 
-GRADIENT_STEPS = 300  # of conjugate gradients at most
-GRADIENT_TOLERANCE = 1e-9
+GRADIENT_STEPS, GRADIENT_TOLERANCE = 300, 1e-9  # of conjugate gradients
+PAIRS_AT_ONCE = 1 << 19  # keeps temporary arrays small
+ROWS_AT_ONCE = 4096  # documents per matrix product
+SMALL_GRAM = 1 << 21  # N d² below which no document is left out
 
 
 class Factor(Protocol):
-    """Something that solves a system of one block matrix for many right-hand sides."""
+    """A factorized block matrix."""
 
     def solve(self, r: Floats) -> Floats:
         """The x of r, both units × features."""
@@ -36,41 +40,41 @@ class Factor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Units in the order of their elimination, and for each unit its neighbours at that moment."""
+    """Units in the order of their elimination, and the neighbours of each at that moment."""
 
     units: list[int]
     later: list[list[int]]
 
     @property
     def work(self) -> int:
-        """Products of two blocks that an elimination takes."""
+        """Products of blocks that the elimination takes."""
         return sum((1 + len(later)) ** 2 for later in self.later)
 
 
 def order_units(M: csr_array, most_work: float) -> Order | None:
-    """Who is eliminated when; None if that would take more products of blocks than `most_work`.
+    """The order of elimination; None if it takes more products of blocks than `most_work`.
 
     >>> order_units(csr_array([[2., -1, 0], [-1, 2, -1], [0, -1, 2]]), 100).later
     [[1], [2], []]
     """
-    near = [set(M.indices[M.indptr[v] : M.indptr[v + 1]].tolist()) - {v} for v in range(M.shape[0])]
-    later: list[list[int]] = [[] for _ in near]
-    units, waiting, work = [], [(len(n), v) for v, n in enumerate(near)], 0
+    neighbours = [set(M.indices[M.indptr[v] : M.indptr[v + 1]].tolist()) - {v} for v in range(M.shape[0])]
+    later: list[list[int]] = [[] for _ in neighbours]
+    units, waiting, work = [], [(len(n), v) for v, n in enumerate(neighbours)], 0
     heapify(waiting)
-    done = np.zeros(len(near), dtype=bool)
+    done = np.zeros(len(neighbours), dtype=bool)
     while waiting:
         degree, v = heappop(waiting)
-        if done[v] or degree != len(near[v]):
-            continue  # an entry from before the neighbours changed
+        if done[v] or degree != len(neighbours[v]):
+            continue  # the neighbours have changed since
         work += (1 + degree) ** 2
         if work > most_work:
             return None
         done[v] = True
         units.append(v)
-        later[v] = sorted(near[v])
+        later[v] = sorted(neighbours[v])
         for a in later[v]:
-            near[a] = (near[a] | near[v]) - {a, v}
-            heappush(waiting, (len(near[a]), a))
+            neighbours[a] = (neighbours[a] | neighbours[v]) - {a, v}
+            heappush(waiting, (len(neighbours[a]), a))
     return Order(units, later)
 
 
@@ -118,7 +122,7 @@ def eliminate(M: csr_array, order: Order, blocks: Floats) -> Elimination:
 
 
 def _cholesky(block: Floats) -> Floats:
-    """L of a positive definite block; a block that rounding has spoilt is lifted just enough."""
+    """L of a positive definite block; adds just enough to the diagonal where rounding has spoilt it."""
     lift = 0.0
     for _ in range(8):
         L, failed = dpotrf(block + lift * np.eye(len(block)), lower=1, clean=1)
@@ -167,26 +171,17 @@ class ConjugateGradients:
             x += step * p
             left -= step * product
             s = self._precondition(left)
-            size, before = float(np.vdot(left, s)), size
-            p = s + size / before * p
+            size, last = float(np.vdot(left, s)), size
+            p = s + size / last * p
         return x
 
 
-# --------------------------------------------------------------------------------------------------------------
-# One connected group of tied units as a problem in feature space, and the few products all its solvers are made of.
-#
-# K classes, N documents, d features       Z, A: K × N, scores times signs and dual variables of all pairs
-# W: units × d                             U(A): units × d, Σ_i α_in y_in x_i in the rows of classes, else zero
-
-
-PAIRS_AT_ONCE = 1 << 19  # so that what is computed of them on the way stays small
-ROWS_AT_ONCE = 4096  # documents whose scaled copy is squared at once
-SMALL_GRAM = 1 << 21  # N d² below which no document is left out
+# ---- the problem of one connected group of units ------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """Documents, signs and costs of some classes, the units they are, and how all units are tied."""
+class DenseProblem:
+    """Documents, signs and costs of some classes, their units, and how all units are tied."""
 
     X: Floats
     signs: NDArray[np.int8]
@@ -204,13 +199,13 @@ class Problem:
         return self.M.shape[0], self.X.shape[1]
 
     def parts(self) -> Iterator[slice]:
-        """Classes, as many at once as keep what is computed on the way small."""
+        """Ranges of classes for which temporary arrays stay small."""
         n_classes, n_documents = self.signs.shape
         step = max(1, PAIRS_AT_ONCE // max(n_documents, 1))
         return (slice(start, min(start + step, n_classes)) for start in range(0, n_classes, step))
 
     def costs_of(self, classes: slice | int) -> Floats:
-        """What a unit of loss costs, for all documents of some classes, or of one."""
+        """The cost of a unit of loss, for all documents of some classes, or of one."""
         positive, negative = self.positive[classes, ..., None], self.negative[classes, ..., None]
         costs: Floats = np.where(self.signs[classes] > 0, positive, negative) * self.weights
         return costs
@@ -234,7 +229,7 @@ class Problem:
         return 0.5 * float(np.vdot(U, self.M_factor.solve(U)))
 
     def factor(self, curvature: Callable[[int], Floats], neglect: float) -> Factor:
-        """Of M ⊗ I + blockdiag(X' D_n X), D_n the curvature of class n; see `gram` for what is neglected."""
+        """Of M ⊗ I + blockdiag(X' D_n X), D_n the curvature of class n. neglect: see `add_gram_in_place`."""
         blocks = np.zeros((self.shape[0], self.shape[1], self.shape[1]))
         blocks[:, range(self.shape[1]), range(self.shape[1])] = self.M.diagonal()[:, None]
         for k, unit in enumerate(self.class_units):
@@ -243,9 +238,9 @@ class Problem:
 
 
 def add_gram_in_place(block: Floats, X: Floats, curvature: Floats, neglect: float) -> None:
-    """Add Σ_i D_i x_i x_i' to a block, without documents of so small D_i that together they have ≤ neglect of all.
+    """Add Σ_i D_i x_i x_i' to a block, without the smallest D_i, which make up at most a fraction `neglect` of their sum.
 
-    Only the direction of a step depends on it, so what is left out costs a little of the step, and no exactness.
+    Only the direction of a step depends on the block, so this does not make the solution less exact.
     """
     least = 0.0 if X.size * X.shape[1] < SMALL_GRAM else neglect * float(curvature.mean())
     rows = np.flatnonzero(curvature > least)
@@ -258,7 +253,7 @@ def add_gram_in_place(block: Floats, X: Floats, curvature: Floats, neglect: floa
 
 @dataclass(slots=True)
 class Best:
-    """The lowest objective and the highest bound so far, with their weights and dual variables (classes × documents)."""
+    """The lowest objective and the highest bound so far, with their weights (units × features) and dual variables."""
 
     W: Floats
     alphas: Floats
@@ -267,17 +262,17 @@ class Best:
     iterations: int = 0
 
     @classmethod
-    def nothing(cls, problem: Problem) -> Best:
+    def nothing(cls, problem: DenseProblem) -> Best:
         """Zeros, whose bound is 0 for every loss."""
         return cls(np.zeros(problem.shape), np.zeros(problem.signs.shape))
 
     @property
     def gap(self) -> float:
-        """(primal − dual) / primal, 1 before there is anything."""
+        """The relative duality gap; 1 before the first point."""
         return (self.primal - self.dual) / max(self.primal, 1e-300) if np.isfinite(self.primal) else 1.0
 
     def note(self, primal: float, W: Floats, dual: float, alphas: Floats) -> None:
-        """Keep what is better; what is not a number is not."""
+        """Keep what is better; NaN is not."""
         if primal < self.primal:
             self.primal, self.W = primal, W
         if dual > self.dual:

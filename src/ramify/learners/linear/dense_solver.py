@@ -1,9 +1,12 @@
-"""Smooth losses in feature space: Newton's method with a line search, over all classes of a group of units at once.
+"""The solver for few, dense, correlated features, where dual coordinate ascent stalls: second-order steps on W itself.
 
-    α = −U L'(z) is dual feasible at any W, and there U h(α/U) = U L(z) + α z: every step certifies itself
+    min over W   ½ Σ_ab M_ab w_a·w_b + Σ_n Σ_i U_in L(y_in w_n·x_i)
 
-The squared hinge has no second derivative at z = 1; either of its two values will do (semi-smooth Newton, Qi & Sun 1993).
-The soft hinge, s ln(1 + e^((1−z)/s)), is where the interior point of the hinge begins (Lee & Mangasarian 2001).
+over units a, b and classes n (Gopal & Yang 2013, section 3). With u_n = Σ_i α_in y_in x_i the dual is
+Σ U h(α/U) − ½ tr(U' M⁻¹ U), and training stops when it and the objective differ by at most the tolerance.
+
+Deviations from the paper: it uses coordinate descent and L-BFGS. Here an interior point method solves the hinge, and Newton's
+method the smooth losses, over all units of a group at once. Groups of units that M does not connect are solved one by one.
 """
 
 from __future__ import annotations
@@ -20,13 +23,131 @@ from scipy.sparse.linalg import splu
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from ramify.learners.linear.dense_problem import Best, Floats, Problem, order_units
+from ramify.learners.linear.dense_problem import Best, DenseProblem, Floats, order_units
 from ramify.learners.linear.problem import Costs
 from ramify.parallel import Executor, SerialExecutor, check_deadline
 
-NEGLECT = 1e-2  # of the curvature, as long as steps shrink well without it
-SUFFICIENT = 1e-4  # of the decrease that the slope promises
+FEW, DENSE = 256, 0.25  # features, and the fraction of them that a document has
+VERY_FEW = 64
+FREE_WORK = 1000.0  # products of blocks that are always worthwhile
+BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
+
+# Newton's method
+NEGLECT = 1e-2  # fraction of the curvature that is left out while steps shrink well without it
+SUFFICIENT = 1e-4  # fraction of the decrease that the slope predicts
 LONGEST, SHORTEST = 64.0, 1e-12  # steps
+
+# the interior point method
+NEGLIGIBLE_STEP = 1e-6  # fraction of the curvature that is left out; more would separate M W from U(A)
+SHORT_OF_THE_BOUND = 0.99
+LEAST_MU, LEAST_STEP = 1e-15, 1e-8  # below these there is only rounding
+FLOOR = 1e-3  # of the first products of a pair
+WIDTH, NARROWER, NARROWEST = 0.3, 0.3, 1e-3  # of soft hinges
+BLUR, MOST_BLUR = 0.1, 0.2  # relative difference allowed between a soft hinge and the hinge; more for hard problems
+EASY = 6  # steps
+ROUGH, FINE = 1e-2, 1e-4  # predicted relative decrease at which a soft hinge is solved
+FIRST_STEPS, SOFT_STEPS = 3, 50
+
+
+# ---- choosing and grouping ----------------------------------------------------------------------------------------------
+
+
+def suits_dense_solver(n_docs: int, n_features: int, nnz: int, n_classes: int) -> bool:
+    """Whether features are few: at most 64, or at most 256 of which a document has a quarter.
+
+    A step takes documents × features² time for every class, and features² memory: at most a gigabyte in all.
+
+    >>> suits_dense_solver(10_000, 81, 700_000, 63), suits_dense_solver(10_000, 40_000, 700_000, 63)
+    (True, False)
+    """
+    dense = n_features <= FEW and nnz >= DENSE * n_docs * n_features
+    return (n_features <= VERY_FEW or dense) and n_classes * n_features**2 <= BLOCKS
+
+
+def solve_dense(
+    X: Floats,
+    own: csc_array,
+    M: csr_array,
+    class_units: NDArray[np.integer],
+    costs: Costs,
+    loss: str = "hinge",
+    tolerance: float = 1e-3,
+    max_iter: int = 200,
+    start: Floats | None = None,
+    executor: Executor | None = None,
+) -> Best:
+    """Solve a problem with few features. start: the weights of a solution for other costs.
+
+    Threads work on different groups of units, since the blocks of one group are too small to share.
+    """
+    W = np.zeros((M.shape[0], X.shape[1]))
+    alphas = np.zeros((own.shape[1], X.shape[0]))
+    primal, dual, iterations = 0.0, 0.0, 0
+
+    def work(group: Group) -> tuple[Group, Best]:
+        first = np.zeros(group.problem.shape) if start is None else np.nan_to_num(start[group.units])
+        return group, _solve_group(group.problem, loss, tolerance, max_iter, first)
+
+    groups = _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs)
+    with threadpool_limits(1, "blas"):
+        for group, best in (executor or SerialExecutor()).map(work, groups):
+            W[group.units], alphas[group.classes] = best.W, best.alphas
+            primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
+    return Best(W, alphas.T, primal, dual, iterations)
+
+
+def _solve_group(problem: DenseProblem, loss: str, tolerance: float, max_iter: int, start: Floats) -> Best:
+    with np.errstate(all="ignore"):  # a step that overflows is detected, and the best point is returned
+        if loss == "hinge":
+            best = follow_path(problem, tolerance, max_iter, start)
+        else:
+            best = descend(problem, SMOOTH[loss], start, max_iter, tolerance).best
+    if np.isfinite(best.primal) or not start.any():
+        return best
+    return _solve_group(problem, loss, tolerance, max_iter, np.zeros(problem.shape))  # the start was too far off
+
+
+class Group(NamedTuple):
+    """Units that M connects, the classes among them, and their problem."""
+
+    units: NDArray[np.intp]
+    classes: NDArray[np.intp]
+    problem: DenseProblem
+
+
+def _groups(X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs) -> Iterator[Group]:
+    """All groups that have classes."""
+    M = csr_array(M, dtype=np.float64, copy=True)
+    M.sum_duplicates()
+    M.eliminate_zeros()
+    _, group_of = connected_components(M, directed=False)
+    place = np.zeros(M.shape[0], dtype=np.intp)
+    for group in np.unique(group_of[class_units]):
+        units, classes = np.flatnonzero(group_of == group), np.flatnonzero(group_of[class_units] == group)
+        place[units] = np.arange(len(units))
+        M_group = csr_array(M[units][:, units])
+        # fill-in may cost a few times as much as the blocks of the classes
+        most_work = max(FREE_WORK, 4 * len(classes) * len(X) / X.shape[1])
+        problem = DenseProblem(
+            X,
+            np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1))),
+            costs.positive[classes].astype(np.float64),
+            costs.negative[classes].astype(np.float64),
+            costs.documents.astype(np.float64),
+            M_group,
+            splu(M_group.tocsc()),
+            place[class_units[classes]],
+            order_units(M_group, most_work),
+        )
+        yield Group(units, classes, problem)
+
+
+# ---- smooth losses: Newton's method with a line search ------------------------------------------------------------------
+#
+#     α = −U L'(z) is dual feasible at any W, and there U h(α/U) = U L(z) + α z: every step certifies itself
+#
+# The squared hinge has no second derivative at z = 1; either of its two values will do (semi-smooth Newton, Qi & Sun 1993).
+# The soft hinge, s ln(1 + e^((1−z)/s)), is where the interior point method starts (Lee & Mangasarian 2001).
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +178,7 @@ SMOOTH = {
 
 @dataclass(slots=True)
 class Descent:
-    """Where Newton's method stands: weights and margins, the best point so far, and the share of curvature left out."""
+    """The state of Newton's method: weights and margins, the best point so far, and the fraction of curvature left out."""
 
     W: Floats
     Z: Floats
@@ -66,8 +187,10 @@ class Descent:
     decrement: float = np.inf
 
 
-def descend(problem: Problem, loss: Loss, start: Floats, max_iter: int, tolerance: float = 0.0, rough: float = 0.0) -> Descent:
-    """Steps until the gap is small, or what a step promises, both relative to the objective, or nothing improves."""
+def descend(
+    problem: DenseProblem, loss: Loss, start: Floats, max_iter: int, tolerance: float = 0.0, rough: float = 0.0
+) -> Descent:
+    """Steps until the gap is at most the tolerance, a step predicts a relative decrease below `rough`, or none improves."""
     now = Descent(start, problem.margins(start), Best.nothing(problem))
     for k in range(max_iter + 1):
         check_deadline()
@@ -89,34 +212,34 @@ def descend(problem: Problem, loss: Loss, start: Floats, max_iter: int, toleranc
     return now
 
 
-def _measure_newton(problem: Problem, loss: Loss, now: Descent) -> tuple[float, Floats]:
-    """The objective and its gradient; notes W and its dual variables if they are the best."""
-    U, losses, promised = np.zeros(problem.shape), 0.0, 0.0
+def _measure_newton(problem: DenseProblem, loss: Loss, now: Descent) -> tuple[float, Floats]:
+    """The objective and its gradient; records W and its dual variables if they are the best."""
+    U, losses, conjugate = np.zeros(problem.shape), 0.0, 0.0
     alphas = np.empty(now.Z.shape)
     for part in problem.parts():
         costs, z = problem.costs_of(part), now.Z[part]
         np.multiply(costs, loss.slope(z), out=alphas[part])
         losses += (lost := float(np.vdot(costs, loss.value(z))))
-        promised += lost + float(np.vdot(alphas[part], z))
+        conjugate += lost + float(np.vdot(alphas[part], z))
         problem.gather_in_place(U, part, alphas[part])
     value = problem.half_square(now.W) + losses
-    now.best.note(value, now.W, promised - problem.half_inverse_square(U), alphas)
+    now.best.note(value, now.W, conjugate - problem.half_inverse_square(U), alphas)
     return value, problem.M @ now.W - U
 
 
-def _direction(problem: Problem, loss: Loss, now: Descent, gradient: Floats) -> Floats:
+def _direction(problem: DenseProblem, loss: Loss, now: Descent, gradient: Floats) -> Floats:
     def curvature(k: int) -> Floats:
         return problem.costs_of(k) * loss.curvature(now.Z[k])
 
     dW = problem.factor(curvature, now.neglect).solve(-gradient)
-    before, now.decrement = now.decrement, -float(np.vdot(gradient, dW))
-    if now.decrement > 0.5 * before:
+    last, now.decrement = now.decrement, -float(np.vdot(gradient, dW))
+    if now.decrement > 0.5 * last:
         now.neglect *= 0.1
     return dW
 
 
-def _step(problem: Problem, loss: Loss, now: Descent, change: tuple[Floats, Floats], before: float, slope: float) -> float:
-    """Of …, 4, 2, 1, ½, … the longest step before the objective rises again that decreases it sufficiently; or 0."""
+def _step(problem: DenseProblem, loss: Loss, now: Descent, change: tuple[Floats, Floats], start: float, slope: float) -> float:
+    """The longest of …, 4, 2, 1, ½, … that decreases the objective sufficiently, before it rises again; or 0."""
     (dW, dZ), square, second = change, problem.half_square(now.W), problem.half_square(change[0])
     mixed = float(np.vdot(dW, problem.M @ now.W))
 
@@ -124,70 +247,57 @@ def _step(problem: Problem, loss: Loss, now: Descent, change: tuple[Floats, Floa
         losses = (np.vdot(problem.costs_of(p), loss.value(now.Z[p] + step * dZ[p])) for p in problem.parts())
         return square + step * mixed + step**2 * second + float(sum(losses))
 
-    step, here = 1.0, value(1.0)
-    # not a number is not a decrease
-    while not here <= before + SUFFICIENT * step * slope + 1e-15 * before:
+    step, reached = 1.0, value(1.0)
+    while not reached <= start + SUFFICIENT * step * slope + 1e-15 * start:  # NaN is no decrease
         step /= 2
         if step < SHORTEST:
             return 0.0
-        here = value(step)
-    while 1.0 <= step < LONGEST and (further := value(2 * step)) < here:
-        step, here = 2 * step, further
+        reached = value(step)
+    while 1.0 <= step < LONGEST and (further := value(2 * step)) < reached:
+        step, reached = 2 * step, further
     return step
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The hinge loss in feature space: a primal-dual interior point over all classes of a group of units (Mehrotra 1992).
+# ---- the hinge: a primal-dual interior point method (Mehrotra 1992) -----------------------------------------------------
 #
 #     min ½ tr(W' M W) + Σ U ξ   with   t = z + ξ − 1 ≥ 0,  ξ ≥ 0,  and their multipliers U a and U b,  a + b = 1
 #
-# At the optimum M W = U(A), A = U a, and a t = b ξ = 0; on the way all products shrink together.
+# At the optimum M W = U(A), A = U a, and a t = b ξ = 0; along the central path all products shrink together.
 #
 # Deviations. Multipliers are measured in costs, so a pair weighs as much in the barrier as in the objective. Products do not
-# shrink towards one common μ, but each towards μ times its own share, and shares are the products of a soft hinge, which vanish
-# for documents far from the margin: the common path of so many documents is a long detour, this one begins near its end.
-
-
-NEGLIGIBLE_STEP = 1e-6  # of the curvature: more of it would let M W and U(A) part
-SHORT_OF_THE_BOUND = 0.99
-LEAST_MU, LEAST_STEP = 1e-15, 1e-8  # where rounding is all that is left
-FLOOR = 1e-3  # of the products of a pair to begin with
-WIDTH, NARROWER, NARROWEST = 0.3, 0.3, 1e-3  # of soft hinges
-BLUR, MOST_BLUR = 0.1, 0.2  # the share of the objective by which a soft hinge may differ from the hinge; where it is hard, more
-EASY = 6  # steps
-ROUGH, FINE = 1e-2, 1e-4  # what a step may still promise when a soft hinge is left
-FIRST_STEPS, SOFT_STEPS = 3, 50
+# shrink towards one common μ, but each towards μ times a target of its own: the products of a soft hinge, which vanish for
+# documents far from the margin. The usual central path of so many documents is a long detour; this one starts near its end.
 
 
 @dataclass(slots=True)
 class Interior:
-    """Where the path stands; all but W are classes × documents, shares those of the products a t and b ξ."""
+    """A point of the path; all but W are classes × documents. target_t, target_xi: targets of the products a t and b ξ."""
 
     W: Floats
     a: Floats
     b: Floats
     t: Floats
     xi: Floats
-    share_t: Floats
-    share_xi: Floats
+    target_t: Floats
+    target_xi: Floats
 
     def pairs(self, part: slice | int) -> tuple[Floats, Floats, Floats, Floats]:
         """a, b, t and ξ of some classes."""
         return self.a[part], self.b[part], self.t[part], self.xi[part]
 
 
-def follow_path(problem: Problem, tolerance: float, max_iter: int, start: Floats) -> Best:
-    """Steps along the path until the relative gap is small; if that got stuck, once more from far away, on the common path."""
+def follow_path(problem: DenseProblem, tolerance: float, max_iter: int, start: Floats) -> Best:
+    """Follow the path until the gap is at most the tolerance; if that gets stuck, once more on the usual central path."""
     best = Best.nothing(problem)
     _follow(problem, _begin(problem, start), best, tolerance, max_iter)
     if best.gap > tolerance and best.iterations < max_iter:
-        far = _widen(np.zeros(problem.shape), np.ones(problem.signs.shape), 1.0)
+        far = _first_point(np.zeros(problem.shape), np.ones(problem.signs.shape), 1.0)
         _follow(problem, far, best, tolerance, max_iter)
     return best
 
 
-def _follow(problem: Problem, now: Interior, best: Best, tolerance: float, max_iter: int) -> None:
-    """Predictor and corrector steps; notes the best point."""
+def _follow(problem: DenseProblem, now: Interior, best: Best, tolerance: float, max_iter: int) -> None:
+    """Predictor and corrector steps; records the best point."""
     while True:
         check_deadline()
         mu, U = _measure_interior(problem, now, best)
@@ -202,8 +312,8 @@ def _follow(problem: Problem, now: Interior, best: Best, tolerance: float, max_i
             break
 
 
-def _begin(problem: Problem, start: Floats) -> Interior:
-    """On the path of a soft hinge so narrow that the difference to the hinge is a small share of the objective."""
+def _begin(problem: DenseProblem, start: Floats) -> Interior:
+    """On the path of a soft hinge so narrow that it differs from the hinge by a small fraction of the objective."""
     W, width = start, WIDTH
     if not start.any():
         W = descend(problem, SMOOTH["squared_hinge"], start, FIRST_STEPS).W
@@ -214,15 +324,15 @@ def _begin(problem: Problem, start: Floats) -> Interior:
             break
         width *= NARROWER
     now = _soften(problem, W, width, FINE)
-    return _widen(now.W, (1 - now.Z) / width, width)
+    return _first_point(now.W, (1 - now.Z) / width, width)
 
 
-def _soften(problem: Problem, W: Floats, width: float, rough: float) -> Descent:
+def _soften(problem: DenseProblem, W: Floats, width: float, rough: float) -> Descent:
     return descend(problem, soft_hinge(width), W, SOFT_STEPS, rough=rough)
 
 
-def _blur(problem: Problem, W: Floats, width: float) -> float:
-    """What the α of a soft hinge lack of the hinge at W, Σ U |1−z| / (1 + e^(|1−z|/s)), relative to the objective."""
+def _blur(problem: DenseProblem, W: Floats, width: float) -> float:
+    """The gap of a soft hinge's α for the hinge at W, Σ U |1−z| / (1 + e^(|1−z|/s)), relative to the objective."""
     lacking, losses, Z = 0.0, 0.0, problem.margins(W)
     for part in problem.parts():
         costs, distance = problem.costs_of(part), 1 - Z[part]
@@ -231,13 +341,13 @@ def _blur(problem: Problem, W: Floats, width: float) -> float:
     return lacking / max(problem.half_square(W) + losses, 1e-300)
 
 
-def _widen(W: Floats, x: Floats, width: float) -> Interior:
+def _first_point(W: Floats, x: Floats, width: float) -> Interior:
     """The α of a soft hinge at 1 − z = width · x, and for t and ξ the soft hinge on either side of the corner.
 
-    M W = U(A) nearly holds there if W is where that hinge is least, and will hold exactly after the first full step.
+    If W minimizes that hinge, M W = U(A) nearly holds; after the first full step it holds exactly.
     """
     t, xi = np.logaddexp(0, -x), np.logaddexp(0, x)
-    lift = np.maximum(0, FLOOR - np.minimum(t, xi))  # of both, as t − ξ = z − 1 must hold
+    lift = np.maximum(0, FLOOR - np.minimum(t, xi))  # for both, since t − ξ = z − 1 must hold
     t, xi = t + lift, xi + lift
     least = FLOOR / (t + xi)
     a, b = np.maximum(least, expit(x)), np.maximum(least, expit(-x))
@@ -245,30 +355,30 @@ def _widen(W: Floats, x: Floats, width: float) -> Interior:
     return Interior(W, a, b, t, xi, a * t, b * xi)
 
 
-def _measure_interior(problem: Problem, now: Interior, best: Best) -> tuple[float, Floats]:
-    """Mean of the weighted products and U(A); notes W and the dual variables if they are the best."""
-    U, losses, promised, products, total = np.zeros(problem.shape), 0.0, 0.0, 0.0, 0.0
+def _measure_interior(problem: DenseProblem, now: Interior, best: Best) -> tuple[float, Floats]:
+    """Mean of the weighted products and U(A); records W and the dual variables if they are the best."""
+    U, losses, conjugate, products, total = np.zeros(problem.shape), 0.0, 0.0, 0.0, 0.0
     Z, alphas = problem.margins(now.W), np.empty(now.a.shape)
     for part in problem.parts():
         costs, (a, b, t, xi) = problem.costs_of(part), now.pairs(part)
         alphas[part] = costs * np.minimum(a, 1.0)
         losses += float(np.vdot(costs, np.maximum(0, 1 - Z[part])))
-        promised += float(alphas[part].sum())
+        conjugate += float(alphas[part].sum())
         products += float(np.vdot(costs, a * t + b * xi))
-        total += float(np.vdot(costs, now.share_t[part] + now.share_xi[part]))
+        total += float(np.vdot(costs, now.target_t[part] + now.target_xi[part]))
         problem.gather_in_place(U, part, alphas[part])
-    best.note(problem.half_square(now.W) + losses, now.W, promised - problem.half_inverse_square(U), alphas)
+    best.note(problem.half_square(now.W) + losses, now.W, conjugate - problem.half_inverse_square(U), alphas)
     return products / total if total else 0.0, U
 
 
-def _advance(problem: Problem, now: Interior, mu: float, U: Floats) -> float:
-    """One step in place; gives its length."""
+def _advance(problem: DenseProblem, now: Interior, mu: float, U: Floats) -> float:
+    """One step in place; returns its length."""
     factor = problem.factor(lambda k: problem.costs_of(k) / _theta(*now.pairs(k)), NEGLIGIBLE_STEP)
     still = U - problem.M @ now.W
-    # predictor: straight at 0
+    # predictor: products of 0
     first = problem.margins(factor.solve(still + _pull(problem, now, None, 0.0)))
     step, left = _room(problem, now, None, first, 0.0)
-    # corrector: as far from 0 as that went wrong, with the second-order error taken off
+    # corrector: larger products where the predictor fell short, minus its second-order error
     aim = (left / mu) ** 3 * mu
     dW = factor.solve(still + _pull(problem, now, first, aim))
     dZ = problem.margins(dW)
@@ -284,11 +394,11 @@ def _theta(a: Floats, b: Floats, t: Floats, xi: Floats) -> Floats:
 
 
 def _aims(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats | float, Floats | float]:
-    """What the products a t and b ξ shall be, once the predictor, that moved margins by `first`, is known."""
+    """The aimed products a t and b ξ. first: the change of margins by the predictor, None before it."""
     if first is None:
         return 0.0, 0.0
     da, dt, dxi = _changes(now, part, None, first[part], 0.0)
-    return aim * now.share_t[part] - da * dt, aim * now.share_xi[part] + da * dxi
+    return aim * now.target_t[part] - da * dt, aim * now.target_xi[part] + da * dxi
 
 
 def _lift(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats, Floats | float, Floats | float]:
@@ -298,15 +408,15 @@ def _lift(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple
 
 
 def _changes(now: Interior, part: slice, first: Floats | None, dZ: Floats, aim: float) -> tuple[Floats, Floats, Floats]:
-    """Newton steps of a (and −b), t and ξ that belong to a change of margins."""
+    """Newton steps of a (and −b), t and ξ for a change of margins."""
     a, b, t, xi = now.pairs(part)
     lift, aim_t, aim_xi = _lift(now, part, first, aim)
     da = (lift - dZ) / _theta(a, b, t, xi)
     return da, aim_t / a - t - t * da / a, aim_xi / b - xi + xi * da / b
 
 
-def _pull(problem: Problem, now: Interior, first: Floats | None, aim: float) -> Floats:
-    """What the aims add to the right-hand side of the Newton system."""
+def _pull(problem: DenseProblem, now: Interior, first: Floats | None, aim: float) -> Floats:
+    """The term of the aims in the right-hand side of the Newton system."""
     U = np.zeros(problem.shape)
     for part in problem.parts():
         lift, _, _ = _lift(now, part, first, aim)
@@ -314,7 +424,7 @@ def _pull(problem: Problem, now: Interior, first: Floats | None, aim: float) -> 
     return U
 
 
-def _room(problem: Problem, now: Interior, first: Floats | None, dZ: Floats, aim: float) -> tuple[float, float]:
+def _room(problem: DenseProblem, now: Interior, first: Floats | None, dZ: Floats, aim: float) -> tuple[float, float]:
     """The step, at most 1, at which the first variable reaches 0, and the mean product there."""
     shrink, sums, total = 1.0, np.zeros(3), 0.0
     for part in problem.parts():
@@ -322,140 +432,15 @@ def _room(problem: Problem, now: Interior, first: Floats | None, dZ: Floats, aim
         da, dt, dxi = _changes(now, part, first, dZ[part], aim)
         shrink = max(shrink, *(float((-d / x).max(initial=0)) for d, x in ((da, a), (-da, b), (dt, t), (dxi, xi))))
         sums += [float(np.vdot(costs, p)) for p in (a * t + b * xi, da * t + a * dt - da * xi + b * dxi, da * dt - da * dxi)]
-        total += float(np.vdot(costs, now.share_t[part] + now.share_xi[part]))
+        total += float(np.vdot(costs, now.target_t[part] + now.target_xi[part]))
     step = 1 / shrink
     return step, max(0.0, float(sums @ [1, step, step**2])) / max(total, 1e-300)
 
 
-def _move_in_place(problem: Problem, now: Interior, first: Floats, dZ: Floats, aim: float, step: float) -> None:
+def _move_in_place(problem: DenseProblem, now: Interior, first: Floats, dZ: Floats, aim: float, step: float) -> None:
     for part in problem.parts():
         da, dt, dxi = _changes(now, part, first, dZ[part], aim)
         now.a[part] += step * da
         now.b[part] -= step * da
         now.t[part] += step * dt
         now.xi[part] += step * dxi
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Linear learners on few, dense, correlated features, where dual coordinate descent stalls: second-order steps on W itself.
-#
-#     min over W   ½ Σ_ab M_ab w_a·w_b + Σ_n Σ_i U_in L(y_in w_n·x_i)
-#
-# over units a, b and classes n, each of them one unit (Gopal & Yang 2013, section 3). With u_n = Σ_i α_in y_in x_i the dual is
-# Σ U h(α/U) − ½ tr(U' M⁻¹ U), and training stops when it and the objective differ by no more than the tolerance.
-#
-# Deviations from the paper. It uses coordinate descent and L-BFGS; here the hinge is solved by an interior point and the smooth
-# losses by Newton steps, each over all units at once. Units that M does not connect are solved one group after the other, each
-# to the tolerance: classes on their own, where M is diagonal.
-
-
-FEW, DENSE = 256, 0.25  # features, and the share of them that a document has
-VERY_FEW = 64
-FREE_WORK = 1000.0  # products of blocks that are always worth it
-BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
-
-
-@dataclass(frozen=True, slots=True)
-class DenseSolution:
-    """Weights (units × features), dual variables (documents × classes), objective, bound, and the most steps of a group."""
-
-    W: Floats
-    alphas: Floats
-    primal: float
-    dual: float
-    iterations: int
-
-    @property
-    def gap(self) -> float:
-        """(primal − dual) / primal."""
-        return max(0.0, self.primal - self.dual) / max(self.primal, 1e-300)
-
-
-def suits_dense_solver(n_docs: int, n_features: int, nnz: int, n_classes: int) -> bool:
-    """Whether features are few and documents dense: at most 64, or at most 256 of which a document has a quarter.
-
-    A step costs documents × features² for every class, and features² numbers are kept of it: no more than a gigabyte.
-
-    >>> suits_dense_solver(10_000, 81, 700_000, 63), suits_dense_solver(10_000, 40_000, 700_000, 63)
-    (True, False)
-    """
-    dense = n_features <= FEW and nnz >= DENSE * n_docs * n_features
-    return (n_features <= VERY_FEW or dense) and n_classes * n_features**2 <= BLOCKS
-
-
-def solve_dense(
-    X: Floats,
-    own: csc_array,
-    M: csr_array,
-    class_units: NDArray[np.integer],
-    costs: Costs,
-    loss: str = "hinge",
-    tolerance: float = 1e-3,
-    max_iter: int = 200,
-    start: Floats | None = None,
-    executor: Executor | None = None,
-) -> DenseSolution:
-    """Solve a problem whose features are few, from the weights of an earlier solution with other costs if there are any.
-
-    Blocks are too small for several threads to work on one; so groups are shared out instead.
-    """
-    W = np.zeros((M.shape[0], X.shape[1]))
-    alphas = np.zeros((own.shape[1], X.shape[0]))
-    primal, dual, iterations = 0.0, 0.0, 0
-
-    def work(group: Group) -> tuple[Group, Best]:
-        first = np.zeros(group.problem.shape) if start is None else np.nan_to_num(start[group.units])
-        return group, _solve(group.problem, loss, tolerance, max_iter, first)
-
-    groups = _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs)
-    with threadpool_limits(1, "blas"):
-        for group, best in (executor or SerialExecutor()).map(work, groups):
-            W[group.units], alphas[group.classes] = best.W, best.alphas
-            primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
-    return DenseSolution(W, alphas.T, primal, dual, iterations)
-
-
-def _solve(problem: Problem, loss: str, tolerance: float, max_iter: int, start: Floats) -> Best:
-    with np.errstate(all="ignore"):  # a step that overflows is seen, and the best point before it returned
-        if loss == "hinge":
-            best = follow_path(problem, tolerance, max_iter, start)
-        else:
-            best = descend(problem, SMOOTH[loss], start, max_iter, tolerance).best
-    if np.isfinite(best.primal) or not start.any():
-        return best
-    return _solve(problem, loss, tolerance, max_iter, np.zeros(problem.shape))  # the start was too far away
-
-
-class Group(NamedTuple):
-    """Units that M connects, the classes among them, and their problem."""
-
-    units: NDArray[np.intp]
-    classes: NDArray[np.intp]
-    problem: Problem
-
-
-def _groups(X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs) -> Iterator[Group]:
-    """All groups that have classes."""
-    M = csr_array(M, dtype=np.float64, copy=True)
-    M.sum_duplicates()
-    M.eliminate_zeros()
-    _, group_of = connected_components(M, directed=False)
-    place = np.zeros(M.shape[0], dtype=np.intp)
-    for group in np.unique(group_of[class_units]):
-        units, classes = np.flatnonzero(group_of == group), np.flatnonzero(group_of[class_units] == group)
-        place[units] = np.arange(len(units))
-        M_group = csr_array(M[units][:, units])
-        # filling in may cost a few times what the blocks of classes cost to make
-        most_work = max(FREE_WORK, 4 * len(classes) * len(X) / X.shape[1])
-        problem = Problem(
-            X,
-            np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1))),
-            costs.positive[classes].astype(np.float64),
-            costs.negative[classes].astype(np.float64),
-            costs.documents.astype(np.float64),
-            M_group,
-            splu(M_group.tocsc()),
-            place[class_units[classes]],
-            order_units(M_group, most_work),
-        )
-        yield Group(units, classes, problem)

@@ -150,7 +150,7 @@ class Classes:
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 
     def _losses(self, some: slice, W: Floats) -> Doubles:
-        """Σ U L of some classes, for every scale of their weights; only the hinge has a corner that makes scaling worthwhile."""
+        """Σ U L of some classes, for every scale of their weights; scaling pays only at the corner of the hinge."""
         costs, own = self.costs, self.own[:, some].toarray().astype(bool)
         upper = np.where(own, costs.positive[some], costs.negative[some]) * costs.documents[:, None]
         z = np.where(own, 1, -1) * (self.X @ np.ascontiguousarray(W[some].T)).astype(np.float64)
@@ -185,8 +185,8 @@ class Classes:
 # ---- Anderson mixing ----------------------------------------------------------------------------------------------------
 #
 # The next point of a fixed-point iteration F. With residuals g = F(s) − s it is s + g − Σ_j γ_j (Δs_j + Δg_j), with the γ that
-# minimize ‖g − Σ_j γ_j Δg_j‖ (Walker & Ni 2011, section 2). If a residual is more than twice the last one, the point is rejected
-# for the plain step from the last point, and the history is cleared (a safeguard as in Zhang, O'Donoghue & Boyd 2020).
+# minimize ‖g − Σ_j γ_j Δg_j‖ (Walker & Ni 2011, section 2). If a residual is more than twice the last one, the point is
+# rejected for the plain step from the last point, and the history is cleared (a safeguard as in Zhang et al. 2020).
 #
 # Workers own rows of the points. Each has an `AndersonHistory` of its rows and computes products of them; the sums of these
 # products are all that the `AndersonMixer` needs.
@@ -201,7 +201,7 @@ class AndersonMixer:
     is_first: bool = True
 
     def next(self, products: Sequence[float]) -> list[float] | None:
-        """γ of the last changes, or None to reject the point. products: sums of those that :meth:`AndersonHistory.add` returns."""
+        """γ of the last changes, or None to reject the point. products: sums of what :meth:`AndersonHistory.add` returns."""
         size = products[0] ** 0.5
         if not self.is_first and size > WORSE * self.size:
             self.is_first = True
@@ -233,7 +233,7 @@ class AndersonHistory:
     previous: tuple[Floats, Floats] | None = None
 
     def add(self, point: Floats, residual: Floats) -> list[float]:
-        """Add a point with its residual; returns ‖residual‖², and products of all changes with the last change and the residual."""
+        """Add a point; returns ‖residual‖², and products of all changes with the last change and with the residual."""
         if self.depth and self.last is not None:
             self.point_changes.append(point - self.last[0])
             self.residual_changes.append(residual - self.last[1])

@@ -1,9 +1,9 @@
 """Select C by cross-validation, with one warm-started regularization path per fold.
 
 Costs from 10⁻³ to 10³ are tried in rising order, each started from the dual variables of the last and solved to a loose gap.
-Above 1, where training is slow, the path ends once the quality has clearly fallen, or has fallen twice. Then half a step down and
-up from the best are tried, too. The quality is the mean of micro and macro F1 over all held-out documents (micro F1 alone would
-neglect small classes); of equal costs the smallest is selected.
+Above 1, where training is slow, the path ends once the quality has clearly fallen, or has fallen twice. Then half a step down
+and up from the best are tried, too. The quality is the mean of micro and macro F1 over all held-out documents (micro F1 alone
+would neglect small classes); of equal costs the smallest is selected.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Weights in shards: each is a file with a range of a model's classes, and is memory-mapped instead of read.
 
-A shard is complete: it contains the units above its classes, even if other shards contain them, too. Beside the weights it has an
-index by feature, in which the candidate classes of a document are looked up: the largest weights of every class, or the
+A shard is complete: it contains the units above its classes, even if other shards contain them, too. Beside the weights it has
+an index by feature, in which the candidate classes of a document are looked up: the largest weights of every class, or the
 signatures of classes trained in the fast mode. Nothing as large as the weights is ever copied from a mapped shard.
 """
 

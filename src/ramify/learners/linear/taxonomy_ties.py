@@ -154,7 +154,7 @@ def partition_by_thread(forest: Forest, work: Ints, n_threads: int) -> ThreadPar
 #     ½ Σ_ab M_ab w_a·w_b = ½ Σ_edges ‖w_a − w_b‖² + ½ Σ_n anchor_n ‖w_n‖²        (Gopal & Yang 2013, section 3)
 #
 # In a hierarchy, edges lead from every node to all of its parents, and roots are anchored with 1. In a graph every label is
-# anchored with ρ, since a connected component has no root that is regularized towards zero; a label without neighbours with 1 + ρ.
+# anchored with ρ, since no root is regularized towards zero; a label without neighbours is anchored with 1 + ρ.
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The best classes of a document without scoring all: candidates are picked by their largest weights and scored exactly.
 
-The index holds the largest weights of every class, by feature. The candidates are the likeliest classes by bias and these weights
-alone; they are then scored with all their weights. Classes of a tree share the products of the units on their paths.
+The index holds the largest weights of every class, by feature. The candidates are the likeliest classes by bias and these
+weights alone; they are then scored with all their weights. Classes of a tree share the products of the units on their paths.
 
 The candidates of a model in shards are the likeliest of the candidates of all shards, so the result does not depend on how the
 model is cut.
