@@ -143,7 +143,7 @@ def test_a_kept_model_promises_the_same(tmp_path):
 @pytest.mark.parametrize("broken", [{"kind": "oath"}, {"documents": -1}, {"documents": True}, {"is_proven": 1}])
 def test_a_promise_that_ramify_did_not_write_is_refused(broken):
     stored = to_stored(TextClassifier("nb", keep_back=0.2).fit(*made(120)))
-    about = {**stored.about, "promise": {**stored.about["promise"], **broken}}
+    about = {**stored.metadata, "promise": {**stored.metadata["promise"], **broken}}
     with pytest.raises(ModelError):
         from_stored(StoredModel(about, stored.documents, stored.arrays, stored.shards))
 

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ramify.cli.main import run
+from ramify.persistence import FORMAT_VERSION, StoredModel, read_model, write_model
 
 GOOD = "".join(f"parcel number {i} is late,Orders > Late\nno picture on tv {i},TV > Picture\n" for i in range(10))
 
@@ -115,21 +116,20 @@ def spoil(path, how):
         data = bytearray(weights.read_bytes())
         data[-1] ^= 1
         weights.write_bytes(data)
-    elif how == "newer":
-        manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 99'))
+    elif how in ("newer", "older"):
+        version = {"newer": 99, "older": 1}[how]
+        manifest.write_text(manifest.read_text().replace(f'"version": {FORMAT_VERSION}', f'"version": {version}'))
     elif how == "without manifest":
         manifest.unlink()
     elif how == "out of range":
         import numpy as np
 
-        from ramify.persistence import StoredModel, read_model, write_model
-
         stored = read_model(path)
         nodes = np.asarray([0, 10_000])
-        write_model(path, StoredModel(stored.about, stored.documents, {**stored.arrays, "learner.class_nodes": nodes}))
+        write_model(path, StoredModel(stored.metadata, stored.documents, {**stored.arrays, "learner.class_nodes": nodes}))
 
 
-@pytest.mark.parametrize("how", ["truncated", "tampered", "newer", "without manifest", "out of range"])
+@pytest.mark.parametrize("how", ["truncated", "tampered", "newer", "older", "without manifest", "out of range"])
 @pytest.mark.parametrize("command", ["predict", "evaluate", "inspect"])
 def test_a_model_that_must_not_be_trusted(capsys, good, how, command):
     spoil(good / "model", how)
@@ -157,7 +157,7 @@ def test_strict_prediction_stops_at_a_bad_row_and_writes_nothing(capsys, good):
 def test_a_model_never_replaces_other_files(capsys, good):
     (good / "precious").mkdir()
     (good / "precious" / "thesis.txt").write_text("years")
-    assert "no part of a model" in refused(capsys, good, "train", good / "good.csv", "--model", good / "precious")
+    assert "does not belong to a model" in refused(capsys, good, "train", good / "good.csv", "--model", good / "precious")
 
 
 @pytest.mark.parametrize("arguments", [["train"], ["trian"], ["predict"], ["train", "x.csv", "--model"], ["--nonsense"]])
@@ -327,7 +327,7 @@ def test_nothing_is_written_into_a_model_directory(capsys, good):
 @pytest.mark.parametrize("place", ["good.csv/m", "."])
 def test_places_where_no_model_can_be_are_refused_before_training(capsys, good, monkeypatch, place):
     monkeypatch.chdir(good)
-    assert "choose another place" in refused(capsys, good, "train", good / "good.csv", "--model", place)
+    assert "choose another path" in refused(capsys, good, "train", good / "good.csv", "--model", place)
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_two_commands_cannot_use_the_same_checkpoints(data, tmp_path, capsys):
     with checkpointing(Checkpoints(kept)):
         code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept)
     assert code == 2
-    assert f"another process is at work on {kept}; wait until it has ended" in err
+    assert f"another process is writing {kept}; wait until it has finished" in err
 
 
 def test_checkpoints_of_another_system_are_neither_taken_up_nor_removed(data, tmp_path, capsys, monkeypatch):

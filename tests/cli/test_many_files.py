@@ -171,7 +171,7 @@ def test_two_runs_do_not_write_to_one_directory(capsys, data):
     (data / "answers").mkdir()
     with exclusive_writer(data / "answers" / NOTE):
         said = refused(capsys, "predict", data / "model", data / "parts", "--out", data / "answers")
-    assert "another process is at work on" in said
+    assert "another process is writing" in said
 
 
 def test_one_file_under_an_executor_is_classified_by_workers(capsys, data):

@@ -254,7 +254,7 @@ def test_a_file_that_holds_something_else_is_refused_and_left_alone(counting, tm
 def test_two_runs_at_once_on_one_file_are_refused(counting, tmp_path):
     (tmp_path / "out").mkdir()
     at_work = exclusive_writer(tmp_path / "out" / "made2000.json")
-    with at_work, pytest.raises(InputError, match="made2000.json; wait until it has ended, or choose another place"):
+    with at_work, pytest.raises(InputError, match="made2000.json; wait until it has finished, or choose another path"):
         run(counting, tmp_path)
     assert not counting.done
     assert len(run(counting, tmp_path).outcomes) == 3

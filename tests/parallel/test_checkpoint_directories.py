@@ -77,7 +77,7 @@ def test_a_second_run_on_the_same_directory_is_refused(resume, tmp_path):
     work(tmp_path)
     with checkpointing(Checkpoints(tmp_path, resume=True)):
         before = files_of(tmp_path)
-        with pytest.raises(InputError, match=f"^another process is at work on {tmp_path}; wait until it has ended, or choose"):
+        with pytest.raises(InputError, match=f"^another process is writing {tmp_path}; wait until it has finished, or choose"):
             work(tmp_path, resume)
         assert files_of(tmp_path) == before
     work(tmp_path, resume)

@@ -37,7 +37,7 @@ def test_an_error_while_writing_leaves_the_old_file_and_nothing_else(tmp_path):
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
-    with pytest.raises(InputError, match="cannot write .*: No such file or directory; what was there before is untouched"):
+    with pytest.raises(InputError, match="cannot write .*: No such file or directory; the old file is unchanged"):
         write_text_atomically(tmp_path / "missing" / "out.txt", "x")
 
 

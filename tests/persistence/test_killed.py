@@ -21,7 +21,7 @@ def model(version):
 
 def check():
     stored = read_model(path)
-    version = stored.about["version"]
+    version = stored.metadata["version"]
     assert stored.documents["features"] == [version] * 1000
     assert (stored.arrays["w"] == version).all()
     return version

@@ -19,7 +19,7 @@ from ramify.persistence.arrays import map_arrays
 from ramify.persistence.model_directory import refuse_foreign_target
 
 MODEL = StoredModel(
-    about={"system": "x"},
+    metadata={"system": "x"},
     documents={"features": {"terms": ["ä", "b"]}},
     arrays={
         "w": np.arange(12, dtype=np.float32).reshape(3, 4),
@@ -43,7 +43,7 @@ def edit_manifest(path, change):
 
 def test_what_is_written_reads_back_the_same(saved):
     stored = read_model(saved)
-    assert stored.about == MODEL.about
+    assert stored.metadata == MODEL.metadata
     assert stored.documents == MODEL.documents
     for name, array in MODEL.arrays.items():
         np.testing.assert_array_equal(stored.arrays[name], array)
@@ -65,16 +65,20 @@ def test_files_are_readable_as_the_umask_says(saved):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: m.update(version=FORMAT_VERSION + 1), "install a newer Ramify"),
+        (lambda m: m.update(version=FORMAT_VERSION + 1), "was saved by a newer Ramify"),
+        (
+            lambda m: m.update(version=1),
+            r"was saved by Ramify 0\.1 \(model format 1\); this version reads format 3\. Train it again",
+        ),
         (lambda m: m.update(version="1"), "format version '1'"),
         (lambda m: m.update(version=True), "format version True"),
         (lambda m: m.update(format="other"), "does not describe a Ramify model"),
-        (lambda m: m.pop("about"), "is incomplete"),
+        (lambda m: m.pop("metadata"), "is incomplete"),
         (lambda m: m.update(files=[]), "is incomplete"),
-        (lambda m: m["files"].update({"../../etc/passwd": {}}), "no part of a model"),
-        (lambda m: m["files"].update({"manifest.json": {}}), "no part of a model"),
+        (lambda m: m["files"].update({"../../etc/passwd": {}}), "does not belong to a model"),
+        (lambda m: m["files"].update({"manifest.json": {}}), "does not belong to a model"),
         (lambda m: m["files"].update({"features.json": 3}), "size and hash"),
-        (lambda m: m["files"]["features.json"].update(bytes=1), "damaged or cut short"),
+        (lambda m: m["files"]["features.json"].update(bytes=1), "damaged or truncated"),
         (lambda m: m["files"]["features.json"].update(sha256="0" * 64), "changed after it was saved"),
         (lambda m: m["files"].update({"more.json": {"bytes": 1}}), "is missing"),
     ],
@@ -138,7 +142,7 @@ def test_what_is_no_model_is_refused(tmp_path):
 def test_nothing_else_is_overwritten(tmp_path):
     (tmp_path / "precious").mkdir()
     (tmp_path / "precious" / "thesis.txt").write_text("years of work")
-    with pytest.raises(ModelError, match="holds 'thesis.txt', which is no part of a model"):
+    with pytest.raises(ModelError, match="holds 'thesis.txt', which does not belong to a model"):
         write_model(tmp_path / "precious", MODEL)
     (tmp_path / "file").write_text("x")
     with pytest.raises(ModelError, match="is not a directory"):
@@ -169,7 +173,7 @@ def test_links_pipes_and_devices_are_not_opened(saved):
         read_model(saved)
     weights.unlink()
     os.mkfifo(weights)
-    with pytest.raises(ModelError, match="not a plain file"):
+    with pytest.raises(ModelError, match="not a regular file"):
         read_model(saved)
 
 
@@ -188,21 +192,24 @@ def test_readers_never_see_half_of_two_models_while_others_save(tmp_path, way, m
     def read():
         while not stop.is_set():
             stored = read_model(tmp_path / "model")
-            if stored.documents["features"] != [stored.about["n"]] * 50 or (stored.arrays["w"] != stored.about["n"]).any():
-                errors.append(stored.about)
+            if (
+                stored.documents["features"] != [stored.metadata["n"]] * 50
+                or (stored.arrays["w"] != stored.metadata["n"]).any()
+            ):
+                errors.append(stored.metadata)
 
     with ThreadPoolExecutor(3) as pool:
         for done in [pool.submit(save), pool.submit(read), pool.submit(read)]:
             done.result(120)
     assert not errors
-    assert read_model(tmp_path / "model").about == {"n": 59}
+    assert read_model(tmp_path / "model").metadata == {"n": 59}
 
 
 def test_several_savers_do_not_disturb_each_other(tmp_path):
     with ThreadPoolExecutor(4) as pool:
         for done in [pool.submit(write_model, tmp_path / "model", numbered(n)) for n in range(40)]:
             done.result(120)
-    assert read_model(tmp_path / "model").about["n"] in range(40)
+    assert read_model(tmp_path / "model").metadata["n"] in range(40)
     assert os.listdir(tmp_path) == ["model"]
 
 
@@ -213,7 +220,7 @@ def numbered(version):
 def test_values_that_json_cannot_hold_leave_the_old_model(saved):
     with pytest.raises(ValueError, match="JSON|float"):
         write_model(saved, StoredModel({"nan": float("nan")}, {}, {}))
-    assert read_model(saved).about == MODEL.about
+    assert read_model(saved).metadata == MODEL.metadata
     assert os.listdir(saved.parent) == ["model"]
 
 
@@ -235,9 +242,9 @@ def test_a_full_disk_leaves_the_old_model_and_says_so(saved, text, numbers):
         [sys.executable, "-c", FULL_DISK, saved, str(text), str(numbers)], capture_output=True, text=True, check=True
     )
     assert "cannot save the model" in done.stdout
-    assert "what was there before is untouched" in done.stdout
+    assert "an older model there is unchanged" in done.stdout
     assert done.stdout.count("\n") == 1
-    assert read_model(saved).about == MODEL.about
+    assert read_model(saved).metadata == MODEL.metadata
     assert os.listdir(saved.parent) == ["model"]
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] != 100_000
 
@@ -269,7 +276,7 @@ def test_saving_what_was_loaded_writes_the_same_bytes(model, tmp_path):
 def tampered(model, tmp_path, change):
     """A model whose content was changed by someone who also put the hashes right."""
     stored = read_model(model)
-    copy = StoredModel(json.loads(json.dumps(stored.about)), json.loads(json.dumps(stored.documents)), dict(stored.arrays))
+    copy = StoredModel(json.loads(json.dumps(stored.metadata)), json.loads(json.dumps(stored.documents)), dict(stored.arrays))
     change(copy)
     write_model(tmp_path / "evil", copy)
     return tmp_path / "evil"
@@ -294,8 +301,8 @@ def out_of_range(copy, name, value):
         lambda m: m.arrays.update({"features.idf": np.ones(3, dtype=np.float32)}),
         lambda m: m.documents["features"]["params"].update(weighting="tf-idf"),
         lambda m: m.documents["features"]["params"].update(hashing=64),
-        lambda m: m.about.update(selector={"measure": "guess"}),
-        lambda m: m.about["figures"].pop("documents"),
+        lambda m: m.metadata.update(selector={"measure": "guess"}),
+        lambda m: m.metadata["figures"].pop("documents"),
         lambda m: m.documents["features"]["terms"].pop(),
         lambda m: m.documents["features"]["params"].update(ngram_range=[9, 1]),
         lambda m: m.documents["features"]["params"].update(weighting="__import__"),
@@ -307,24 +314,24 @@ def out_of_range(copy, name, value):
         lambda m: m.documents["taxonomy"]["nodes"].append(m.documents["taxonomy"]["nodes"][0]),
         lambda m: m.documents["taxonomy"].update(separator=5),
         lambda m: m.documents.update(taxonomy=[]),
-        lambda m: m.about.update(system="nbb"),
-        lambda m: m.about["learner"].update(kind="subprocess.Popen"),
-        lambda m: m.about["learner"].pop("parameters"),
-        lambda m: m.about["decision"].update(kind="eval"),
-        lambda m: m.about["decision"].update(extra=1),
-        lambda m: m.about["decision"].update(leaves_only="no"),
-        lambda m: m.about["learner"]["parameters"].update(alpha="x"),
-        lambda m: m.about["labels"].update(separator=""),
-        lambda m: m.about.pop("ramify"),
-        lambda m: m.about["learner"]["parameters"].update(alpha=10**400),
-        lambda m: m.about["labels"].update(integers=True),
-        lambda m: m.about["figures"].update(columns={"label": 5}),
-        lambda m: m.about["figures"].update(columns={"text": ["x"]}),
-        lambda m: m.about["figures"].update(evaluation=3),
+        lambda m: m.metadata.update(system="nbb"),
+        lambda m: m.metadata["learner"].update(kind="subprocess.Popen"),
+        lambda m: m.metadata["learner"].pop("parameters"),
+        lambda m: m.metadata["decision"].update(kind="eval"),
+        lambda m: m.metadata["decision"].update(extra=1),
+        lambda m: m.metadata["decision"].update(leaves_only="no"),
+        lambda m: m.metadata["learner"]["parameters"].update(alpha="x"),
+        lambda m: m.metadata["labels"].update(separator=""),
+        lambda m: m.metadata.pop("ramify"),
+        lambda m: m.metadata["learner"]["parameters"].update(alpha=10**400),
+        lambda m: m.metadata["labels"].update(integers=True),
+        lambda m: m.metadata["figures"].update(columns={"label": 5}),
+        lambda m: m.metadata["figures"].update(columns={"text": ["x"]}),
+        lambda m: m.metadata["figures"].update(evaluation=3),
         lambda m: out_of_range(m, "learner.counts", np.nan),
-        lambda m: m.about["labels"].update(style="evil"),
-        lambda m: m.about.update(learner=None),
-        lambda m: m.about.pop("figures"),
+        lambda m: m.metadata["labels"].update(style="evil"),
+        lambda m: m.metadata.update(learner=None),
+        lambda m: m.metadata.pop("figures"),
     ],
 )
 def test_a_tampered_model_with_right_hashes_is_refused_in_one_sentence(model, tmp_path, change):

@@ -102,10 +102,10 @@ def test_a_shard_is_made_only_when_its_turn_comes_and_given_up_then(tmp_path):
     assert max(most) <= 2  # the last one may still be there while the next is made
 
 
-def test_only_models_in_shards_have_the_newer_version_so_that_older_readers_are_told_to_be_replaced(saved, tmp_path):
-    assert json.loads((saved / "manifest.json").read_text())["version"] == FORMAT_VERSION == 2
+def test_models_with_and_without_shards_have_the_same_format_version(saved, tmp_path):
+    assert json.loads((saved / "manifest.json").read_text())["version"] == FORMAT_VERSION
     write_model(tmp_path / "plain", model_of())
-    assert json.loads((tmp_path / "plain" / "manifest.json").read_text())["version"] == 1
+    assert json.loads((tmp_path / "plain" / "manifest.json").read_text())["version"] == FORMAT_VERSION
 
 
 def test_a_model_that_is_saved_elsewhere_or_again_shares_its_shards(saved, tmp_path):
@@ -171,7 +171,7 @@ def test_who_may_read_a_directory_may_read_a_shard_that_has_come_to_it(tmp_path)
 def test_a_file_of_arrays_is_there_whole_or_not_at_all(tmp_path, monkeypatch):
     write_array_file(tmp_path / "shard", part(1))
     monkeypatch.setattr(arrays, "write_arrays", lambda *_: (_ for _ in ()).throw(OSError(errno.ENOSPC, "disk full")))
-    with pytest.raises(ModelError, match="cannot write .*shard: disk full; what was there before is untouched"):
+    with pytest.raises(ModelError, match="cannot write .*shard: disk full; the old file is unchanged"):
         write_array_file(tmp_path / "shard", part(2))
     assert open_array_file(tmp_path / "shard").arrays["n"][0] == 1
     assert [entry.name for entry in tmp_path.iterdir()] == ["shard"]
@@ -201,7 +201,7 @@ def test_a_shard_of_another_model_or_another_shard_in_its_place_is_found(saved, 
 def test_a_truncated_shard_is_found(saved, keep):
     data = shard(saved, 3).read_bytes()
     shard(saved, 3).write_bytes(data[: int(keep * len(data)) if isinstance(keep, float) else keep])
-    with pytest.raises(ModelError, match=r"weights-00003.safetensors has .* bytes where .* damaged or cut short"):
+    with pytest.raises(ModelError, match=r"weights-00003.safetensors has .* bytes instead of .* damaged or truncated"):
         read_model(saved)
 
 
@@ -217,7 +217,7 @@ def test_a_truncated_file_that_stands_alone_is_found_by_its_header(tmp_path, kee
 def test_what_is_no_file_of_arrays_is_refused(tmp_path):
     with pytest.raises(ModelError, match="none is missing"):
         open_array_file(tmp_path / "none")
-    with pytest.raises(ModelError, match="is not a plain file"):
+    with pytest.raises(ModelError, match="is not a regular file"):
         open_array_file(tmp_path)
     write_array_file(tmp_path / "there", part(1))
     (tmp_path / "link").symlink_to(tmp_path / "there")
@@ -231,10 +231,10 @@ def test_what_is_no_file_of_arrays_is_refused(tmp_path):
         (lambda f: f.update({"weights-00005.safetensors": f["weights-00003.safetensors"]}), "not numbered from 1 to 4"),
         (lambda f: f.pop("weights-00001.safetensors"), "not numbered from 1 to 2"),
         (lambda f: f.update({"weights-00000.safetensors": f["weights-00003.safetensors"]}), "not numbered from 1 to 4"),
-        (lambda f: f.update({"weights-1.safetensors": {}}), "'weights-1.safetensors', no part of a model"),
-        (lambda f: f.update({"weights-٠٠٠٠٤.safetensors": {}}), "no part of a model"),
-        (lambda f: f.update({f"weights-{n:05d}.safetensors": {} for n in range(4, MAX_SHARDS + 2)}), "more files than a model has"),
-        (lambda f: f.update({f"more{n}.json": {} for n in range(9)}), "more files than a model has"),
+        (lambda f: f.update({"weights-1.safetensors": {}}), "'weights-1.safetensors', which does not belong to a model"),
+        (lambda f: f.update({"weights-٠٠٠٠٤.safetensors": {}}), "does not belong to a model"),
+        (lambda f: f.update({f"weights-{n:05d}.safetensors": {} for n in range(4, MAX_SHARDS + 2)}), "more files than a model can have"),
+        (lambda f: f.update({f"more{n}.json": {} for n in range(9)}), "more files than a model can have"),
         (lambda f: f.update({"weights-00002.safetensors": 3}), "size and hash of weights-00002"),
         (lambda f: f.update({"weights-00004.safetensors": {"bytes": 1}}), "weights-00004.safetensors is missing"),
     ],
@@ -256,7 +256,7 @@ def test_thousands_of_shards_may_be_named(saved):
 def test_a_file_too_many_is_not_read_and_not_overwritten(saved):
     shutil.copy(shard(saved), shard(saved, 4))
     assert numbers_in(saved) == [1, 2, 3]
-    with pytest.raises(ModelError, match="holds 'weights-00004.safetensors', which is no part of a model"):
+    with pytest.raises(ModelError, match="holds 'weights-00004.safetensors', which does not belong to a model"):
         write_model(saved, model_of())
 
 
@@ -328,7 +328,7 @@ def test_what_cannot_be_cut_is_refused(classifier, tmp_path):
 def vouch(path, source_of):
     """A manifest that vouches for other shards than the model had."""
     stored = read_model(path)
-    write_model(path, StoredModel(stored.about, stored.documents, stored.arrays, source_of(stored.shards)))
+    write_model(path, StoredModel(stored.metadata, stored.documents, stored.arrays, source_of(stored.shards)))
 
 
 @pytest.mark.parametrize(

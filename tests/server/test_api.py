@@ -261,7 +261,7 @@ def test_figures_that_are_none_are_refused_when_a_model_is_loaded(models, tmp_pa
     from ramify.persistence import read_model, write_model
 
     stored = read_model(models["support-nb"])
-    change(stored.about if part == "manifest" else stored.documents["report"])
+    change(stored.metadata if part == "manifest" else stored.documents["report"])
     write_model(tmp_path / "m", stored)
     with pytest.raises(ModelError):
         load(tmp_path / "m")

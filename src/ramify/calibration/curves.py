@@ -21,6 +21,7 @@ from scipy.special import expit
 from sklearn.isotonic import IsotonicRegression
 
 from ramify.errors import InputError, ModelError, suggest
+from ramify.persistence import are_offsets, is_increasing
 
 KINDS = ("sigmoid", "platt", "isotonic")
 ENOUGH = 2  # documents of each kind that a curve of its own needs
@@ -85,10 +86,9 @@ class Calibration:
     def from_arrays(cls, kind: str, arrays: dict[str, NDArray[Any]], n: int) -> Self:
         """Make curves of what was kept, after checking them."""
         made = cls(kind, *(arrays[f"curve_{name}"] for name in ("offsets", "margins", "probabilities")))
-        types = [array.dtype for array in (made.offsets, made.margins, made.probabilities)]
-        fits = types == [np.int64, np.float64, np.float64] and made.offsets.shape == (n + 1,)
-        fits = fits and made.margins.shape == made.probabilities.shape == (int(made.offsets[-1]),) and made.offsets[0] == 0
-        if not fits or np.any(np.diff(made.offsets) < 1) or not np.isfinite(made.margins).all():
+        fits = made.margins.dtype == made.probabilities.dtype == np.float64 and made.margins.ndim == 1
+        fits = fits and made.margins.shape == made.probabilities.shape and are_offsets(made.offsets, n, len(made.margins))
+        if not fits or not is_increasing(made.offsets, strictly=True) or not np.isfinite(made.margins).all():
             raise ModelError("the calibration does not fit the classifiers; train the model again.")
         if not (made._are_steps() if kind == "isotonic" else made._are_sigmoids()):
             raise ModelError("the calibration does not give probabilities that rise; train the model again.")

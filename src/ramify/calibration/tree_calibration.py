@@ -29,6 +29,7 @@ from ramify.calibration.nested_logit import (
 from ramify.errors import ModelError
 from ramify.metrics.calibration import binned_calibration_error
 from ramify.native import move_nodes_in_place
+from ramify.persistence import are_offsets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 LEFT = 0.01  # of what lies beside the path: the least that is left there
@@ -115,9 +116,10 @@ class Curves:
     def from_arrays(cls, arrays: Arrays, n_levels: int) -> Self:
         """Make curves of what was kept, after checking them."""
         made = cls(*(arrays[f"curve_{name}"] for name in ("offsets", "given", "found")))
-        typed = made.offsets.dtype == np.int64 and made.given.dtype == made.found.dtype == np.float64
-        shaped = made.offsets.shape == (n_levels + 1,) and made.given.shape == made.found.shape == (int(made.offsets[-1]),)
-        if not typed or not shaped or made.offsets[0] != 0 or np.any(np.diff(made.offsets) < 0):
+        fits = (
+            made.given.dtype == made.found.dtype == np.float64 and made.given.ndim == 1 and made.given.shape == made.found.shape
+        )
+        if not fits or not are_offsets(made.offsets, n_levels, len(made.given)):
             raise ModelError("the curves of the calibration do not fit the taxonomy; train the model again.")
         inside = np.setdiff1d(np.arange(1, len(made.given)), made.offsets)
         rises = all((each[inside] >= each[inside - 1]).all() for each in (made.given, made.found))

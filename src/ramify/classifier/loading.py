@@ -68,7 +68,7 @@ def load(path: str | Path) -> TextClassifier:
 
 def from_stored(stored: StoredModel) -> TextClassifier:
     """Make a classifier of what a model directory holds."""
-    about, features = stored.about, dict(stored.documents["features"])
+    about, features = stored.metadata, dict(stored.documents["features"])
     learner, decision = dict(about["learner"]), dict(about["decision"])
     made = TextClassifier(find_system(about["system"]).name)
     made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
@@ -121,7 +121,7 @@ def _confidence(about: dict[str, Any]) -> tuple[bool, float]:
 
 
 def _promised(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:
-    about = stored.about.get("promise")
+    about = stored.metadata.get("promise")
     if about is None:
         return None
     values = dict(about)

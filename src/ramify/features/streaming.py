@@ -23,7 +23,7 @@ from ramify.features.term_counts import Rows, TermList, as_matrix, cut, joined, 
 from ramify.features.text_analysis import WordRules
 from ramify.native import count_hashed_terms, count_new_terms, renumber_rows, sort_terms
 from ramify.parallel import Executor, stage
-from ramify.persistence.arrays import map_arrays, write_arrays
+from ramify.persistence.arrays import is_increasing, map_arrays, write_arrays
 from ramify.persistence.atomic import name_beside
 
 Ints = NDArray[np.int64]
@@ -169,7 +169,7 @@ class ShardedTexts:
 
     def take(self, positions: Ints) -> ShardedTexts:
         """The texts at some rising positions."""
-        if np.any(np.diff(positions) <= 0):
+        if not is_increasing(np.asarray(positions), strictly=True):
             raise InputError("texts in many files can be taken in their order only; sort the positions.")
         return replace(self, chosen=self.chosen[positions], hashes=self.hashes[positions])
 

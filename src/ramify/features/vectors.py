@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ramify.errors import InputError, ModelError, first_sentence
+from ramify.persistence import is_increasing
 
 
 class Vectors(TransformerMixin, BaseEstimator):
@@ -87,8 +88,8 @@ def checked_columns(columns: NDArray[Any] | None, n_columns: int) -> NDArray[np.
     if columns is None:
         return None
     fits = columns.dtype == np.int64 and columns.ndim == 1 and len(columns) > 0
-    if not fits or columns[0] < 0 or columns[-1] >= n_columns or np.any(np.diff(columns) <= 0):
-        raise ModelError("the kept columns do not fit the features; train the model again.")
+    if not fits or columns[0] < 0 or columns[-1] >= n_columns or not is_increasing(columns, strictly=True):
+        raise ModelError("the selected columns do not fit the features; train the model again.")
     return columns
 
 

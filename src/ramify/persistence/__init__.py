@@ -1,6 +1,6 @@
-"""Safe files: everything is written beside its place and renamed into it, and nothing read back is trusted or run."""
+"""Model directories and array files: writes are atomic, reads are checked and run no code."""
 
-from ramify.persistence.arrays import ArrayFile, LazyArrays, MappedFile, write_array_file
+from ramify.persistence.arrays import ArrayFile, LazyArrays, MappedFile, are_offsets, is_increasing, write_array_file
 from ramify.persistence.atomic import (
     atomic_writer,
     exclusive_writer,
@@ -28,8 +28,10 @@ __all__ = [
     "LazyArrays",
     "MappedFile",
     "StoredModel",
+    "are_offsets",
     "atomic_writer",
     "exclusive_writer",
+    "is_increasing",
     "is_model",
     "model_fingerprint",
     "model_metadata",

@@ -1,7 +1,7 @@
-"""Named arrays in a safetensors file, mapped into memory on load instead of copied.
+"""Named arrays in safetensors files, memory-mapped on load, and checks of arrays that were read.
 
-The library writes the file. It cannot map one that is already open, so the header is read here: 8 bytes of length, then JSON
-with type, shape and place of each array, which must lie one after the other, aligned, and fill the file.
+The safetensors library writes the file. It cannot map a file that is already open, so this module reads the header: 8 bytes of
+length, then JSON with type, shape and offsets of each array. Arrays must be contiguous and aligned, and fill the file.
 """
 
 from __future__ import annotations
@@ -25,41 +25,37 @@ from ramify.errors import ModelError
 from ramify.persistence import atomic
 
 MAX_HEADER = 1 << 24
+CHUNK = 1 << 24  # bytes to copy at a time
 DTYPES = {
     "BOOL": np.bool_, "U8": np.uint8, "I8": np.int8, "I16": np.int16, "I32": np.int32, "I64": np.int64,
     "U16": np.uint16, "U32": np.uint32, "U64": np.uint64, "F16": np.float16, "F32": np.float32, "F64": np.float64,
 }  # fmt: skip
 
+Arrays = dict[str, NDArray[Any]]
 
-def write_arrays(path: Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write arrays and flush them to the disk."""
+
+def write_arrays(path: Path, arrays: Arrays) -> None:
+    """Write arrays and flush them to disk."""
     try:
         save_file({name: np.asarray(array, order="C") for name, array in arrays.items()}, path)
     except SafetensorError as error:
         raise OSError(0, str(error)[:120]) from error
-    path.chmod(wanted_mode(path))  # the library makes it private
+    path.chmod(_mode_of_directory(path))  # the library makes it private
     with open(path, "rb") as file:
         os.fsync(file.fileno())
 
 
-def wanted_mode(path: Path) -> int:
-    """Who may read and write a file: whoever may do so in its directory."""
+def _mode_of_directory(path: Path) -> int:
+    """The read and write permissions of a file's directory."""
     return path.parent.stat().st_mode & 0o666
 
 
-def open_to_readers(path: Path, mode: int) -> None:
-    """Let whoever may read a directory read a file that has come to it; nobody loses a right that he had."""
-    if wanted_mode(path) & ~mode:
-        path.chmod((mode & 0o777) | wanted_mode(path))
+def map_arrays(path: Path, file: IO[bytes]) -> Arrays:
+    """Read-only views of the arrays in an open file; the system loads pages on access."""
+    return _map_checked(path, file)[1]
 
 
-def map_arrays(path: Path, file: IO[bytes]) -> dict[str, NDArray[Any]]:
-    """Read-only views of the arrays in an open file; the system loads what is touched."""
-    return map_bytes(path, file)[1]
-
-
-def map_bytes(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], dict[str, NDArray[Any]]]:
-    """All bytes of an open array file, and the arrays in them as read-only views."""
+def _map_checked(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays]:
     try:
         return _map(file)
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
@@ -69,18 +65,18 @@ def map_bytes(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], dict[str,
 
 
 def remedy(error: OSError, usual: str) -> str:
-    """What to do about a file that cannot be opened: a model of many shards needs many open files."""
+    """What to do when a file cannot be opened; a model with many shards needs many open files."""
     return "Let the process open more files ('ulimit -n')." if error.errno == errno.EMFILE else usual
 
 
-def _map(file: IO[bytes]) -> tuple[NDArray[np.uint8], dict[str, NDArray[Any]]]:
+def _map(file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays]:
     size = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(8), "little")
     if not 2 <= length <= min(MAX_HEADER, size - 8):
-        raise ValueError(f"a header of {length} bytes")
+        raise ValueError(f"its header has {length} bytes")
     header = json.loads(file.read(length))
     if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
-        raise ValueError("a header that is no object of objects")
+        raise ValueError("its header is not an object of objects")
     entries = sorted(
         ((name, entry) for name, entry in header.items() if name != "__metadata__"), key=lambda e: e[1]["data_offsets"]
     )
@@ -89,84 +85,101 @@ def _map(file: IO[bytes]) -> tuple[NDArray[np.uint8], dict[str, NDArray[Any]]]:
     for name, entry in entries:
         arrays[name], position = _view(data[8 + length :], entry, position)
     if 8 + length + position != size:
-        raise ValueError("bytes that belong to no array")
+        raise ValueError("some bytes belong to no array")
     return data, arrays
 
 
 def _view(data: NDArray[np.uint8], entry: dict[str, Any], position: int) -> tuple[NDArray[Any], int]:
-    """One array that begins where the last one ended, and where it ends itself."""
+    """The array that starts where the last one ended, and its end."""
     dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
     begin, end = entry["data_offsets"]
     if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
-        raise ValueError("a size below 0")
+        raise ValueError("a size is negative")
     if begin != position or end - begin != prod(shape) * dtype.itemsize or end > len(data):
-        raise ValueError("arrays that overlap, leave holes or reach beyond the end")
+        raise ValueError("its arrays overlap, leave gaps or exceed the file")
     array = np.asarray(data[begin:end]).view(dtype).reshape(shape)
     if not array.flags.aligned:
-        raise ValueError("an array that is not aligned")
+        raise ValueError("an array is not aligned")
     return array, end
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Array files that go from place to place without going through memory: mapped ones, and ones that are made when written.
+# ---- checks of arrays that were read -----------------------------------------------------------------------------------
 
 
-CHUNK = 1 << 24  # bytes that are copied at a time
+def is_increasing(values: NDArray[Any], *, strictly: bool = False) -> bool:
+    """Whether a vector increases; compares neighbours, because differences of hostile int64 values wrap around.
 
-Arrays = dict[str, NDArray[Any]]
+    >>> is_increasing(np.array([0, 2, 2])), is_increasing(np.array([0, 2, 2]), strictly=True)
+    (True, False)
+    """
+    return bool(np.all(values[1:] > values[:-1] if strictly else values[1:] >= values[:-1]))
+
+
+def are_offsets(offsets: NDArray[Any], n_rows: int, n_entries: int) -> bool:
+    """Whether an array holds the int64 offsets of so many rows over so many entries, as in a CSR matrix.
+
+    >>> are_offsets(np.array([0, 2, 2, 5]), 3, 5), are_offsets(np.array([0, 3, 2, 5]), 3, 5)
+    (True, False)
+    """
+    fits = offsets.dtype == np.int64 and offsets.shape == (n_rows + 1,)
+    return fits and bool(offsets[0] == 0) and bool(offsets[-1] == n_entries) and is_increasing(offsets)
+
+
+# ---- array files that can be copied without loading them ----------------------------------------------------------------
 
 
 class ArrayFile(Protocol):
-    """Named arrays that can be put into a new file."""
+    """Named arrays that can be written to a new file."""
 
     @property
     def sha256(self) -> str | None:
-        """The hash that the new file must have; None where nobody knows it yet."""
+        """The hash that the new file must have; None if unknown."""
 
-    def put(self, target: Path) -> None:
-        """Write them to a place where nothing is."""
+    def write_to(self, target: Path) -> None:
+        """Write the arrays to a path that does not exist yet."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyArrays:
-    """Arrays that exist only while they are written."""
+    """Arrays that are computed when they are written, and not kept."""
 
     make: Callable[[], Arrays]
     sha256: str | None = None
 
-    def put(self, target: Path) -> None:
-        """Make the arrays, write them, and give them up."""
+    def write_to(self, target: Path) -> None:
+        """Compute the arrays and write them."""
         write_arrays(target, self.make())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MappedFile:
-    """An array file that is mapped into memory; what was mapped stays, whatever happens to its name.
+    """A memory-mapped array file; the mapping outlives a change of the file's name.
 
-    path: where it was. arrays: views of the map. data: all its bytes. place: device and number of the file.
-    sha256: what its hash was when it was opened, where that was asked.
+    arrays: views of `data`, which is all its bytes. inode: device and inode of the file. sha256: its hash when it was opened,
+    None if not computed.
     """
 
     path: Path
     arrays: Arrays
     data: NDArray[np.uint8]
-    place: tuple[int, int]
+    inode: tuple[int, int]
     sha256: str | None = None
 
-    def put(self, target: Path) -> None:
-        """Give the same bytes a second name; where that cannot be, copy them from the map to the disk."""
+    def write_to(self, target: Path) -> None:
+        """Make a hard link to the file, or copy its bytes where that is not possible."""
         if not self._link(target):
             self._copy(target)
 
     def _link(self, target: Path) -> bool:
-        """Make a hard link, if under the old name there still is the file that was mapped."""
+        """Make a hard link, if the path still is the file that was mapped."""
         try:
             os.link(self.path, target)
             found = os.lstat(target)
-            if (found.st_dev, found.st_ino) == self.place:
-                open_to_readers(target, found.st_mode)
+            if (found.st_dev, found.st_ino) == self.inode:
+                if (wanted := _mode_of_directory(target)) & ~found.st_mode:
+                    target.chmod((found.st_mode & 0o777) | wanted)
                 return True
-        except OSError:  # another disk, no hard links there, somebody else's file, or it is gone
+        except OSError:  # another disk, no hard links there, another owner's file, or it is gone
             pass
         with suppress(FileNotFoundError):
             target.unlink()
@@ -178,24 +191,24 @@ class MappedFile:
                 file.write(self.data[start : start + CHUNK])  # type: ignore[arg-type]
             file.flush()
             os.fsync(file.fileno())
-        target.chmod(wanted_mode(target))
+        target.chmod(_mode_of_directory(target))
 
 
 def map_file(path: Path, file: IO[bytes], sha256: str | None = None) -> MappedFile:
     """Map an open array file after checking its header."""
-    data, arrays = map_bytes(path, file)
+    data, arrays = _map_checked(path, file)
     found = os.fstat(file.fileno())
     return MappedFile(path, arrays, data, (found.st_dev, found.st_ino), sha256)
 
 
 def write_array_file(path: str | Path, arrays: Arrays) -> None:
-    """Write an array file that stands alone: it is there whole or not at all."""
+    """Write a single array file atomically."""
     path = Path(path)
     try:
         atomic.clear_leftovers(path)
-        with atomic.claimed(path, Path.mkdir) as beside:
+        with atomic.temporary_beside(path, Path.mkdir) as beside:
             write_arrays(beside / "arrays", arrays)
             os.replace(beside / "arrays", path)
         atomic.sync_directory(path.parent)
     except OSError as error:
-        raise ModelError(f"cannot write {path}: {error.strerror}; what was there before is untouched.") from error
+        raise ModelError(f"cannot write {path}: {error.strerror}; the old file is unchanged.") from error

@@ -1,8 +1,8 @@
-"""Files and directories that are there whole or not at all.
+"""Atomic writes of files and directories.
 
-New content is written under a temporary name beside its place, flushed to the disk, and renamed into place. A process that is
-killed in between leaves the old content, and a leftover that the next write to the same place clears away: whoever writes
-holds a lock on the temporary name, so what can be locked belongs to nobody. Where there are no locks, leftovers stay.
+New content is written to a temporary name in the same directory, flushed to disk, and renamed. A process that is killed in
+between leaves the old content and a leftover, which the next write to the same path removes. A writer holds a lock on its
+temporary file, so a leftover that can be locked is abandoned. On systems without locks, leftovers stay.
 """
 
 from __future__ import annotations
@@ -27,21 +27,29 @@ try:
     import fcntl
 
     CAN_LOCK = True
-except ImportError:  # no locks on this system: leftovers are then left alone
+except ImportError:  # no locks on this system
     CAN_LOCK = False
 
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.(?P<kind>partial|replaced)")
-NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF, errno.EIO)  # what file systems without say
-RENAME_EXCHANGE = 2  # linux/fs.h: swap the two names in one step
+NO_LOCKS = (
+    errno.ENOLCK,
+    errno.ENOTSUP,
+    errno.ENOSYS,
+    errno.EINVAL,
+    errno.EBADF,
+    errno.EIO,
+)  # errors of file systems without locks
+SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # follow no link, wait for no pipe
+RENAME_EXCHANGE = 2  # linux/fs.h: swap two names atomically
 AT_FDCWD = -100
 MAX_NAME = 60
 
 
 @contextmanager
 def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
-    """Open a text file that takes the place of `path` only when the block ends without an error.
+    """Open a text file that replaces `path` only when the block ends without an error.
 
-    A path that is no regular file, such as a pipe or a device, is written to as it is; a link keeps pointing where it did.
+    A pipe or a device is written directly; a link keeps its target.
     """
     path = Path(path)
     try:
@@ -52,7 +60,7 @@ def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
             with _replacing(path.resolve()) as file:
                 yield file
     except OSError as error:
-        raise InputError(f"cannot write {path}: {error.strerror}; what was there before is untouched.") from error
+        raise InputError(f"cannot write {path}: {error.strerror}; the old file is unchanged.") from error
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:
@@ -62,7 +70,7 @@ def write_text_atomically(path: str | Path, text: str) -> None:
 
 
 def refuse_unwritable(path: str | Path) -> None:
-    """Refuse a place where no file can be written; long work asks this before it starts."""
+    """Refuse a path where no file can be written; called before long work starts."""
     path = Path(path)
     if path.is_dir():
         raise InputError(f"cannot write {path}: it is a directory; give the name of a file.")
@@ -71,12 +79,12 @@ def refuse_unwritable(path: str | Path) -> None:
 
 
 def name_beside(path: Path, kind: str) -> Path:
-    """A new name in the same directory; of a long name only the beginning, so that it stays a name."""
+    """A new name in the same directory; a long name is cut, so that it stays valid."""
     return path.parent / f".{path.name[:MAX_NAME]}.{uuid.uuid4().hex}.{kind}"
 
 
 def leftovers_of(path: Path, kind: str) -> list[Path]:
-    """What earlier writes to a path left beside it."""
+    """Leftovers of earlier writes to a path."""
     found = []
     with suppress(OSError):
         for entry in path.parent.iterdir():
@@ -87,7 +95,7 @@ def leftovers_of(path: Path, kind: str) -> list[Path]:
 
 
 def clear_leftovers(path: Path) -> None:
-    """Remove what writers that are gone left beside a path; a replaced directory only once another one stands in its place."""
+    """Remove leftovers of dead writers; a replaced directory only if the path exists again."""
     for entry in leftovers_of(path, "partial"):
         _remove_abandoned(entry)
     for entry in leftovers_of(path, "replaced"):
@@ -96,7 +104,7 @@ def clear_leftovers(path: Path) -> None:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or a whole directory, as far as that is possible."""
+    """Remove a file or a whole directory; errors are ignored."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -105,8 +113,8 @@ def remove(path: Path) -> None:
 
 
 @contextmanager
-def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
-    """A new file or directory beside a path that nobody else takes for abandoned; gone when the block ends."""
+def temporary_beside(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
+    """A new, locked file or directory beside a path; removed when the block ends."""
     for _ in range(100):
         beside = name_beside(path, "partial")
         try:
@@ -118,7 +126,7 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
         if held is not None:
             break
     else:
-        raise OSError(errno.EBUSY, "others keep writing to the same place")
+        raise OSError(errno.EBUSY, "other processes keep writing to the same path")
     try:
         yield beside
     finally:
@@ -128,53 +136,53 @@ def claimed(path: Path, make: Callable[[Path], object]) -> Iterator[Path]:
 
 @contextmanager
 def scratch_directory(path: str | Path) -> Iterator[Path]:
-    """A directory beside a path, gone when the block ends; what killed processes left of such is cleared away."""
+    """A temporary directory beside a path; also removes those that killed processes left."""
     path = Path(path).absolute()
     with ExitStack() as held:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             clear_leftovers(path)
-            beside = held.enter_context(claimed(path, Path.mkdir))
+            beside = held.enter_context(temporary_beside(path, Path.mkdir))
         except OSError as error:
-            raise InputError(f"cannot write beside {path}: {error.strerror}; choose another place.") from error
+            raise InputError(f"cannot write beside {path}: {error.strerror}; choose another path.") from error
         yield beside
 
 
 @contextmanager
-def exclusive_writer(path: Path, guard: Path | None = None) -> Iterator[None]:
-    """Refuse to begin long work on a file while another process is at it; whoever is killed keeps nobody out.
+def exclusive_writer(path: Path, lock_file: Path | None = None) -> Iterator[None]:
+    """Refuse to start long work on a file while another process works on it; a killed process releases its lock.
 
-    guard: a file that is locked meanwhile, and then removed; one beside the path where none is given.
+    lock_file: locked meanwhile, then removed (default: one beside the path).
     """
-    guard = guard or path.with_name(f".{path.name[:MAX_NAME]}.lock")
+    lock_file = lock_file or path.with_name(f".{path.name[:MAX_NAME]}.lock")
     try:
-        guard.touch()
-        held = lock(guard)
+        lock_file.touch()
+        held = lock(lock_file)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}.") from None
     if held is None:
-        raise InputError(f"another process is at work on {path}; wait until it has ended, or choose another place.")
+        raise InputError(f"another process is writing {path}; wait until it has finished, or choose another path.")
     try:
         yield
     finally:
-        remove(guard)
+        remove(lock_file)
         held.release()
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A lock on a file or directory. is_real: whether it keeps others out, which it does not where there are no locks."""
+    """A lock on a file or directory. is_real: False on file systems without locks, where it excludes nobody."""
 
     handle: int
     is_real: bool
 
     def release(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         os.close(self.handle)
 
 
 def lock(path: Path) -> Lock | None:
-    """A lock on a file or directory until it is released; None where another has it, or it is gone."""
+    """Lock a file or directory; None if another process holds the lock, or the file is gone."""
     try:
         handle = _open_to_lock(path)
     except FileNotFoundError:
@@ -193,16 +201,15 @@ def lock(path: Path) -> Lock | None:
 
 
 def _open_to_lock(path: Path) -> int:
-    """Open a file to write, as locks of NFS ask for; directories, and files that others own, to read."""
-    how = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+    """Open a file for writing, which locks on NFS require; directories and files of other owners for reading."""
     if stat.S_ISREG(os.lstat(path).st_mode):
         with suppress(PermissionError):
-            return os.open(path, os.O_RDWR | how)
-    return os.open(path, os.O_RDONLY | how)
+            return os.open(path, os.O_RDWR | SAFE_OPEN)
+    return os.open(path, os.O_RDONLY | SAFE_OPEN)
 
 
 def _flock(handle: int) -> bool:
-    """Lock an open file; False on file systems that know no locks."""
+    """Lock an open file; False on file systems without locks."""
     if not CAN_LOCK:
         return False
     try:
@@ -215,10 +222,10 @@ def _flock(handle: int) -> bool:
 
 
 def replace_directory(new: Path, path: Path) -> None:
-    """Put a directory in the place of another, or of nothing.
+    """Replace a directory, or create it.
 
-    Where the system can swap two names, one of the two is there at every moment. Elsewhere the old one stands aside for a
-    moment, under a name that :func:`leftovers_of` finds, and readers read it there.
+    Where the system can swap two names, the path exists at every moment. Elsewhere the old directory has another name for a
+    moment, which :func:`leftovers_of` finds, and readers read it there.
     """
     for _ in range(100):
         try:
@@ -231,15 +238,15 @@ def replace_directory(new: Path, path: Path) -> None:
             break
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or not new.exists():
-                raise  # otherwise another writer was quicker: look again
+                raise  # otherwise another writer was faster: try again
     else:
-        raise OSError(errno.EBUSY, "others keep writing to the same place")
+        raise OSError(errno.EBUSY, "other processes keep writing to the same path")
     sync_directory(path.parent)
 
 
 def sync_directory(path: Path) -> None:
-    """Make the names in a directory survive a loss of power."""
-    with suppress(OSError):  # not every system can; the names are right all the same
+    """Flush the names in a directory to disk."""
+    with suppress(OSError):  # not every system can
         handle = os.open(path, os.O_RDONLY)
         try:
             os.fsync(handle)
@@ -250,7 +257,10 @@ def sync_directory(path: Path) -> None:
 @contextmanager
 def _replacing(path: Path) -> Iterator[IO[str]]:
     clear_leftovers(path)
-    with claimed(path, Path.touch) as beside, open(beside, "w", encoding="utf-8", errors="replace", newline="") as file:
+    with (
+        temporary_beside(path, Path.touch) as beside,
+        open(beside, "w", encoding="utf-8", errors="replace", newline="") as file,
+    ):
         if path.exists():
             beside.chmod(stat.S_IMODE(path.stat().st_mode))
         yield file
@@ -261,8 +271,8 @@ def _replacing(path: Path) -> Iterator[IO[str]]:
 
 
 def _remove_abandoned(entry: Path) -> None:
-    """Remove a leftover unless its writer still holds it, or nobody can tell."""
-    with suppress(OSError):  # what cannot be opened or locked is left alone
+    """Remove a leftover whose lock is free; one that cannot be opened or locked stays."""
+    with suppress(OSError):
         held = lock(entry)
         if held is not None:
             if held.is_real:
@@ -282,7 +292,7 @@ def _move_aside_and_in(new: Path, path: Path) -> None:
 
 
 def _exchange(a: Path, b: Path) -> bool:
-    """Swap two names in one step; False where the system or the file system cannot."""
+    """Swap two names atomically; False where the system or the file system cannot."""
     if not sys.platform.startswith("linux"):
         return False
     try:

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
 from ramify.native import pass_committees, renumber_rows, score_committees_in_place
+from ramify.persistence import are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy
 
 Floats = NDArray[np.float64]
@@ -253,7 +254,11 @@ def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Commi
     _check_range(arrays["pivots"], 0, n_features, "a pivot")
     _check_range(arrays["classes"], 0, n_nodes, "a class")
     _check_range(nodes, -1, n_nodes, "a committee")
-    if np.any(np.diff(nodes) <= 0) or np.any(widths < 1) or len(np.unique(arrays["classes"])) < len(arrays["classes"]):
+    if (
+        not is_increasing(nodes, strictly=True)
+        or np.any(widths < 1)
+        or len(np.unique(arrays["classes"])) < len(arrays["classes"])
+    ):
         raise ModelError("the committees of boosting do not answer for distinct nodes; train the model again.")
     if not all(np.isfinite(arrays[name]).all() for name in ("absent", "present", "z", "normalizers")):
         raise ModelError("the votes of boosting are not all finite numbers; train the model again.")
@@ -267,7 +272,7 @@ def read_nodes(arrays: Arrays, committees: list[Committee]) -> Ints:
         raise ModelError("the nodes of boosting are of another type than it writes; train the model again.")
     nodes, merged, _ = listed
     known = np.concatenate([merged, *(committee.classes for committee in committees)])
-    if np.any(np.diff(nodes) <= 0) or not np.isin(nodes, known).all():
+    if not is_increasing(nodes, strictly=True) or not np.isin(nodes, known).all():
         raise ModelError("the labels of boosting are not nodes that it knows; train the model again.")
     return nodes
 
@@ -279,7 +284,7 @@ def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], t
     _check_range(merged, 0, len(taxonomy), "a merged node")
     known = {-1, *merged.tolist(), *(int(node) for committee in committees for node in committee.classes)}
     answered = np.concatenate([np.zeros(0, dtype=np.int64), *(committee.classes for committee in committees)])
-    leads = np.array_equal(taxonomy.parent[merged], merged_with) and np.all(np.diff(merged) > 0)
+    leads = np.array_equal(taxonomy.parent[merged], merged_with) and is_increasing(merged, strictly=True)
     if not leads or np.isin(merged, answered).any() or not known.issuperset(merged_with.tolist()):
         raise ModelError("the merged nodes of boosting do not hang below nodes that it knows; train the model again.")
     if not known.issuperset(committee.node for committee in committees):
@@ -297,10 +302,9 @@ def _committee(arrays: Arrays, k: int, widths: Ints, rounds: Ints) -> Committee:
 
 
 def _lengths(offsets: Ints, n: int, total: int) -> Ints:
-    lengths: Ints = np.diff(offsets)
-    if len(offsets) != n + 1 or offsets[0] != 0 or offsets[-1] != total or np.any(lengths < 0):
+    if not are_offsets(offsets, n, total):
         raise ModelError("the committees of boosting have shapes that do not fit together; train the model again.")
-    return lengths
+    return np.diff(offsets)
 
 
 def _check_range(values: Ints, low: int, end: int, what: str) -> None:

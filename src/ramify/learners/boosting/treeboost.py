@@ -30,6 +30,7 @@ from ramify.learners.boosting.rounds import Settings
 from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.path_probabilities import descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
+from ramify.persistence import is_increasing
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 
@@ -157,6 +158,8 @@ class TreeBoostMH(BoostedLearner):
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.taxonomy_.require_tree("TreeBoost.MH")
         for committee in committees:
-            if np.any(np.diff(committee.classes) <= 0) or np.any(self.taxonomy_.parent[committee.classes] != committee.node):
+            if not is_increasing(committee.classes, strictly=True) or np.any(
+                self.taxonomy_.parent[committee.classes] != committee.node
+            ):
                 raise ModelError("a committee of boosting does not answer for children of its node; train the model again.")
         check_merged(merged, merged_with, committees, self.taxonomy_)

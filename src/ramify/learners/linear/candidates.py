@@ -19,6 +19,7 @@ from ramify.learners.linear.problem import Rows, take_rows
 from ramify.learners.linear.weights import are_finite
 from ramify.native import nearest_classes
 from ramify.parallel import Executor, row_blocks
+from ramify.persistence import are_offsets
 
 SIGNATURE = 100
 LONGEST = 500  # classes listed for a feature at most
@@ -57,9 +58,9 @@ class Signatures:
     ) -> Signatures:
         """Make signatures after checking types, shapes and ranges."""
         offsets, classes, weights = (arrays[f"{kind}_{name}"] for name in ("offsets", "classes", "weights"))
-        typed = offsets.dtype == np.int64 and classes.dtype == np.int32 and weights.dtype == np.float32
-        fits = offsets.shape == (n_features + 1,) and classes.ndim == 1 and classes.shape == weights.shape
-        if not typed or not fits or offsets[0] != 0 or offsets[-1] != len(classes) or np.any(offsets[1:] < offsets[:-1]):
+        typed = classes.dtype == np.int32 and weights.dtype == np.float32
+        fits = classes.ndim == 1 and classes.shape == weights.shape
+        if not typed or not fits or not are_offsets(offsets, n_features, len(classes)):
             raise ModelError("the signatures of the linear model do not fit its features; train the model again.")
         if len(classes) and (classes.min() < 0 or classes.max() >= n_classes or not are_finite(weights)):
             raise ModelError(

@@ -19,6 +19,7 @@ from scipy.sparse import csc_array, csr_array
 from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.parallel import Arrays
 from ramify.parallel.checkpoints import strange, take_array
+from ramify.persistence import are_offsets
 
 Floats = NDArray[np.float32]
 LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}  # L(z): max(0, 1 − z), max(0, 1 − z)², ln(1 + e^−z)
@@ -254,7 +255,7 @@ def take_pairs(state: Arrays, first: Pairs, n_documents: int) -> Pairs:
     offsets = take_array(state, "offsets", np.int64, len(first) + 1)
     documents = take_array(state, "documents", np.int32, int(offsets[-1]))
     alphas = take_array(state, "alphas", np.float32, len(documents))
-    if offsets[0] != 0 or np.any(offsets[1:] < offsets[:-1]):
+    if not are_offsets(offsets, len(before), len(documents)):
         raise strange("classes whose pairs do not follow each other")
     if np.any((documents < 0) | (documents >= n_documents)):
         raise strange("pairs of documents that are not there")

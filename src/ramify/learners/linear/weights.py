@@ -16,6 +16,7 @@ from ramify.learners.linear.problem import Pairs, Problem
 from ramify.learners.linear.taxonomy_ties import Deltas, Forest
 from ramify.native import arrange_vectors, gather_classes, score_rows_in_place, score_units_in_place
 from ramify.parallel import Executor
+from ramify.persistence import are_offsets
 
 MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
 SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
@@ -136,8 +137,8 @@ class Weights:
         offsets, features, values, bias, parent, class_units = (arrays[name] for name in _TYPES)
         _check_types(arrays)
         n_units = len(parent)
-        fits = len(offsets) == n_units + 1 and len(features) == len(values) and len(bias) == n_units and n_units > 0
-        if not fits or offsets[0] != 0 or offsets[-1] != len(features) or np.any(offsets[1:] < offsets[:-1]):
+        fits = len(features) == len(values) and len(bias) == n_units and n_units > 0
+        if not fits or not are_offsets(offsets, n_units, len(features)):
             raise ModelError("the weights of the linear model have shapes that do not fit together; train the model again.")
         _check_range("a feature", features, 0, n_features)
         _check_range("a class", class_units, 0, n_units)

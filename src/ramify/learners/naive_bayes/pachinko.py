@@ -24,6 +24,7 @@ from ramify.learners.naive_bayes.multinomial import LaplaceScorer, check_alpha
 from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_count
 from ramify.learners.targets import Targets
 from ramify.learners.top_down_base import TopDownLearner, find_branches
+from ramify.persistence import are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
@@ -158,13 +159,12 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
             return
         nodes, offsets, words = (arrays[name] for name in ("set_nodes", "set_offsets", "set_words"))
         fits = all(array.dtype == np.int64 and array.ndim == 1 for array in (nodes, offsets, words))
-        fits = fits and len(offsets) == len(nodes) + 1 and offsets[0] == 0 and offsets[-1] == len(words)
-        if not fits or np.any(np.diff(offsets) < 0) or np.any(np.diff(nodes) <= 0):
+        if not fits or not are_offsets(offsets, len(nodes), len(words)) or not is_increasing(nodes, strictly=True):
             raise ModelError("the words that nodes look at have shapes that do not fit together; train the model again.")
         if len(nodes) and (nodes[0] < -1 or nodes[-1] >= len(self.taxonomy_)):
             raise ModelError("words are looked at by something that is no node of the taxonomy; train the model again.")
         if len(words) and (words.min() < 0 or words.max() >= self.n_features_in_):
             raise ModelError(f"a node looks at a word outside 0 to {self.n_features_in_ - 1}; train the model again.")
         self.sets_ = {int(node): words[a:b] for node, a, b in zip(nodes, offsets[:-1], offsets[1:], strict=True)}
-        if any(np.any(np.diff(listed) <= 0) for listed in self.sets_.values()):
+        if not all(is_increasing(listed, strictly=True) for listed in self.sets_.values()):
             raise ModelError("a node looks at a word twice; train the model again.")

@@ -16,6 +16,7 @@ from ramify.errors import InputError, ModelError
 from ramify.learners.base import MulticlassLearner, PartialFitLearner, Scores, find_node, top_features
 from ramify.learners.targets import Targets, read_further_targets, refuse_single_class
 from ramify.parallel import stage
+from ramify.persistence import are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 Floats = NDArray[np.float64]
@@ -266,11 +267,11 @@ def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int)
     if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
         raise ModelError("the counts are of another type than naive Bayes writes; train the model again.")
     nodes, offsets, columns, counts, weight = (arrays[name] for name in kinds)
-    fits = isinstance(n_words, int) and n_words >= 1 and len(offsets) == n_words + 1 and len(columns) == len(counts)
+    fits = isinstance(n_words, int) and n_words >= 1 and len(columns) == len(counts)
     fits = fits and len(nodes) >= 2 and weight.shape == nodes.shape
-    if not fits or offsets[0] != 0 or offsets[-1] != len(counts) or np.any(np.diff(offsets) < 0):
+    if not fits or not are_offsets(offsets, n_words, len(counts)):
         raise ModelError("the counts of naive Bayes have shapes that do not fit together; train the model again.")
-    if nodes.min() < 0 or nodes.max() >= n_nodes or np.any(np.diff(nodes) <= 0):
+    if nodes.min() < 0 or nodes.max() >= n_nodes or not is_increasing(nodes, strictly=True):
         raise ModelError(
             f"the classes of naive Bayes are not nodes of the taxonomy (0 to {n_nodes - 1}, rising); train the model again."
         )
