@@ -255,7 +255,7 @@ def take_pairs(state: Arrays, first: Pairs, n_documents: int) -> Pairs:
     offsets = take_array(state, "offsets", np.int64, len(first) + 1)
     documents = take_array(state, "documents", np.int32, int(offsets[-1]))
     alphas = take_array(state, "alphas", np.float32, len(documents))
-    if not are_offsets(offsets, len(before), len(documents)):
+    if not are_offsets(offsets, len(first), len(documents)):
         raise strange("classes whose pairs do not follow each other")
     if np.any((documents < 0) | (documents >= n_documents)):
         raise strange("pairs of documents that are not there")
