@@ -94,8 +94,8 @@ def _over_splits(whole: ConformalPaths, P: Any, Y: Any, taxonomy: ramify.Taxonom
     for split in range(MANY):
         order = rng.permutation(n_documents)
         first, second = order[:n], order[n:]
-        promise = ConformalPaths(whole.losses[first], whole.branches[first])
-        is_held = whole.losses[second, 0] <= promise.threshold(risk)
+        promise = ConformalPaths(whole.scores[first], whole.branches[first])
+        is_held = whole.scores[second, 0] <= promise.threshold(risk)
         held.append(int(is_held.sum()))
         if split < 5:  # the answers themselves, to see that they say the same
             answers = promise.decide(P[second], taxonomy, risk)

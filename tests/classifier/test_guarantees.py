@@ -84,7 +84,7 @@ def test_kept_back_documents_are_not_learnt_from():
     assert some.guarantee_.about() == {"kind": "coverage", "documents": 50, "is_proven": True, "least_risk": 1 / 51}
     assert (others.guarantee_.documents, others.guarantee_.is_proven) == (150, False)
     others.fit_guarantee([texts[i] for i in kept], [labels[i] for i in kept])
-    np.testing.assert_array_equal(others.guarantee_.promise.losses, some.guarantee_.promise.losses)
+    np.testing.assert_array_equal(others.guarantee_.promise.scores, some.guarantee_.promise.scores)
 
 
 def test_vectors_and_texts_that_come_one_by_one_can_be_kept_back():
@@ -127,7 +127,7 @@ def test_several_labels_have_a_share_of_wrong_ones_promised():
             assert (P[:, node] <= P[:, parent]).all()
     few, many = (sum(map(len, clf.predict(texts, risk=risk))) for risk in (0.02, 0.5))
     assert few < many
-    with pytest.raises(InputError, match="share of wrong labels"):
+    with pytest.raises(InputError, match="fraction of wrong labels"):
         clf.predict(texts, risk=0.1, nodes=2)
 
 
@@ -169,7 +169,7 @@ def test_what_is_no_share_cannot_be_kept_back(share):
 
 def test_a_risk_for_which_there_are_too_few_documents_says_how_many_it_takes():
     clf = TextClassifier("nb", keep_back=0.1).fit(*made(120))
-    with pytest.raises(InputError, match="a risk of 0.05 takes at least 19 held-out documents, and there are 12"):
+    with pytest.raises(InputError, match="a risk of 0.05 needs at least 19 held-out documents, and there are 12"):
         clf.predict(["apple"], risk=0.05)
 
 

@@ -34,7 +34,9 @@ class Spy(BaseEstimator):
 
 
 class Recorder:
-    """A rule that keeps what it was given to learn from."""
+    """A rule that records what it was fitted on."""
+
+    takes = "scores"
 
     def fit(self, scores, Y, taxonomy):
         self.scores, self.Y, self.taxonomy = np.asarray(scores), Y, taxonomy

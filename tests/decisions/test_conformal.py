@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from oracles import conformal as oracle
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
+from ramify.decisions.base import nodes_to_labels
 from ramify.decisions.conformal import (
     CONFORMAL_KINDS,
-    FAINT,
+    MIN_THRESHOLD,
     SIZES,
     ConformalPaths,
     ConformalRiskControl,
     find_nested_sets,
     fit_conformal,
-    to_labels,
     top_branches,
     worst_wrong_fractions,
 )
@@ -60,7 +60,7 @@ def test_narrowing_equals_the_oracle(case, size, sixteenths):
     parents, P, truth = case
     taxonomy, threshold = build(parents), sixteenths / 16
     found = find_nested_sets(P, taxonomy, size)
-    losses, stops = found.losses(truth), found.stops(threshold)
+    losses, stops = found.nonconformity(truth), found.last_above(threshold)
     for row, (p, true) in enumerate(zip(P, true_sets(truth), strict=True)):
         steps = oracle.sets_of(p, parents, size)
         assert [[node for node in nodes if node >= 0] for nodes in found.nodes[row].tolist()] == steps
@@ -95,7 +95,7 @@ def below_or_same(taxonomy, node):
 
 def test_answers_are_labels_with_their_ancestors_or_none():
     tree = Taxonomy.from_paths(["a/b/c", "d"])
-    Y = to_labels(np.asarray([[1, -1], [-1, -1], [2, 3]]), tree)
+    Y = nodes_to_labels(np.asarray([[1, -1], [-1, -1], [2, 3]]), tree)
     assert tree.decode(Y) == [["a/b"], [], ["a/b/c", "d"]]
 
 
@@ -112,7 +112,7 @@ def test_thresholds_equal_the_oracle(case, size, risk):
     )
     if expected is None:
         with pytest.raises(
-            InputError, match=rf"takes at least {round(1 / risk) - 1} held-out documents, and there are {len(P)}"
+            InputError, match=rf"needs at least {round(1 / risk) - 1} held-out documents, and there are {len(P)}"
         ):
             promise.threshold(risk, size)
     else:
@@ -150,7 +150,7 @@ def test_coverage_is_not_much_larger_than_promised_where_no_scores_are_equal():
     promise = ConformalPaths.fit(P[:2000], truth[:2000], tree)
     for risk in (0.05, 0.2):
         for size in (1, 2):
-            reached = find_nested_sets(P[2000:], tree, size).stops(promise.threshold(risk, size))
+            reached = find_nested_sets(P[2000:], tree, size).last_above(promise.threshold(risk, size))
             is_true = truth[2000:].toarray()[np.arange(2000)[:, None], reached] & (reached >= 0)
             covered = is_true.any(axis=1) | (reached < 0).all(axis=1)
             assert covered.mean() == pytest.approx(1 - risk, abs=4 * np.sqrt(risk * (1 - risk) / 1000))
@@ -163,10 +163,12 @@ def test_a_branch_has_its_own_threshold_or_a_sentence():
     promise = fit_conformal(P, truth, tree, multi_label=False)
     assert tree.decode(promise.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
     assert tree.decode(promise.decide(P[-1:], tree, 0.45)) == [["b/z"]]
-    assert promise.refused(0.1, tree) == [tree.index("b")]
+    assert promise.uncovered_branches(0.1, tree) == [tree.index("b")]
     assert tree.decode(promise.decide(P[-1:], tree, 0.1, by_branch=True)) == [[]]
-    assert promise.refused(0.25, tree) == []
-    with pytest.raises(InputError, match=r"takes at least 49 .* in a branch, and 'a' has the most of them, 30; .* for all bra"):
+    assert promise.uncovered_branches(0.25, tree) == []
+    with pytest.raises(
+        InputError, match=r"needs at least 49 .* in a branch, and the largest branch, 'a', has 30; .* leave out by_br"
+    ):
         promise.decide(P, tree, 0.02, by_branch=True)
 
 
@@ -188,7 +190,7 @@ def test_shares_of_wrong_labels_equal_the_oracle(case):
     taxonomy = build(parents)
     for p, true in zip(P, truth.toarray(), strict=True):
         thresholds, losses = worst_wrong_fractions(np.asarray(p), true, taxonomy)
-        assert thresholds.tolist() == sorted({chance for chance in p if chance >= FAINT}, reverse=True)
+        assert thresholds.tolist() == sorted({chance for chance in p if chance >= MIN_THRESHOLD}, reverse=True)
         members = set(np.flatnonzero(true).tolist())
         expected = [float(oracle.wrong_share(p, members, parents, threshold)) for threshold in thresholds]
         np.testing.assert_allclose(losses, expected)
@@ -200,7 +202,7 @@ def test_thresholds_for_shares_equal_the_oracle(case, risk):
     parents, P, truth = case
     promise = fit_conformal(P, truth, build(parents), multi_label=True)
     if promise.least_risk > risk:
-        with pytest.raises(InputError, match="takes at least"):
+        with pytest.raises(InputError, match="needs at least"):
             promise.threshold(risk)
     else:
         assert promise.threshold(risk) == oracle.share_threshold(list(zip(P, true_sets(truth), strict=True)), parents, risk)
@@ -228,7 +230,7 @@ def test_fewer_steps_promise_no_more(monkeypatch):
     P = np.asarray([consistent(parents, 16 * rng.random(20)) for _ in range(200)])
     truth = expand_to_ancestors(rng.random((200, 20)) < 0.3, tree)
     exact = ConformalRiskControl.fit(P, truth, tree)
-    monkeypatch.setattr("ramify.decisions.conformal.MOST_STEPS", 50)
+    monkeypatch.setattr("ramify.decisions.conformal.MAX_STEPS", 50)
     rough = ConformalRiskControl.fit(P, truth, tree)
     assert len(rough.thresholds) <= 50 < len(exact.thresholds)
     assert all(rough.threshold(risk) >= exact.threshold(risk) for risk in (0.1, 0.3, 0.5, 0.7))
@@ -247,7 +249,7 @@ def test_what_is_no_risk_is_refused(risk):
 @pytest.mark.parametrize("nodes", [0, 4, -1, True, 2.5, "2"])
 def test_other_numbers_of_nodes_are_refused(nodes):
     promise = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
-    with pytest.raises(InputError, match="an answer may have 1, 2, 3, 5 or 10 nodes"):
+    with pytest.raises(InputError, match="a prediction may have 1, 2, 3, 5 or 10 nodes"):
         promise.threshold(0.1, nodes)
 
 
@@ -261,7 +263,7 @@ def test_shares_are_promised_without_branches_and_numbers_of_nodes():
     tree = Taxonomy.from_paths(["a", "b"])
     promise = fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, multi_label=True)
     for more in ({"nodes": 2}, {"by_branch": True}):
-        with pytest.raises(InputError, match="the share of wrong labels is promised"):
+        with pytest.raises(InputError, match="bounds the fraction of wrong"):
             promise.decide([[0.5, 0.5]], tree, 0.2, **more)
     with pytest.raises(InputError, match="probabilities of 9 documents and labels of 1"):
         fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, multi_label=True)
@@ -275,18 +277,18 @@ def test_promises_survive_keeping_and_broken_ones_are_refused(multi_label):
     kind, arrays = CONFORMAL_KINDS[promise.kind], promise.arrays()
     again = kind.from_arrays(arrays, tree)
     assert (again.decide(P, tree, 0.3) != promise.decide(P, tree, 0.3)).nnz == 0
-    name = "losses"
+    name = "losses" if multi_label else "scores"
     for broken in (arrays[name].astype(np.float32), arrays[name][:-1], arrays[name] - 3, arrays[name] * np.nan):
         with pytest.raises(ModelError):
             kind.from_arrays(arrays | {name: broken}, tree)
     if not multi_label:
-        with pytest.raises(ModelError, match="branches that the taxonomy has not"):
+        with pytest.raises(ModelError, match="branches that the taxonomy does not have"):
             kind.from_arrays(arrays | {"branches": arrays["branches"] + 1}, tree)
 
 
 def test_what_is_hardly_probable_is_no_threshold():
     taxonomy = Taxonomy.flat(["a", "b"])
-    thresholds, losses = worst_wrong_fractions(np.asarray([0.5, FAINT / 2]), np.asarray([True, False]), taxonomy)
+    thresholds, losses = worst_wrong_fractions(np.asarray([0.5, MIN_THRESHOLD / 2]), np.asarray([True, False]), taxonomy)
     assert (thresholds.tolist(), losses.tolist()) == ([0.5], [0.0])
 
 

@@ -432,7 +432,7 @@ def test_scores_with_no_more_values_than_levels_are_smoothed_exactly():
 
 
 def test_exact_smoothing_of_too_many_nodes_is_refused_and_levels_are_advised(monkeypatch, food):
-    monkeypatch.setattr("ramify.decisions.isotonic.MOST_NODES", 5)
+    monkeypatch.setattr("ramify.decisions.isotonic.MAX_NODES", 5)
     with pytest.raises(InputError, match="exact smoothing of 6 nodes needs too much memory; give levels=256"):
         decisions.isotonic_smooth(np.ones((1, 6)), food)
     assert decisions.isotonic_smooth(np.ones((1, 6)), food, levels=2).tolist() == [[1.0] * 6]

@@ -5,7 +5,7 @@ import pytest
 
 from ramify import Taxonomy
 from ramify.decisions import FittableRule, IsotonicSmooth, RefiningRule, isotonic_smooth
-from ramify.decisions.isotonic import CHOICES, fraction_with_child
+from ramify.decisions.isotonic import PENALTIES, fraction_with_child
 from ramify.errors import InputError, ModelError
 from ramify.metrics import document_f1
 
@@ -62,26 +62,26 @@ def test_many_nodes_do_not_make_the_choice_of_a_penalty_a_matter_of_few_document
 def test_the_penalty_chosen_is_the_best_of_all_on_held_out_documents():
     S, Y = noisy()
     rule = IsotonicSmooth(penalty="auto").fit(S, Y, TREE)
-    quality = [document_f1(Y, IsotonicSmooth(penalty=a).decide(S, TREE), TREE) for a in CHOICES]
+    quality = [document_f1(Y, IsotonicSmooth(penalty=a).decide(S, TREE), TREE) for a in PENALTIES]
     assert document_f1(Y, rule.decide(S, TREE), TREE) == max(quality)
     assert len(np.unique(rule.penalties)) == 1
 
 
-def test_penalties_by_shares_follow_how_often_a_document_goes_on():
+def test_penalties_by_proportions_follow_how_often_a_document_goes_on():
     S, Y = noisy(inner=0.3)
     T = Y.toarray()
     expected = [T[T[:, node]][:, TREE.children_of(node)].any(axis=1).mean() for node in range(3)]
     np.testing.assert_allclose(fraction_with_child(Y, TREE)[[0, 1]], expected[:2])
-    given = IsotonicSmooth(penalty="shares", scale=2.0).fit(S, Y, TREE)
+    given = IsotonicSmooth(penalty="proportions", scale=2.0).fit(S, Y, TREE)
     np.testing.assert_allclose(given.penalties, 2 * fraction_with_child(Y, TREE))
-    chosen = IsotonicSmooth(penalty="shares").fit(S, Y, TREE)
+    chosen = IsotonicSmooth(penalty="proportions").fit(S, Y, TREE)
     np.testing.assert_allclose(chosen.penalties / chosen.penalties.max(), fraction_with_child(Y, TREE), atol=1e-12)
 
 
 def test_a_node_without_documents_is_forced_to_its_children():
     lonely = Taxonomy.from_paths(["a/x", "b/y"])
-    shares = fraction_with_child(lonely.encode(["a/x"]), lonely)
-    assert shares[lonely.index("b")] == 1
+    proportions = fraction_with_child(lonely.encode(["a/x"]), lonely)
+    assert proportions[lonely.index("b")] == 1
 
 
 def test_a_missing_score_is_filled_in_from_its_neighbours():
@@ -117,7 +117,7 @@ def test_a_prior_counts_by_its_weight_and_only_where_a_score_is_missing():
 
 
 def test_it_refuses_to_decide_before_it_has_learnt():
-    with pytest.raises(InputError, match="has learnt nothing yet"):
+    with pytest.raises(InputError, match="is not fitted yet"):
         IsotonicSmooth().decide(np.ones((1, 6)), TREE)
     assert not IsotonicSmooth().is_fitted
     assert not IsotonicSmooth(penalty=1.0, prior_weight=0.1).is_fitted
@@ -125,7 +125,7 @@ def test_it_refuses_to_decide_before_it_has_learnt():
     assert isinstance(IsotonicSmooth(), FittableRule)
 
 
-@pytest.mark.parametrize("penalty", [0.0, 2, "inf", np.inf, "auto", "shares", [0.0, 1.0, np.inf, 0, 0, 0]])
+@pytest.mark.parametrize("penalty", [0.0, 2, "inf", np.inf, "auto", "proportions", [0.0, 1.0, np.inf, 0, 0, 0]])
 def test_a_rule_made_from_its_state_is_the_same(penalty):
     S, Y = noisy(n=30)
     rule = IsotonicSmooth(penalty=penalty, prior_weight=0.2, levels=8).fit(S, Y, TREE)
@@ -139,7 +139,7 @@ def test_a_rule_made_from_its_state_is_the_same(penalty):
     ("settings", "message"),
     [
         ({"penalty": -1}, "penalty is -1"),
-        ({"penalty": "much"}, "penalty is 'much', not a number, 'inf', 'auto' or 'shares'"),
+        ({"penalty": "much"}, "penalty is 'much', not a number, 'inf', 'auto' or 'proportions'"),
         ({"penalty": [1.0, -2.0]}, "-2.0 is among the penalties"),
         ({"penalty": True}, "penalty is True"),
         ({"scale": -1}, "scale is -1"),
@@ -149,7 +149,7 @@ def test_a_rule_made_from_its_state_is_the_same(penalty):
         ({"prior_weight": -0.1}, "prior_weight is -0.1"),
         ({"levels": 1}, "levels is 1"),
         ({"levels": 10**30}, "levels is 10"),
-        ({"penalty": 10**400}, "penalties are not numbers"),
+        ({"penalty": 10**400}, "penalty is 1000"),
         ({"penalty": [[1], [2, 3]]}, "the penalties are not numbers"),
         ({"weights": [1.0, 2.0]}, "there are 2 weights for 6 nodes"),
     ],

@@ -85,15 +85,15 @@ def test_a_given_k_needs_no_learning(case, k):
 
 
 @given(held_out(), overs, st.booleans(), st.booleans(), st.data())
-def test_pcut_equals_the_oracle_ties_and_missing_scores_included(case, over, at_least_one, with_shares, data):
+def test_pcut_equals_the_oracle_ties_and_missing_scores_included(case, over, at_least_one, with_proportions, data):
     parents, scores, labels = case
     share = st.sampled_from([0.0, 0.25, 0.5, 1.0])
-    shares = data.draw(st.lists(share, min_size=len(parents), max_size=len(parents))) if with_shares else None
+    proportions = data.draw(st.lists(share, min_size=len(parents), max_size=len(parents))) if with_proportions else None
     factors = (1.0, 0.5, 0.25, 2.0, 1e300, 0.0)
     S, Y = np.asarray(scores), as_matrix(labels, len(parents))
-    rule = PCut(over, factors, at_least_one).fit(S, Y, build(parents), shares)
+    rule = PCut(over, factors, at_least_one).fit(S, Y, build(parents), proportions)
     truth = oracle.truth_of(labels, parents, over)
-    factor, thresholds = oracle.pcut(scores, truth, len(parents), factors, shares)
+    factor, thresholds = oracle.pcut(scores, truth, len(parents), factors, proportions)
     assert (rule.factor, rule.thresholds.tolist()) == (factor, thresholds)
     assert decided(rule, case) == oracle.decide(oracle.passing(scores, thresholds), scores, parents, at_least_one)
 
@@ -292,7 +292,7 @@ def test_state_survives_strict_json_infinite_thresholds_included(rule):
         assert again == made
         assert again.state() == made.state()
         assert copy.deepcopy(made) == made
-    with pytest.raises(InputError, match="has learnt nothing yet"):
+    with pytest.raises(InputError, match="is not fitted yet"):
         again.decide(S, taxonomy)
 
 
@@ -414,7 +414,9 @@ def test_thresholds_of_another_taxonomy_are_refused(rule, food):
         rule(thresholds=[0.0, 1.0]).decide(np.zeros((1, 6)), food)
 
 
-@pytest.mark.parametrize(("shares", "complaint"), [([0.5], "1 shares for 8 nodes"), ([2.0] * 8, "2.0 is among the shares")])
-def test_shares_that_are_none_are_refused(shares, complaint):
+@pytest.mark.parametrize(
+    ("proportions", "complaint"), [([0.5], "1 proportions for 8 nodes"), ([2.0] * 8, "2.0 is among the proportions")]
+)
+def test_proportions_that_are_none_are_refused(proportions, complaint):
     with pytest.raises(InputError, match=complaint):
-        PCut().fit(*problem(), shares)
+        PCut().fit(*problem(), proportions)

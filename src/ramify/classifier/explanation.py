@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.classifier.rules import decide_by, reasons_of, values_for
+from ramify.classifier.rules import decide_by, values_for
 from ramify.errors import LabelError
 from ramify.learners.base import Evidence, evidence_against
 from ramify.metrics.h_loss import first_errors
@@ -135,7 +135,7 @@ class Case:
 
     def reasons(self, nodes: list[int]) -> list[str]:
         """What the rule did at some nodes."""
-        return reasons_of(self.rule, self.values, self.taxonomy, nodes)
+        return self.rule.reasons(self.values, self.taxonomy, nodes)
 
     @cached_property
     def names(self) -> dict[int, str]:

@@ -110,7 +110,7 @@ def branches_refused(classifier: TextClassifier, risk: float) -> str | None:
     promise, taxonomy = guarantee_of(classifier), classifier.taxonomy_
     if not isinstance(promise, ConformalPaths):
         return None
-    refused = promise.refused(risk, taxonomy)
+    refused = promise.uncovered_branches(risk, taxonomy)
     if not refused:
         return None
     named = ", ".join(repr(taxonomy.show(branch)) for branch in refused[:5]) + (", ..." if len(refused) > 5 else "")

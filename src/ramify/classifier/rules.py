@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,14 +47,13 @@ def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
         if given not in allowed:
             raise InputError(f"{given!r} is no setting of rule {name!r}; it has {', '.join(allowed) or 'none'}.")
     rule: DecisionRule = RULES[name](**settings)
-    if problem := rule.problem():
-        raise InputError(f"{problem}.")
+    rule.check()
     return rule
 
 
 def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
     """What a rule takes of a learner's scores."""
-    values: NDArray[np.floating[Any]] = learner.convert_scores(scores, getattr(rule, "takes", "scores"))
+    values: NDArray[np.floating[Any]] = learner.convert_scores(scores, rule.takes)
     return values
 
 
@@ -72,16 +71,10 @@ def decide_by(
     rule: DecisionRule, values: NDArray[np.floating[Any]], taxonomy: Taxonomy
 ) -> tuple[csr_array, NDArray[np.floating[Any]] | None]:
     """Labels, and what the rule made of the values on its way, where it makes anything of them."""
-    if not hasattr(rule, "refine"):  # asking the protocol takes longer than deciding
+    if not isinstance(rule, RefiningRule):
         return rule.decide(values, taxonomy), None
-    refining = cast(RefiningRule, rule)
-    refined = refining.refine(values, taxonomy)
-    return refining.cut(refined, values, taxonomy), refined
-
-
-def reasons_of(rule: DecisionRule, values: NDArray[np.floating[Any]], taxonomy: Taxonomy, nodes: list[int]) -> list[str]:
-    """What a rule did at some nodes with the values of one document; a rule of the user's own need not tell."""
-    return rule.reasons(values, taxonomy, nodes) if hasattr(rule, "reasons") else [""] * len(nodes)
+    refined = rule.refine(values, taxonomy)
+    return rule.cut(refined, values, taxonomy), refined
 
 
 def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:

@@ -258,7 +258,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def scores_candidates_only(self) -> bool:
         """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
         check_is_fitted(self, "taxonomy_")
-        return self.learner_.scores_candidates_only and getattr(self.decision_, "takes_sparse", False)
+        return self.learner_.scores_candidates_only and self.decision_.takes_sparse
 
     def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
         """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""

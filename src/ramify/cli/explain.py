@@ -64,7 +64,7 @@ def explain(
 
 def _table(classifier: TextClassifier, views: list[NodeExplanation]) -> Table:
     rule = classifier.decision_
-    takes = getattr(rule, "takes", "scores")
+    takes = rule.takes
     table = Table("node", box=None, pad_edge=False, header_style="bold")
     is_told = any(view.value != view.score for view in views)
     numbers = [("score", "score")] + ([("value", MEANS[takes])] if is_told else [])

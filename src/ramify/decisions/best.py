@@ -1,4 +1,4 @@
-"""The best node: one label a document, the node with the highest score."""
+"""The best node: one label per document, the node with the highest score."""
 
 from __future__ import annotations
 
@@ -9,45 +9,49 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ramify.decisions.base import Rule, about_flag, are_highest, keep_entries, read_sparse_scores, sparse_to_labels
-from ramify.decisions.reasons import tell, with_labels_below
-from ramify.errors import InputError
-from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.decisions.base import (
+    DecisionRule,
+    about_flag,
+    are_highest,
+    check_width,
+    nodes_to_labels,
+    read_sparse_scores,
+    select_entries,
+    sparse_to_labels,
+)
+from ramify.decisions.reasons import NO_SCORE, format_numbers, with_labels_below
+from ramify.taxonomy import Taxonomy
 
 
 def best(scores: Any, taxonomy: Taxonomy, leaves_only: bool = False) -> csr_array:
     """Label each document with its highest-scoring node and all its ancestors.
 
-    Nodes with a NaN score have no classifier and are never chosen; of equal scores the first in node order wins;
-    a document without any score gets no label. In a sparse matrix, nodes that are absent have no score.
+    A node with a NaN score has no classifier and is never chosen; of equal scores the first in node order wins;
+    a document without any score gets no label. In a sparse matrix, absent nodes have no score.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
     >>> taxonomy.decode(best([[float("nan"), 0.1, 0.7]], taxonomy))
     [['a/c']]
     """
     if issparse(scores):
-        few = read_sparse_scores(scores, taxonomy)
-        few = keep_entries(few, taxonomy.is_leaf[few.indices]) if leaves_only else few
-        return sparse_to_labels(are_highest(few), few, taxonomy, at_least_one=False)
+        given = read_sparse_scores(scores, taxonomy)
+        given = select_entries(given, taxonomy.is_leaf[given.indices]) if leaves_only else given
+        return sparse_to_labels(are_highest(given), given, taxonomy, at_least_one=False)
     S = np.array(scores, dtype=np.float64, ndmin=2)
-    if S.ndim != 2 or S.shape[1] != len(taxonomy):
-        raise InputError(f"scores have shape {S.shape}; the taxonomy has {len(taxonomy)} nodes, one column each.")
+    check_width(S.shape, taxonomy)
     S[np.isnan(S)] = -np.inf
     if leaves_only:
         S[:, ~taxonomy.is_leaf] = -np.inf
     chosen = S.argmax(axis=1) if len(taxonomy) else np.zeros(len(S), dtype=np.int64)
-    rows = np.flatnonzero(S.max(axis=1, initial=-np.inf) > -np.inf)
-    own = csr_array((np.ones(len(rows), dtype=bool), (rows, chosen[rows])), shape=S.shape)
-    return expand_to_ancestors(own, taxonomy)
+    return nodes_to_labels(np.where(S.max(axis=1, initial=-np.inf) > -np.inf, chosen, -1), taxonomy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Best(Rule):
+class Best(DecisionRule):
     """The rule of :func:`best`, as a part of a system."""
 
     leaves_only: bool = False
     kind: ClassVar[str] = "best"
-    takes: ClassVar[str] = "scores"
     takes_sparse: ClassVar[bool] = True
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
@@ -55,33 +59,33 @@ class Best(Rule):
         return best(scores, taxonomy, self.leaves_only)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
-        """Where each node stands beside the highest.
+        """How each node's score compares with the highest.
 
         >>> Best().reasons([0.1, 0.7], Taxonomy.flat(["a", "b"]), [0, 1])
         ['0.10, below the highest, 0.70', '0.70, the highest of 2 scores']
         """
         S = np.asarray(values, dtype=np.float64).ravel()
-        asked = np.isfinite(S) & (taxonomy.is_leaf | (not self.leaves_only))
-        if not asked.any():
+        candidates = np.isfinite(S) & (taxonomy.is_leaf | (not self.leaves_only))
+        if not candidates.any():
             return ["no node has a score"] * len(nodes)
-        top = int(np.argmax(np.where(asked, S, -np.inf)))
-        equals = np.count_nonzero(S[asked] == S[top])
+        top = int(np.argmax(np.where(candidates, S, -np.inf)))
+        equals = np.count_nonzero(S[candidates] == S[top])
 
-        def say(node: int) -> str:
+        def explain(node: int) -> str:
             if not np.isfinite(S[node]):
-                return "it has no score of its own"
-            told, highest = tell(S[node], S[top])
+                return NO_SCORE
+            score, highest = format_numbers(S[node], S[top])
             if node == top:
                 first = f", and the first of {equals} that have it" if equals > 1 else ""
-                return f"{told}, the highest of {np.count_nonzero(asked)} scores{first}"
-            if not asked[node]:
-                return f"{told}, though only leaves are chosen; their best has {highest}"
+                return f"{score}, the highest of {np.count_nonzero(candidates)} scores{first}"
+            if not candidates[node]:
+                return f"{score}, but only leaves are chosen; the best leaf has {highest}"
             if S[node] == S[top]:
-                return f"{told}, as high as {taxonomy.titles[top]!r}, which comes first"
-            return f"{told}, below the highest, {highest}"
+                return f"{score}, as high as {taxonomy.titles[top]!r}, which comes first"
+            return f"{score}, below the highest, {highest}"
 
-        return with_labels_below(say, nodes, np.arange(len(S)) == top, S, taxonomy)
+        return with_labels_below(explain, nodes, np.arange(len(S)) == top, S, taxonomy)
 
     def problem(self) -> str | None:
-        """What is wrong with the values of this rule, if anything is."""
+        """What is wrong with the settings, if anything is."""
         return about_flag("leaves_only", self.leaves_only)

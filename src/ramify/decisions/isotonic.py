@@ -1,4 +1,4 @@
-"""Isotonic smoothing: scores that contradict the tree, moved as little as possible until they agree with it.
+"""Isotonic smoothing: move the scores of a document as little as possible, until no child lies above its parent.
 
     minimize   Σ_v w_v |x_v − y_v| + Σ_{inner v} a_v (y_v − max_{children u} y_u)     subject to   y_parent ≥ y_child
 
@@ -28,26 +28,30 @@ from scipy.sparse import csr_array
 
 from ramify.decisions.base import (
     LARGEST,
-    LearntRule,
+    FittableRule,
+    Floats,
     Numbers,
+    RefiningRule,
+    Scores,
     about_flag,
     about_number,
     about_numbers,
     frozen,
     is_whole,
+    nodes_to_labels,
     over_rows,
+    read_scores,
 )
-from ramify.decisions.held_out import Floats, read_scores
-from ramify.decisions.reasons import UNANSWERED, tell
+from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers
 from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.native import smooth_trees_in_place
 from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors
 
-MOST_NODES = 40_000  # of which exact smoothing takes 6 GB a thread
-MOST_LEVELS = 1 << 20
+MAX_NODES = 40_000  # exact smoothing of so many takes 6 GB per thread
+MAX_LEVELS = 1 << 20
 
-Penalty = float | NDArray[np.float64] | list[float]
+Penalty = float | Floats | list[float]
 
 
 def isotonic_smooth(
@@ -57,13 +61,13 @@ def isotonic_smooth(
     weights: Any = None,
     levels: int | None = None,
     n_jobs: int | None = None,
-) -> NDArray[np.floating[Any]]:
+) -> Scores:
     """The consistent scores nearest to those given, documents × nodes.
 
-    penalty: what it costs that a parent lies above all its children: 0, a number, inf, or one number a node.
-    weights: how much each node's score counts, 1 everywhere when not given; 0 for a classifier that is missing.
-    levels: for large taxonomies, round the scores of each document and tree to so many equally spaced values first; the sum
-    is then within Σ w · (highest − lowest score) / (levels − 1) of the least.
+    penalty: what it costs that a parent lies above all its children: 0, a number, inf, or one number per node.
+    weights: how much each node's score counts (default: 1); 0 for a missing classifier.
+    levels: for large taxonomies, round the scores of each document and tree to so many equally spaced values first; the
+    objective is then within Σ w · (highest − lowest score) / (levels − 1) of the least.
 
     >>> chain = Taxonomy.from_paths(["a/b/c"])
     >>> isotonic_smooth([[0.9, 0.8, 0.1], [0.9, 0.2, 0.8]], chain, penalty=0)
@@ -76,17 +80,17 @@ def isotonic_smooth(
     taxonomy.require_tree("isotonic smoothing")
     S = read_finite_scores(scores, taxonomy)
     a = read_penalties(penalty, taxonomy)
-    w = np.ones(len(taxonomy)) if weights is None else _one_a_node("weights", weights, taxonomy, most=np.finfo(float).max)
-    if levels is not None and not (is_whole(levels) and 2 <= levels <= MOST_LEVELS):
+    w = np.ones(len(taxonomy)) if weights is None else _read_per_node("weights", weights, taxonomy, most=np.finfo(float).max)
+    if levels is not None and not (is_whole(levels) and 2 <= levels <= MAX_LEVELS):
         raise InputError(
-            f"levels is {levels!r}; give a whole number from 2 to {MOST_LEVELS:,}, such as 256, or None for exact smoothing."
+            f"levels is {levels!r}; give a whole number from 2 to {MAX_LEVELS:,}, such as 256, or None for exact smoothing."
         )
     _refuse_overflow(S, w, a)
-    if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MOST_NODES**2:
+    if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MAX_NODES**2:
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
     parent = taxonomy.parent.astype(np.int32)
 
-    def smooth(block: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    def smooth(block: Scores) -> Scores:
         smoothed = np.empty_like(block)
         smooth_trees_in_place(parent, w, a, int(levels or 0), block, smoothed)
         return smoothed
@@ -95,7 +99,7 @@ def isotonic_smooth(
     return np.concatenate(parts) if parts else S.astype(S.dtype)
 
 
-def _refuse_overflow(S: NDArray[np.floating[Any]], weights: NDArray[np.float64], penalties: NDArray[np.float64]) -> None:
+def _refuse_overflow(S: Scores, weights: Floats, penalties: Floats) -> None:
     """Sums of weighted distances must stay far below what a float holds."""
     largest = max(float(np.fmax.reduce(S, axis=None, initial=0)), -float(np.fmin.reduce(S, axis=None, initial=0)))
     each = max(1.0, float(weights.max(initial=0)), float(penalties[np.isfinite(penalties)].max(initial=0)))
@@ -106,7 +110,7 @@ def _refuse_overflow(S: NDArray[np.floating[Any]], weights: NDArray[np.float64],
         )
 
 
-def read_finite_scores(scores: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
+def read_finite_scores(scores: Any, taxonomy: Taxonomy) -> Scores:
     """Scores as documents × nodes, each finite or NaN."""
     S = read_scores(scores, taxonomy)
     if S.size and np.fmin.reduce(S, axis=None) == -np.inf:
@@ -114,55 +118,52 @@ def read_finite_scores(scores: Any, taxonomy: Taxonomy) -> NDArray[np.floating[A
     return S
 
 
-def read_penalties(penalty: Any, taxonomy: Taxonomy) -> NDArray[np.float64]:
+def read_penalties(penalty: Any, taxonomy: Taxonomy) -> Floats:
     """One penalty a node."""
     if np.ndim(penalty) == 0:
         penalty = np.full(len(taxonomy), penalty)
-    return _one_a_node("penalties", penalty, taxonomy, most=np.inf)
+    return _read_per_node("penalties", penalty, taxonomy, most=np.inf)
 
 
-def _one_a_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> NDArray[np.float64]:
+def _read_per_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> Floats:
     try:
         given = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(f"the {what} are not numbers; give numbers of 0 or more, one a node.") from None
+        raise InputError(f"the {what} are not numbers; give numbers of 0 or more, one per node.") from None
     if given.shape != (len(taxonomy),):
-        raise InputError(f"the {what} have shape {given.shape}; give {len(taxonomy)} numbers, one a node.")
+        raise InputError(f"the {what} have shape {given.shape}; give {len(taxonomy)} numbers, one per node.")
     wrong = given[~((given >= 0) & (given <= most))]
     if wrong.size:
         raise InputError(f"{wrong[0]} is among the {what}; give numbers of 0 or more.")
     return given
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Isotonic smoothing as a rule: make the scores of a document consistent, then take the nodes at or above a threshold.
+# ---- the rule -------------------------------------------------------------------------------------------------------
 #
-# Penalties may be given, be one number chosen on held-out documents, or follow how often documents of a node also belong to one
-# of its children. Source: Punera & Ghosh 2008, section 3; node penalties as in its Scenario II.
-# Deviation: where a classifier is missing, the share of documents that a node has may stand in for its score, with a weight of
-# its own; the paper leaves that to future work.
+# Source of the penalties: Punera & Ghosh 2008, section 3; node penalties as in its Scenario II.
+# Deviation: where a classifier is missing, the proportion of documents of the node can replace its score, with a weight of its
+# own; the paper leaves that to future work.
 
-
-CHOICES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, np.inf)
+PENALTIES = (0.0, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, np.inf)
 SCALES = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
-USUAL_LEVELS, MANY_NODES = 256, 2_000
-ROUGH = 64  # levels that are enough to tell penalties apart
-ENOUGH, FEW = 1 << 24, 500  # steps of the kernel for each choice, and documents that are asked at least
+DEFAULT_LEVELS, MANY_NODES = 256, 2_000
+COARSE_LEVELS = 64  # enough to compare penalties
+MAX_STEPS, MIN_DOCUMENTS = 1 << 24, 500  # steps of the kernel per penalty that is tried; documents to try it on, at least
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class IsotonicSmooth(LearntRule):
-    """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then cut them; it takes P(node).
+class IsotonicSmooth(FittableRule, RefiningRule):
+    """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then take those above a threshold; needs P(node).
 
-    penalty: a number, ``"inf"``, one number a node, ``"auto"`` for the number with the highest F1 of a held-out document, or
-    ``"shares"`` for `scale` times the share of a node's documents that belong to a child, too.
-    scale: of "shares"; chosen on held-out documents when not given.
-    weights: how much each node's score counts; all the same when not given.
+    penalty: a number, ``"inf"``, one number a node, ``"auto"`` for the number with the highest F1 of held-out documents, or
+    ``"proportions"`` for `scale` times the proportion of a node's documents that also belong to a child.
+    scale: of "proportions" (default: chosen on held-out documents).
+    weights: how much each node's score counts (default: all the same).
     threshold: a node is taken where its smoothed score reaches this.
-    at_least_one: where no node does, take the path with the highest smoothed score; of equal ones, as scores were before.
-    prior_weight: above 0, the share of documents that a node has stands in for a missing score, with this weight.
-    levels: round scores to so many values; None never does, and ``"auto"`` takes 256 from 2,000 nodes on.
-    penalties, priors: learnt, one a node.
+    at_least_one: where no node does, take the path with the highest smoothed score; ties go by the original scores.
+    prior_weight: if positive, the proportion of documents of a node replaces a missing score, with this weight.
+    levels: round scores to so many values; None never rounds, ``"auto"`` takes 256 from 2,000 nodes on.
+    penalties, priors: fitted, one per node.
 
     >>> chain = Taxonomy.from_paths(["a/b", "a/c"])
     >>> chain.decode(IsotonicSmooth(penalty=5.0).decide([[0.9, 0.4, 0.1], [0.9, 0.7, 0.1]], chain))
@@ -181,20 +182,18 @@ class IsotonicSmooth(LearntRule):
     kind: ClassVar[str] = "isotonic"
     takes: ClassVar[str] = "memberships"
 
-    # ---- deciding ---------------------------------------------------------------------------------------------------
-
-    def refine(self, values: Any, taxonomy: Taxonomy) -> NDArray[np.floating[Any]]:
+    def refine(self, values: Any, taxonomy: Taxonomy) -> Scores:
         """The smoothed scores, documents × nodes."""
-        self.refuse_problems()
-        if not self.is_fitted:
-            self.check_fitted(None)
-        return self._smooth(read_finite_scores(values, taxonomy), taxonomy, self._penalties())
+        self.check()
+        self.check_fitted()
+        penalties = self.penalties if self._is_to_be_fitted else self.penalty
+        return self._smooth(read_finite_scores(values, taxonomy), taxonomy, np.inf if isinstance(penalties, str) else penalties)
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes whose smoothed scores reach the threshold."""
         return self.cut(self.refine(values, taxonomy), values, taxonomy)
 
-    def cut(self, smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> csr_array:
+    def cut(self, smoothed: Scores, values: Any, taxonomy: Taxonomy) -> csr_array:
         """The nodes of smoothed scores that reach the threshold; no child lies above its parent, so the sets are closed."""
         taken = smoothed >= self.threshold
         left = np.flatnonzero(~taken.any(axis=1))
@@ -203,7 +202,7 @@ class IsotonicSmooth(LearntRule):
         return csr_array(taken)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
-        """From where to where each node's value was moved, and whether it reaches the threshold there.
+        """How far each node's value was moved, and whether it then reaches the threshold.
 
         >>> IsotonicSmooth(penalty=0.0).reasons([0.4, 0.8], Taxonomy.from_paths(["a/b"]), [1])
         ['moved from 0.80 down to 0.40, under its parent; 0.40 is below the threshold 0.50']
@@ -211,120 +210,113 @@ class IsotonicSmooth(LearntRule):
         before = np.atleast_2d(np.asarray(values))
         after = self.refine(before, taxonomy)
         taken = set(self.cut(after.copy(), before, taxonomy).indices.tolist())
-        return [self._say(node, before[0], after[0], node in taken, taxonomy) for node in nodes]
+        return [self._explain(node, before[0], after[0], node in taken, taxonomy) for node in nodes]
 
-    def _say(self, node: int, before: NDArray[Any], after: NDArray[Any], is_taken: bool, taxonomy: Taxonomy) -> str:
+    def _explain(self, node: int, before: NDArray[Any], after: NDArray[Any], is_taken: bool, taxonomy: Taxonomy) -> str:
         if np.isnan(after[node]):
-            return UNANSWERED
-        passes = bool(after[node] >= self.threshold)
-        rescue = "; no node is high enough, so the highest path was taken" if is_taken and not passes else ""
-        x, y, threshold = tell(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
-        verdict = f"{'reaches' if passes else 'is below'} the threshold {threshold}{rescue}"
+            return NO_CLASSIFIER
+        is_above = bool(after[node] >= self.threshold)
+        last_resort = "; no node is high enough, so the highest path was taken" if is_taken and not is_above else ""
+        x, y, threshold = format_numbers(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
+        verdict = f"{'reaches' if is_above else 'is below'} the threshold {threshold}{last_resort}"
         if np.isnan(before[node]):
-            return f"no classifier answers here; filled in with {y}, which {verdict}"
+            return f"it has no classifier; filled in with {y}, which {verdict}"
         if before[node] == after[node]:
             return f"{y} {verdict}"
         way, why = ("down", _why_down) if after[node] < before[node] else ("up", _why_up)
         return f"moved from {x} {way} to {y}, {why(node, after, taxonomy)}; {y} {verdict}"
 
-    def _smooth(self, S: NDArray[np.floating[Any]], taxonomy: Taxonomy, penalties: Any) -> NDArray[np.floating[Any]]:
+    def _smooth(self, S: Scores, taxonomy: Taxonomy, penalties: Any) -> Scores:
         self._refuse_lengths(taxonomy)
         weights = np.ones(len(taxonomy)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         if not self.prior_weight:
             return isotonic_smooth(S, taxonomy, penalties, weights, self._levels(taxonomy))
         smoothed = np.empty_like(S)
-        for rows, missing in _by_gaps(S):
+        for rows, missing in _by_missing(S):
             given = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
             now = np.where(missing, self.prior_weight, weights)
             smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, self._levels(taxonomy))
         return smoothed
 
     def _refuse_lengths(self, taxonomy: Taxonomy) -> None:
-        for what in ("weights", "priors"):
-            given = getattr(self, what)
+        for what, given in (("weights", self.weights), ("priors", self.priors)):
             if given is not None and len(given) != len(taxonomy):
-                raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one a node.")
+                raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one per node.")
 
     def _levels(self, taxonomy: Taxonomy) -> int | None:
         if isinstance(self.levels, str):
-            return USUAL_LEVELS if len(taxonomy) >= MANY_NODES else None
+            return DEFAULT_LEVELS if len(taxonomy) >= MANY_NODES else None
         return self.levels
 
-    def _penalties(self) -> Any:
-        return self.penalties if self._is_to_be_learnt else self._given_penalty
-
     @property
-    def _given_penalty(self) -> Any:
-        return np.inf if isinstance(self.penalty, str) and self.penalty == "inf" else self.penalty
-
-    @property
-    def _is_to_be_learnt(self) -> bool:
-        return isinstance(self.penalty, str) and self.penalty in ("auto", "shares")
-
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    def _is_to_be_fitted(self) -> bool:
+        return isinstance(self.penalty, str) and self.penalty in ("auto", "proportions")
 
     def fit(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
-        """Choose penalties and count documents on held-out values and true labels, both documents × nodes."""
-        self.refuse_problems()
+        """Choose penalties and compute priors on held-out values and true labels, both documents × nodes."""
+        self.check()
         S, T = read_finite_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
         if T.shape != S.shape:
-            raise InputError(f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both of the same.")
+            raise InputError(
+                f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both for the same documents."
+            )
         counts = np.bincount(T.indices, minlength=len(taxonomy))
         made = replace(self, priors=frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
-        if not self._is_to_be_learnt:
+        if not self._is_to_be_fitted:
             return made
         ones = np.ones(len(taxonomy)) if self.penalty == "auto" else fraction_with_child(T, taxonomy)
-        factors = CHOICES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
-        choices = [_times(factor, ones) for factor in factors]
+        factors = PENALTIES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
+        # 0 × inf is 0: where no document goes on to a child, nothing is forced
+        choices = [np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0) for factor in factors]
         return replace(made, penalties=frozen(made._best(choices, S, T, taxonomy)))
 
     def _best(self, choices: list[Floats], S: NDArray[Any], T: csr_array, taxonomy: Taxonomy) -> Floats:
         """The penalties with the highest F1 of a document, the first of equals."""
         if len(choices) == 1:
             return choices[0]
-        rough = replace(self, levels=ROUGH) if len(taxonomy) > ROUGH else self
-        most = max(FEW, ENOUGH // (len(taxonomy) * min(len(taxonomy), ROUGH)))
+        coarse = replace(self, levels=COARSE_LEVELS) if len(taxonomy) > COARSE_LEVELS else self
+        most = max(MIN_DOCUMENTS, MAX_STEPS // (len(taxonomy) * min(len(taxonomy), COARSE_LEVELS)))
         some = np.sort(np.random.default_rng(0).permutation(len(S))[:most])
-        decided = [rough.cut(rough._smooth(S[some], taxonomy, a), S[some], taxonomy) for a in choices]
+        decided = [coarse.cut(coarse._smooth(S[some], taxonomy, a), S[some], taxonomy) for a in choices]
         return choices[int(np.argmax([document_f1(T[some], Y, taxonomy) for Y in decided]))]
 
-    def _learnt_names(self) -> list[str]:
-        return ["penalties"] * self._is_to_be_learnt + ["priors"] * bool(self.prior_weight)
-
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    def fitted(self) -> dict[str, Any]:
+        """The fitted parameters that these settings need, by name."""
+        penalties = {"penalties": self.penalties} if self._is_to_be_fitted else {}
+        return penalties | ({"priors": self.priors} if self.prior_weight else {})
 
     def state(self) -> dict[str, Any]:
         """Plain values from which the same rule can be made; an infinite penalty is written out."""
-        values = LearntRule.state(self)
+        values = FittableRule.state(self)
         return values | {"penalty": "inf" if values["penalty"] == np.inf else values["penalty"]}
 
     def problem(self) -> str | None:
-        """What is wrong with the values of this rule, if anything is."""
+        """What is wrong with the settings, if anything is."""
         given = self.levels
-        levels = given == "auto" if isinstance(given, str) else given is None or (is_whole(given) and 2 <= given <= MOST_LEVELS)
+        levels = given == "auto" if isinstance(given, str) else given is None or (is_whole(given) and 2 <= given <= MAX_LEVELS)
         return (
             self._about_penalty()
             or (None if self.scale is None else about_number("scale", self.scale, 0, LARGEST))
-            or _about("the weights", self.weights, LARGEST)
+            or about_numbers("the weights", self.weights, 0, LARGEST)
             or about_number("threshold", self.threshold, -LARGEST, LARGEST)
             or about_flag("at_least_one", self.at_least_one)
             or about_number("prior_weight", self.prior_weight, 0, LARGEST)
-            or (None if levels else f"levels is {self.levels!r}, not a whole number from 2 to {MOST_LEVELS:,}, 'auto' or none")
-            or _about("the penalties", self.penalties, np.inf)
-            or _about("the priors", self.priors, 1)
+            or (None if levels else f"levels is {self.levels!r}, not a whole number from 2 to {MAX_LEVELS:,}, 'auto' or none")
+            or about_numbers("the penalties", self.penalties, 0, np.inf)
+            or about_numbers("the priors", self.priors, 0, 1)
         )
 
     def _about_penalty(self) -> str | None:
         if isinstance(self.penalty, str):
-            fits = self.penalty in ("auto", "shares", "inf")
-            return None if fits else f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'shares'"
+            fits = self.penalty in ("auto", "proportions", "inf")
+            return None if fits else f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'proportions'"
         if isinstance(self.penalty, (list, tuple, np.ndarray)):
             return about_numbers("the penalties", self.penalty, 0, np.inf)
         return about_number("penalty", self.penalty, 0, np.inf)
 
 
 def fraction_with_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
-    """Of every node's documents the share that belong to one of its children, too; 1 where a node has no documents.
+    """The fraction of each node's documents that also belong to one of its children; 1 where a node has no documents.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
     >>> fraction_with_child(csr_array([[True, True, False], [True, False, False]]), tree)[0]
@@ -336,19 +328,17 @@ def fraction_with_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
     columns = np.repeat(inner, [len(found) for found in children])
     is_child = csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(taxonomy), len(taxonomy)))
     has_child = csr_array((T.astype(np.float64) @ is_child) > 0)
-    goes_on = np.bincount(has_child.indices, minlength=len(taxonomy))
+    n_with_child = np.bincount(has_child.indices, minlength=len(taxonomy))
     counts = np.bincount(T.indices, minlength=len(taxonomy))
-    return np.asarray(np.where(counts > 0, goes_on / np.maximum(counts, 1), 1.0), dtype=np.float64)
+    return np.asarray(np.where(counts > 0, n_with_child / np.maximum(counts, 1), 1.0), dtype=np.float64)
 
 
-def _highest_path(smoothed: NDArray[np.floating[Any]], values: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
-    """One path a document along its highest smoothed score, as deep as that goes; nothing where there is no score."""
+def _highest_path(smoothed: Scores, values: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """The path of nodes with the highest smoothed score, as deep as it goes; nothing where there is no score."""
     highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
     before = np.where(np.isnan(values), -LARGEST, values)
     ends = descend_by_score(np.where(smoothed == highest, before, -np.inf), taxonomy)
-    found = np.flatnonzero(ends >= 0)
-    own = csr_array((np.ones(len(found), dtype=bool), (found, ends[found])), shape=smoothed.shape)
-    return np.asarray(expand_to_ancestors(own, taxonomy).toarray())
+    return np.asarray(nodes_to_labels(ends, taxonomy).toarray())
 
 
 def _why_down(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
@@ -364,18 +354,9 @@ def _why_up(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
     return "towards its parent" if (after[taxonomy.parents_of(node)] == after[node]).any() else "by rounding"
 
 
-def _by_gaps(S: NDArray[np.floating[Any]]) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
-    """Documents that miss the same scores, together."""
+def _by_missing(S: Scores) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
+    """Documents grouped by which scores they miss."""
     packed = np.packbits(np.isnan(S), axis=1)
     keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if len(S) else np.zeros(0, dtype=np.int8)
     _, first, which = np.unique(keys, return_index=True, return_inverse=True)
     return [(np.flatnonzero(which == k), np.isnan(S[row])) for k, row in enumerate(first)]
-
-
-def _times(factor: float, ones: Floats) -> Floats:
-    """0 × inf is 0: where nobody goes on to a child, nothing is forced."""
-    return np.asarray(np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0), dtype=np.float64)
-
-
-def _about(name: str, values: Any, most: float) -> str | None:
-    return None if values is None else about_numbers(name, values, 0, most)

@@ -1,4 +1,4 @@
-"""Words for what rules do: numbers that can be told apart, and labels that nodes bring to those above them."""
+"""Wording of the reasons of rules: numbers with enough digits to differ, and labels taken for a node below."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from numpy.typing import NDArray
 
 from ramify.taxonomy import Taxonomy
 
-FORMS = (*(f".{digits}f" for digits in range(2, 8)), ".3g", ".9g", ".17g")
-HUGE = 1e6  # from here on, decimals are beside the point
-UNANSWERED = "no classifier answers here, so it is never taken"
+FORMATS = (*(f".{digits}f" for digits in range(2, 8)), ".3g", ".9g", ".17g")
+HUGE = 1e6  # numbers from here on are shown without decimals
+NO_CLASSIFIER = "it has no classifier, so it is never taken"
+NO_SCORE = "it has no score of its own"
 
 
-def tell(*numbers: float) -> list[str]:
-    """Numbers with as few digits as tell them apart, two decimals at least; nothing but 0 is 0.
+def format_numbers(*numbers: float) -> list[str]:
+    """Numbers with as few digits as show that they differ, at least two decimals; only 0 is shown as 0.
 
-    >>> tell(0.5, 0), tell(1.4214, 1.4211), tell(-0.003, 0)
+    >>> format_numbers(0.5, 0), format_numbers(1.4214, 1.4211), format_numbers(-0.003, 0)
     (['0.50', '0'], ['1.4214', '1.4211'], ['-0.003', '0'])
     """
     values = [float(number) for number in numbers]
-    forms = FORMS if max(map(abs, values)) < HUGE else FORMS[-2:]
-    for form in forms:
-        said = [format(value, form) if value else "0" for value in values]
-        if len({float(word) for word in said}) == len(set(values)):
+    for form in FORMATS if max(map(abs, values)) < HUGE else FORMATS[-2:]:
+        formatted = [format(value, form) if value else "0" for value in values]
+        if len({float(text) for text in formatted}) == len(set(values)):
             break
-    return said
+    return formatted
 
 
 def compare(value: float, threshold: float, what: str = "the threshold ") -> str:
@@ -36,39 +36,34 @@ def compare(value: float, threshold: float, what: str = "the threshold ") -> str
     >>> compare(0.7, 0.5), compare(0.3, 0.5)
     ('0.70 reaches the threshold 0.50', '0.30 is below the threshold 0.50')
     """
-    told, bound = tell(value, threshold)
-    return f"{told} {'reaches' if value >= threshold else 'is below'} {what}{bound}"
+    shown, bound = format_numbers(value, threshold)
+    return f"{shown} {'reaches' if value >= threshold else 'is below'} {what}{bound}"
 
 
 def with_labels_below(
-    say: Callable[[int], str], nodes: Iterable[int], chosen: NDArray[np.bool_], values: NDArray[Any], taxonomy: Taxonomy
+    explain: Callable[[int], str], nodes: Iterable[int], chosen: NDArray[np.bool_], values: NDArray[Any], taxonomy: Taxonomy
 ) -> list[str]:
-    """What is said of nodes, and of those that were not chosen themselves, for which node below them they were taken."""
-    bringer = _bringers(chosen, values, taxonomy)
-    return [
-        f"{say(node)}, but {taxonomy.titles[bringer[node]]!r} below it was taken"
-        if node in bringer and not chosen[node]
-        else say(node)
-        for node in nodes
-    ]
-
-
-def _bringers(chosen: NDArray[np.bool_], values: NDArray[Any], taxonomy: Taxonomy) -> dict[int, int]:
-    """For every node above a chosen one, the best of those."""
-    found: dict[int, int] = {}
+    """The explanation of each node; one that was not chosen itself names the best chosen node below it."""
+    chosen_below: dict[int, int] = {}
     listed = np.flatnonzero(chosen)
     for node in listed[np.argsort(-values[listed], kind="stable")].tolist():
-        for above in taxonomy.ancestors_of(node).tolist():
-            found.setdefault(above, node)
-    return found
+        for ancestor in taxonomy.ancestors_of(node).tolist():
+            chosen_below.setdefault(ancestor, node)
+    return [
+        f"{explain(node)}, but {taxonomy.titles[chosen_below[node]]!r} below it was taken"
+        if node in chosen_below and not chosen[node]
+        else explain(node)
+        for node in nodes
+    ]
 
 
 def reasons_of_cuts(
     values: NDArray[Any], thresholds: NDArray[Any], what: str, at_least_one: bool, taxonomy: Taxonomy, nodes: Sequence[int]
 ) -> list[str]:
-    """Of rules that choose the nodes that reach a threshold, and the best where none does.
+    """Reasons of a rule that takes the nodes at or above a threshold, and the best where none is.
 
-    values, thresholds: one a node; NaN and -inf where there is no value, inf where none reaches. what: whose threshold it is.
+    values, thresholds: one per node; NaN and -inf where there is no value, inf where a node is never taken.
+    what: whose threshold it is.
     """
     known = np.isfinite(values)
     chosen = known & (values >= thresholds)
@@ -76,14 +71,13 @@ def reasons_of_cuts(
     if is_last_resort:
         chosen[np.argmax(np.where(known, values, -np.inf))] = True
 
-    def say(node: int) -> str:
+    def explain(node: int) -> str:
         if not known[node]:
-            return "it has no score of its own"
+            return NO_SCORE
         if thresholds[node] == np.inf:
-            said = f"{tell(values[node])[0]}, though it is trusted with no threshold, so never chosen itself"
+            reason = f"{format_numbers(values[node])[0]}, but it has no reliable threshold, so it is never chosen itself"
         else:
-            said = compare(values[node], thresholds[node], what)
-        rescue = "; no node is high enough, so the highest was taken"
-        return said + rescue if is_last_resort and chosen[node] else said
+            reason = compare(values[node], thresholds[node], what)
+        return f"{reason}; no node is high enough, so the highest was taken" if is_last_resort and chosen[node] else reason
 
-    return with_labels_below(say, nodes, chosen, values, taxonomy)
+    return with_labels_below(explain, nodes, chosen, values, taxonomy)

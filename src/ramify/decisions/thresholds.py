@@ -1,13 +1,16 @@
-"""A threshold a node: SCut and PCut.
+"""Score thresholds for multi-label data: SCut and PCut per node, RCut and PredictedCut per document.
 
-A node is chosen where its score is at or above its threshold. Source: Yang 2001 (A Study of Thresholding Strategies for Text
-Categorization), sections on SCut and PCut; for the floor of SCut, Lewis et al. 2004 (RCV1), as SCutFBR.
-Deviations: PCut is turned into thresholds, see there; chosen nodes bring all their ancestors along.
+Chosen nodes bring all their ancestors. Sources: Yang 2001 (A Study of Thresholding Strategies for Text Categorization) for
+SCut, PCut and RCut; Lewis et al. 2004 (RCV1) for the floor of SCut, as SCutFBR; Elisseeff & Weston 2001 (A Kernel Method for
+Multi-labelled Classification) fit a threshold to all scores of a document by least squares; Gopal & Yang 2010 (Multilabel
+Classification with Meta-level Features) and 2013 (section on multi-label data) use it with sorted scores.
+Deviations: PCut is turned into thresholds, see there; the predicted threshold uses the highest scores only and a ridge penalty,
+and the best threshold has the highest F1 rather than the fewest errors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,50 +20,136 @@ from scipy.sparse import csr_array, issparse
 
 from ramify.decisions.base import (
     LARGEST,
-    LearntRule,
+    FittableRule,
+    Floats,
     Numbers,
     Over,
+    Scores,
     about_count,
     about_flag,
     about_number,
     about_numbers,
     about_over,
     frozen,
-    read_sparse_scores,
-    sparse_to_labels,
-)
-from ramify.decisions.held_out import (
-    Counts,
-    Floats,
-    ScoreList,
-    documents_of,
-    read_held_out,
     read_scores,
-    score_lists,
-    to_labels,
+    read_sparse_scores,
+    rows_of,
+    sparse_to_labels,
     without_nan,
 )
-from ramify.decisions.reasons import reasons_of_cuts, tell, with_labels_below
+from ramify.decisions.best import best
+from ramify.decisions.reasons import NO_SCORE, format_numbers, reasons_of_cuts, with_labels_below
 from ramify.errors import InputError
 from ramify.parallel import row_blocks
-from ramify.taxonomy import Taxonomy
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
+
+Counts = NDArray[np.int64]
 
 
-class NodeThresholds(LearntRule):
-    """What SCut and PCut share: deciding, once there are thresholds."""
+def read_held_out(scores: Any, Y: Any, taxonomy: Taxonomy, over: str) -> tuple[Scores, csr_array]:
+    """Held-out scores, and the labels that they predict: most specific labels, or all nodes."""
+    S = read_scores(scores, taxonomy)
+    T = most_specific(Y, taxonomy) if over == "own" else expand_to_ancestors(Y, taxonomy)
+    if T.shape != S.shape:
+        raise InputError(f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both for the same ones.")
+    if not np.isfinite(S[rows_of(T), T.indices]).any():
+        raise InputError("no held-out document has a true label with a score; give documents whose labels occur in training.")
+    return S, T
+
+
+def to_labels(chosen: NDArray[np.bool_], S: Scores, taxonomy: Taxonomy, at_least_one: bool) -> csr_array:
+    """The chosen nodes with their ancestors; with `at_least_one`, the best node where none is chosen."""
+    if at_least_one:
+        left = np.flatnonzero(~chosen.any(axis=1))
+        chosen = chosen.copy()
+        chosen[left] = best(S[left], taxonomy).toarray()
+    return expand_to_ancestors(chosen, taxonomy)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreList:
+    """The scores of one node (over documents) or of one document (over nodes), and which of them are true.
+
+    A threshold takes the scores at and above it. It lies in the middle between the lowest score that it takes and the next
+    lower one, or at the lowest score taken where there is no lower one; equal scores are taken together or not at all.
+
+    ascending: every score, sorted. true: scores of the true ones, sorted. n_true: their number, those without a score included.
+    """
+
+    ascending: Floats
+    true: Floats
+    n_true: int
+
+    def best_threshold(self) -> tuple[float, float]:
+        """The threshold with the highest F1, and that F1; of equal ones the widest margin, then the highest threshold.
+
+        >>> ScoreList(np.array([0.0, 1.0, 3.0, 4.0]), np.array([3.0, 4.0]), 2).best_threshold()
+        (2.0, 1.0)
+        """
+        if not self.true.size:
+            return np.inf, 0.0
+        # only a threshold just below a true score can be best: a lower one adds nothing but false ones
+        first = np.searchsorted(self.ascending, self.true)
+        hits = len(self.true) - np.searchsorted(self.true, self.true)
+        f1 = 2 * hits / (self.n_true + len(self.ascending) - first)
+        below = self.ascending[np.maximum(first - 1, 0)]
+        chosen = np.lexsort((self.true, self.true - below, f1))[-1]
+        return float(midpoint(self.true[chosen], below[chosen])), float(f1[chosen])
+
+    def thresholds_of_size(self, sizes: Counts) -> tuple[Floats, Counts, Counts]:
+        """Thresholds that take at most so many of the highest scores, how many they take, and how many of these are true.
+
+        >>> ScoreList(np.array([0.0, 1.0, 3.0, 3.0]), np.array([3.0]), 1).thresholds_of_size(np.array([1, 2, 3]))
+        (array([inf, 2. , 0.5]), array([0, 2, 3]), array([0, 1, 1]))
+        """
+        n = len(self.ascending)
+        if not n:
+            return np.full(len(sizes), np.inf), np.zeros_like(sizes), np.zeros_like(sizes)
+        first = n - np.minimum(sizes, n)
+        # where equal scores lie on both sides, the threshold moves above all of them
+        first = np.where(first > 0, np.searchsorted(self.ascending, self.ascending[first - 1], side="right"), 0)
+        above, below = self.ascending[np.minimum(first, n - 1)], self.ascending[np.maximum(first - 1, 0)]
+        thresholds = np.where(first < n, midpoint(above, below), np.inf)
+        return thresholds, n - first, len(self.true) - np.searchsorted(self.true, thresholds)
+
+
+def midpoint(above: Any, below: Any) -> Floats:
+    """Half way between two scores, rounded so that the upper one is taken and the lower one is not."""
+    between = above / 2 + below / 2
+    return np.asarray(np.where(between > below, between, above), dtype=np.float64)
+
+
+def score_lists(S: Scores, T: csr_array) -> Iterator[ScoreList]:
+    """One list per row of the scores; for lists of nodes give both matrices transposed."""
+    for rows in row_blocks(S.shape[0], 32 * S.shape[1]):
+        block = np.ascontiguousarray(without_nan(S[rows]))
+        ascending = np.sort(block, axis=1)
+        n_missing = np.count_nonzero(ascending == -np.inf, axis=1)
+        for i, row in enumerate(range(rows.start, rows.stop)):
+            true = np.sort(block[i, T.indices[T.indptr[row] : T.indptr[row + 1]]])
+            yield ScoreList(ascending[i, n_missing[i] :], true[np.isfinite(true)], len(true))
+
+
+class NodeThresholds(FittableRule):
+    """One threshold per node: what SCut and PCut have in common."""
 
     __slots__ = ()
     thresholds: Numbers | None
     at_least_one: bool
     takes_sparse: ClassVar[bool] = True
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there are thresholds."""
+        return self.thresholds is not None
+
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above their thresholds, and all their ancestors."""
-        self.check_fitted(self.thresholds)
+        self.check_fitted()
         S: Any = read_sparse_scores(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
         thresholds = np.asarray(self.thresholds, dtype=np.float64)
         if len(thresholds) != len(taxonomy):
-            raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; learn the rule again.")
+            raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; fit the rule again.")
         if issparse(S):
             return sparse_to_labels(thresholds[S.indices] <= S.data, S, taxonomy, self.at_least_one)
         return to_labels(thresholds <= S, S, taxonomy, self.at_least_one)
@@ -80,14 +169,14 @@ class SCut(NodeThresholds):
     """Each node has the threshold that gave it the highest F1 on held-out documents.
 
     over: what scores are about: "own", the most specific labels, or "nodes", membership with everything below included.
-    fbr: a node whose best F1 is below this, or which has no true document with a score, is not trusted with a threshold of
-    its own.
+    fbr: a node whose best F1 is below this, or which has no true document with a score, gets no threshold
+    of its own.
     below_fbr: what such a node gets instead: its "highest" held-out score (SCutFBR.1), or none, so that it is "never" chosen
     (SCutFBR.0). A node that has no scores at all is never chosen.
-    at_least_one: give a document in which no node passes the node with the highest score.
-    thresholds: learnt, one a node; infinite where a node is never chosen.
+    at_least_one: where no node reaches its threshold, take the node with the highest score.
+    thresholds: fitted, one per node; infinite where a node is never chosen.
 
-    Where several thresholds are equally good, the one in the widest gap between neighbouring scores is taken, in its middle.
+    Of equally good thresholds, the middle of the widest gap between neighbouring scores is taken.
 
     >>> ab = Taxonomy.flat(["a", "b"])
     >>> rule = SCut().fit([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
@@ -103,17 +192,20 @@ class SCut(NodeThresholds):
     at_least_one: bool = False
     thresholds: Numbers | None = field(default=None, repr=False)
     kind: ClassVar[str] = "scut"
-    takes: ClassVar[str] = "scores"
+
+    def fitted(self) -> dict[str, Any]:
+        """The fitted parameters by name."""
+        return {"thresholds": self.thresholds}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose a threshold for each node on held-out scores and true labels, both documents × nodes."""
-        self.refuse_problems()
+        self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
         thresholds = np.array([self._cut(column) for column in score_lists(S.T, csr_array(T.T))], dtype=np.float64)
         return replace(self, thresholds=frozen(thresholds))
 
     def _cut(self, column: ScoreList) -> float:
-        threshold, f1 = column.best_cut()
+        threshold, f1 = column.best_threshold()
         if column.true.size and f1 >= self.fbr:
             return threshold
         if self.below_fbr == "never" or not column.ascending.size:
@@ -121,14 +213,14 @@ class SCut(NodeThresholds):
         return float(column.ascending[-1])
 
     def problem(self) -> str | None:
-        """What is wrong with the values of this rule, if anything is."""
+        """What is wrong with the settings, if anything is."""
         fits = isinstance(self.below_fbr, str) and self.below_fbr in ("highest", "never")
         return (
             about_over(self.over)
             or about_number("fbr", self.fbr, 0, 1)
             or (None if fits else f"below_fbr is {self.below_fbr!r}, not 'highest' or 'never'")
             or about_flag("at_least_one", self.at_least_one)
-            or _about_thresholds(self.thresholds)
+            or about_numbers("the thresholds", self.thresholds, -LARGEST, np.inf)
         )
 
 
@@ -136,14 +228,14 @@ class SCut(NodeThresholds):
 class PCut(NodeThresholds):
     """Each node is chosen about as often as it occurs, times a factor common to all nodes.
 
-    In its classical form PCut gives a node to the x · share · n best of the n documents of a batch, so that a document's labels
-    depend on the others in the batch. Ramify promises that they do not. Here, therefore, the proportion becomes a threshold a
-    node once and for all: the one that the x · share · n highest of the n held-out scores reach (rounded to the nearest
-    number; of equal scores all or none, never more than that number). The factor x is the one of `factors` with the highest
-    micro F1 on the held-out documents; of equal ones the first.
+    Classical PCut gives a node to the x · proportion · n best of the n documents of a batch, so that a document's labels depend
+    on the rest of the batch. In Ramify they must not. So the proportion becomes one fixed threshold per node: the one that the
+    x · proportion · n highest of the n held-out scores reach (rounded to the nearest number; of equal scores all or none, never
+    more than that number). The factor x is the one of `factors` with the highest micro F1 on the held-out documents; of equal
+    ones the first.
 
     over, at_least_one, thresholds: as in :class:`SCut`.
-    factor: learnt; the factor chosen.
+    factor: fitted; the factor chosen.
 
     >>> ab = Taxonomy.flat(["a", "b"])
     >>> rule = PCut().fit([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
@@ -157,66 +249,58 @@ class PCut(NodeThresholds):
     factor: float | None = None
     thresholds: Numbers | None = field(default=None, repr=False)
     kind: ClassVar[str] = "pcut"
-    takes: ClassVar[str] = "scores"
 
-    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy, shares: Numbers | None = None) -> Self:
+    def fitted(self) -> dict[str, Any]:
+        """The fitted parameters by name."""
+        return {"factor": self.factor, "thresholds": self.thresholds}
+
+    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy, proportions: Numbers | None = None) -> Self:
         """Choose the factor, and with it the thresholds, on held-out scores and true labels, both documents × nodes.
 
-        shares: the share of documents that each node has in training; None takes that of the held-out documents.
+        proportions: the proportion of training documents of each node; by default that of the held-out documents.
         """
-        self.refuse_problems()
+        self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
         x = np.asarray(self.factors, dtype=np.float64)
         expected = (
-            np.bincount(T.indices, minlength=len(taxonomy)) if shares is None else _read_shares(shares, taxonomy) * len(S)
+            np.bincount(T.indices, minlength=len(taxonomy))
+            if proportions is None
+            else _read_proportions(proportions, taxonomy) * len(S)
         )
         thresholds, taken, hits = np.empty((len(taxonomy), len(x))), np.zeros(len(x)), np.zeros(len(x))
         for node, column in enumerate(score_lists(S.T, csr_array(T.T))):
-            wanted = np.floor(x * expected[node] + 0.5).clip(max=len(S)).astype(np.int64)
-            thresholds[node], n_taken, n_hits = column.cuts_of_size(wanted)
+            sizes = np.floor(x * expected[node] + 0.5).clip(max=len(S)).astype(np.int64)
+            thresholds[node], n_taken, n_hits = column.thresholds_of_size(sizes)
             taken, hits = taken + n_taken, hits + n_hits
         chosen = int(np.argmax(2 * hits / (T.nnz + taken)))
         return replace(self, factor=float(x[chosen]), thresholds=frozen(thresholds[:, chosen].copy()))
 
     def problem(self) -> str | None:
-        """What is wrong with the values of this rule, if anything is."""
+        """What is wrong with the settings, if anything is."""
         return (
             about_over(self.over)
             or about_numbers("the factors", self.factors, 0, LARGEST)
             or (None if np.size(self.factors) else "there is no factor to choose from")
             or about_flag("at_least_one", self.at_least_one)
             or (None if self.factor is None else about_number("factor", self.factor, 0, LARGEST))
-            or _about_thresholds(self.thresholds)
+            or about_numbers("the thresholds", self.thresholds, -LARGEST, np.inf)
         )
 
 
-def _about_thresholds(thresholds: Any) -> str | None:
-    return None if thresholds is None else about_numbers("the thresholds", thresholds, -LARGEST, np.inf)
-
-
-def _read_shares(shares: Any, taxonomy: Taxonomy) -> Floats:
-    if problem := about_numbers("the shares", shares, 0, 1):
+def _read_proportions(proportions: Any, taxonomy: Taxonomy) -> Floats:
+    if problem := about_numbers("the proportions", proportions, 0, 1):
         raise InputError(f"{problem}.")
-    if len(shares) != len(taxonomy):
-        raise InputError(f"there are {len(shares)} shares for {len(taxonomy)} nodes; give one a node.")
-    return np.asarray(shares, dtype=np.float64)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# A cut a document: RCut, the same number of labels for all, and PredictedCut, a threshold from the document's own scores.
-#
-# Sources: RCut, Yang 2001 (A Study of Thresholding Strategies for Text Categorization). The predicted threshold: Elisseeff &
-# Weston 2001 (A Kernel Method for Multi-labelled Classification) fit it to all scores by least squares; Gopal & Yang 2010
-# (Multilabel Classification with Meta-level Features) and 2013 (section on multi-label data) use it with sorted scores.
-# Deviations: the highest scores only, a ridge penalty, and F1 rather than the number of errors makes a threshold best.
+    if len(proportions) != len(taxonomy):
+        raise InputError(f"there are {len(proportions)} proportions for {len(taxonomy)} nodes; give one per node.")
+    return np.asarray(proportions, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RCut(LearntRule):
-    """Each document gets its k best nodes; k is the number with the highest micro F1 on held-out documents.
+class RCut(FittableRule):
+    """Each document gets its k best nodes; fitted, k has the highest micro F1 on held-out documents.
 
     over: what scores are about: "own", the most specific labels, or "nodes", membership with everything below included.
-    k: learnt, or given. Of equally good ones the smallest is learnt.
+    k: fitted, or given. Of equally good ones the smallest is taken.
 
     Of equal scores the first in node order wins; a document with fewer than k scores gets all its scored nodes.
 
@@ -230,21 +314,24 @@ class RCut(LearntRule):
     over: Over = "own"
     k: int | None = None
     kind: ClassVar[str] = "rcut"
-    takes: ClassVar[str] = "scores"
+
+    def fitted(self) -> dict[str, Any]:
+        """The fitted parameters by name."""
+        return {"k": self.k}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose k on held-out scores and true labels, both documents × nodes."""
-        self.refuse_problems()
+        self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
         hits = np.bincount(_ranks_of_true(S, T))
         # the k-th best node exists in the documents with k scores or more
-        reached = np.cumsum(np.bincount(_n_scored(S), minlength=len(hits) + 1)[::-1])[::-1][1 : len(hits) + 1]
-        f1 = 2 * np.cumsum(hits) / (T.nnz + np.cumsum(reached))
+        n_taken = np.cumsum(np.bincount(_n_scored(S), minlength=len(hits) + 1)[::-1])[::-1][1 : len(hits) + 1]
+        f1 = 2 * np.cumsum(hits) / (T.nnz + np.cumsum(n_taken))
         return replace(self, k=int(np.argmax(f1)) + 1)
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its k highest-scoring nodes and all their ancestors."""
-        self.check_fitted(self.k)
+        self.check_fitted()
         S, k = read_scores(scores, taxonomy), min(int(self.k or 1), max(len(taxonomy), 1))
         chosen = np.zeros(S.shape, dtype=bool)
         for rows in row_blocks(len(S), 32 * len(taxonomy)):
@@ -262,34 +349,34 @@ class RCut(LearntRule):
         rank = np.empty(len(S), dtype=np.int64)
         rank[np.argsort(-S, kind="stable")] = np.arange(1, len(S) + 1)
 
-        def say(node: int) -> str:
+        def explain(node: int) -> str:
             if not np.isfinite(S[node]):
-                return "it has no score of its own"
+                return NO_SCORE
             chosen = "1 is" if min(k, n) == 1 else f"{min(k, n)} are"
-            return f"{tell(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
+            return f"{format_numbers(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
 
-        return with_labels_below(say, nodes, np.isfinite(S) & (rank <= k), S, taxonomy)
+        return with_labels_below(explain, nodes, np.isfinite(S) & (rank <= k), S, taxonomy)
 
     def problem(self) -> str | None:
-        """What is wrong with the values of this rule, if anything is."""
+        """What is wrong with the settings, if anything is."""
         return about_over(self.over) or (None if self.k is None else about_count("k", self.k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PredictedCut(LearntRule):
+class PredictedCut(FittableRule):
     """Each document has a threshold of its own, predicted from its highest scores.
 
         threshold = intercept + Σ_j coefficients[j] · (the j-th highest score)
 
-    A held-out document teaches its best threshold: the one with the highest F1 of its labels, in the widest gap between
-    neighbouring scores where several are equally good. Documents without a true label that has a score teach nothing. A
-    document with fewer scores than coefficients repeats its lowest one.
+    The coefficients are fitted by ridge regression to the best threshold of each held-out document: the one with the highest F1
+    of its labels; of equally good ones, the middle of the widest gap between neighbouring scores. Documents without a true label
+    that has a score are left out. A document with fewer scores than coefficients repeats its lowest one.
 
     over: what scores are about: "own", the most specific labels, or "nodes", membership with everything below included.
-    n_scores: how many of the highest scores a prediction looks at.
-    ridge: the penalty on squared coefficients, as a share of the mean variance of the features.
-    at_least_one: give a document in which no node passes the node with the highest score.
-    intercept, coefficients: learnt.
+    n_scores: how many of the highest scores the prediction uses.
+    ridge: the penalty on squared coefficients, as a fraction of the mean variance of the features.
+    at_least_one: where no node reaches its threshold, take the node with the highest score.
+    intercept, coefficients: fitted.
 
     >>> abc = Taxonomy.flat(["a", "b", "c"])
     >>> S = [[4.0, 3.0, 0.0], [0.0, 1.0, 6.0], [2.0, 5.0, 5.0]]
@@ -305,20 +392,23 @@ class PredictedCut(LearntRule):
     intercept: float | None = None
     coefficients: Numbers | None = field(default=None, repr=False)
     kind: ClassVar[str] = "predicted-cut"
-    takes: ClassVar[str] = "scores"
+
+    def fitted(self) -> dict[str, Any]:
+        """The fitted parameters by name."""
+        return {"intercept": self.intercept, "coefficients": self.coefficients}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
-        """Learn the prediction from held-out scores and true labels, both documents × nodes."""
-        self.refuse_problems()
+        """Fit the regression to held-out scores and true labels, both documents × nodes."""
+        self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
-        best_thresholds = np.array([row.best_cut()[0] for row in score_lists(S, T)])
-        teaches = np.isfinite(best_thresholds)
+        best_thresholds = np.array([row.best_threshold()[0] for row in score_lists(S, T)])
+        is_known = np.isfinite(best_thresholds)
         intercept, coefficients = _ridge(
-            _highest(S, min(self.n_scores, len(taxonomy)))[teaches], best_thresholds[teaches], self.ridge
+            _highest(S, min(self.n_scores, len(taxonomy)))[is_known], best_thresholds[is_known], self.ridge
         )
         return replace(self, intercept=intercept, coefficients=coefficients)
 
-    def thresholds_of(self, S: NDArray[np.floating[Any]]) -> Floats:
+    def thresholds_of(self, S: Scores) -> Floats:
         """The predicted threshold of each document."""
         coefficients = np.asarray(self.coefficients, dtype=np.float64)
         features = _highest(S, len(coefficients))
@@ -330,7 +420,7 @@ class PredictedCut(LearntRule):
 
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above its predicted threshold, and all their ancestors."""
-        self.check_fitted(None if self.intercept is None else self.coefficients)
+        self.check_fitted()
         S = read_scores(scores, taxonomy)
         passes = (self.thresholds_of(S)[:, None] <= S) & np.isfinite(S)
         return to_labels(passes, S, taxonomy, self.at_least_one)
@@ -342,20 +432,20 @@ class PredictedCut(LearntRule):
         return reasons_of_cuts(S[0], thresholds, "the threshold for this text, ", self.at_least_one, taxonomy, nodes)
 
     def problem(self) -> str | None:
-        """What is wrong with the values of this rule, if anything is."""
+        """What is wrong with the settings, if anything is."""
         return (
             about_over(self.over)
             or about_count("n_scores", self.n_scores)
             or about_number("ridge", self.ridge, 0, LARGEST)
             or about_flag("at_least_one", self.at_least_one)
             or (None if self.intercept is None else about_number("intercept", self.intercept, -LARGEST, LARGEST))
-            or (None if self.coefficients is None else about_numbers("the coefficients", self.coefficients, -LARGEST, LARGEST))
+            or about_numbers("the coefficients", self.coefficients, -LARGEST, LARGEST)
         )
 
 
-def _ranks_of_true(S: NDArray[np.floating[Any]], T: csr_array) -> Counts:
+def _ranks_of_true(S: Scores, T: csr_array) -> Counts:
     """For each true label with a score, how many nodes of its document come before it."""
-    documents, nodes = documents_of(T), T.indices
+    documents, nodes = rows_of(T), T.indices
     scored = np.isfinite(S[documents, nodes])
     documents, nodes = documents[scored], nodes[scored]
     ranks = np.empty(len(nodes), dtype=np.int64)
@@ -366,7 +456,7 @@ def _ranks_of_true(S: NDArray[np.floating[Any]], T: csr_array) -> Counts:
     return ranks
 
 
-def _n_scored(S: NDArray[np.floating[Any]]) -> Counts:
+def _n_scored(S: Scores) -> Counts:
     """The number of nodes with a score, of each document."""
     counts = [np.count_nonzero(np.isfinite(S[rows]), axis=1) for rows in row_blocks(len(S), S.shape[1])]
     return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
@@ -383,7 +473,7 @@ def _among_highest(S: Floats, k: int) -> NDArray[np.bool_]:
     return chosen & np.isfinite(S)
 
 
-def _highest(S: NDArray[np.floating[Any]], k: int) -> Floats:
+def _highest(S: Scores, k: int) -> Floats:
     """The k highest scores of each row, descending; a row with fewer repeats its lowest, one with none has zeros."""
     features = np.full((len(S), k), -np.inf)
     width = min(k, S.shape[1])
@@ -397,7 +487,7 @@ def _highest(S: NDArray[np.floating[Any]], k: int) -> Floats:
 def _ridge(X: Floats, t: Floats, penalty: float) -> tuple[float, Floats]:
     """Intercept and coefficients b that minimize mean (t − intercept − X b)² + penalty · (mean variance of X) · |b|²."""
     coefficients = np.zeros(X.shape[1])
-    if np.ptp(X, axis=0).any():  # rows that are all the same say nothing, and their variance is nothing but rounding
+    if np.ptp(X, axis=0).any():  # rows that are all equal have no variance but rounding errors
         Z = X - X.mean(axis=0)
         covariance = Z.T @ Z / len(Z)
         covariance += penalty * np.trace(covariance) / len(covariance) * np.eye(len(covariance))

@@ -56,7 +56,7 @@ class Subtrees:
         Values are those that the rule takes: scores, margins, memberships or conditionals, documents × nodes.
         """
         V = np.array(values, dtype=np.float64)
-        takes = getattr(rule, "takes", "scores")
+        takes = rule.takes
         leads = self.is_open & ~self.is_inside
         if isinstance(rule, Descend):  # the children of a node and staying there add up to 1, also when some are closed
             self._share_out(V)
