@@ -18,6 +18,7 @@ class Spy(BaseEstimator):
     """Scores documents, which carry their numbers as a feature, and notes whose it scores after learning from whose."""
 
     log: list = []  # noqa: RUF012 - clones share it, which is the point
+    held_out_ = None
 
     def __init__(self, alpha=1.0, taxonomy=None):
         self.alpha, self.taxonomy = alpha, taxonomy
@@ -31,6 +32,12 @@ class Spy(BaseEstimator):
         asked = X.toarray().ravel()
         Spy.log.append((self.alpha, self.seen, set(asked.tolist())))
         return np.tile(asked[:, None], (1, len(self.taxonomy))).astype(np.float32)
+
+    def convert_scores(self, scores, quantity):
+        return scores
+
+    def selected_params(self):
+        return {}
 
 
 class Recorder:
@@ -98,6 +105,9 @@ def test_a_cost_that_was_chosen_is_not_chosen_again(spied):
             self.C_ = 10.0 if self.C == "auto" else self.C
             self.alpha = self.C
             return super().fit(X, Y)
+
+        def selected_params(self):
+            return {"C": self.C_}
 
     fit_rule(Recorder(), Choosing(taxonomy=FLAT).fit(X, Y), X, Y)
     assert [alpha for alpha, _, _ in spied] == [10.0] * rules.FOLDS
