@@ -18,7 +18,6 @@ from ramify.calibration import Calibration, fit_calibration
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Scores
 from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
-from ramify.learners.linear.problem import negatives_of, pair_up
 from ramify.learners.linear.select_C import FOLDS, assign_folds, cross_validate_C
 from ramify.learners.linear.taxonomy_ties import flat_units
 from ramify.learners.linear.training import (
@@ -26,10 +25,8 @@ from ramify.learners.linear.training import (
     Setup,
     TrainedWeights,
     seed_of,
-    suits,
     train,
-    train_groups,
-    train_pairs,
+    train_subsets,
     weigh_classes,
 )
 from ramify.learners.linear.weights import Weights
@@ -166,10 +163,7 @@ def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup,
     costs = weigh_classes(positive, setup, taxonomy, questions.nodes, sample_weight)
     if asked is None:
         return train(X, csr_array(positive), flat_units(questions.nodes), costs, setup)
-    if suits(X, csr_array(positive), setup):
-        return train_groups(X, csr_array(positive), asked, questions.groups, costs, setup)
-    pairs = pair_up(positive, negatives_of(positive, asked), costs.positive, costs.negative)
-    return train_pairs(X, pairs, costs, setup)
+    return train_subsets(X, positive, asked, questions.groups, costs, setup)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The scikit-learn face of linear learners with a loss, a cost and a duality gap.
 
-``fit`` (learners/base.py) checks documents and labels and calls ``TiedLearner._learn``, which selects C and calls
+``fit`` (learners/base.py) checks documents and labels and calls ``TiedLearner._fit``, which selects C and calls
 ``training.train``; that one calls ``dual_solver.solve``.
 """
 

@@ -278,13 +278,6 @@ def all_others(own: csc_array) -> csc_array:
     return csc_array((np.ones(len(others), dtype=bool), documents, np.concatenate([[0], ends])), shape=own.shape)
 
 
-def negatives_of(positive: csc_array, used: csc_array) -> csc_array:
-    """The training documents of each class that are not positive (all documents × classes)."""
-    others = csc_array(used.astype(np.int8) - positive.astype(np.int8))
-    others.eliminate_zeros()
-    return others
-
-
 def _places(starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """start, start + 1, … for every start, as many as its length."""
     ends = np.cumsum(lengths)

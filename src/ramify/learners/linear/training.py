@@ -20,7 +20,7 @@ from ramify.learners.linear.dense_solver import solve_dense, suits_dense_solver
 from ramify.learners.linear.dual_solver import solve, solve_given
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.graph_solver import solve_graph
-from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Pairs, Problem, Settings, arrange_rows
+from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings, arrange_rows, pair_up
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units, matrix_of
 from ramify.learners.linear.top_k import score_by_signatures
 from ramify.learners.linear.warm_start import Dual
@@ -225,19 +225,27 @@ def tied_rows(W: NDArray[Any], ties: Forest | Structure, bias: bool) -> Weights:
     return Weights(sparse, deltas[:, -1].copy() if bias else np.zeros(len(W)), parent, class_units.astype(np.int64))
 
 
-def train_pairs(X: csr_array, pairs: Pairs, costs: Costs, setup: Setup) -> TrainedWeights:
-    """Solve independent classes, each on the given documents."""
-    rows, executor = arrange_rows(X, setup.bias), choose_executor(setup.n_jobs)
+def train_subsets(
+    X: csr_array, positive: csc_array, used: csc_array, group: NDArray[np.int64], costs: Costs, setup: Setup
+) -> TrainedWeights:
+    """Solve independent classes, each on its own training documents.
+
+    positive, used: documents × classes. group: of every class; classes of a group are adjacent and use the same documents.
+    """
+    if suits(X, csr_array(positive), setup):
+        return _train_dense_groups(X, csr_array(positive), used, group, costs, setup)
+    negative = csc_array(used.astype(np.int8) - positive.astype(np.int8))
+    negative.eliminate_zeros()
+    pairs = pair_up(positive, negative, costs.positive, costs.negative)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
-    problem = Problem(rows, own, flat_units(np.arange(len(pairs))), costs, setup.settings)
-    solution = solve_given(problem, executor, pairs)
+    problem = Problem(arrange_rows(X, setup.bias), own, flat_units(np.arange(len(pairs))), costs, setup.settings)
+    solution = solve_given(problem, choose_executor(setup.n_jobs), pairs)
     return TrainedWeights(solution.weights, solution.certificate, figures=solution.figures)
 
 
-def train_groups(
+def _train_dense_groups(
     X: csr_array, own: csr_array, used: csc_array, group: NDArray[np.int64], costs: Costs, setup: Setup
 ) -> TrainedWeights:
-    """Solve groups of independent classes, each on its own training documents (used: documents × classes)."""
     parts, primal, dual, rounds = [], 0.0, 0.0, 0
     for classes in np.split(np.arange(len(group)), np.flatnonzero(np.diff(group)) + 1):
         documents = used.indices[used.indptr[classes[0]] : used.indptr[classes[0] + 1]]
