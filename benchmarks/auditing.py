@@ -29,8 +29,6 @@ from scipy.sparse import csr_matrix, save_npz
 from turns import head, show, timed
 
 from ramify import Taxonomy, TextClassifier
-from ramify.cli.building import new_learner
-from ramify.cli.compare import read_system
 from ramify.data import Corpus, make_web_directory
 from ramify.features import Vectors
 from ramify.systems import find_system
@@ -39,6 +37,7 @@ from ramify.workflows import Audit, audit
 from ramify.workflows.auditing.out_of_fold import Unseen, learn_in_folds
 from ramify.workflows.folds import split_into_folds
 from ramify.workflows.training import prepared
+from ramify.workflows.training_run import new_learner, parse_system
 
 CLEANLAB = Row("cleanlab", "cleanlab_ranking", ("cleanlab==2.9.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6"))
 FIRST = (50, 200, 500)
@@ -141,7 +140,7 @@ def precisions(ranked: Nodes, spoiled: Spoiled) -> list[float]:
 
 def new_classifier(system: str, spoiled: Spoiled, threads: int) -> TextClassifier:
     """As ``ramify audit`` makes it; no calibration of its own, so that a training is just that."""
-    name, params = read_system(system)
+    name, params = parse_system(system)
     learner = new_learner(find_system(name), params)
     vectorizer = Vectors() if spoiled.corpus.has_vectors else None
     shared: dict[str, Any] = {"vectorizer": vectorizer, "learner": learner, "calibrate": False, "n_jobs": threads}

@@ -33,8 +33,8 @@ from ramify.metrics.resampling import MEASURES, from_sums, measure_rows, modifie
 from ramify.parallel import OutOfTime, deadline_at, single_stage
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import Taxonomy, read_taxonomy
-from ramify.workflows import train
-from ramify.workflows.training import fitting
+from ramify.workflows import train_classifier
+from ramify.workflows.evaluation import adapt_corpus
 
 NAMES = ("20news_bydate", "arxiv_small", "esco_titles", "cellcycle_go", "imclef07a", "medical_cmc2007", "reuters21578_90")
 COLUMNS = ("corpus", "best by hand", "micro F1", "minutes", "chosen", "micro F1", "difference", "seconds", "in time")
@@ -93,7 +93,7 @@ def hand_row(row: str, problem: Problem, given: argparse.Namespace) -> Figures:
     classifier = TextClassifier(name, taxonomy, learner=learner, calibrate=False, n_jobs=given.threads)
     try:
         with single_stage("by hand"), deadline_at(None if given.limit is None else time.monotonic() + given.limit):
-            seconds, trained = timed(lambda: train(classifier, learn, share=0))
+            seconds, trained = timed(lambda: train_classifier(classifier, learn, holdout=0))
     except OutOfTime:
         return {"reason": f"took more than {given.limit:g} s"}
     except RamifyError as error:
@@ -179,7 +179,7 @@ def filled(corpus: Corpus, means: Any) -> Corpus:
 def micro_f1(classifier: TextClassifier, tested: Corpus, taxonomy: Taxonomy) -> float:
     """Micro F1 over the classes of the modified hierarchy, as a comparison measures it."""
     truth = taxonomy.encode(tested.labels)
-    answers = classifier.predict_matrix(fitting(classifier, tested).documents)
+    answers = classifier.predict_matrix(adapt_corpus(classifier, tested).documents)
     rows = measure_rows(truth, answers, taxonomy, modified_classes(truth, taxonomy))
     return float(from_sums(np.asarray(rows.sum(axis=0)).ravel())[MEASURES.index("micro_f1")])
 

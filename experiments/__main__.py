@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
 
 from ramify.cli.main import main
 
 
-def load_app() -> Any:
-    """The command line of this folder, imported when it is needed."""
-    import typer
-
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line of this folder, and return its exit code."""
     from experiments.command import reproduce
-    from ramify.cli.app import guarded
 
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    app.command()(guarded(reproduce))
-    return app
+    return main(arguments, reproduce, "python -m experiments")
 
 
 if __name__ == "__main__":
-    main(load_app)
+    sys.exit(run())

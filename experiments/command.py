@@ -11,10 +11,10 @@ from experiments import Study, find_study, study_names
 from experiments import reproduce as reproduce_study
 from experiments.data import CORPORA, Shelf
 from experiments.show import render_papers, render_reproduction
-from ramify.cli.console import RichProgress, answers, print_json
+from ramify.cli.console import output, print_json, progress_shown
 from ramify.cli.options import AsJson, Threads
 from ramify.errors import RamifyError
-from ramify.parallel import count_workers, reporting_to
+from ramify.parallel import count_workers
 
 
 def reproduce(
@@ -50,7 +50,7 @@ def reproduce(
     study.refuse_unknown(part or [])
     count_workers(threads)
     try:
-        with RichProgress() as progress, reporting_to(progress):
+        with progress_shown():
             shelf = Shelf(data, fetch)
             done = reproduce_study(study, shelf, out, "quick" if quick else "full", part or [], seed, threads)
     except KeyboardInterrupt:
@@ -58,7 +58,7 @@ def reproduce(
     if as_json:
         print_json(done.as_dict())
     else:
-        answers.print(render_reproduction(done))
+        output.print(render_reproduction(done))
 
 
 def _list(names: list[str], as_json: bool) -> None:
@@ -66,7 +66,7 @@ def _list(names: list[str], as_json: bool) -> None:
     if as_json:
         print_json([_as_dict(study) for study in studies])
     else:
-        answers.print(render_papers(studies))
+        output.print(render_papers(studies))
 
 
 def _as_dict(study: Study) -> dict[str, Any]:

@@ -7,47 +7,63 @@
 ['orders/delivery']
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from ramify.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ramify import data, decisions, errors, features, learners, metrics
     from ramify.classifier import TextClassifier, load
     from ramify.taxonomy import LabelGraph, Taxonomy, read_taxonomy, write_taxonomy
+    from ramify.workflows import (
+        FeatureOptions,
+        PredictOptions,
+        ReadOptions,
+        TrainOptions,
+        TuneOptions,
+        audit,
+        compare,
+        evaluate,
+        train,
+        tune,
+        update,
+    )
 
     __version__: str
 
 __all__ = [
+    "FeatureOptions",
     "LabelGraph",
+    "PredictOptions",
+    "ReadOptions",
     "Taxonomy",
     "TextClassifier",
+    "TrainOptions",
+    "TuneOptions",
     "__version__",
+    "audit",
+    "compare",
     "data",
     "decisions",
     "errors",
+    "evaluate",
     "features",
     "learners",
     "load",
     "metrics",
     "read_taxonomy",
+    "train",
+    "tune",
+    "update",
     "write_taxonomy",
 ]
 
-_ROOMS = ("data", "decisions", "errors", "features", "learners", "metrics")
-_HOMES = dict.fromkeys(("TextClassifier", "load"), "classifier")
-_HOMES |= dict.fromkeys(("LabelGraph", "Taxonomy", "read_taxonomy", "write_taxonomy"), "taxonomy")
+_lazy, __dir__ = lazy_names("ramify")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for when it is asked for: the command line starts at once, and can be interrupted at once."""
     if name == "__version__":
-        return import_module("importlib.metadata").version("ramify")
-    if name in _ROOMS:
-        return import_module(f"ramify.{name}")
-    if name in _HOMES:
-        return getattr(import_module(f"ramify.{_HOMES[name]}"), name)
-    raise AttributeError(f"module 'ramify' has no attribute {name!r}")
+        from importlib.metadata import version
 
-
-def __dir__() -> list[str]:
-    return __all__
+        return version("ramify")
+    return _lazy(name)

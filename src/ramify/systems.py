@@ -33,8 +33,8 @@ from ramify.learners import (
 class System:
     """One way to classify text into a taxonomy.
 
-    vectorizer, learner, decision: make a new, unfitted part each.
-    several: makes the rule that is used instead where documents have several labels; None where one label is all it gives.
+    vectorizer, learner, decision: make a new, unfitted part.
+    multi_label_decision: makes the rule for multi-label documents; None where the system predicts one label only.
     needs_tree: whether a DAG is refused.
     """
 
@@ -44,194 +44,65 @@ class System:
     vectorizer: Callable[[], Any]
     learner: Callable[[], Learner]
     decision: Callable[[], DecisionRule]
-    several: Callable[[], DecisionRule] | None = None
+    multi_label_decision: Callable[[], DecisionRule] | None = None
     needs_tree: bool = False
 
     @property
-    def several_labels(self) -> bool:
-        """Whether an answer may hold more than one label."""
-        return self.several is not None
+    def is_multi_label(self) -> bool:
+        """Whether a prediction may hold more than one label."""
+        return self.multi_label_decision is not None
 
 
-def _tf_idf() -> Vectorizer:
-    return Vectorizer(weighting="tf-idf", sublinear_tf=True)
+_tf_idf = partial(Vectorizer, weighting="tf-idf", sublinear_tf=True)
+_counts = partial(Vectorizer, weighting="counts")
+_presence = partial(Vectorizer, weighting="binary")
+_scut = partial(SCut, at_least_one=True)
+_isotonic = partial(IsotonicSmooth, at_least_one=True)
+_node_svms = partial(NodeClassifiers, negatives="all", calibration="platt")
+_node_nb = partial(NodeClassifiers, base="nb", negatives="all", calibration="isotonic")
 
+MCCALLUM, KOLLER, GOPAL = "McCallum et al. 1998", "Koller & Sahami 1997", "Gopal & Yang 2013"
+CAI, ZHOU, GOPAL_2012 = "Cai & Hofmann 2004", "Zhou et al. 2011", "Gopal et al. 2012"
+CESA_BIANCHI, ESULI, PUNERA = "Cesa-Bianchi et al. 2006", "Esuli et al. 2008", "Punera & Ghosh 2008"
 
-def _counts() -> Vectorizer:
-    return Vectorizer(weighting="counts")
-
-
-def _presence() -> Vectorizer:
-    return Vectorizer(weighting="binary")
-
-
-def _cut_by_node() -> SCut:
-    return SCut(at_least_one=True)
-
-
-def _smoothing() -> IsotonicSmooth:
-    return IsotonicSmooth(at_least_one=True)
-
-
-_ROWS = (
-    System(
-        name="nb",
-        summary="multinomial naive Bayes with Laplace smoothing, best labelled node",
-        source="McCallum et al. 1998",
-        vectorizer=_counts,
-        learner=MultinomialNaiveBayes,
-        decision=Best,
-    ),
-    System(
-        name="shrinkage-nb",
-        summary="naive Bayes whose word probabilities are drawn to those of the nodes above, best labelled node",
-        source="McCallum et al. 1998",
-        vectorizer=_counts,
-        learner=ShrinkageNaiveBayes,
-        decision=Best,
-        needs_tree=True,
-    ),
-    System(
-        name="pachinko-nb",
-        summary="naive Bayes from the top down, siblings against each other",
-        source="Koller & Sahami 1997",
-        vectorizer=_counts,
-        learner=PachinkoNaiveBayes,
-        decision=Descend,
-        needs_tree=True,
-    ),
-    System(
-        name="svm",
-        summary="flat support vector machines, one against the rest",
-        source="Gopal & Yang 2013",
-        vectorizer=_tf_idf,
-        learner=OneVsRestSVM,
-        decision=Best,
-        several=_cut_by_node,
-    ),
-    System(
-        name="lr",
-        summary="flat logistic regression, one against the rest",
-        source="Gopal & Yang 2013",
-        vectorizer=_tf_idf,
-        learner=OneVsRestLogistic,
-        decision=Best,
-        several=_cut_by_node,
-    ),
-    System(
-        name="td-svm",
-        summary="support vector machines from the top down, siblings against each other",
-        source="Gopal & Yang 2013",
-        vectorizer=_tf_idf,
-        learner=TopDownSVM,
-        decision=Descend,
-        needs_tree=True,
-    ),
-    System(
-        name="hr-svm",
-        summary="support vector machines whose weights are drawn to those of the parent",
-        source="Gopal & Yang 2013",
-        vectorizer=_tf_idf,
-        learner=RecursiveSVM,
-        decision=Best,
-        several=_cut_by_node,
-    ),
-    System(
-        name="hr-lr",
-        summary="logistic regression whose weights are drawn to those of the parent",
-        source="Gopal & Yang 2013",
-        vectorizer=_tf_idf,
-        learner=RecursiveLogistic,
-        decision=Best,
-        several=_cut_by_node,
-    ),
-    System(
-        name="hsvm",
-        summary="one large-margin model of whole paths, all classes against each other",
-        source="Cai & Hofmann 2004",
-        vectorizer=_tf_idf,
-        learner=HierarchicalSVM,
-        decision=Best,
-        needs_tree=True,
-    ),
-    System(
-        name="ot",
-        summary="machines from the top down, drawn to be orthogonal to those above them",
-        source="Zhou et al. 2011",
-        vectorizer=_tf_idf,
-        learner=OrthogonalTransfer,
-        decision=Descend,
-        needs_tree=True,
-    ),
-    System(
-        name="hblr",
-        summary="Bayesian logistic regression around the weights of the parent, by how much is learnt as well",
-        source="Gopal et al. 2012",
-        vectorizer=_tf_idf,
-        learner=BayesianLogistic,
-        decision=Best,
-        needs_tree=True,
-    ),
-    System(
-        name="h-svm",
-        summary="a support vector machine at every node among its parent's documents, from the top down",
-        source="Cesa-Bianchi et al. 2006",
-        vectorizer=_tf_idf,
-        learner=NodeClassifiers,
-        decision=TopDown,
-        several=TopDown,
-        needs_tree=True,
-    ),
-    System(
-        name="b-svm",
-        summary="the same machines, and the label set with the least expected H-loss",
-        source="Cesa-Bianchi et al. 2006",
-        vectorizer=_tf_idf,
-        learner=NodeClassifiers,
-        decision=MinimizeHLoss,
-        several=MinimizeHLoss,
-        needs_tree=True,
-    ),
-    System(
-        name="adaboost-mh",
-        summary="boosted stumps on the presence of words, all labelled nodes at once",
-        source="Esuli et al. 2008",
-        vectorizer=_presence,
-        learner=AdaBoostMH,
-        decision=Best,
-        several=Sign,
-    ),
-    System(
-        name="treeboost-mh",
-        summary="boosted stumps among the children of every node, from the top down",
-        source="Esuli et al. 2008",
-        vectorizer=_presence,
-        learner=TreeBoostMH,
-        decision=Best,
-        several=TopDown,
-        needs_tree=True,
-    ),
-    System(
-        name="isotonic-svm",
-        summary="independent support vector machines at all nodes, made consistent by isotonic smoothing",
-        source="Punera & Ghosh 2008",
-        vectorizer=_tf_idf,
-        learner=partial(NodeClassifiers, negatives="all", calibration="platt"),
-        decision=_smoothing,
-        several=_smoothing,
-        needs_tree=True,
-    ),
-    System(
-        name="isotonic-nb",
-        summary="independent naive Bayes classifiers at all nodes, made consistent by isotonic smoothing",
-        source="Punera & Ghosh 2008",
-        vectorizer=_counts,
-        learner=partial(NodeClassifiers, base="nb", negatives="all", calibration="isotonic"),
-        decision=_smoothing,
-        several=_smoothing,
-        needs_tree=True,
-    ),
+# fmt: off
+_ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for multi-label documents, needs a tree
+    System("nb", "multinomial naive Bayes with Laplace smoothing, best labelled node", MCCALLUM,
+           _counts, MultinomialNaiveBayes, Best),
+    System("shrinkage-nb", "naive Bayes with word probabilities shrunk towards the ancestors', best labelled node", MCCALLUM,
+           _counts, ShrinkageNaiveBayes, Best, needs_tree=True),
+    System("pachinko-nb", "naive Bayes top-down, a classifier among the children of every node", KOLLER,
+           _counts, PachinkoNaiveBayes, Descend, needs_tree=True),
+    System("svm", "flat support vector machines, one-vs-rest", GOPAL,
+           _tf_idf, OneVsRestSVM, Best, _scut),
+    System("lr", "flat logistic regression, one-vs-rest", GOPAL,
+           _tf_idf, OneVsRestLogistic, Best, _scut),
+    System("td-svm", "support vector machines top-down, a classifier among the children of every node", GOPAL,
+           _tf_idf, TopDownSVM, Descend, needs_tree=True),
+    System("hr-svm", "support vector machines with weights regularized towards the parent's", GOPAL,
+           _tf_idf, RecursiveSVM, Best, _scut),
+    System("hr-lr", "logistic regression with weights regularized towards the parent's", GOPAL,
+           _tf_idf, RecursiveLogistic, Best, _scut),
+    System("hsvm", "one structured large-margin model of whole paths", CAI,
+           _tf_idf, HierarchicalSVM, Best, needs_tree=True),
+    System("ot", "top-down classifiers regularized to be orthogonal to those of the ancestors", ZHOU,
+           _tf_idf, OrthogonalTransfer, Descend, needs_tree=True),
+    System("hblr", "Bayesian logistic regression with a prior around the parent's weights and learnt variances", GOPAL_2012,
+           _tf_idf, BayesianLogistic, Best, needs_tree=True),
+    System("h-svm", "a support vector machine per node, trained on its parent's documents, applied top-down", CESA_BIANCHI,
+           _tf_idf, NodeClassifiers, TopDown, TopDown, needs_tree=True),
+    System("b-svm", "the same classifiers, and the label set with the least expected H-loss", CESA_BIANCHI,
+           _tf_idf, NodeClassifiers, MinimizeHLoss, MinimizeHLoss, needs_tree=True),
+    System("adaboost-mh", "boosted decision stumps on the presence of words, all labelled nodes together", ESULI,
+           _presence, AdaBoostMH, Best, Sign),
+    System("treeboost-mh", "boosted decision stumps among the children of every node, top-down", ESULI,
+           _presence, TreeBoostMH, Best, TopDown, needs_tree=True),
+    System("isotonic-svm", "independent support vector machines at all nodes, with isotonic smoothing over the tree", PUNERA,
+           _tf_idf, _node_svms, _isotonic, _isotonic, needs_tree=True),
+    System("isotonic-nb", "independent naive Bayes classifiers at all nodes, with isotonic smoothing over the tree", PUNERA,
+           _counts, _node_nb, _isotonic, _isotonic, needs_tree=True),
 )
+# fmt: on
 
 SYSTEMS: dict[str, System] = {row.name: row for row in _ROWS}
 

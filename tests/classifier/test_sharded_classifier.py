@@ -8,7 +8,7 @@ import ramify
 from ramify.classifier import explain_nodes
 from ramify.classifier.rules import RULES
 from ramify.decisions import RCut, SCut
-from ramify.server.model_registry import Served
+from ramify.server.model_registry import ServedModel
 from ramify.workflows import PredictOptions, Predictor, predict_rows
 
 WORDS = {
@@ -164,8 +164,8 @@ def test_documents_times_nodes_is_never_made_for_answers(pair, monkeypatch):
 def test_a_server_answers_from_shards(pair, tmp_path):
     whole, sharded = pair
     sharded.save(tmp_path / "model")
-    served = Served.load("m", tmp_path / "model")
-    found = served.answer(PredictOptions(top=2), ["apple cider", "hot tea"])
+    served = ServedModel.load("m", tmp_path / "model")
+    found = served.predict(PredictOptions(top=2), ["apple cider", "hot tea"])
     assert [entry["labels"][0]["label"] for entry in found] == ["food/fruit/apple", "drink/tea"]
     path = found[0]["labels"][0]
     expected = whole.predict_proba(["apple cider"])[0]

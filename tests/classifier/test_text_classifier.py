@@ -19,7 +19,7 @@ from ramify.errors import DataError, InputError, LabelError, TaxonomyError
 from ramify.features import Vectorizer
 from ramify.learners import MultinomialNaiveBayes
 from ramify.systems import SYSTEMS, System, find_system
-from ramify.workflows import PredictOptions, evaluate, predict_rows, train
+from ramify.workflows import PredictOptions, evaluate, predict_rows, train_classifier
 
 TEXTS = [
     "sweet red apple",
@@ -167,8 +167,8 @@ def test_every_part_of_every_system_may_be_loaded():
 
 
 def test_training_holds_out_reports_and_learns_once_more_from_everything(shop):
-    trained = train(TextClassifier("nb"), shop.train, share=0.25, seed=1)
-    assert trained.learnt_from + trained.tested_on == len(shop.train)
+    trained = train_classifier(TextClassifier("nb"), shop.train, holdout=0.25, seed=1)
+    assert trained.trained_on + trained.tested_on == len(shop.train)
     assert trained.refitted
     assert trained.classifier.figures_["documents"] == len(shop.train)
     assert trained.classifier.figures_["evaluation"] == trained.report.figures
@@ -176,13 +176,13 @@ def test_training_holds_out_reports_and_learns_once_more_from_everything(shop):
 
 
 def test_a_test_corpus_takes_the_place_of_a_hold_out(shop):
-    trained = train(TextClassifier("nb", shop.taxonomy), shop.train, shop.test)
-    assert (trained.learnt_from, trained.tested_on, trained.refitted) == (len(shop.train), len(shop.test), False)
+    trained = train_classifier(TextClassifier("nb", shop.taxonomy), shop.train, shop.test)
+    assert (trained.trained_on, trained.tested_on, trained.refitted) == (len(shop.train), len(shop.test), False)
     assert trained.report.as_dict() == evaluate(trained.classifier, shop.test).as_dict()
 
 
 def test_without_a_share_nothing_is_tested(shop):
-    trained = train(TextClassifier("nb"), shop.train, share=0)
+    trained = train_classifier(TextClassifier("nb"), shop.train, holdout=0)
     assert trained.report is None
     assert "evaluation" not in trained.classifier.figures_
 
@@ -191,7 +191,7 @@ def test_vectors_are_learnt_without_a_vectorizer(tmp_path):
     path = tmp_path / "docs.svm"
     path.write_text("".join(f"a/x 1:{i + 1}\nb/y 2:{i + 1}\n" for i in range(5)))
     corpus = ramify.data.read_corpus(path)
-    trained = train(TextClassifier("nb"), corpus, share=0)
+    trained = train_classifier(TextClassifier("nb"), corpus, holdout=0)
     trained.classifier.save(tmp_path / "model")
     assert ramify.load(tmp_path / "model").predict(corpus.documents).tolist() == ["a/x", "b/y"] * 5
 

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from ramify import load
-from ramify.cli.main import run
+from ramify.cli.main import main
 from ramify.server.reviews import ReviewStore
 
 MOVED = "sound crackles speaker again,Orders > Late"
@@ -21,7 +21,7 @@ def spoiled(tickets):
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -39,7 +39,7 @@ def test_a_label_that_is_wrong_is_told_with_its_line_a_better_one_and_words(caps
 
 
 def test_an_audit_speaks_json(capsys, spoiled):
-    code, out, _ = ramify(capsys, "audit", spoiled, "--json", "--most", 1, "--folds", 3, "--system", "nb:alpha=0.1")
+    code, out, _ = ramify(capsys, "audit", spoiled, "--json", "--max-issues", 1, "--folds", 3, "--system", "nb:alpha=0.1")
     facts = json.loads(out)
     assert code == 0
     assert (facts["documents"], facts["folds"], facts["system"], len(facts["findings"])) == (25, 3, "nb", 1)
@@ -49,7 +49,7 @@ def test_an_audit_speaks_json(capsys, spoiled):
 
 def test_files_and_a_page_hold_everything(capsys, spoiled, tmp_path):
     for name in ("found.csv", "found.tsv", "found.jsonl"):
-        code, _, err = ramify(capsys, "audit", spoiled, "--out", tmp_path / name, "--page", tmp_path / "page.html")
+        code, _, err = ramify(capsys, "audit", spoiled, "--out", tmp_path / name, "--report", tmp_path / "page.html")
         assert code == 0, err
         assert "written to" in err
     with open(tmp_path / "found.csv", newline="") as file:
@@ -77,11 +77,11 @@ def test_duplicates_and_tiny_classes_are_told_and_no_more_than_wanted(capsys, sp
     [
         (["--out", "found.xlsx"], ".csv, .tsv or .jsonl"),
         (["--system", "svn"], "svm"),
-        (["--system", "lr:D=3"], "is no parameter of lr"),
+        (["--system", "lr:D=3"], "is not a parameter of lr"),
         (["--folds", "1"], "folds is 1"),
-        (["--similar", "0.1"], "from 0.5 to 1"),
+        (["--similarity", "0.1"], "from 0.5 to 1"),
         (["--out", "{table}"], "choose another"),
-        (["--page", "{table}"], "is read by this command"),
+        (["--report", "{table}"], "is read by this command"),
         (["--label", "body", "--text", "body"], ""),
     ],
 )
@@ -94,7 +94,7 @@ def test_mistakes_are_told_in_one_sentence(capsys, tickets, arguments, said):
 
 def test_findings_go_through_the_review_queue_back_into_training(capsys, spoiled, tmp_path):
     findings, store, out = tmp_path / "found.jsonl", tmp_path / "reviews.db", tmp_path / "reviews.csv"
-    assert ramify(capsys, "audit", spoiled, "--out", findings, "--most", 1)[0] == 0
+    assert ramify(capsys, "audit", spoiled, "--out", findings, "--max-issues", 1)[0] == 0
     code, _, err = ramify(capsys, "reviews", "add", store, findings, "--model", "out")
     assert code == 0, err
     assert "1 document queued" in err
@@ -121,7 +121,7 @@ def test_files_that_hold_no_findings_are_refused(capsys, tmp_path, line):
     (tmp_path / "found.jsonl").write_text(line + "\n")
     code, _, err = ramify(capsys, "reviews", "add", tmp_path / "r.db", tmp_path / "found.jsonl", "--model", "m")
     assert code == 2
-    assert "line 1: no finding of an audit" in err
+    assert "line 1: not a label issue of an audit" in err
     assert not (tmp_path / "r.db").exists()
     code, _, err = ramify(capsys, "reviews", "add", tmp_path / "r.db", tmp_path / "none.jsonl", "--model", "m")
     assert code == 2
@@ -132,7 +132,7 @@ def test_an_audit_that_found_nothing_queues_nothing(capsys, tmp_path):
     (tmp_path / "found.jsonl").write_text("")
     code, _, err = ramify(capsys, "reviews", "add", tmp_path / "r.db", tmp_path / "found.jsonl", "--model", "m")
     assert code == 0
-    assert "no doubtful labels" in err
+    assert "no label issues" in err
     assert not (tmp_path / "r.db").exists()
 
 

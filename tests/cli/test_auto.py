@@ -6,8 +6,8 @@ import time
 import pytest
 
 import ramify
-from ramify.cli import main
-from ramify.cli.main import moment_of_start, run
+from ramify.cli import main as entry
+from ramify.cli.main import main, process_start_time
 from ramify.workflows.tuning import result
 
 QUICK = ("--auto", "--minutes", 2)  # ends as soon as nothing is left to try
@@ -15,7 +15,7 @@ NB = ("--system", "nb")
 
 
 def train(capsys, *arguments):
-    code = run([str(argument) for argument in ("train", *arguments)])
+    code = main([str(argument) for argument in ("train", *arguments)])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -58,7 +58,7 @@ def test_a_choice_speaks_json_and_the_model_remembers_it(capsys, tickets, tmp_pa
     code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, *NB, "--json", "--by", "macro_f1")
     facts = json.loads(out)
     assert code == 0, err
-    choice = facts["choice"]
+    choice = facts["tuning"]
     assert choice["by"] == "macro_f1"
     assert choice["chosen"]["system"] == "nb"
     assert choice["seconds"] <= choice["allowed"] == 120
@@ -73,7 +73,7 @@ def test_the_same_by_hand_is_the_same(capsys, tickets, tmp_path):
     options = ("--system", "svm", "--seed", 3)
     code, out, _ = train(capsys, tickets, "-m", tmp_path / "auto", *QUICK, *options)
     assert code == 0
-    by_hand = next(line for line in out.splitlines() if "by hand" in line).split("ramify train ")[1].split()
+    by_hand = next(line for line in out.splitlines() if "without --auto" in line).split("ramify train ")[1].split()
     assert train(capsys, *by_hand, "-m", tmp_path / "hand", "--seed", 3)[0] == 0
     texts = ["late parcel", "no sound", "wrong box", "dark screen"]
     auto, hand = ramify.load(tmp_path / "auto"), ramify.load(tmp_path / "hand")
@@ -86,13 +86,13 @@ def test_every_system_may_be_chosen_and_all_of_it_ends_in_time(capsys, tickets, 
     code, out, err = train(capsys, tickets, "-m", tmp_path / "out", "--auto", "--minutes", 0.15, "--json")
     assert code == 0, err
     assert time.monotonic() - began < 15  # the limit, and patience with a busy machine
-    assert len({trial["system"] for trial in json.loads(out)["choice"]["trials"]}) > 2
+    assert len({trial["system"] for trial in json.loads(out)["tuning"]["trials"]}) > 2
 
 
 def test_several_labels_get_a_rule_that_gives_several(capsys, several, tmp_path):
     code, out, err = train(capsys, several, "-m", tmp_path / "out", *QUICK, "--system", "svm", "--param", "C=1", "--json")
     assert code == 0, err
-    rules = {trial["rule"] for trial in json.loads(out)["choice"]["trials"]}
+    rules = {trial["rule"] for trial in json.loads(out)["tuning"]["trials"]}
     assert rules - {"best"}
     assert ramify.load(tmp_path / "out").predict(["apple juice"]) == [["a", "b"]]
 
@@ -100,7 +100,7 @@ def test_several_labels_get_a_rule_that_gives_several(capsys, several, tmp_path)
 def test_vectors_have_systems_and_costs_to_choose_and_no_features(capsys, vectors, tmp_path):
     code, out, err = train(capsys, vectors, "-m", tmp_path / "out", "--auto", "--minutes", 0.15, "--json")
     assert code == 0, err
-    choice = json.loads(out)["choice"]
+    choice = json.loads(out)["tuning"]
     assert choice["chosen"]["features"] == {}
     assert "nb" in {each["name"] for each in choice["skipped"]}  # no negative counts
     assert choice["trials"][0]["score"] == 1.0
@@ -110,7 +110,7 @@ def test_what_is_said_beside_auto_is_kept_to(capsys, tickets, tmp_path):
     fixed = ("--system", "lr", "--param", "C=3", "--ngrams", 2, "--rule", "best")
     code, out, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK, *fixed, "--json")
     assert code == 0, err
-    for trial in json.loads(out)["choice"]["trials"]:
+    for trial in json.loads(out)["tuning"]["trials"]:
         assert trial["settings"].startswith("lr C=3")
         assert "ngrams=" in trial["settings"]
         assert trial["rule"] == "best"
@@ -135,9 +135,9 @@ def test_a_model_of_another_system_is_not_replaced_silently(capsys, tickets, tmp
         (("--auto", "--cluster", "local"), "--auto and --cluster were given"),
         (("--auto", "--shards", 2), "--auto and --shards were given"),
         (("--auto", "--resume"), "--auto and --resume were given"),
-        (("--auto", "--param", "C=1"), "say whose parameter it is with --system"),
+        (("--auto", "--param", "C=1"), "name the system of the parameter with --system"),
         (("--auto", "--system", "vsm"), "system 'vsm' is unknown"),
-        (("--auto", "--system", "nb", "--param", "C=1"), "C is no parameter of nb"),
+        (("--auto", "--system", "nb", "--param", "C=1"), "C is not a parameter of nb"),
     ],
 )
 def test_what_cannot_be_chosen_ends_with_one_sentence(capsys, tickets, tmp_path, options, words):
@@ -163,8 +163,8 @@ def test_ten_documents_are_enough(capsys, tmp_path):
 
 
 def test_time_counts_from_the_start_of_the_program(monkeypatch, capsys, tickets, tmp_path):
-    assert 0 <= time.monotonic() - moment_of_start() < 24 * 3600
-    monkeypatch.setattr(main, "began", time.monotonic() - 1000)
+    assert 0 <= time.monotonic() - process_start_time() < 24 * 3600
+    monkeypatch.setattr(entry, "started_at", time.monotonic() - 1000)
     code, _, err = train(capsys, tickets, "-m", tmp_path / "out", *QUICK)
     assert code == 2
     assert "give more time" in err

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ramify.cli.main import run
+from ramify.cli.main import main
 from ramify.persistence import FORMAT_VERSION, StoredModel, read_model, write_model
 
 GOOD = "".join(f"parcel number {i} is late,Orders > Late\nno picture on tv {i},TV > Picture\n" for i in range(10))
@@ -25,7 +25,7 @@ def fingerprint(folder):
 def refused(capsys, tmp_path, *arguments):
     """Run a command that must fail, and give its sentence."""
     before = fingerprint(tmp_path)
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     assert code == 2, captured
     assert captured.err.count("\n") == 1, captured.err
@@ -39,7 +39,7 @@ def refused(capsys, tmp_path, *arguments):
 def good(tmp_path, capsys):
     """A table that trains, and a model of it."""
     (tmp_path / "good.csv").write_text("text,label\n" + GOOD)
-    assert run(["train", str(tmp_path / "good.csv"), "--model", str(tmp_path / "model")]) == 0
+    assert main(["train", str(tmp_path / "good.csv"), "--model", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     return tmp_path
 
@@ -57,7 +57,7 @@ TABLES = {
     "empty path part": ([], b"text,label\nx y,a//b\nz w,a/c\n", "empty part"),
     "no words": ([], b"text,label\n?,a\n!,b\n", "no words"),
     "unknown system": (["--system", "hr-svn"], b"text,label\nx y,a\nz w,b\n", "system 'hr-svn' is unknown"),
-    "unknown parameter": (["--param", "beta=1"], b"text,label\nx y,a\nz w,b\n", "no parameter of nb; it has alpha"),
+    "unknown parameter": (["--param", "beta=1"], b"text,label\nx y,a\nz w,b\n", "not a parameter of nb; it has alpha"),
     "half a parameter": (["--param", "alpha"], b"text,label\nx y,a\nz w,b\n", "give a name and a value"),
     "bad parameter": (["--param", "alpha=-1"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is -1"),
     "parameter of another type": (["--param", "alpha=none"], b"text,label\nxx yy,a\nzz ww,b\n", "alpha is 'none'"),
@@ -94,7 +94,7 @@ def test_training_with_a_taxonomy_that_does_not_fit(capsys, good, name):
 def refused_quietly(capsys, tmp_path, *arguments):
     """As refused, but notes on what was read may come before the sentence."""
     before = fingerprint(tmp_path)
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     lines = capsys.readouterr().err.splitlines()
     assert code == 2, lines
     assert [line.startswith("ramify: ") for line in lines].count(True) == 1, lines
@@ -162,7 +162,7 @@ def test_a_model_never_replaces_other_files(capsys, good):
 
 @pytest.mark.parametrize("arguments", [["train"], ["trian"], ["predict"], ["train", "x.csv", "--model"], ["--nonsense"]])
 def test_a_command_line_that_cannot_be_understood(capsys, arguments):
-    assert run(arguments) == 2
+    assert main(arguments) == 2
     assert "Traceback" not in capsys.readouterr().err
 
 
@@ -175,7 +175,7 @@ def test_a_command_line_that_cannot_be_understood(capsys, arguments):
 def test_any_bytes_are_learnt_from_or_refused_in_one_sentence(capsys, tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("bytes")
     (folder / "data").write_bytes(content)
-    code = run(["train", str(folder / "data"), "--model", str(folder / "model")])
+    code = main(["train", str(folder / "data"), "--model", str(folder / "model")])
     err = capsys.readouterr().err
     assert code in (0, 2)
     assert "Traceback" not in err
@@ -205,7 +205,7 @@ def test_interrupted_training_leaves_everything_as_it_was(good):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err.strip() == "ramify: interrupted; every file is as it was before, or complete."
+    assert err.strip() == "ramify: interrupted; every file is unchanged or complete."
     assert out == ""
     assert fingerprint(good) == before
     assert sorted(os.listdir(good)) == ["good.csv", "large.csv", "model"]
@@ -230,7 +230,7 @@ def test_a_report_that_cannot_be_written_is_found_out_before_training(capsys, go
 def test_a_file_in_which_no_row_can_be_classified_is_refused(capsys, good):
     (good / "new.csv").write_bytes(b"text\ncaf\xe9\n\xff\xff\n")
     said = refused(capsys, good, "predict", good / "model", good / "new.csv", "--out", good / "answers.csv")
-    assert "not one of 2 rows could be classified" in said
+    assert "none of 2 rows could be classified" in said
     assert "line 2: not UTF-8" in said
 
 
@@ -264,12 +264,12 @@ def test_inspect_tells_what_is_wrong_with_a_taxonomy(capsys, good, content, mess
 
 def test_texts_and_vectors_are_not_mixed_up(capsys, good):
     (good / "v.svm").write_text("a 1:1\nb 2:1\n" * 4)
-    assert "learnt from texts" in refused(capsys, good, "predict", good / "model", good / "v.svm")
-    assert run(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
+    assert "trained on texts" in refused(capsys, good, "predict", good / "model", good / "v.svm")
+    assert main(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
     capsys.readouterr()
-    assert "learnt from vectors, but --try holds texts" in refused(capsys, good, "predict", good / "vm", "--try", "hello")
-    assert "learnt from vectors" in refused(capsys, good, "predict", good / "vm", good / "good.csv")
-    assert "learnt from vectors" in refused_quietly(capsys, good, "evaluate", good / "vm", good / "good.csv")
+    assert "trained on vectors, but --try holds texts" in refused(capsys, good, "predict", good / "vm", "--try", "hello")
+    assert "trained on vectors" in refused(capsys, good, "predict", good / "vm", good / "good.csv")
+    assert "trained on vectors" in refused_quietly(capsys, good, "evaluate", good / "vm", good / "good.csv")
 
 
 @pytest.mark.parametrize(("line", "message"), [("a 1:nan", "contains NaN"), ("a 1:-1", "Negative values")])
@@ -311,7 +311,7 @@ def test_an_interruption_while_the_libraries_load(good):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 2
-    assert err == "ramify: interrupted; every file is as it was before, or complete.\n"
+    assert err == "ramify: interrupted; every file is unchanged or complete.\n"
 
 
 def test_nothing_is_written_into_a_model_directory(capsys, good):
@@ -340,8 +340,8 @@ def test_settings_that_make_no_sense_are_refused_before_reading(capsys, good, op
 
 def test_a_vector_that_cannot_be_classified_keeps_its_place(capsys, good):
     (good / "v.svm").write_text("a 1:1\nb 2:1\n" * 4)
-    assert run(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
+    assert main(["train", str(good / "v.svm"), "--model", str(good / "vm"), "--holdout", "0"]) == 0
     (good / "new.svm").write_text("1:1\n1:1e39\n")
     capsys.readouterr()
-    assert run(["predict", str(good / "vm"), str(good / "new.svm")]) == 0
+    assert main(["predict", str(good / "vm"), str(good / "new.svm")]) == 0
     assert "too large" in capsys.readouterr().out.splitlines()[2]

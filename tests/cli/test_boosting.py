@@ -77,13 +77,13 @@ def test_rounds_are_for_boosting_only(tmp_path, capsys):
     ramify(capsys, "train", data, "--model", tmp_path / "nb", "--holdout", 0)
     code, _, err = ramify(capsys, "update", tmp_path / "nb", "--data", data, "--rounds", 5)
     assert code == 2
-    assert "--rounds is for boosting, and system 'nb' makes no rounds" in err
+    assert "--rounds is for boosting, and system 'nb' has no rounds" in err
 
 
 @pytest.mark.parametrize("system", ["adaboost-mh", "treeboost-mh"])
 def test_rounds_that_serve_validation_documents_best_are_kept(system, tmp_path, capsys):
     model = train(capsys, tmp_path, system)
-    options = ["--data", tmp_path / "data.csv", "--choose-rounds", "--to", tmp_path / "cut"]
+    options = ["--data", tmp_path / "data.csv", "--select-rounds", "--to", tmp_path / "cut"]
     code, out, err = ramify(capsys, "update", model, *options, "--json")
     assert code == 0, err
     told = json.loads(out)
@@ -95,7 +95,7 @@ def test_rounds_that_serve_validation_documents_best_are_kept(system, tmp_path, 
     code, _, err = ramify(capsys, "update", model, *options)
     assert code == 0
     assert f"{told['rounds']} round" in err
-    assert "serve these 8 documents best" in err
+    assert "the best on these 8 documents" in err
 
 
 def _cut(classifier, rounds):
@@ -105,7 +105,7 @@ def _cut(classifier, rounds):
 
 def test_rounds_are_either_made_or_chosen(tmp_path, capsys):
     model = train(capsys, tmp_path, "adaboost-mh")
-    options = ["--data", tmp_path / "data.csv", "--choose-rounds", "--rounds", 3]
+    options = ["--data", tmp_path / "data.csv", "--select-rounds", "--rounds", 3]
     code, _, err = ramify(capsys, "update", model, *options)
     assert code == 2
     assert "give one of them" in err

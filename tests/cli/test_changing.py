@@ -36,7 +36,7 @@ def test_diff_tells_what_changed_and_writes_questions(files, capsys):
     code, out, err = ramify(capsys, "taxonomy", "diff", files / "old.txt", files / "retired.txt", "--out", files / "q.tsv")
     assert code == 0, err
     assert "1 retired node without a successor" in err
-    assert f"written to {files / 'q.tsv'}" in err
+    assert f"They are in {files / 'q.tsv'}" in err
     assert (files / "q.tsv").read_text() == "old\tnew\tsuggestion\nTV > Sound\t\t\n"
     (files / "q.tsv").write_text("old\tnew\tsuggestion\nTV > Sound\tTV > Screen\t\n")
     code, out, _ = ramify(
@@ -66,11 +66,11 @@ def test_update_with_documents_adds_them_and_tells_what_it_did(files, capsys):
     assert code == 0, err
     assert "Taxonomy: 1 moved, 1 added." in err
     assert "2 documents of moved, merged, split or retired nodes relabelled" in err
-    assert "2 documents added, 1 of them with a text that was known, and new labels for it" in err
+    assert "2 documents added, 1 of them with new labels for a known text" in err
     assert load(model).figures_["documents"] == 9
     code, _, err = ramify(capsys, "update", model, "--data", more)  # the same ones once more, and no new taxonomy
     assert code == 0, err
-    assert "Taxonomy: as before." in err
+    assert "Taxonomy: unchanged." in err
     assert load(model).figures_["documents"] == 9
 
 
@@ -103,10 +103,10 @@ def test_what_does_not_follow_is_asked_and_answered(files, capsys):
     [
         ([], "there is nothing to do; give a taxonomy"),
         (["--taxonomy", "moved.txt"], "the model has kept no documents"),
-        (["--reassignments", "moved.txt", "--data", "data.csv"], "--reassignments says where documents of retired nodes go"),
+        (["--reassignments", "moved.txt", "--data", "data.csv"], "--reassignments is for documents of retired nodes"),
         (["--taxonomy", "absent.txt"], "absent.txt"),
         (["--taxonomy", "moved.txt", "--reassignments", "absent.tsv"], "cannot read the reassignments in"),
-        (["--taxonomy", "moved.txt", "--rounds", "3"], "rounds are made or chosen by documents"),
+        (["--taxonomy", "moved.txt", "--rounds", "3"], "--rounds and --select-rounds need documents"),
     ],
 )
 def test_mistakes_end_in_one_sentence(files, capsys, arguments, sentence):
@@ -123,5 +123,5 @@ def test_without_kept_documents_all_of_them_are_taken_from_a_file(files, capsys)
     model = trained(files, capsys, "hr-svm")
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "moved.txt", "--data", files / "data.csv")
     assert code == 0, err
-    assert "Trained anew, on 8 documents" in err
+    assert "Trained from scratch, on 8 documents" in err
     assert load(model).predict(["wrong amount on the invoice"]).tolist() == ["Orders > Money > Invoice"]

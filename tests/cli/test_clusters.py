@@ -118,7 +118,7 @@ def test_checkpoints_of_another_system_are_neither_taken_up_nor_removed(data, tm
         interrupt(patch)
         code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5")
     assert code != 0
-    assert f"What was done so far is in {kept}; the same command with --resume goes on from there." in err
+    assert f"The work done so far is in {kept}; run the same command with --resume to continue." in err
     before = sorted(path.name for path in kept.rglob("*"))
     other = ["train", data, "--model", tmp_path / "other", "--system", "nb", "--checkpoints", kept, "--resume"]
     code, _, err = ramify(capsys, *other)
@@ -142,6 +142,6 @@ def test_being_told_to_end_is_an_interruption(data, tmp_path):
     running = subprocess.Popen([*command, *more], stderr=subprocess.PIPE, text=True)
     assert "documents" in running.stderr.readline()  # it has begun
     running.terminate()
-    assert "interrupted; every file is as it was before" in running.communicate(timeout=60)[1]
+    assert "interrupted; every file is unchanged" in running.communicate(timeout=60)[1]
     assert running.returncode == 2
     assert not (tmp_path / "model").exists()

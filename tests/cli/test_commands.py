@@ -6,12 +6,11 @@ import sys
 
 import pytest
 
-from ramify.cli.app import app
-from ramify.cli.main import run
+from ramify.cli.main import RAMIFY, Command, main
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -27,7 +26,7 @@ def test_training_reports_and_says_what_to_do_next(capsys, tickets, tmp_path):
     code, out, err = ramify(capsys, "train", tickets, "--text", "body", "--label", "category", "--model", tmp_path / "out")
     assert code == 0
     assert "By level" in out
-    assert "the saved model then learnt from all of them" in out
+    assert "the saved model was then trained on all of them" in out
     assert "text in 'body', labels in 'category'" in err
     assert f"ramify predict {tmp_path / 'out'} new.csv" in err
 
@@ -36,7 +35,7 @@ def test_training_speaks_json(capsys, tickets, tmp_path):
     code, out, _ = ramify(capsys, "train", tickets, "--model", tmp_path / "out", "--json", "--report", tmp_path / "r.html")
     facts = json.loads(out)
     assert code == 0
-    assert facts["learnt_from"] + facts["tested_on"] == 24
+    assert facts["trained_on"] + facts["tested_on"] == 24
     assert facts["report"]["figures"]["accuracy"] == 1
     assert (tmp_path / "r.html").read_text().startswith("<!DOCTYPE html>")
 
@@ -61,7 +60,7 @@ def test_options_reach_the_parts(capsys, tickets, tmp_path):
     features = json.loads((tmp_path / "out" / "features.json").read_text())
     assert features["params"]["ngram_range"] == [1, 2]
     assert features["params"]["stemmer"] == "english"
-    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["about"]["learner"]["parameters"]["alpha"] == 0.1
+    assert json.loads((tmp_path / "out" / "manifest.json").read_text())["metadata"]["learner"]["parameters"]["alpha"] == 0.1
 
 
 def test_predictions_are_added_to_the_table_row_by_row(capsys, model, tmp_path):
@@ -162,7 +161,7 @@ def test_a_given_taxonomy_and_test_file_are_used(capsys, tmp_path):
     code, out, err = ramify(capsys, "train", tmp_path / "train.csv", *arguments)
     assert code == 0, err
     facts = json.loads(out)
-    assert (facts["learnt_from"], facts["tested_on"], facts["refitted"]) == (8, 2, False)
+    assert (facts["trained_on"], facts["tested_on"], facts["refitted"]) == (8, 2, False)
     assert facts["report"]["figures"]["accuracy"] == 0.5
 
 
@@ -173,7 +172,9 @@ def test_bad_rows_are_counted_and_named_by_line(capsys, tmp_path):
     assert "d.csv, line 22: the text is empty" in err
 
 
-@pytest.mark.parametrize("command", [None, *sorted(command.callback.__name__ for command in app.registered_commands)])
+@pytest.mark.parametrize(
+    "command", [None, *sorted(name for name, entry in RAMIFY.commands.items() if isinstance(entry, Command))]
+)
 def test_every_command_has_help_with_an_example(capsys, command):
     code, out, _ = ramify(capsys, *([] if command is None else [command]), "--help")
     assert code == 0
@@ -257,9 +258,9 @@ def test_documents_without_a_label_are_left_out_unless_kept(capsys, tmp_path):
     _, out, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json")
     assert "5 documents without a label, left out" in err
     facts = json.loads(out)
-    assert facts["learnt_from"] + facts["tested_on"] == 20
+    assert facts["trained_on"] + facts["tested_on"] == 20
     _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json", "--keep-unlabelled")
-    assert json.loads(out)["learnt_from"] + json.loads(out)["tested_on"] == 25
+    assert json.loads(out)["trained_on"] + json.loads(out)["tested_on"] == 25
 
 
 def test_a_text_that_was_learnt_is_not_held_out_and_is_told_in_a_test_file(capsys, tmp_path):
@@ -267,7 +268,7 @@ def test_a_text_that_was_learnt_is_not_held_out_and_is_told_in_a_test_file(capsy
     _, _, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m")
     assert "Nothing was held out" in err
     _, out, _ = ramify(capsys, "train", tmp_path / "d.csv", "--test", tmp_path / "d.csv", "--model", tmp_path / "m")
-    assert "20 of which have the text of one learnt from" in out
+    assert "20 with the text of a training document" in out
 
 
 def test_without_a_hold_out_there_is_no_report_and_that_is_said(capsys, tickets, tmp_path):

@@ -12,19 +12,21 @@ import pytest
 from comparisons import alike, comparison, pair, system
 from rich.console import Console
 
-from ramify.cli.compare import _new_systems, read_system
-from ramify.cli.main import run
+from ramify.cli.compare import _new_systems
+from ramify.cli.main import main
 from ramify.errors import InputError
 from ramify.reports.comparison_tables import render_comparison
 from ramify.systems import SYSTEMS
+from ramify.workflows import FeatureOptions, TrainOptions
 from ramify.workflows.comparison import LABELS, TESTS, Skipped, letters_of, recommend
+from ramify.workflows.training_run import parse_system
 
 BOTH = ("--system", "nb", "--system", "svm")
 FEW = ("--resamples", "20", "--folds", "3")
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -128,10 +130,9 @@ def test_every_system_is_compared_where_none_is_named(capsys, tickets, tmp_path)
 
 
 def test_all_systems_and_a_variant_of_one_are_taken_once_each():
-    shared = {"taxonomy": None, "selector": None, "separator": None, "n_jobs": 1}
-    made = _new_systems(["all", "nb", "nb:alpha=0.01"], {"min_df": 2}, shared)
+    made = _new_systems(["all", "nb", "nb:alpha=0.01"], TrainOptions(features=FeatureOptions(min_df=2)))
     assert list(made) == [*SYSTEMS, "nb:alpha=0.01"]
-    assert list(_new_systems(["all"], {}, shared)) == list(SYSTEMS)
+    assert list(_new_systems(["all"], TrainOptions())) == list(SYSTEMS)
     assert made["nb:alpha=0.01"].learner.alpha == 0.01
     assert all(classifier.vectorizer.min_df == 2 for classifier in made.values())
 
@@ -231,7 +232,7 @@ MISTAKES = {
     "the same system twice": (("--system", "nb", "--system", "nb"), "--system nb was given twice; give other parameters"),
     "unknown system": (("--system", "nb", "--system", "hr-svn"), "system 'hr-svn' is unknown"),
     "a suggestion": (("--system", "nb", "--system", "hr-svn"), "Did you mean 'hr-svm'"),
-    "unknown parameter": (("--system", "nb", "--system", "nb:beta=1"), "beta is no parameter of nb; it has alpha"),
+    "unknown parameter": (("--system", "nb", "--system", "nb:beta=1"), "beta is not a parameter of nb; it has alpha"),
     "half a parameter": (
         ("--system", "nb", "--system", "nb:alpha"),
         "a parameter of --system nb is 'alpha'; give a name and a value",
@@ -285,10 +286,10 @@ def test_an_interruption_ends_a_comparison_at_once(tmp_path):
 
 
 def test_commas_inside_values_do_not_part_parameters():
-    assert read_system("x:weights=[1,2],C=0.5, mode=fast") == ("x", {"weights": [1, 2], "C": 0.5, "mode": "fast"})
-    assert read_system("nb") == ("nb", {})
+    assert parse_system("x:weights=[1,2],C=0.5, mode=fast") == ("x", {"weights": [1, 2], "C": 0.5, "mode": "fast"})
+    assert parse_system("nb") == ("nb", {})
     with pytest.raises(InputError, match="a parameter of --system nb is ''"):
-        read_system("nb:")
+        parse_system("nb:")
 
 
 # ---- tables -------------------------------------------------------------------------------------------------------------

@@ -7,12 +7,12 @@ import json
 import pytest
 
 from ramify import load
-from ramify.cli.main import run
+from ramify.cli.main import main
 from ramify.decisions import MinimizeHLoss
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -162,8 +162,8 @@ def test_rows_that_are_no_scores_get_a_reason_and_strict_refuses_them(capsys, tm
     [
         ([], "give --model for scores of a model, or --taxonomy"),
         (["--taxonomy", "tax.tsv"], "name one with --rule"),
-        (["--taxonomy", "tax.tsv", "--rule", "isotonic"], "give --learn, or its settings as numbers"),
-        (["--taxonomy", "tax.tsv", "--rule-param", "k=1"], "say which one with --rule"),
+        (["--taxonomy", "tax.tsv", "--rule", "isotonic"], "give --learn, or its parameters as numbers"),
+        (["--taxonomy", "tax.tsv", "--rule-param", "k=1"], "name the rule with --rule"),
         (["--taxonomy", "tax.tsv", "--rule", "rcut", "--rule-param", "k"], "--rule-param is 'k'; give a name and a value"),
         (["--taxonomy", "tax.tsv", "--rule", "best", "--learn", "scores.csv"], "learns nothing"),
         (["--taxonomy", "tax.tsv", "--rule", "scut", "--learn", "scores.csv"], "no column 'label'"),
@@ -171,7 +171,7 @@ def test_rows_that_are_no_scores_get_a_reason_and_strict_refuses_them(capsys, tm
         (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss"], "probabilities lie between"),
         (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss", "--rule-param", "costs=[1,2,3]"], "costs have shape (3,)"),
         (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=[[1],[2,3]]"], "penalties are not numbers"),
-        (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=1" + "0" * 400], "penalties are not numbers"),
+        (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=1" + "0" * 400], "not a number from 0 upwards"),
         (["--taxonomy", "tax.tsv", "--rule", "best", "--out", "scores.csv"], "would be overwritten"),
     ],
 )
@@ -240,14 +240,14 @@ def test_vectors_are_scored_and_decided_too(capsys, tmp_path):
 def test_scores_are_written_as_csv_only_and_something_must_be_readable(capsys, model, tmp_path, tickets):
     assert "scores are written as .csv" in refused(capsys, "score", model, tickets, "--out", tmp_path / "s.jsonl")
     (tmp_path / "blank.csv").write_text("body,category\n   ,Orders > Late\n")
-    assert "not one row could be scored" in refused(capsys, "score", model, tmp_path / "blank.csv", "--out", tmp_path / "s.csv")
+    assert "no row could be scored" in refused(capsys, "score", model, tmp_path / "blank.csv", "--out", tmp_path / "s.csv")
     assert not (tmp_path / "s.csv").exists()
 
 
 def test_explaining_a_text_without_a_label_says_so(capsys, model):
     rule = ["--rule", "top-down", "--rule-param", "threshold=9"]
-    assert "No label; nearest is Orders" in ramify(capsys, "explain", model, "my parcel is late", *rule)[1]
-    assert "no label; nearest is" in ramify(capsys, "predict", model, "--try", "my parcel", *rule)[1]
+    assert "No label; the best is Orders" in ramify(capsys, "explain", model, "my parcel is late", *rule)[1]
+    assert "no label; the best is" in ramify(capsys, "predict", model, "--try", "my parcel", *rule)[1]
 
 
 def test_training_takes_a_rule(capsys, tickets, tmp_path):

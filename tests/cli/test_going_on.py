@@ -116,7 +116,7 @@ def test_inspect_shows_mixture_weights_and_words(model, capsys):
     assert sum(entry["weight"] for entry in found["mixture_weights"]) == pytest.approx(1)
     assert {entry["word"] for entry in found["words"][:2]} <= {"screen", "dark"}
     _, out, _ = ramify(capsys, "inspect", model / "shrinkage-nb", "--node", "TV > Picture")
-    assert "how much each estimate counts" in out
+    assert "mixture weights" in out
     _, out, _ = ramify(capsys, "inspect", model / "shrinkage-nb")
     assert "weight of own documents" in out
     code, _, err = ramify(capsys, "inspect", model / "shrinkage-nb", "--node", "TV")
@@ -142,7 +142,7 @@ def test_options_about_words_reach_the_vectorizer(model, capsys):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--stop-words", "no-such-file"], "or a text file with one word a line"),
+        (["--stop-words", "no-such-file"], "or a text file with one word per line"),
         (["--select", 5, "--select-by", "guess"], "measure is 'guess'"),
         (["--select", 5, "--select-join", "guess"], "join is 'guess'"),
         (["--select", 5, "--select-scope", "guess"], "scope is 'guess'"),

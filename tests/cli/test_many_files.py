@@ -11,7 +11,7 @@ import time
 import pytest
 from apart import ApartExecutor
 
-from ramify.cli.main import run
+from ramify.cli.main import main
 from ramify.parallel import running_on
 from ramify.workflows.file_predictions import NOTE
 
@@ -20,7 +20,7 @@ WORDS = ["parcel late courier", "wrong item box", "screen dark picture", "sound 
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -85,7 +85,7 @@ def test_added_documents_and_a_test_in_parts(capsys, data):
         code, _, err = ramify(capsys, "train", source, *options)
         assert code == 0, err
         assert "2 documents" in err
-        assert "1 label that" in err
+        assert "1 label not in" in err
     assert contents(data / "one") == contents(data / "many")
 
 
@@ -101,7 +101,7 @@ def test_predicting_says_what_was_done(capsys, data):
     write(data / "parts" / "part-6.csv", [("parcel late", ""), ("", "")])
     code, out, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "answers")
     assert (code, out) == (0, "")
-    assert "1 row could not be classified; the column 'problem' says why. The first: " in err
+    assert "1 row could not be classified; the column 'problem' has the reason. The first: " in err
     assert (
         f"part-6.csv, line 3: the text is empty.\n79 documents with 78 labels in 7 files written to {data / 'answers'}\n" in err
     )
@@ -109,16 +109,16 @@ def test_predicting_says_what_was_done(capsys, data):
     (data / "answers" / "part-8.csv").unlink()
     code, _, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "answers", "--resume")
     assert code == 0
-    assert "6 files of an earlier run left as they were." in err
+    assert "6 files of an earlier run left unchanged." in err
     assert "13 documents with 13 labels in 1 file written" in err
 
 
 def test_mistakes_get_one_sentence(capsys, data):
     ramify(capsys, "train", data / "whole.csv", "--model", data / "model")
     predict = ["predict", data / "model", data / "parts"]
-    assert "go into a directory; name one with --out" in refused(capsys, *predict)
-    assert "go into a directory; name one with --out" in refused(capsys, *predict, "--out", data / "x.csv")
-    assert "--resume goes on with several files" in refused(capsys, *predict[:2], data / "whole.csv", "--resume")
+    assert "go into a directory; name it with --out" in refused(capsys, *predict)
+    assert "go into a directory; name it with --out" in refused(capsys, *predict, "--out", data / "x.csv")
+    assert "--resume continues a run on many files" in refused(capsys, *predict[:2], data / "whole.csv", "--resume")
     assert "there are no answers to go on with" in refused(capsys, *predict, "--out", data / "new", "--resume")
     assert not (data / "new").exists()
     assert "lies in the directory of the documents" in refused(capsys, *predict, "--out", data / "parts" / "answers")

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from ramify.cli.main import run
+from ramify.cli.main import main
 
 WORDS = {
     "food/fruit": "apple pear plum",
@@ -17,7 +17,7 @@ WORDS = {
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -42,7 +42,7 @@ def model(tmp_path_factory):
     folder = tmp_path_factory.mktemp("risk")
     table = write(folder / "train.csv", rows_of(600, seed=0))
     arguments = ["train", table, "--system", "svm", "--model", folder / "m", "--keep-back", 0.3, "--holdout", 0.2, "--no-refit"]
-    assert run([str(argument) for argument in arguments]) == 0
+    assert main([str(argument) for argument in arguments]) == 0
     return folder / "m"
 
 

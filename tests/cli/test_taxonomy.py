@@ -6,8 +6,7 @@ import random
 import pytest
 
 from ramify import read_taxonomy
-from ramify.cli.app import taxonomy as commands
-from ramify.cli.main import run
+from ramify.cli.main import TAXONOMY, main
 
 TOPICS = {
     "apple": "fruit sweet tree orchard",
@@ -18,7 +17,7 @@ TOPICS = {
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments])
+    code = main([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 
@@ -180,7 +179,7 @@ def test_names_that_a_table_would_not_give_back_are_refused(capsys, tmp_path):
     (tmp_path / "d.csv").write_text("text,label\nred fox,ROOT\nblue sky,x > y\nred car,c\n")
     code, _, err = learn(capsys, tmp_path / "d.csv", "--flat", "--out", tmp_path / "t.tsv")
     assert code == 2
-    assert "do not read back from .tsv; write .json" in err
+    assert "would not read back from .tsv; write .json" in err
     assert not (tmp_path / "t.tsv").exists()
     assert learn(capsys, tmp_path / "d.csv", "--flat", "--out", tmp_path / "t.json")[0] == 0
     assert {"ROOT", "x > y", "c"} <= set(read_taxonomy(tmp_path / "t.json").names)
@@ -193,7 +192,7 @@ def test_the_data_are_not_overwritten(capsys, tmp_path):
     assert "would be overwritten" in err
 
 
-@pytest.mark.parametrize("command", [None, *(command.callback.__name__ for command in commands.registered_commands)])
+@pytest.mark.parametrize("command", [None, *TAXONOMY.commands])
 def test_every_command_of_the_group_has_help_with_an_example(capsys, command):
     code, out, _ = ramify(capsys, "taxonomy", *([] if command is None else [command]), "--help")
     assert code == 0

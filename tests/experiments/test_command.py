@@ -11,12 +11,11 @@ import pytest
 from paper_files.made_up import Counting, write_newsgroups
 
 from experiments import study_names
-from experiments.__main__ import load_app
-from ramify.cli.main import run
+from experiments.__main__ import run
 
 
 def ramify(capsys, *arguments):
-    code = run([str(argument) for argument in arguments], load_app)
+    code = run([str(argument) for argument in arguments])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
 

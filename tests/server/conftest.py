@@ -19,7 +19,7 @@ import pytest
 
 from ramify.classifier import TextClassifier
 from ramify.data import load_electronics
-from ramify.workflows import train
+from ramify.workflows import train_classifier
 
 SYSTEMS = {"support": "svm", "support-nb": "nb"}
 
@@ -29,7 +29,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Two models of the bundled corpus, with their reports."""
     shop, folder = load_electronics(), tmp_path_factory.mktemp("models")
     for name, system in SYSTEMS.items():
-        train(TextClassifier(system, shop.taxonomy), shop.train, shop.test).classifier.save(folder / name)
+        train_classifier(TextClassifier(system, shop.taxonomy), shop.train, shop.test).classifier.save(folder / name)
     return {name: folder / name for name in SYSTEMS}
 
 

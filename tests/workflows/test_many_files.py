@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from ramify.classifier import TextClassifier, load
 from ramify.classifier.fitting import fit_features
-from ramify.cli.main import run
+from ramify.cli.main import main
 from ramify.data import read_corpus
 from ramify.errors import DataError, LabelError
 from ramify.features import TermSelector, Vectorizer
 from ramify.parallel import running_on
-from ramify.workflows import evaluate, many_files, read_sharded, train
+from ramify.workflows import evaluate, many_files, read_sharded, train_classifier
 from ramify.workflows.many_files import needs_shards
 
 WORDS = [
@@ -94,11 +94,11 @@ def test_the_saved_model_is_that_of_one_file(system, executor, n_parts, rows, wh
     write_parts(tmp_path / "parts", rows, n_parts)
     clf = TextClassifier(system, n_jobs=2)
     with running_on(executor):  # crews of several members may work in another order, so both train there
-        once = train(clf, read_corpus(whole).labelled())
+        once = train_classifier(clf, read_corpus(whole).labelled())
         corpus = read_sharded(tmp_path / "parts", Vectorizer(), scratch=tmp_path, n_jobs=2).labelled()
-        again = train(TextClassifier(system, vectorizer=None, n_jobs=2), corpus)
+        again = train_classifier(TextClassifier(system, vectorizer=None, n_jobs=2), corpus)
     assert again.report.as_dict() == once.report.as_dict()
-    assert (again.learnt_from, again.tested_on, again.seen_before) == (once.learnt_from, once.tested_on, once.seen_before)
+    assert (again.trained_on, again.tested_on, again.test_duplicates) == (once.trained_on, once.tested_on, once.test_duplicates)
     once.classifier.save(tmp_path / "once")
     again.classifier.save(tmp_path / "again")
     same_files(tmp_path / "once", tmp_path / "again")
@@ -121,7 +121,7 @@ def test_features_and_selection_are_those_of_one_file(settings, select, rows, wh
     corpora = [read_corpus(whole), read_sharded(tmp_path / "parts", vectorizer, scratch=tmp_path)]
     for name, corpus in zip(("once", "again"), corpora, strict=True):
         clf = TextClassifier("nb", vectorizer=vectorizer, selector=selector)
-        train(clf, corpus.labelled()).classifier.save(tmp_path / name)
+        train_classifier(clf, corpus.labelled()).classifier.save(tmp_path / name)
     same_files(tmp_path / "once", tmp_path / "again")
 
 
@@ -133,8 +133,8 @@ def test_added_and_test_documents(rows, whole, tmp_path):
     more, clf = read_corpus(tmp_path / "more.csv"), TextClassifier("nb")
     corpora = read_corpus(whole).labelled(), read_sharded(tmp_path / "parts", Vectorizer(), scratch=tmp_path).labelled()
     tests = read_corpus(tmp_path / "tests.csv").labelled(), read_sharded(tmp_path / "tests", Vectorizer()).labelled()
-    once, *others = [train(clf, corpus, test, more=more) for corpus in corpora for test in (*tests, None)]
-    assert once.seen_before == others[2].seen_before
+    once, *others = [train_classifier(clf, corpus, test, more=more) for corpus in corpora for test in (*tests, None)]
+    assert once.test_duplicates == others[2].test_duplicates
     for number, trained in enumerate((once, *others)):
         trained.classifier.save(tmp_path / f"{number}")
     same_files(tmp_path / "0", tmp_path / "1")
@@ -149,13 +149,13 @@ def test_texts_are_not_read_again_where_counts_were_left(rows, tmp_path):
     corpus = read_sharded(tmp_path / "parts", Vectorizer(), scratch=tmp_path / "scratch")
     for path in (tmp_path / "parts").iterdir():
         path.unlink()
-    trained = train(TextClassifier("svm"), corpus.labelled())
+    trained = train_classifier(TextClassifier("svm"), corpus.labelled())
     assert trained.report is not None
 
 
 def test_evaluating_on_many_files(rows, whole, tmp_path):
     write_parts(tmp_path / "parts", rows, 5, "jsonl")
-    clf = train(TextClassifier("nb"), read_corpus(whole).labelled()).classifier
+    clf = train_classifier(TextClassifier("nb"), read_corpus(whole).labelled()).classifier
     clf.save(tmp_path / "model")
     clf = load(tmp_path / "model")
     with running_on(ApartExecutor()):
@@ -205,12 +205,12 @@ def test_rows_of_a_parquet_file_are_shards(rows, whole, tmp_path, monkeypatch, e
     frame.write_parquet(tmp_path / "whole.parquet", row_group_size=50)
     frame[:64].write_parquet(tmp_path / "parts" / "0.parquet")
     frame[64:].write_parquet(tmp_path / "parts" / "1.parquet")
-    train(TextClassifier("nb"), read_corpus(whole).labelled()).classifier.save(tmp_path / "once")
+    train_classifier(TextClassifier("nb"), read_corpus(whole).labelled()).classifier.save(tmp_path / "once")
     for source, n_shards in (("whole.parquet", 7), ("parts", 7)):
         with running_on(executor):
             corpus = read_sharded(tmp_path / source, Vectorizer(), scratch=tmp_path)
             assert len(corpus.documents.shards) == n_shards
-            train(TextClassifier("nb"), corpus.labelled()).classifier.save(tmp_path / "again")
+            train_classifier(TextClassifier("nb"), corpus.labelled()).classifier.save(tmp_path / "again")
         same_files(tmp_path / "once", tmp_path / "again")
     assert corpus.location_of(64 + 70) == f"{tmp_path}/parts/1.parquet, line 71"
 
@@ -222,7 +222,7 @@ def test_one_large_parquet_file_is_read_in_shards(rows, tmp_path, monkeypatch):
     assert not needs_shards(tmp_path / "none.parquet")
     monkeypatch.setattr(many_files, "LARGE", 1000)
     assert needs_shards(tmp_path / "whole.parquet")
-    code = run(["train", str(tmp_path / "whole.parquet"), "--model", str(tmp_path / "model"), "--holdout", "0"])
+    code = main(["train", str(tmp_path / "whole.parquet"), "--model", str(tmp_path / "model"), "--holdout", "0"])
     assert (code, load(tmp_path / "model").figures_["documents"]) == (0, len([label for _, label in rows if label]))
 
 
@@ -233,7 +233,7 @@ def test_places_name_file_and_line(rows, tmp_path):
     assert str(corpus.bad_rows[0]) == f"{tmp_path}/parts/part-9.csv, line 3: the text is empty"
     clf = TextClassifier("nb", read_taxonomy_of(rows))
     with pytest.raises(LabelError, match=r"parts/part-9.csv, line 4: label 'No > Such' is not in the taxonomy"):
-        train(clf, corpus.labelled())
+        train_classifier(clf, corpus.labelled())
     with pytest.raises(DataError, match=r"1 of 4\d\d rows are bad, and --strict allows none.*part-9.csv, line 3"):
         read_sharded(tmp_path / "parts", Vectorizer(), strict=True)
 

@@ -67,9 +67,9 @@ def test_a_moved_node_gives_the_model_of_a_full_training(system, tmp_path):
     else:
         np.testing.assert_allclose(ours.scores(PROBLEM.X), theirs.scores(PROBLEM.X), rtol=1e-5, atol=1e-5)
     if system in TAKING_OVER:
-        taken, total = done.taken_over
+        taken, total = done.reused
         assert 0 < taken <= total
-    assert done.gone_on == (system in ("hr-svm", "hr-lr"))
+    assert done.warm_started == (system in ("hr-svm", "hr-lr"))
     done.classifier.save(tmp_path / "model")
     again = update(load(tmp_path / "model"), OLD).classifier  # and back
     assert np.mean(again.predict(PROBLEM.X) == fitted(system).predict(PROBLEM.X)) >= 0.99
@@ -144,11 +144,11 @@ def test_answers_are_given_by_new_names_where_names_are_paths():
 def test_flat_classes_of_moved_nodes_keep_their_weights_and_only_merged_ones_are_trained():
     before = fitted("svm")
     moved = update(before, MOVED)
-    assert moved.taken_over == (24, 24)
+    assert moved.reused == (24, 24)
     assert not moved.is_trained
     first, second = LEAVES[:2]
     merged = update(before, with_edges({}, drop=[first]), reassignments=_merge(first, second))
-    assert merged.taken_over == (22, 23)
+    assert merged.reused == (22, 23)
     ours, theirs = merged.classifier.learner_, before.learner_
     for name in LEAVES[2:]:
         k, j = ours._class_of(merged.classifier.taxonomy_.index(name)), theirs._class_of(OLD.index(name))
@@ -165,7 +165,7 @@ def test_a_new_leaf_without_documents_begins_as_its_parent_and_learns_once_it_ha
     parent = OLD.names[int(OLD.parent[OLD.index(LEAVES[0])])]
     larger = with_edges({"novelty": parent})
     done = update(fitted("hr-svm"), larger)
-    assert done.begun == ("novelty",)
+    assert done.started_from_parent == ("novelty",)
     learner = done.classifier.learner_
     unit = int(learner.weights_.class_units[learner._class_of(larger.index("novelty"))])
     w, bias = learner.weights_.of_unit(unit)
@@ -175,9 +175,9 @@ def test_a_new_leaf_without_documents_begins_as_its_parent_and_learns_once_it_ha
     assert (
         update(done.classifier, with_edges({"novelty": parent}, novelty="New")).classifier.learner_.weights_ is learner.weights_
     )
-    assert update(done.classifier, larger, PROBLEM.X[:3], [["novelty"]] * 3).begun == ()
+    assert update(done.classifier, larger, PROBLEM.X[:3], [["novelty"]] * 3).started_from_parent == ()
     again = update(done.classifier, with_edges({"novelty": parent, LEAVES[5]: another_parent(LEAVES[5])}))
-    assert again.begun == ("novelty",)  # still without documents
+    assert again.started_from_parent == ("novelty",)  # still without documents
 
 
 # ---- labels -----------------------------------------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ def test_documents_that_are_given_up_are_left_out():
     leaf = LEAVES[0]
     done = update(fitted("svm"), with_edges({}, drop=[leaf]), reassignments={OLD.index(leaf): ()})
     assert done.left_out == LABELS.count(leaf) == 300 - done.documents
-    assert done.gone_on
+    assert done.warm_started
 
 
 def test_what_does_not_follow_is_asked_and_nodes_without_documents_are_not():

@@ -77,7 +77,7 @@ class Narrow:
 
     def parts(self, vectorizer: Any, learner: Any) -> tuple[Any, Any]:
         """A vectorizer and a learner that give the same scores."""
-        found = learner.with_used_features() if hasattr(vectorizer, "keep") else None
+        found = learner.with_used_features() if hasattr(vectorizer, "select_columns") else None
         if found is None or not len(found[0]):
             return vectorizer, learner
         columns, narrow = found

@@ -46,7 +46,7 @@ class Guarantee:
         }
 
 
-def check_share(keep_back: Any) -> float:
+def check_fraction(keep_back: Any) -> float:
     """Refuse what is no share of the documents."""
     if isinstance(keep_back, bool) or not isinstance(keep_back, Real) or not 0 <= float(keep_back) < 1:
         raise InputError(f"keep_back is {keep_back!r}; give a share of the documents from 0 to below 1, such as 0.1.")
@@ -68,7 +68,7 @@ def set_aside(n_documents: int, share: float) -> tuple[Ints, Ints]:
 
 def set_texts_aside(texts: Any, rows: list[list[str]], keep_back: float) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
     """Texts to learn from and texts to keep back, and the labels of both."""
-    share = check_share(keep_back)
+    share = check_fraction(keep_back)
     if share == 0 or isinstance(texts, str):
         return texts, None, rows, []
     texts = texts if hasattr(texts, "__len__") or hasattr(texts, "shape") else list(texts)
@@ -117,7 +117,7 @@ def branches_refused(classifier: TextClassifier, risk: float) -> str | None:
     return f"too few documents were held out for a risk of {risk:g} in {named}; what seems to belong there gets no label."
 
 
-def guarantees_kept(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pred: Any) -> list[dict[str, Any]]:
+def guarantee_table(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pred: Any) -> list[dict[str, Any]]:
     """For some risks what was promised, what came of it on documents with known labels, and how deep answers went for it.
 
     Y_pred: the answers without a promise. Risks for which held-out documents are too few are left out.

@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from ramify.calibration import CALIBRATIONS
 from ramify.classifier.fitting import TrainingData
-from ramify.classifier.guarantees import Guarantee, check_share
+from ramify.classifier.guarantees import Guarantee, check_fraction
 from ramify.classifier.rules import RULES, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
@@ -117,7 +117,7 @@ def _confidence(about: dict[str, Any]) -> tuple[bool, float]:
     given = about.get("confidence", {"calibrate": True, "keep_back": 0.0})
     if not isinstance(given["calibrate"], bool):
         raise ModelError("the manifest does not say whether probabilities are calibrated; train the model again.")
-    return given["calibrate"], check_share(given["keep_back"])
+    return given["calibrate"], check_fraction(given["keep_back"])
 
 
 def _promised(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:

@@ -362,7 +362,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """The rule given; else the system's, which has another where documents have several labels."""
         if self.decision is not None:
             return cast(DecisionRule, self.decision)
-        return system.several() if several and system.several is not None else system.decision()
+        return system.multi_label_decision() if several and system.multi_label_decision is not None else system.decision()
 
     def _map(self, texts: Sequence[str], work: Callable[[Any], Result], answers_only: bool) -> Iterator[tuple[slice, Result]]:
         """Apply work to the scores of some texts at a time; of nodes that matter, where answers are all that is wanted."""

@@ -1,4 +1,4 @@
-"""Where the command line prints: answers to standard output, everything else to standard error."""
+"""Where the command line prints: results to standard output, everything else to standard error."""
 
 from __future__ import annotations
 
@@ -6,38 +6,70 @@ import json
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
-from ramify.parallel import Stage
+if TYPE_CHECKING:
+    from ramify.parallel import Stage
 
-EVERY = 60.0  # seconds between lines on progress, where there is no terminal
-WIDE = 140  # where there is no terminal, tables are not cut at 80 columns
+EVERY = 60.0  # seconds between progress lines, where there is no terminal
+WIDE = 140  # columns of tables, where there is no terminal
 
-answers = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
-notes = Console(stderr=True, highlight=False, soft_wrap=True)
+output = Console(highlight=False, width=None if sys.stdout.isatty() else WIDE)
+messages = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+def say(message: str) -> None:
+    """Print a plain line on standard error."""
+    messages.print(message, markup=False)
+
+
+def print_plain(message: str, style: str | None = None) -> None:
+    """Print plain text on standard output, without wrapping."""
+    output.print(message, markup=False, soft_wrap=True, style=style)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document on standard output."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
+
+
+@contextmanager
+def progress_shown(cluster: str | None = None, checkpoints: Path | None = None, resume: bool = False) -> Iterator[None]:
+    """Show the progress of work in this block; run it on a cluster, and keep checkpoints until it is done, if given."""
+    from ramify.errors import InputError
+    from ramify.parallel import Checkpoints, checkpointing, open_cluster, reporting_to, running_on
+
+    if resume and checkpoints is None:
+        raise InputError("--resume continues from checkpoints; give their directory with --checkpoints.")
+    kept = None if checkpoints is None else Checkpoints(checkpoints, resume)
+    with RichProgress() as progress, reporting_to(progress), checkpointing(kept), ExitStack() as stack:
+        if cluster is not None:
+            stack.enter_context(running_on(stack.enter_context(open_cluster(cluster))))
+        try:
+            yield
+        except KeyboardInterrupt:
+            if kept is not None and kept.has_begun:
+                say(f"The work done so far is in {checkpoints}; run the same command with --resume to continue.")
+            raise
+        if kept is not None:
+            kept.forget()
 
 
 class RichProgress:
-    """Progress bars on standard error, gone when the work is done; when that is no terminal, a line now and then."""
+    """Progress bars on standard error, removed when the work is done; without a terminal, a line now and then."""
 
     def __init__(self) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         times = (TimeElapsedColumn(), TimeRemainingColumn())
-        self.is_hidden, self.said = not sys.stderr.isatty(), time.monotonic()
-        self.bars = Bars(SpinnerColumn(), *columns, *times, console=notes, transient=True, disable=self.is_hidden)
+        self.is_hidden, self.last_line = not sys.stderr.isatty(), time.monotonic()
+        self.bars = Bars(SpinnerColumn(), *columns, *times, console=messages, transient=True, disable=self.is_hidden)
 
     def __enter__(self) -> RichProgress:
         self.bars.start()
@@ -56,13 +88,13 @@ class RichProgress:
             self.bars.remove_task(task)
 
     def note(self, line: str) -> None:
-        """A line that stays."""
+        """Print a line that stays."""
         say(line)
 
     def say_now_and_then(self, line: str) -> None:
-        """A line for those who see no bars, if the last one was some time ago."""
-        if self.is_hidden and time.monotonic() - self.said >= EVERY:
-            self.said = time.monotonic()
+        """Print a line where there are no bars, if the last one was some time ago."""
+        if self.is_hidden and time.monotonic() - self.last_line >= EVERY:
+            self.last_line = time.monotonic()
             say(line)
 
 
@@ -77,13 +109,3 @@ class _Step:
         self.bars.update(self.task, description=f"{self.title}  {escape(what)}" if what else self.title)
         if what:
             self.progress.say_now_and_then(f"{self.title}: {what}")
-
-
-def say(message: str) -> None:
-    """A plain line on standard error."""
-    notes.print(message, markup=False)
-
-
-def print_json(value: Any) -> None:
-    """One JSON document on standard output, for machines."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")

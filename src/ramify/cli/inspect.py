@@ -1,32 +1,26 @@
-"""``ramify inspect``: look at a model, a table of documents, or a taxonomy."""
+"""``ramify inspect`` and ``ramify systems``: what is in a model, a table of documents or a taxonomy; the systems."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from ramify.classifier import load
-from ramify.cli.console import RichProgress, answers, print_json
-from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, readable, tell_about
-from ramify.data import Corpus, read_corpus
+from ramify.cli.console import output, print_json, progress_shown
+from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, load_model
 from ramify.errors import InputError
-from ramify.parallel import reporting_to
-from ramify.reports.terminal import draw
-from ramify.taxonomy import Taxonomy, read_taxonomy, taxonomy_of_labels
-from ramify.taxonomy.files import looks_like_taxonomy
-from ramify.workflows.training import check_labels
+
+if TYPE_CHECKING:
+    from ramify.data import Corpus
+    from ramify.taxonomy import Taxonomy
 
 
 def inspect(
     path: Annotated[Path, typer.Argument(help="A model directory, a table of documents, or a taxonomy file.")],
-    kind: Annotated[
-        str | None, typer.Option("--as", help="'model', 'data' or 'taxonomy', when the content does not tell.")
-    ] = None,
+    kind: Annotated[str | None, typer.Option("--as", help="'model', 'data' or 'taxonomy' (default: detected).")] = None,
     text: TextColumn = None,
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
@@ -34,10 +28,10 @@ def inspect(
     encoding: Encoding = "utf-8",
     levels: Annotated[int, typer.Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
     tree: Annotated[bool, typer.Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
-    node: Annotated[str | None, typer.Option(help="Of a model: the words and mixture weights of this node.")] = None,
+    node: Annotated[str | None, typer.Option(help="Of a model: the top words and mixture weights of this node.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show what is in a model, a table of documents or a taxonomy, and whether it is in order.
+    """Show what is in a model, a table of documents or a taxonomy.
 
     \b
     Examples:
@@ -46,7 +40,12 @@ def inspect(
       ramify inspect taxonomy.tsv --levels 2
       ramify inspect out --node food/fruit
     """
-    with RichProgress() as progress, reporting_to(progress), readable(path) as file:
+    from ramify.data import read_corpus
+    from ramify.reports.terminal import draw
+    from ramify.taxonomy import read_taxonomy
+    from ramify.workflows.reading import note_contents, readable
+
+    with progress_shown(), readable(path) as file:
         kind = kind or _find_kind(file)
         if node is not None:
             _show_node(file, kind, node, as_json)
@@ -57,9 +56,11 @@ def inspect(
             facts, taxonomy, counts = {}, read_taxonomy(file), None
         elif kind == "data":
             known = None if taxonomy_file is None else read_taxonomy(taxonomy_file)
+            columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
             is_label = None if known is None else known.__contains__
-            columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "is_label": is_label}
-            facts, taxonomy, counts = _inspect_corpus(read_corpus(file, **columns, encoding=encoding), known)
+            corpus = read_corpus(file, **columns, is_label=is_label, encoding=encoding)
+            note_contents(corpus)
+            facts, taxonomy, counts = _inspect_corpus(corpus, known)
         else:
             raise InputError(f"--as is {kind!r}; give 'model', 'data' or 'taxonomy'.")
     if tree:
@@ -68,11 +69,33 @@ def inspect(
         print_json({"kind": kind, **facts, "taxonomy": _taxonomy_facts(taxonomy)})
         return
     if facts:
-        answers.print(_facts_table(facts))
-    answers.print(draw(taxonomy, counts, levels))
+        output.print(_facts_table(facts))
+    output.print(draw(taxonomy, counts, levels))
+
+
+def systems(as_json: AsJson = False) -> None:
+    """List the systems that --system accepts.
+
+    \b
+    Examples:
+      ramify systems
+      ramify systems --json
+    """
+    from ramify.systems import SYSTEMS
+
+    if as_json:
+        rows = SYSTEMS.values()
+        print_json([{"name": s.name, "summary": s.summary, "source": s.source, "needs_tree": s.needs_tree} for s in rows])
+        return
+    table = Table("system", "description", "source", box=None, pad_edge=False)
+    for system in SYSTEMS.values():
+        table.add_row(system.name, system.summary, system.source)
+    output.print(table)
 
 
 def _find_kind(path: Path) -> str:
+    from ramify.taxonomy.files import looks_like_taxonomy
+
     if not path.exists():
         raise InputError(f"there is no {path}; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():
@@ -81,13 +104,12 @@ def _find_kind(path: Path) -> str:
 
 
 def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
-    """What a model knows of one node: its strongest words, and how much it trusts the nodes above."""
+    """Print the top words of a node, and its mixture weights, where the learner has such."""
     if kind != "model":
-        raise InputError(f"--node shows what a model knows of a node, but {path} is no model; give a model directory.")
-    classifier = load(path)
-    learner, terms = classifier.learner_, classifier.vectorizer_.get_feature_names_out()
-    words = learner.top_terms(node, 20, terms)
-    weights = learner.mixture_weights(node)
+        raise InputError(f"--node is for models, but {path} is not one; give a model directory.")
+    classifier = load_model(path)
+    words = classifier.learner_.top_terms(node, 20, classifier.vectorizer_.get_feature_names_out())
+    weights = classifier.learner_.mixture_weights(node)
     if as_json:
         found: dict[str, Any] = {"node": node, "words": [{"word": word, "weight": weight} for word, weight in words]}
         if weights:
@@ -95,8 +117,8 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
         print_json(found)
         return
     if weights:
-        answers.print(_pairs_table("estimate", weights, f"{node}: how much each estimate counts"))
-    answers.print(_pairs_table("word", words, node))
+        output.print(_pairs_table("estimate", weights, f"{node}: mixture weights"))
+    output.print(_pairs_table("word", words, node))
 
 
 def _pairs_table(what: str, pairs: list[tuple[str, float]], title: str) -> Table:
@@ -107,14 +129,15 @@ def _pairs_table(what: str, pairs: list[tuple[str, float]], title: str) -> Table
 
 
 def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
-    classifier = load(path)
-    values, arrays = classifier.learner_.state()
+    classifier = load_model(path)
+    learner = classifier.learner_
+    values, arrays = learner.state()
     figures = {key: value for key, value in classifier.figures_.items() if key not in ("evaluation", "columns")}
     facts = {
         "system": classifier.system,
         "learner": ", ".join(f"{name}={value}" for name, value in values.get("parameters", values).items()),
-        **classifier.learner_.training_facts(),
-        "weight_bytes": sum(array.nbytes for array in arrays.values()) + classifier.learner_.shard_bytes,
+        **learner.training_facts(),
+        "weight_bytes": sum(array.nbytes for array in arrays.values()) + learner.shard_bytes,
         **figures,
         **classifier.figures_.get("evaluation", {}),
     }
@@ -122,32 +145,27 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:
-    tell_about(corpus)
+    import numpy as np
+
+    from ramify.taxonomy import taxonomy_of_labels
+    from ramify.workflows.evaluation import check_labels
+
     if known is not None:
         check_labels(corpus, known)
     taxonomy = taxonomy_of_labels(corpus.labels) if known is None else known
     Y = taxonomy.encode(corpus.labels)
     sizes = np.asarray([len(labels) for labels in corpus.labels])
-    facts: dict[str, Any] = {
-        "documents": len(corpus),
-        "bad_rows": len(corpus.bad_rows),
-        "without_label": int((sizes == 0).sum()),
-        "with_several_labels": int((sizes > 1).sum()),
-    }
+    facts: dict[str, Any] = {"documents": len(corpus), "bad_rows": len(corpus.bad_rows)}
+    facts |= {"unlabelled": int((sizes == 0).sum()), "multi_label": int((sizes > 1).sum())}
     if not corpus.has_vectors:
-        facts["with_a_text_seen_before"] = len(corpus) - len(set(corpus.documents))
-        facts["words_in_a_text"] = round(float(np.mean([len(text.split()) for text in corpus.documents])), 1)
+        facts["duplicates"] = len(corpus) - len(set(corpus.documents))
+        facts["words_per_document"] = round(float(np.mean([len(text.split()) for text in corpus.documents])), 1)
     return facts, taxonomy, np.bincount(Y.indices, minlength=len(taxonomy)).tolist()
 
 
 def _taxonomy_facts(taxonomy: Taxonomy) -> dict[str, Any]:
-    return {
-        "nodes": len(taxonomy),
-        "leaves": int(taxonomy.is_leaf.sum()),
-        "roots": len(taxonomy.roots),
-        "levels": taxonomy.n_levels,
-        "is_tree": taxonomy.is_tree,
-    }
+    facts = {"nodes": len(taxonomy), "leaves": int(taxonomy.is_leaf.sum()), "roots": len(taxonomy.roots)}
+    return facts | {"levels": taxonomy.n_levels, "is_tree": taxonomy.is_tree}
 
 
 def _facts_table(facts: dict[str, Any]) -> Table:

@@ -1,4 +1,4 @@
-"""``ramify keys``: who may use a server."""
+"""``ramify keys``: the API keys of a server."""
 
 from __future__ import annotations
 
@@ -7,54 +7,60 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from ramify.cli.console import answers, print_json, say
+from ramify.cli.console import output, print_json, say
 from ramify.cli.options import AsJson
-from ramify.server.keys import add_key, read_keys, remove_key
 
 KeyFile = Annotated[Path, typer.Argument(help="File of keys; it holds hashes only.")]
 
 
 def add(
     file: KeyFile,
-    name: Annotated[str, typer.Argument(help="Whose key it is.")],
-    role: Annotated[str, typer.Option(help="read: classify; review: also decide; admin: also read models anew.")] = "read",
+    name: Annotated[str, typer.Argument(help="Owner of the key.")],
+    role: Annotated[str, typer.Option(help="read: classify; review: also decide; admin: also reload models.")] = "read",
 ) -> None:
-    """Make a key for somebody, and print it; this is the only time that it is shown.
+    """Create a key and print it; it is shown only once.
 
     \b
     Example:
       ramify keys add keys.json ann --role review
     """
+    from ramify.server.keys import add_key
+
     key = add_key(file, name, role)
     sys.stdout.write(f"{key}\n")
-    say(f"This is the key of {name}, with the role {role!r}. It is not kept, only its hash in {file}.")
+    say(f"This is the key of {name}, with the role {role!r}. Only its hash is stored in {file}.")
 
 
-def remove(file: KeyFile, name: Annotated[str, typer.Argument(help="Whose key is taken away.")]) -> None:
-    """Take somebody's key away; servers that use the file notice within a second.
+def remove(file: KeyFile, name: Annotated[str, typer.Argument(help="Owner of the key.")]) -> None:
+    """Remove a key; running servers notice within a second.
 
     \b
     Example:
       ramify keys remove keys.json ann
     """
+    from ramify.server.keys import remove_key
+
     remove_key(file, name)
-    say(f"{name} has no key any more.")
+    say(f"The key of {name} was removed.")
 
 
 def show(file: KeyFile, as_json: AsJson = False) -> None:
-    """List who has a key.
+    """List the owners of keys.
 
     \b
     Example:
       ramify keys list keys.json
     """
+    from rich.table import Table
+
+    from ramify.server.keys import read_keys
+
     keys = read_keys(file)
     if as_json:
         print_json([{"name": key.name, "role": key.role, "created_at": key.created_at} for key in keys])
         return
-    table = Table("name", "role", "made", box=None, pad_edge=False, header_style="bold")
+    table = Table("name", "role", "created", box=None, pad_edge=False, header_style="bold")
     for key in keys:
         table.add_row(key.name, key.role, key.created_at)
-    answers.print(table)
+    output.print(table)

@@ -1,6 +1,7 @@
-"""The edge: whatever happens becomes one sentence and an exit code.
+"""The entry of the command line: find the command, run it, and turn every error into one sentence and an exit code.
 
-Exit codes: 0 done; 2 something that the user can put right, or an interruption; 1 a defect of Ramify itself.
+Exit codes: 0 success; 2 an error that the user can fix, or an interruption; 1 a defect of Ramify itself.
+Only the module of the command that is run is imported, so that ``--version`` and ``--help`` answer at once.
 """
 
 from __future__ import annotations
@@ -9,30 +10,178 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-INTERRUPTED = "interrupted; every file is as it was before, or complete."
+from ramify.errors import InputError, RamifyError, suggest
+
+INTERRUPTED = "interrupted; every file is unchanged or complete."
+HELP_OPTIONS = ("-h", "--help")
+
+started_at: float | None = None  # monotonic time at which this process started; None inside another program
 
 
-began: float | None = None  # when this program was started, by the monotonic clock; None within another program
+class Command(NamedTuple):
+    """Where a command is defined (a module of ``ramify.cli`` and a function in it), and its one-line help."""
+
+    module: str
+    function: str
+    help: str
 
 
-def main(load_app: Callable[[], Any] | None = None) -> None:
-    """Run the command of the command line; being told to end is an interruption like any other."""
-    global began
-    began = moment_of_start()
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+class Group(NamedTuple):
+    """Commands under one name."""
+
+    help: str
+    examples: Sequence[str]
+    commands: dict[str, Any]
+
+
+TAXONOMY = Group(
+    "Learn a taxonomy from flat labels, or compare two taxonomies.",
+    ("ramify taxonomy learn tickets.csv --out taxonomy.tsv", "ramify taxonomy diff taxonomy.tsv newer.tsv"),
+    {
+        "learn": Command("taxonomy", "learn", "Group the flat labels of a table into a taxonomy."),
+        "diff": Command("taxonomy", "diff", "Compare two taxonomies: nodes renamed, moved, merged, split, added and retired."),
+    },
+)
+REVIEWS = Group(
+    "Use the decisions that people made in the review queue of a server.",
+    (
+        "ramify reviews add ramify-reviews.db findings.jsonl --model out",
+        "ramify reviews export ramify-reviews.db --out reviews.csv",
+        "ramify reviews summary ramify-reviews.db",
+    ),
+    {
+        "add": Command("reviews", "add", "Add the label issues of an audit to the review queue, worst first."),
+        "export": Command("reviews", "export", "Write reviewed documents as training rows."),
+        "summary": Command("reviews", "summary", "Show how many documents wait, and how often reviewers agree."),
+    },
+)
+KEYS = Group(
+    "Manage the API keys of a server.",
+    ("ramify keys add keys.json ann --role review", "ramify keys list keys.json"),
+    {
+        "add": Command("keys", "add", "Create a key and print it; it is shown only once."),
+        "remove": Command("keys", "remove", "Remove a key; running servers notice within a second."),
+        "list": Command("keys", "show", "List the owners of keys."),
+    },
+)
+RAMIFY = Group(
+    "Classify text into a taxonomy: train, predict label paths, evaluate level by level.",
+    ("ramify demo", "ramify train tickets.csv --model out --report report.html", "ramify predict out new.csv > classified.csv"),
+    {
+        "train": Command("train", "train", "Train a classifier on a table of documents, evaluate it, and save it."),
+        "update": Command("update", "update", "Update a model: a changed taxonomy, or more documents."),
+        "predict": Command("predict", "predict", "Add predicted labels and their probabilities to a table."),
+        "explain": Command("explain", "explain", "Explain the labels of a text: node by node, word by word."),
+        "evaluate": Command("evaluate", "evaluate", "Evaluate a model on labelled documents."),
+        "compare": Command("compare", "compare", "Compare systems on the same documents, with significance tests."),
+        "audit": Command("audit", "audit", "Find wrong labels, contradictory duplicates and classes that cannot be learnt."),
+        "score": Command("score", "score", "Write the scores of all nodes as a table."),
+        "decide": Command("score", "decide", "Apply a decision rule to saved scores; nothing is trained."),
+        "inspect": Command("inspect", "inspect", "Show what is in a model, a table of documents or a taxonomy."),
+        "serve": Command("serve", "serve", "Serve models over HTTP, with a web page."),
+        "systems": Command("inspect", "systems", "List the systems that --system accepts."),
+        "demo": Command("demo", "demo", "Train, evaluate and predict on the bundled corpus."),
+        "taxonomy": TAXONOMY,
+        "reviews": REVIEWS,
+        "keys": KEYS,
+    },
+)
+
+
+def main(arguments: Sequence[str] | None = None, function: Callable[..., None] | None = None, name: str = "ramify") -> int:
+    """Run a command and return its exit code; an error of the user never ends in a traceback.
+
+    arguments: those of the process by default; then SIGTERM interrupts like Ctrl+C. function: run this command instead.
+    """
+    global started_at
+    if arguments is None:
+        started_at = process_start_time()
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for stream in (sys.stdout, sys.stderr):
+            if (stream.encoding or "").lower().replace("-", "") != "utf8":
+                stream.reconfigure(encoding="utf-8", errors="replace")  # type: ignore[union-attr]
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = run(sys.argv[1:], load_app or _load_app)
+        if function is None:
+            found = find_command(words)
+            if not isinstance(found, Command):
+                return show_help(found, words)
+            name, words = " ".join(("ramify", *words[: found_depth(words)])), words[found_depth(words) :]
+            function = vars(import_module(f"ramify.cli.{found.module}"))[found.function]
+        import typer
+
+        usage_error: Any = typer.BadParameter.__base__
+        app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+        app.command(context_settings={"help_option_names": list(HELP_OPTIONS), "max_content_width": 110})(function)
+        command: Any = typer.main.get_command(app)
+        try:  # command.main() would handle interruptions and broken pipes in its own way
+            with command.make_context(name, words) as context:
+                command.invoke(context)
+            sys.stdout.flush()
+        except typer.Exit as stop:
+            return int(stop.exit_code)
+        except usage_error as error:
+            error.show()
+            return int(error.exit_code)
     except KeyboardInterrupt:
-        code = fail(INTERRUPTED)
-    sys.exit(code)
+        return fail(INTERRUPTED)
+    except RamifyError as error:
+        return fail(str(error))
+    except MemoryError:
+        return fail("there is not enough memory; use fewer documents or terms (--min-df, --max-features).")
+    except BrokenPipeError:
+        drop_output()
+    except OSError as error:
+        drop_output()
+        return fail(f"cannot read or write {error.filename or 'standard output'}: {error.strerror}.")
+    return 0
 
 
-def moment_of_start() -> float:
-    """When this program was started, before any library was loaded; now, where nothing can tell."""
+def find_command(words: Sequence[str]) -> Command | Group:
+    """The command, or the group of commands, that the words of a command line name."""
+    found: Any = RAMIFY
+    for word in words:
+        if isinstance(found, Command) or word.startswith("-"):
+            break
+        if word not in found.commands:
+            raise InputError(f"there is no command {word!r}; see 'ramify --help'.{suggest(word, found.commands)}")
+        found = found.commands[word]
+    return found  # type: ignore[no-any-return]
+
+
+def found_depth(words: Sequence[str]) -> int:
+    """How many words name the command."""
+    return 2 if isinstance(RAMIFY.commands.get(words[0]), Group) else 1
+
+
+def show_help(group: Group, words: Sequence[str]) -> int:
+    """Print the version or the help of a group of commands."""
+    if words == ["--version"]:
+        from importlib.metadata import version
+
+        sys.stdout.write(f"ramify {version('ramify')}\n")
+        return 0
+    asked = [word for word in words if word.startswith("-")]
+    if unknown := [word for word in asked if word not in HELP_OPTIONS]:
+        raise InputError(f"there is no option {unknown[0]!r} before a command; see 'ramify --help'.")
+    name = " ".join(["ramify", *(word for word in words if word not in HELP_OPTIONS)])
+    width = max(map(len, group.commands)) + 2
+    lines = [f"Usage: {name} [OPTIONS] COMMAND [ARGS]...", "", f"  {group.help}", "", "  Examples:"]
+    lines += [f"    {example}" for example in group.examples]
+    lines += ["", "Options:", "  --version   Print the version."] if group is RAMIFY else ["", "Options:"]
+    lines += ["  -h, --help  Show this message.", "", "Commands:"]
+    lines += [f"  {command:<{width}}{entry.help}" for command, entry in group.commands.items()]
+    (sys.stdout if asked else sys.stderr).write("\n".join(lines) + "\n")
+    return 0 if asked else 2
+
+
+def process_start_time() -> float:
+    """When this process started, before any library was loaded; now, where the system does not say."""
     now = time.monotonic()
     try:
         ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
@@ -42,41 +191,16 @@ def moment_of_start() -> float:
     return now - max(0.0, running)
 
 
-def _load_app() -> Any:
-    from ramify.cli.app import app
-
-    return app
-
-
-def run(arguments: list[str], load_app: Callable[[], Any] = _load_app) -> int:
-    """Run a command and give its exit code; no mistake of a user's ends in a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure") and (stream.encoding or "").lower().replace("-", "") != "utf8":
-            stream.reconfigure(encoding="utf-8", errors="replace")
-    # imported here, so that an interruption while the libraries load is answered like any other
-    from ramify.errors import RamifyError
-
-    try:
-        load_app()(arguments)
-        return 0
-    except SystemExit as stop:  # the library ends every command this way; 2 for a line that it cannot understand
-        return stop.code if isinstance(stop.code, int) else 0
-    except RamifyError as error:
-        return fail(str(error))
-    except MemoryError:
-        return fail("there is not enough memory; use fewer documents or terms (--min-df, --max-features).")
-
-
 def fail(message: str) -> int:
-    """Say what is wrong, on standard error."""
+    """Print an error on standard error; returns the exit code."""
     sys.stderr.write(f"ramify: {message}\n")
     return 2
 
 
 def drop_output() -> None:
-    """Send what is still to be written nowhere: whoever read it has gone, or there is no room."""
+    """Discard what is still to be written: the reader has gone, or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

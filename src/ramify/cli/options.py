@@ -1,131 +1,122 @@
-"""Options that several commands share."""
+"""Options that commands share, each declared once."""
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ramify.classifier import make_rule
-from ramify.cli.console import say
-from ramify.data import Corpus
-from ramify.decisions import DecisionRule
 from ramify.errors import InputError
-from ramify.formatting import counted
-from ramify.parallel import Checkpoints, checkpointing, open_cluster, running_on
-from ramify.persistence import refuse_unwritable
 
-SEVERAL_FILES = "a directory or a quoted pattern of files; - for stdin."
+if TYPE_CHECKING:
+    from ramify.classifier import TextClassifier
+    from ramify.decisions import DecisionRule
+
+MANY_FILES = "a directory or a quoted pattern of files; - for stdin."
+MEASURES = "accuracy, micro_f1, macro_f1, hierarchical_f1, h_loss"
+JSON, TABBED, PLAIN = (".jsonl", ".ndjson"), (".tsv", ".tab"), (".csv", ".txt")
+TABLES = (*JSON, *TABBED, *PLAIN)
+
+# models and documents
 ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]
-TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text; found when not given.")]
+TrainingFile = Annotated[Path, typer.Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; {MANY_FILES}")]
+LabelledFile = Annotated[Path, typer.Argument(help="Labelled documents, in any form that 'ramify train' reads.")]
+TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text (default: detected).")]
 LabelColumn = Annotated[
     str | None,
-    typer.Option("--label", help="Column with the labels, or level columns: 'level1,level2'; found when not given."),
+    typer.Option("--label", help="Column with the labels, or level columns: 'level1,level2' (default: detected)."),
 ]
-LabelSeparator = Annotated[str | None, typer.Option(help="What stands between several labels of one cell, e.g. '|'.")]
+LabelSeparator = Annotated[
+    str | None, typer.Option(help="Separates multiple labels in one cell, e.g. '|' (default: detected).")
+]
 Encoding = Annotated[str, typer.Option(help="Encoding of CSV and JSON files, such as cp1252.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse the file when a row is bad.")]
-KeepUnlabelled = Annotated[
-    bool, typer.Option("--keep-unlabelled", help="Take documents without a label as documents that have none.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
-Threads = Annotated[int, typer.Option("--threads", help="Threads to use; -1 for all cores.")]
+Strict = Annotated[bool, typer.Option("--strict", help="Refuse the file if a row is bad.")]
+KeepUnlabelled = Annotated[bool, typer.Option("--keep-unlabelled", help="Keep documents without a label.")]
+TaxonomyFile = Annotated[Path | None, typer.Option(help="Taxonomy file (default: read from label paths).")]
+TaxonomyFormat = Annotated[str | None, typer.Option(help="edges, paths, indented, json, lshtc or skos (default: detected).")]
+PathSeparator = Annotated[str | None, typer.Option(help="Joins the parts of a label path, e.g. ' > ' (default: detected).")]
 
+# features
+Ngrams = Annotated[int, typer.Option(min=1, help="Use word n-grams up to this length.")]
+StopWords = Annotated[
+    str | None, typer.Option(help="Leave out common words: 'english', 'english-long', or a file with one word per line.")
+]
+Stem = Annotated[str | None, typer.Option(help="Reduce words to stems: 'english', 'porter', 'german', …")]
+MinDf = Annotated[int, typer.Option(min=1, help="Leave out words that occur in fewer documents.")]
+MaxFeatures = Annotated[int | None, typer.Option(min=1, help="Keep only this many words, the most frequent.")]
+Hashing = Annotated[int | None, typer.Option(min=1, help="Hash words into this many columns.")]
+Select = Annotated[int | None, typer.Option(min=1, help="Select this many words, the most informative about the labels.")]
+SelectBy = Annotated[str, typer.Option(help="Measure of --select: information-gain, chi2 or mutual-information.")]
+SelectJoin = Annotated[str, typer.Option(help="How --select combines classes: max, weighted-average, sum or round-robin.")]
+SelectScope = Annotated[str, typer.Option(help="Where --select applies: flat, hierarchical or glocal.")]
+
+# decisions and guarantees
+RuleName = Annotated[
+    str | None,
+    typer.Option("--rule", help="Decision rule instead of the model's: best, top-down, isotonic, minimize-h-loss, …"),
+]
+RuleParams = Annotated[list[str] | None, typer.Option("--rule-param", help="A parameter of the rule, e.g. penalty=5.")]
+Risk = Annotated[
+    float | None,
+    typer.Option(help="Back off to the deepest node that is correct except for this fraction of documents, such as 0.05."),
+]
+Nodes = Annotated[int, typer.Option(help="With --risk: predict up to 2, 3, 5 or 10 nodes, one of which is correct.")]
+ByBranch = Annotated[bool, typer.Option("--by-branch", help="With --risk: guarantee it for every top-level branch, too.")]
+ReassignmentsFile = Annotated[
+    Path | None,
+    typer.Option("--reassignments", help="Where documents of old nodes go: a table of old and new nodes; '-' drops documents."),
+]
+
+# running
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ReportPage = Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")]
+Threads = Annotated[int, typer.Option("--threads", help="Threads to use; -1 for all cores.")]
 Cluster = Annotated[
     str | None,
-    typer.Option(
-        "--cluster",
-        help="Work on a Ray cluster: its address, 'auto' for the one here, 'local' to start one; needs ramify[ray].",
-    ),
+    typer.Option("--cluster", help="Run on a Ray cluster: its address, 'auto', or 'local' to start one; needs ramify[ray]."),
 ]
 CheckpointDirectory = Annotated[
     Path | None,
-    typer.Option("--checkpoints", help="Keep what is done so far in this directory, which all machines reach."),
+    typer.Option("--checkpoints", help="Keep checkpoints in this directory, which all machines must see."),
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on from the checkpoints of a run that was interrupted.")]
-
-RuleName = Annotated[
-    str | None, typer.Option("--rule", help="Decide by this rule instead: best, top-down, isotonic, minimize-h-loss, …")
-]
-RuleParams = Annotated[list[str] | None, typer.Option("--rule-param", help="A setting of the rule, e.g. penalty=5.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run from its checkpoints.")]
 
 
-@contextmanager
-def working_on(cluster: str | None, directory: Path | None = None, resume: bool = False) -> Iterator[None]:
-    """Let work of this block run on a cluster, and be kept; checkpoints of work that is done are removed."""
-    if resume and directory is None:
-        raise InputError("--resume goes on from checkpoints; say where they are with --checkpoints.")
-    checkpoints = None if directory is None else Checkpoints(directory, resume)
-    with checkpointing(checkpoints), ExitStack() as stack:
-        if cluster is not None:
-            stack.enter_context(running_on(stack.enter_context(open_cluster(cluster))))
-        try:
-            yield
-        except KeyboardInterrupt:
-            if checkpoints is not None and checkpoints.has_begun:
-                say(f"What was done so far is in {directory}; the same command with --resume goes on from there.")
-            raise
-        if checkpoints is not None:
-            checkpoints.forget()
-
-
-Risk = Annotated[
-    float | None,
-    typer.Option(help="Go up to the deepest node that holds the truth but for this share of documents, such as 0.05."),
-]
-Nodes = Annotated[int, typer.Option(help="With --risk: up to 2, 3, 5 or 10 nodes, one of which holds the truth.")]
-ByBranch = Annotated[bool, typer.Option("--by-branch", help="With --risk: promise it for every top-level branch, too.")]
-
-
-def chosen_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:
-    """The rule that --rule and --rule-param ask for, if they do."""
+def parse_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:
+    """The rule of --rule and --rule-param, if given."""
     if name is None:
         if pairs:
-            raise InputError("--rule-param sets something of a rule; say which one with --rule.")
+            raise InputError("--rule-param is a parameter of a rule; name the rule with --rule.")
         return None
-    return make_rule(name, read_params(pairs or [], "--rule-param"))
+    from ramify.classifier import make_rule
+    from ramify.workflows.training_run import parse_params
+
+    return make_rule(name, parse_params(pairs or [], "--rule-param"))
 
 
-def read_params(pairs: Sequence[str], option: str = "--param") -> dict[str, Any]:
-    """``alpha=0.1`` and the like, values as JSON or else as plain words."""
-    params: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise InputError(f"{option} is {pair!r}; give a name and a value, such as alpha=0.1.")
-        try:
-            params[name.strip()] = json.loads(value)
-        except ValueError:
-            params[name.strip()] = value
-    return params
+def load_model(model: Path, rule: DecisionRule | None = None, threads: int | None = None) -> TextClassifier:
+    """Load a model, with another decision rule if given."""
+    from ramify.classifier import load
+    from ramify.parallel import count_workers
+
+    if threads is not None:
+        count_workers(threads)
+    classifier = load(model) if rule is None else load(model).redecided(rule)
+    if threads is not None:
+        classifier.use_threads(threads)
+    return classifier
 
 
-@contextmanager
-def readable(path: Path) -> Iterator[Path]:
-    """A file that can be read more than once: standard input (-) and pipes are copied to one first."""
-    if str(path) != "-" and (path.is_file() or path.is_dir() or not path.exists()):
-        yield path
+def refuse_output(output: Path | None, model: Path | None, *inputs: Path | None) -> None:
+    """Refuse an output that cannot be written, is read by the command, or lies in a model directory."""
+    if output is None:
         return
-    with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder) / "input"
-        with open(copy, "wb") as file:
-            if str(path) == "-":
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            else:
-                with open(path, "rb") as pipe:
-                    shutil.copyfileobj(pipe, file)
-        yield copy
+    from ramify.persistence import refuse_unwritable
 
-
-def refuse_output(output: Path, model: Path | None, *inputs: Path | None) -> None:
-    """Refuse to write where nothing can be written, over what is read, or into a model directory."""
     refuse_unwritable(output)
     if model is not None and output.resolve().parent == model.resolve():
         raise InputError(f"{output} lies in the model directory; choose another place for it.")
@@ -134,31 +125,55 @@ def refuse_output(output: Path, model: Path | None, *inputs: Path | None) -> Non
             raise InputError(f"{output} is read by this command and would be overwritten; choose another output file.")
 
 
-def labelled(corpus: Corpus, keep: bool) -> Corpus:
-    """A corpus without the documents that have no label, unless they are to be kept; says what it left out."""
-    tell_about(corpus)
-    missing = sum(not labels for labels in corpus.labels)
-    if missing:
-        done = "kept as documents that have none" if keep else "left out; --keep-unlabelled keeps them"
-        say(f"  {counted(missing, 'document')} without a label, {done}")
-    return corpus if keep else corpus.labelled()
+def table_format(out: Path | None, as_json: bool = False) -> str:
+    """The format of an output file, by --json or its suffix: ".csv", ".tsv" or ".jsonl"."""
+    suffix = "" if out is None else out.suffix.lower()
+    if as_json or suffix in JSON:
+        return ".jsonl"
+    if suffix in TABBED:
+        return ".tsv"
+    if suffix in ("", *PLAIN):
+        return ".csv"
+    raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv, .tsv or .jsonl.")
 
 
-def tell_about(corpus: Corpus, shown: int = 5) -> None:
-    """Say what was found in a file, and name the rows that were left out."""
-    files = "" if corpus.locations is None else f" in {counted(len(set(corpus.locations.files)), 'file')}"
-    say(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{_columns(corpus)}")
-    if corpus.bad_rows:
-        say(f"  {counted(len(corpus.bad_rows), 'row')} left out:")
-        for bad in corpus.bad_rows[:shown]:
-            say(f"    {bad}")
-        if len(corpus.bad_rows) > shown:
-            say(f"    and {len(corpus.bad_rows) - shown:,} more")
+@contextmanager
+def opened(out: Path | None) -> Iterator[IO[str]]:
+    """A file that appears when it is complete, or standard output."""
+    if out is None:
+        yield sys.stdout
+        sys.stdout.flush()
+    else:
+        from ramify.persistence import atomic_writer
+
+        with atomic_writer(out) as file:
+            yield file
 
 
-def _columns(corpus: Corpus) -> str:
-    if corpus.has_vectors:
-        return f", vectors with features up to {corpus.documents.shape[1] - 1:,}"
-    label, separator = " > ".join(corpus.found["label"]), corpus.found["label_separator"]
-    split = f", several labels split at {separator!r}" if separator else ""
-    return f", text in {corpus.found['text']!r}, labels in {label!r}{split}"
+def write_predictions(
+    rows: Iterator[Any], columns: list[str], data: Path, out: Path | None, kind: str, top: int, strict: bool
+) -> None:
+    """Write a prediction for every row, and report rows that could not be classified; refuse if none could."""
+    from ramify.cli.console import say
+    from ramify.errors import DataError
+    from ramify.formatting import counted
+    from ramify.parallel import stage
+    from ramify.workflows.predict_stream import WRITERS, write_all
+
+    with opened(out) as file, stage(f"classifying {data.name}") as step:
+        tally = write_all(rows, WRITERS[kind](file, columns, top), str(data), strict, step)
+        if tally.problems and tally.problems == tally.documents:
+            raise DataError(f"none of {counted(tally.documents, 'row')} could be classified; the first: {tally.first}.")
+    report_problems(tally)
+    if out is not None:
+        say(f"Written to {out}")
+
+
+def report_problems(tally: Any) -> None:
+    """Say how many rows could not be classified, if any."""
+    from ramify.cli.console import say
+    from ramify.formatting import counted
+
+    if tally.problems:
+        what = f"{counted(tally.problems, 'row')} could not be classified; the column 'problem' has the reason"
+        say(f"{what}. The first: {tally.first}.")

@@ -1,31 +1,31 @@
-"""``ramify reviews``: what people decided, for training and for reading."""
+"""``ramify reviews``: the decisions of reviewers, for training and for reading."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ramify.cli.console import answers, print_json, say
-from ramify.cli.options import AsJson
-from ramify.cli.tables import opened
+from ramify.cli.console import print_json, print_plain, say
+from ramify.cli.options import AsJson, opened, refuse_output
 from ramify.errors import InputError
 from ramify.formatting import counted
-from ramify.persistence import refuse_unwritable
-from ramify.server.reviews import ReviewStore, Summary, export_rows, read_label_issues, summarize, training_rows
+
+if TYPE_CHECKING:
+    from ramify.server.reviews import ReviewStore, Summary
 
 ReviewFile = Annotated[Path, typer.Argument(help="File of reviews that 'ramify serve' keeps.")]
 ModelName = Annotated[str | None, typer.Option("--model", help="Only documents of this model.")]
 
 
-def take_in(
-    file: Annotated[Path, typer.Argument(help="File of reviews, made where there is none; 'ramify serve --reviews' uses it.")],
+def add(
+    file: Annotated[Path, typer.Argument(help="File of reviews, created if missing; 'ramify serve --reviews' uses it.")],
     findings: Annotated[Path, typer.Argument(help="What 'ramify audit --out findings.jsonl' wrote.")],
-    model: Annotated[str, typer.Option("--model", help="Name of the served model whose labels people choose from.")],
+    model: Annotated[str, typer.Option("--model", help="Name of the served model whose labels reviewers choose from.")],
 ) -> None:
-    """Put doubtful labels of an audit into the review queue: with the better label to accept, the most doubtful first.
+    """Add the label issues of an audit to the review queue, worst first.
 
     \b
     Examples:
@@ -35,9 +35,11 @@ def take_in(
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
+    from ramify.server.reviews import ReviewStore, read_label_issues
+
     documents = list(read_label_issues(findings))
     if not documents:
-        say(f"{findings} holds no doubtful labels, so nothing was queued")
+        say(f"{findings} holds no label issues, so nothing was queued")
         return
     store = ReviewStore(file)
     queued, known = store.queue(model, documents, by="audit")
@@ -48,22 +50,25 @@ def take_in(
 def export(
     file: ReviewFile,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write: .csv or .jsonl; else standard output.")
+        Path | None, typer.Option("--out", "-o", help="File to write: .csv or .jsonl (default: standard output).")
     ] = None,
     model: ModelName = None,
 ) -> None:
-    """Write decided documents as training rows: accepted and corrected ones with their labels; rejected ones are left out.
+    """Write reviewed documents as training rows.
+
+    Accepted and corrected documents have their labels; rejected ones are left out.
 
     \b
     Examples:
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
+    from ramify.server.reviews import export_rows, training_rows
+
     suffix = "" if out is None else out.suffix.lower()
     if suffix not in ("", ".csv", ".jsonl", ".ndjson"):
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv or .jsonl.")
-    if out is not None:
-        refuse_unwritable(out)
+    refuse_output(out, None, file)
     store = _open(file)
     if model is None and len(models := store.models()) > 1:
         raise InputError(f"{file} holds reviews of {', '.join(models)}; name one of them with --model.")
@@ -75,34 +80,38 @@ def export(
 
 
 def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) -> None:
-    """Tell how many documents wait, and how often people agree with the model and with each other.
+    """Show how many documents wait, and how often reviewers agree.
 
     \b
     Example:
       ramify reviews summary ramify-reviews.db
     """
+    from ramify.server.reviews import summarize
+
     made = summarize(_open(file).all(model=model))
     if as_json:
         print_json({name: value for name, value in asdict(made).items() if name != "by_level"})
     else:
-        _tell(made)
+        _print_summary(made)
 
 
 def _open(file: Path) -> ReviewStore:
     if not file.is_file():
         found = "is a directory" if file.is_dir() else "does not exist"
         raise InputError(f"{file} {found}; give the file that 'ramify serve --reviews' writes.")
+    from ramify.server.reviews import ReviewStore
+
     return ReviewStore.reading(file)
 
 
-def _tell(made: Summary) -> None:
+def _print_summary(made: Summary) -> None:
     lines = [f"{counted(made.open, 'document')} waiting, {counted(made.reviewed, 'document')} reviewed"]
     lines.append(f"{made.accepted:,} accepted, {made.corrected:,} corrected, {made.rejected:,} rejected")
     if made.agreement is not None:
-        lines.append(f"people agree with the model on {made.agreement:.1%} of what they did not reject")
+        lines.append(f"reviewers agree with the model on {made.agreement:.1%} of the documents they did not reject")
     pairs, same = made.between_reviewers["pairs"], made.between_reviewers["same"]
     if pairs:
-        lines.append(f"two people on the same document agree in {same:,} of {counted(pairs, 'case')}")
+        lines.append(f"two reviewers of the same document agree in {same:,} of {counted(pairs, 'case')}")
     lines += [f"  {row['reviewer']}: {counted(row['decisions'], 'decision')}" for row in made.by_reviewer]
     for line in lines:
-        answers.print(line, markup=False, soft_wrap=True)
+        print_plain(line)

@@ -1,26 +1,30 @@
-"""``ramify score``: the scores behind the answers, as a table that ``ramify decide`` reads."""
+"""``ramify score`` and ``ramify decide``: the scores of all nodes as a table, and decisions on such tables."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ramify.classifier import TextClassifier, load
-from ramify.cli.console import RichProgress, say
-from ramify.cli.options import Encoding, ModelDirectory, Strict, TextColumn, Threads, readable, refuse_output
-from ramify.cli.tables import opened
-from ramify.data import stream_rows
-from ramify.data.svmlight import read_vectors
-from ramify.data.tables import find_kind, known_encoding
+from ramify.cli.console import progress_shown, say
+from ramify.cli.options import (
+    AsJson,
+    Encoding,
+    ModelDirectory,
+    RuleName,
+    RuleParams,
+    Strict,
+    TextColumn,
+    Threads,
+    load_model,
+    opened,
+    parse_rule,
+    refuse_output,
+    table_format,
+    write_predictions,
+)
 from ramify.errors import DataError, InputError
-from ramify.formatting import counted
-from ramify.parallel import count_workers, reporting_to, stage
-from ramify.workflows import score_rows
-from ramify.workflows.score_tables import score_writer
-from ramify.workflows.training import fitting, refuse_texts
 
 
 def score(
@@ -32,46 +36,81 @@ def score(
     encoding: Encoding = "utf-8",
     threads: Threads = -1,
 ) -> None:
-    """Write a table of scores: the columns of the input but the text, then one for every node of the taxonomy.
+    """Write the scores of all nodes as a table.
+
+    Its columns are those of the input except the text, then one for every node of the taxonomy.
 
     \b
     Examples:
       ramify score out new.csv --out scores.csv
       ramify decide scores.csv --model out --rule isotonic --rule-param penalty=5
     """
-    if out is not None:
-        refuse_output(out, model, data)
-        if out.suffix.lower() not in ("", ".csv", ".txt"):
-            raise InputError(f"cannot write a file that ends in {out.suffix!r}; scores are written as .csv.")
-    classifier = load(model)
-    count_workers(threads)
-    classifier.use_threads(threads)
-    bad: list[str] = []
-    with RichProgress() as progress, reporting_to(progress), readable(data) as file:
-        columns, rows = _scored(classifier, file, text, encoding, bad, strict)
-        with opened(out) as target, stage(f"scoring {data.name}") as step:
-            write, total = score_writer(target, columns, classifier.taxonomy_), 0
-            for row, scores in rows:
-                write(row, scores)
-                step.advance()
-                total += 1
-            if bad and not total:
-                raise DataError(f"{data}: not one row could be scored; the first: {bad[0]}.")
+    from ramify.formatting import counted
+    from ramify.parallel import stage
+    from ramify.workflows.score_tables import score_file, score_writer
+
+    refuse_output(out, model, data)
+    if out is not None and out.suffix.lower() not in ("", ".csv", ".txt"):
+        raise InputError(f"cannot write a file that ends in {out.suffix!r}; scores are written as .csv.")
+    classifier, bad, total = load_model(model, threads=threads), list[str](), 0
+    scored = score_file(classifier, data, text, encoding, bad, strict)
+    with progress_shown(), scored as (columns, rows), opened(out) as target, stage(f"scoring {data.name}") as step:
+        write = score_writer(target, columns, classifier.taxonomy_)
+        for row, scores in rows:
+            write(row, scores)
+            step.advance()
+            total += 1
+        if bad and not total:
+            raise DataError(f"{data}: no row could be scored; the first: {bad[0]}.")
     if bad:
         say(f"{counted(len(bad), 'row')} left out. The first: {bad[0]}.")
     if out is not None:
         say(f"Written to {out}. Next: ramify decide {out} --model {model} --rule top-down")
 
 
-def _scored(
-    classifier: TextClassifier, file: Path, text: str | None, encoding: str, bad: list[str], strict: bool
-) -> tuple[list[str], Iterable[tuple[dict[str, Any], Any]]]:
-    """The columns that are carried along, and every row with its scores."""
-    if find_kind(file, known_encoding(encoding)) == "svmlight":
-        corpus = fitting(classifier, read_vectors(file))
-        scored = classifier.learner_.map_scores(corpus.documents, lambda S: S)
-        return ["line"], (({"line": corpus.lines[rows.start + k]}, line) for rows, S in scored for k, line in enumerate(S))
-    refuse_texts(classifier, str(file))
-    like = classifier.figures_.get("columns")
-    columns, column, rows = stream_rows(file, text, like=like, encoding=encoding)
-    return [name for name in columns if name != column], score_rows(classifier, rows, column, bad, strict)
+def decide(
+    scores: Annotated[Path, typer.Argument(help="Scores: a table with a column for every node; see 'ramify score'.")],
+    model: Annotated[
+        Path | None, typer.Option("--model", "-m", help="The model that computed the scores; converts them for the rule.")
+    ] = None,
+    taxonomy: Annotated[
+        Path | None, typer.Option(help="Taxonomy file, for scores from elsewhere; the rule uses them as they are.")
+    ] = None,
+    rule: RuleName = None,
+    rule_param: RuleParams = None,
+    learn: Annotated[
+        Path | None, typer.Option(help="Held-out scores with true labels, for a rule that learns penalties or thresholds.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="With --learn: column with the true labels, separated by '|'.")] = "label",
+    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
+    strict: Strict = False,
+    encoding: Encoding = "utf-8",
+    as_json: AsJson = False,
+) -> None:
+    """Apply a decision rule to saved scores; nothing is trained.
+
+    With --model, scores are those of the model's learner, and are converted to what the rule takes: P(node) for
+    isotonic, P(node | parent) for minimize-h-loss. With --taxonomy, the table must hold what the rule takes.
+
+    \b
+    Examples:
+      ramify decide scores.csv --model out --rule minimize-h-loss
+      ramify decide scores.csv --model out --rule isotonic --learn held-out-scores.csv
+      ramify decide other.csv --taxonomy taxonomy.tsv --rule isotonic --rule-param penalty=inf --out labels.csv
+    """
+    from ramify.workflows.reading import readable
+    from ramify.workflows.score_tables import decide_rows, new_decider, open_scores
+
+    kind = table_format(out, as_json)
+    refuse_output(out, model, scores, learn)
+    wanted = parse_rule(rule, rule_param)
+    if (model is None) == (taxonomy is None):
+        raise InputError("give --model for scores of a model, or --taxonomy for scores from elsewhere, and not both.")
+    if taxonomy is not None and wanted is None:
+        raise InputError("without a model there is no default rule; name one with --rule.")
+    with progress_shown(), readable(scores) as file:
+        decider = new_decider(model, taxonomy, wanted, learn, label, encoding)
+        table = open_scores(file, decider.taxonomy, encoding)
+        if missing := len(decider.taxonomy) - len(table.nodes):
+            say(f"{missing:,} of {len(decider.taxonomy):,} nodes have no column, and count as nodes without a classifier")
+        write_predictions(decide_rows(decider, table), table.others, scores, out, kind, 1, strict)

@@ -11,7 +11,6 @@ import typer
 from ramify.cli.console import say
 from ramify.cli.options import Threads
 from ramify.errors import InputError
-from ramify.parallel import count_workers
 from ramify.server.settings import Limits, Settings, name_models
 
 LEVELS = ("info", "warning", "error")
@@ -19,32 +18,32 @@ LEVELS = ("info", "warning", "error")
 
 def serve(
     models: Annotated[list[str], typer.Argument(help="Model directories, or NAME=DIRECTORY; the first is the default.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; others than this machine's need --keys.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; other than this machine's needs --keys.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any free one.")] = 8080,
-    keys: Annotated[Path | None, typer.Option(help="File of keys, made with 'ramify keys add'.")] = None,
-    is_open: Annotated[bool, typer.Option("--open", help="Let everyone in, also from other machines.")] = False,
-    host_name: Annotated[list[str] | None, typer.Option(help="A name under which the server is called.")] = None,
-    reviews: Annotated[Path | None, typer.Option(help="File of the review queue; made when it is not there.")] = Path(
+    keys: Annotated[Path | None, typer.Option(help="File of API keys, written by 'ramify keys add'.")] = None,
+    is_open: Annotated[bool, typer.Option("--open", help="Allow access without keys, also from other machines.")] = False,
+    host_name: Annotated[list[str] | None, typer.Option(help="A host name of the server; may be repeated.")] = None,
+    reviews: Annotated[Path | None, typer.Option(help="File of the review queue; created if missing.")] = Path(
         "ramify-reviews.db"
     ),
     review_below: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Queue documents whose answers are less sure than this.")
+        float | None, typer.Option(min=0, max=1, help="Queue documents whose predictions are less probable than this.")
     ] = None,
-    no_reviews: Annotated[bool, typer.Option("--no-reviews", help="Keep no reviews.")] = False,
+    no_reviews: Annotated[bool, typer.Option("--no-reviews", help="Disable the review queue.")] = False,
     threads: Threads = -1,
-    max_texts: Annotated[int, typer.Option(min=1, help="Texts of one request.")] = Limits().texts,
-    max_characters: Annotated[int, typer.Option(min=1, help="Characters of one text.")] = Limits().characters,
-    max_body_mb: Annotated[float, typer.Option(min=0.001, max=1e6, help="Megabytes of one request.")] = 8,
-    max_upload_mb: Annotated[float, typer.Option(min=0.001, max=1e6, help="Megabytes of a table.")] = 1024,
-    timeout: Annotated[float, typer.Option(min=0.1, max=1e6, help="Seconds for an answer.")] = Limits().seconds,
-    log_format: Annotated[str | None, typer.Option(help="plain or json; plain on a terminal.")] = None,
+    max_texts: Annotated[int, typer.Option(min=1, help="Texts per request.")] = Limits().texts,
+    max_characters: Annotated[int, typer.Option(min=1, help="Characters per text.")] = Limits().characters,
+    max_body_mb: Annotated[float, typer.Option(min=0.001, max=1e6, help="Megabytes per request.")] = 8,
+    max_upload_mb: Annotated[float, typer.Option(min=0.001, max=1e6, help="Megabytes per uploaded table.")] = 1024,
+    timeout: Annotated[float, typer.Option(min=0.1, max=1e6, help="Seconds per request.")] = Limits().seconds,
+    log_format: Annotated[str | None, typer.Option(help="plain or json (default: plain on a terminal, else json).")] = None,
     log_level: Annotated[str, typer.Option(help="info, warning or error.")] = "info",
-    log_text: Annotated[bool, typer.Option("--log-text", help="Let logs hold the beginning of documents.")] = False,
+    log_text: Annotated[bool, typer.Option("--log-text", help="Log the beginning of documents.")] = False,
 ) -> None:
-    """Serve models over HTTP, with a page for people at the same address.
+    """Serve models over HTTP, with a web page.
 
-    Listens on this machine only, unless told otherwise. SIGHUP reads the models anew; SIGTERM and Ctrl+C answer what is
-    under way, and stop.
+    Listens on this machine only by default. SIGHUP reloads the models; SIGTERM and Ctrl+C finish the requests that are
+    running, and stop.
 
     \b
     Examples:
@@ -54,6 +53,8 @@ def serve(
       ramify keys add keys.json ann --role review
       ramify serve out --host 0.0.0.0 --keys keys.json
     """
+    from ramify.parallel import count_workers
+
     settings = Settings(
         models=name_models(models),
         host=host,

@@ -2,88 +2,57 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ramify.classifier import TextClassifier
-from ramify.classifier.guarantees import check_share
-from ramify.classifier.saving import refuse_shards
-from ramify.cli.auto import (
-    Auto,
-    By,
-    Minutes,
-    fixed_parts,
-    moment_begun,
-    refuse_beside_auto,
-    refuse_without_auto,
-    seconds_of,
-    show_choice,
-)
-from ramify.cli.building import (
+from ramify.cli import main
+from ramify.cli.console import output, print_json, print_plain, progress_shown, say
+from ramify.cli.options import (
+    MEASURES,
+    AsJson,
+    CheckpointDirectory,
+    Cluster,
+    Encoding,
     Hashing,
+    KeepUnlabelled,
+    LabelColumn,
+    LabelSeparator,
     MaxFeatures,
     MinDf,
     Ngrams,
     PathSeparator,
+    ReportPage,
+    Resume,
+    RuleName,
+    RuleParams,
     Select,
     SelectBy,
     SelectJoin,
     SelectScope,
     Stem,
     StopWords,
+    Strict,
     TaxonomyFile,
     TaxonomyFormat,
-    new_learner,
-    new_selector,
-    new_vectorizer,
-    read_added,
-    read_labelled,
-    read_stop_words,
-    refuse_selector,
-    tell_about_change,
-    warn_about_several_labels,
-)
-from ramify.cli.console import RichProgress, answers, print_json, say
-from ramify.cli.options import (
-    SEVERAL_FILES,
-    AsJson,
-    CheckpointDirectory,
-    Cluster,
-    Encoding,
-    KeepUnlabelled,
-    LabelColumn,
-    LabelSeparator,
-    Resume,
-    RuleName,
-    RuleParams,
-    Strict,
     TextColumn,
     Threads,
-    chosen_rule,
-    read_params,
+    TrainingFile,
+    parse_rule,
     refuse_output,
-    working_on,
 )
 from ramify.errors import InputError
-from ramify.formatting import counted
-from ramify.parallel import count_workers, reporting_to, writing_shards_to
-from ramify.persistence import MAX_SHARDS, refuse_foreign_target, scratch_directory, write_text_atomically
-from ramify.reports.page import render_page
-from ramify.reports.terminal import render_report
-from ramify.reports.tuning_section import choice_section
-from ramify.systems import find_system
-from ramify.taxonomy import read_taxonomy
-from ramify.workflows import TrainResult
-from ramify.workflows import train as train_on
-from ramify.workflows.many_files import needs_shards
-from ramify.workflows.tuning import tune
+
+if TYPE_CHECKING:
+    from ramify.workflows import TrainResult, TuneOptions, TuningResult
+
+SHOWN_TRIALS = 12  # --json and the report have them all
 
 
 def train(
-    data: Annotated[Path, typer.Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; {SEVERAL_FILES}")],
+    data: TrainingFile,
     model: Annotated[Path, typer.Option("--model", "-m", help="Directory to write the model to.")],
     text: TextColumn = None,
     label: LabelColumn = None,
@@ -91,21 +60,23 @@ def train(
     taxonomy: TaxonomyFile = None,
     taxonomy_format: TaxonomyFormat = None,
     path_separator: PathSeparator = None,
-    auto: Auto = False,
-    minutes: Minutes = None,
-    by: By = None,
-    system: Annotated[str | None, typer.Option(help="Which system to train; see 'ramify systems'; nb unless told.")] = None,
+    auto: Annotated[
+        bool, typer.Option("--auto", help="Choose features, system, C and rule by cross-validation, within --minutes.")
+    ] = False,
+    minutes: Annotated[float | None, typer.Option(help="With --auto: time limit of the whole command (default: 5).")] = None,
+    by: Annotated[str | None, typer.Option(help=f"With --auto: measure to maximize: {MEASURES} (default: micro_f1).")] = None,
+    system: Annotated[str | None, typer.Option(help="System to train; see 'ramify systems' (default: nb).")] = None,
     add: Annotated[
-        list[Path] | None, typer.Option(help="More documents to learn from, such as exported reviews; never tested on.")
+        list[Path] | None, typer.Option(help="More documents for training only, such as exported reviews; may be repeated.")
     ] = None,
-    test: Annotated[Path | None, typer.Option(help="Test documents; without them some are held out.")] = None,
-    holdout: Annotated[float, typer.Option(help="Share of the documents to hold out; 0 for no report.")] = 0.2,
-    calibrate: Annotated[bool, typer.Option(help="Calibrate probabilities, by learning several times more.")] = True,
+    test: Annotated[Path | None, typer.Option(help="Test documents (default: hold out some of DATA).")] = None,
+    holdout: Annotated[float, typer.Option(help="Fraction of the documents to hold out; 0 for no report.")] = 0.2,
+    calibrate: Annotated[bool, typer.Option(help="Calibrate probabilities; takes several times longer to train.")] = True,
     keep_back: Annotated[
-        float, typer.Option(help="Share of the documents to learn nothing from, so that what --risk promises is proven.")
+        float, typer.Option(help="Fraction of the documents not used in training, so that --risk is a proven guarantee.")
     ] = 0.0,
-    refit: Annotated[bool, typer.Option(help="After the report, train once more on all documents.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Fixes the hold-out.")] = 0,
+    refit: Annotated[bool, typer.Option(help="After the report, train again on all documents.")] = True,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the hold-out.")] = 0,
     ngrams: Ngrams = 1,
     stop_words: StopWords = None,
     stem: Stem = None,
@@ -121,20 +92,13 @@ def train(
     rule_param: RuleParams = None,
     shards: Annotated[
         int | None,
-        typer.Option(
-            min=1,
-            max=MAX_SHARDS,
-            help="Keep the weights in so many files that stay on the disk: svm, lr, hr-svm and hr-lr with very many classes.",
-        ),
+        typer.Option(min=1, max=10_000, help="Save the weights in this many files that stay on disk: svm, lr, hr-svm, hr-lr."),
     ] = None,
     keep_training_data: Annotated[
         bool,
-        typer.Option(
-            "--keep-training-data",
-            help="Keep the documents, as vectors, with the model: 'ramify update' can then follow a new taxonomy.",
-        ),
+        typer.Option("--keep-training-data", help="Keep the documents with the model, so that 'ramify update' can retrain it."),
     ] = False,
-    report: Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")] = None,
+    report: ReportPage = None,
     strict: Strict = False,
     keep_unlabelled: KeepUnlabelled = False,
     encoding: Encoding = "utf-8",
@@ -144,7 +108,7 @@ def train(
     resume: Resume = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a classifier on a table of documents, report how good it is, and save it.
+    """Train a classifier on a table of documents, evaluate it, and save it.
 
     \b
     Examples:
@@ -163,99 +127,110 @@ def train(
       ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
-    begun, name = moment_begun(), system or "nb"
-    refuse_foreign_target(model)
-    if auto:
-        beside_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
-        refuse_beside_auto(beside_auto | {"--select": select}, system, param)
-    else:
-        refuse_without_auto(minutes, by)
-        tell_about_change(model, name)
-    if report is not None:
-        refuse_output(report, model, data, test, taxonomy, *(add or ()))
-    chosen = find_system(name)
-    known = None if taxonomy is None else read_taxonomy(taxonomy, taxonomy_format)
-    features = {"ngram_range": (1, ngrams), "stop_words": read_stop_words(stop_words), "stemmer": stem, "hashing": hashing}
-    features |= {"min_df": min_df, "max_features": max_features}
-    selector = new_selector(select, select_by, select_join, select_scope)
-    params = read_params(param or [])
-    learner = new_learner(chosen, params)
-    refuse_selector(selector, learner)
-    if shards is not None:
-        if check_share(keep_back) > 0:
-            raise InputError("a model in shards looks at few nodes and can promise nothing; leave out --keep-back or --shards.")
-        refuse_shards(chosen.learner() if learner is None else learner, name)
-    count_workers(threads)
-    classifier = TextClassifier(
-        name,
-        known,
-        vectorizer=new_vectorizer(chosen, **features),
-        learner=learner,
-        decision=chosen_rule(rule, rule_param),
-        selector=selector,
-        separator=path_separator,
-        calibrate=calibrate,
-        keep_back=check_share(keep_back),
-        keep_training_data=keep_training_data,
-        n_jobs=threads,
-    )
-    reading: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator, "strict": strict}
-    reading |= {"is_label": None if known is None else known.__contains__, "encoding": encoding}
+    from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions
+    from ramify.workflows import train as run
+    from ramify.workflows.training_run import parse_params
+
+    without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
+    tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
+    refuse_output(report, model, data, test, taxonomy, *(add or ()))
+    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    selection = (select, select_by, select_join, select_scope)
+    features = FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection)
+    settings: dict[str, Any] = {"params": parse_params(param or []), "rule": parse_rule(rule, rule_param), "tune": tune}
+    settings |= {"test": test, "holdout": holdout, "seed": seed, "refit": refit, "add": add or (), "calibrate": calibrate}
+    settings |= {"keep_back": keep_back, "keep_training_data": keep_training_data, "shards": shards, "n_jobs": threads}
+    options = TrainOptions(system, taxonomy=taxonomy, taxonomy_format=taxonomy_format, path_separator=path_separator,
+                           features=features, read=reading, **settings)  # fmt: skip
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
-    in_shards = not auto and (needs_shards(data) or (test is not None and needs_shards(test)))
-    beside = scratch_directory(model) if in_shards or cluster else nullcontext()
-    with (
-        RichProgress() as progress, reporting_to(progress), working_on(cluster, kept, resume), beside as scratch,
-        writing_shards_to(scratch if cluster else None),
-    ):  # fmt: skip
-        sharding = None if auto else {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": threads}
-        corpus = read_labelled(data, reading, keep_unlabelled, sharding)
-        tested = None if test is None else read_labelled(test, reading, keep_unlabelled, sharding)
-        more = read_added(add or [], corpus, known, strict, encoding)
-        testing: dict[str, Any] = {"share": holdout, "seed": seed, "refit": refit, "more": more}
-        choice = None
-        if auto:
-            fixed = fixed_parts(system, params, features, classifier.decision)
-            choosing: dict[str, Any] = {"seconds": seconds_of(minutes), "by": by or "micro_f1", "fixed": fixed, "begun": begun}
-            trained, choice = tune(classifier, corpus, tested, **testing, **choosing)
-            tell_about_change(model, trained.classifier.system)
-        else:
-            warn_about_several_labels(chosen, corpus, rule is not None)
-            trained = train_on(classifier, corpus, tested, **testing)
-        trained.classifier.save(model, shards)
-    if report is not None and trained.report is not None:
-        title = f"{trained.classifier.system} on {data.name}"
-        how = "" if choice is None else choice_section(choice)
-        write_text_atomically(report, render_page(trained.report, title, _what_was_tested(trained), how))
+    with progress_shown(cluster, kept, resume):
+        trained = run(data, options, model)
+    _write_report(trained, data, report)
     if as_json:
-        print_json(_as_dict(trained, model) | ({} if choice is None else {"choice": choice.as_dict()}))
+        print_json(_as_dict(trained, model))
+    else:
+        _print_result(trained, data, model, report)
+
+
+def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> TuneOptions | None:
+    """What --auto, --minutes and --by ask for; refuses options that do not go together."""
+    from ramify.workflows import TuneOptions
+
+    if not auto:
+        for option, value in (("--minutes", minutes), ("--by", by)):
+            if value is not None:
+                raise InputError(f"{option} goes with --auto; give --auto as well, or leave {option} out.")
+        return None
+    for option, value in others.items():
+        if value:
+            raise InputError(f"--auto and {option} were given; --auto does not support {option}, so leave one of them out.")
+    started_at = time.monotonic() if main.started_at is None else main.started_at
+    return TuneOptions(5.0 if minutes is None else minutes, by or "micro_f1", started_at)
+
+
+def _write_report(trained: TrainResult, data: Path, page: Path | None) -> None:
+    if page is None or trained.report is None:
         return
-    if choice is not None:
-        show_choice(choice, data, trained.report is not None)
-    _tell(trained, model, report)
+    from ramify.persistence import write_text_atomically
+    from ramify.reports.page import render_page
+    from ramify.reports.tuning_section import choice_section
+
+    tuning = "" if trained.tuning is None else choice_section(trained.tuning)
+    title = f"{trained.classifier.system} on {data.name}"
+    write_text_atomically(page, render_page(trained.report, title, _documents(trained), tuning))
 
 
-def _what_was_tested(trained: TrainResult) -> str:
-    others = f"tested on {trained.tested_on:,}" + (" others" if not trained.seen_before else "")
-    seen = f", {trained.seen_before:,} of which have the text of one learnt from" if trained.seen_before else ""
-    promised = trained.classifier.guarantee_
-    but = " but those kept back" if promised is not None and promised.is_proven else ""
-    again = f"; the saved model then learnt from all of them{but}" if trained.refitted else ""
-    return f"Learnt from {counted(trained.learnt_from, 'document')}, {others}{seen}{again}."
+def _documents(trained: TrainResult) -> str:
+    from ramify.formatting import counted
+
+    duplicates = f" ({trained.test_duplicates:,} with the text of a training document)" if trained.test_duplicates else ""
+    guarantee = trained.classifier.guarantee_
+    kept_back = " except those kept back" if guarantee is not None and guarantee.is_proven else ""
+    again = f"; the saved model was then trained on all of them{kept_back}" if trained.refitted else ""
+    return f"Trained on {counted(trained.trained_on, 'document')}, tested on {trained.tested_on:,} others{duplicates}{again}."
 
 
 def _as_dict(trained: TrainResult, model: Path) -> dict[str, Any]:
+    counts = {"trained_on": trained.trained_on, "tested_on": trained.tested_on, "refitted": trained.refitted}
     report = None if trained.report is None else trained.report.as_dict()
-    counts = {name: getattr(trained, name) for name in ("learnt_from", "tested_on", "refitted", "seen_before")}
-    return {"model": str(model), **counts, "report": report}
+    facts = {"model": str(model), **counts, "test_duplicates": trained.test_duplicates, "report": report}
+    return facts if trained.tuning is None else facts | {"tuning": trained.tuning.as_dict()}
 
 
-def _tell(trained: TrainResult, model: Path, page: Path | None) -> None:
+def _print_result(trained: TrainResult, data: Path, model: Path, page: Path | None) -> None:
+    from ramify.reports.terminal import render_report
+
+    if trained.tuning is not None:
+        _print_tuning(trained.tuning, data, trained.report is not None)
     if trained.report is None:
         say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
     else:
-        answers.print(_what_was_tested(trained), markup=False, soft_wrap=True)
-        answers.print(render_report(trained.report))
+        print_plain(_documents(trained))
+        output.print(render_report(trained.report))
         if page is not None:
             say(f"Report written to {page}")
     say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
+
+
+def _print_tuning(tuning: TuningResult, data: Path, is_reported: bool) -> None:
+    """Print the trials, the choice, and a command that trains the same without --auto."""
+    from rich.markup import escape
+    from rich.table import Table
+    from rich.text import Text
+
+    from ramify.reports.tuning_section import cells_of, columns_of_trials
+    from ramify.workflows.tuning.result import choice_in_words, options_by_hand
+
+    shown = max(SHOWN_TRIALS, sum(trial.is_finalist for trial in tuning.trials))
+    table = Table(title=f"{len(tuning.trials)} trials", title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for place, name in enumerate(columns_of_trials(tuning)):
+        table.add_column(name, justify="right" if place > 2 else "left", no_wrap=place != 1)
+    for trial in tuning.trials[:shown]:
+        table.add_row(*map(escape, cells_of(trial)), style="bold" if trial is tuning.trials[0] else "")
+    output.print(table)
+    if len(tuning.trials) > shown:
+        output.print(Text(f"and {len(tuning.trials) - shown} more, in --report and --json", style="dim"))
+    first, *others = choice_in_words(tuning, is_reported)
+    output.print(Text("\n").append(first, style="bold").append("".join(f"\n{each}" for each in others)))
+    command = f"ramify train {data} {options_by_hand(tuning)}"
+    print_plain(f"\nThe same without --auto, with the other options as given: {command}\n", style="dim")

@@ -61,16 +61,16 @@ class NotingProgress(Progress, Protocol):
         """Something that happened and that a person should know."""
 
 
-def note(line: str) -> None:
-    """Tell of something that happened: to whoever listens, or else to the log."""
-    _note_to(_listener.get(), line)
+def note(line: str, level: int = logging.WARNING) -> None:
+    """Tell of something that happened: to whoever listens, or else to the log, at this level."""
+    _note_to(_listener.get(), line, level)
 
 
-def _note_to(listener: Progress | None, line: str) -> None:
+def _note_to(listener: Progress | None, line: str, level: int = logging.WARNING) -> None:
     if isinstance(listener, NotingProgress):
         listener.note(line)
     else:
-        logging.getLogger("ramify").warning(line)
+        logging.getLogger("ramify").log(level, line)
 
 
 def describe(step: Stage, what: str) -> None:

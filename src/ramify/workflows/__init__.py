@@ -1,29 +1,45 @@
 """What commands, the server and Python users call: train, evaluate, predict, compare, tune, audit, update."""
 
-from ramify.workflows.auditing import Audit, LabelIssue, audit
-from ramify.workflows.comparing import compare
-from ramify.workflows.comparison import Comparison, Recommendation, recommend
-from ramify.workflows.file_predictions import FilesPredicted, predict_files
-from ramify.workflows.many_files import read_sharded
-from ramify.workflows.predict_stream import Prediction, predict_rows, predict_vectors, score_rows
-from ramify.workflows.predictor import PredictOptions, Predictor
-from ramify.workflows.training import TrainResult, evaluate, train
-from ramify.workflows.updating import UpdateResult, update
+from typing import TYPE_CHECKING
+
+from ramify.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from ramify.workflows.auditing import Audit, LabelIssue, audit
+    from ramify.workflows.comparing import compare
+    from ramify.workflows.comparison import Comparison, Recommendation, recommend
+    from ramify.workflows.evaluation import PredictionError, evaluate, evaluate_with_errors
+    from ramify.workflows.file_predictions import FilesPredicted, predict_files
+    from ramify.workflows.many_files import read_sharded
+    from ramify.workflows.predict_stream import Prediction, predict_rows, predict_vectors, score_rows
+    from ramify.workflows.predictor import PredictOptions, Predictor
+    from ramify.workflows.reading import ReadOptions
+    from ramify.workflows.training import TrainResult, train_classifier
+    from ramify.workflows.training_run import FeatureOptions, TrainOptions, TuneOptions, train
+    from ramify.workflows.tuning import TuningResult, tune
+    from ramify.workflows.updating import UpdateResult, update
 
 __all__ = [
     "Audit",
     "Comparison",
+    "FeatureOptions",
     "FilesPredicted",
     "LabelIssue",
     "PredictOptions",
     "Prediction",
+    "PredictionError",
     "Predictor",
+    "ReadOptions",
     "Recommendation",
+    "TrainOptions",
     "TrainResult",
+    "TuneOptions",
+    "TuningResult",
     "UpdateResult",
     "audit",
     "compare",
     "evaluate",
+    "evaluate_with_errors",
     "predict_files",
     "predict_rows",
     "predict_vectors",
@@ -31,5 +47,9 @@ __all__ = [
     "recommend",
     "score_rows",
     "train",
+    "train_classifier",
+    "tune",
     "update",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__)

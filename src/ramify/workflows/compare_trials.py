@@ -30,7 +30,8 @@ from ramify.data import Corpus
 from ramify.errors import RamifyError
 from ramify.parallel import checkpointing, reporting_to, running_on
 from ramify.taxonomy import Taxonomy
-from ramify.workflows.training import fitting, train
+from ramify.workflows.evaluation import adapt_corpus
+from ramify.workflows.training import train_classifier
 
 STATUS, STATM, CLEAR = Path("/proc/self/status"), Path("/proc/self/statm"), Path("/proc/self/clear_refs")
 RESET_HEIGHT = "5"  # what Linux takes for: begin anew with the height of the resident set
@@ -229,13 +230,15 @@ def _answer(
     started = time.perf_counter()
     fitted = classifier if learn is None else _learnt(classifier, learn, taxonomy)
     learnt = time.perf_counter()
-    answers = fitted.predict_matrix(fitting(fitted, tested).documents)
+    answers = fitted.predict_matrix(adapt_corpus(fitted, tested).documents)
     return answers, None if learn is None else learnt - started, time.perf_counter() - learnt
 
 
 def _learnt(classifier: TextClassifier, learn: Corpus, taxonomy: Taxonomy) -> TextClassifier:
     # the taxonomy of all documents, also of those that are not learnt from; labels do not depend on a calibration
-    return train(clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0), learn, share=0).classifier
+    return train_classifier(
+        clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0), learn, holdout=0
+    ).classifier
 
 
 def _with_threads(classifier: TextClassifier, threads: int | None) -> Any:

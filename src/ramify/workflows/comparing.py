@@ -30,8 +30,8 @@ from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
 from ramify.workflows.compare_trials import Answered, Arena, Round, Rounds, Trial, try_out, try_out_elsewhere, warm_up
 from ramify.workflows.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, in_words
+from ramify.workflows.evaluation import check_labels
 from ramify.workflows.folds import split_into_folds
-from ramify.workflows.training import check_labels
 
 Tried = Generator[Answered | None, None, None]  # what came of trials, one after the other
 TESTING = 2  # steps of the progress bar that the tests of all pairs are worth
@@ -289,7 +289,7 @@ def _notes(compared: Mapping[str, TextClassifier], rounds: Sequence[Round]) -> l
 
 def _gives_one(classifier: TextClassifier) -> bool:
     is_ruled = _is_fitted(classifier) or classifier.decision is not None
-    return not is_ruled and not find_system(classifier.system).several_labels
+    return not is_ruled and not find_system(classifier.system).is_multi_label
 
 
 def _count_seen(learn: Corpus | None, tested: Corpus) -> int:

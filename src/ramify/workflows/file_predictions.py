@@ -29,9 +29,9 @@ from ramify.parallel import choose_executor, is_distributed, running_on, stage
 from ramify.parallel.checkpoints import digest_of
 from ramify.parallel.progress import DescribedStage
 from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
+from ramify.workflows.evaluation import refuse_texts
 from ramify.workflows.predict_stream import WRITERS, Tally, answer_stream, write_all
 from ramify.workflows.predictor import PredictOptions, Predictor
-from ramify.workflows.training import refuse_texts
 
 NOTE = "ramify-answers.json"
 FORMAT = "ramify-answers-1"

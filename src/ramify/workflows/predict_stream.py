@@ -6,19 +6,25 @@ import csv
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ramify.classifier.text_classifier import TextClassifier
-from ramify.data import BadRow, Corpus
+from ramify.data import BadRow, Corpus, stream_rows
 from ramify.data.documents import why_not_text
+from ramify.data.svmlight import read_vectors
+from ramify.data.tables import find_kind, known_encoding
 from ramify.errors import DataError
 from ramify.parallel import Stage, choose_executor, is_distributed, row_blocks
+from ramify.workflows.evaluation import adapt_corpus, refuse_texts
 from ramify.workflows.predictor import PredictOptions, Predictor, batch_size
+from ramify.workflows.reading import readable
 
 BATCH_CHARACTERS = 1 << 22
 FAR_BATCHES = 16  # so many batches go to a worker of a cluster at once
@@ -147,6 +153,20 @@ def predict_vectors(classifier: TextClassifier, corpus: Corpus, options: Predict
     while waiting is not None:
         yield Prediction(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
         waiting = next(bad, None)
+
+
+@contextmanager
+def predict_file(
+    classifier: TextClassifier, data: Path, options: PredictOptions, text: str | None = None, encoding: str = "utf-8"
+) -> Iterator[tuple[list[str], Iterator[Prediction]]]:
+    """The columns of a table of documents, or of a file of vectors, and a prediction for every row."""
+    with readable(data) as file:
+        if find_kind(file, known_encoding(encoding)) == "svmlight":
+            yield ["line"], predict_vectors(classifier, adapt_corpus(classifier, read_vectors(file)), options)
+            return
+        refuse_texts(classifier, str(file))
+        columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
+        yield columns, predict_rows(classifier, rows, column, options)
 
 
 def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[list[tuple[int, Any]]]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from pathlib import Path
@@ -13,14 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.classifier.rules import decide_by, values_for
-from ramify.data import BadRow
+from ramify.classifier.loading import load
+from ramify.classifier.rules import decide_by, refuse_misfit, values_for
+from ramify.classifier.text_classifier import TextClassifier
+from ramify.data import BadRow, stream_rows
+from ramify.data.svmlight import read_vectors
 from ramify.data.tables import find_kind, known_encoding, stream_table
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
-from ramify.taxonomy import LabelFormat, Taxonomy, most_specific
-from ramify.workflows.predict_stream import Labels, Prediction
+from ramify.taxonomy import LabelFormat, Taxonomy, most_specific, read_taxonomy
+from ramify.workflows.evaluation import adapt_corpus, refuse_texts
+from ramify.workflows.predict_stream import Labels, Prediction, score_rows
 from ramify.workflows.predictor import batch_size
+from ramify.workflows.reading import readable
 
 SEVERAL = "|"
 LARGEST = float(np.finfo(np.float32).max)
@@ -163,6 +169,42 @@ class Decider:
     def write(self, nodes: list[int]) -> list[str]:
         """The labels of nodes."""
         return [self.taxonomy.names[node] for node in nodes] if self.form is None else self.form.write(self.taxonomy, nodes)
+
+
+@contextmanager
+def score_file(
+    classifier: TextClassifier, data: Path, text: str | None, encoding: str, bad: list[str], strict: bool
+) -> Iterator[tuple[list[str], Iterable[tuple[dict[str, Any], Any]]]]:
+    """The columns of a table except the text, and every row with its scores; rows that cannot be read go to `bad`."""
+    with readable(data) as file:
+        if find_kind(file, known_encoding(encoding)) == "svmlight":
+            corpus = adapt_corpus(classifier, read_vectors(file))
+            scored = classifier.learner_.map_scores(corpus.documents, lambda S: S)
+            lines = (({"line": corpus.lines[rows.start + k]}, line) for rows, S in scored for k, line in enumerate(S))
+            yield ["line"], lines
+            return
+        refuse_texts(classifier, str(file))
+        columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
+        yield [name for name in columns if name != column], score_rows(classifier, rows, column, bad, strict)
+
+
+def new_decider(
+    model: Path | None, taxonomy: Path | None, rule: DecisionRule | None, learn: Path | None, label: str, encoding: str
+) -> Decider:
+    """The rule of a model, or a rule over a taxonomy, fitted on a table of held-out scores if given."""
+    if model is not None:
+        classifier = load(model)
+        decider = Decider(rule or classifier.decision_, classifier.taxonomy_, classifier.learner_, classifier.form_)
+    else:
+        assert rule is not None
+        assert taxonomy is not None
+        decider = Decider(rule, read_taxonomy(taxonomy))
+    if learn is not None:
+        decider = decider.learnt(open_scores(learn, decider.taxonomy, encoding), label)
+    if isinstance(decider.rule, FittableRule) and not decider.rule.is_fitted:
+        raise InputError(f"rule {decider.rule.kind!r} must be fitted; give --learn, or its parameters as numbers.")
+    refuse_misfit(decider.rule, decider.taxonomy)
+    return decider
 
 
 def decide_rows(decider: Decider, table: ScoreTable) -> Iterator[Prediction]:

@@ -17,7 +17,6 @@ from ramify.classifier.rules import fit_rule, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import FittableRule
 from ramify.errors import InputError, LabelError, suggest
-from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.systems import find_system
@@ -124,8 +123,9 @@ class UpdateResult:
     documents: how many it learnt from. relabelled: documents with labels whose nodes were moved, merged, split or retired.
     at_split: those of them that are at a node above the parts of one that was split. left_out: documents that have no label
     left. added, replaced: documents that came with the change, and documents whose labels these have put right.
-    taken_over: classifiers that are as they were, of how many; None where the learner cannot tell. gone_on: whether training
-    went on from where it was. is_trained: whether anything was trained at all. begun: leaves that begin as their parents.
+    reused: classifiers that were reused, of how many; None where the learner does not report it. warm_started: whether training
+    started from the old solution. is_trained: whether anything was trained. started_from_parent: leaves that have no documents
+    and start with their parent's classifier.
     """
 
     classifier: TextClassifier
@@ -136,27 +136,17 @@ class UpdateResult:
     left_out: int = 0
     added: int = 0
     replaced: int = 0
-    taken_over: tuple[int, int] | None = None
-    gone_on: bool = False
+    reused: tuple[int, int] | None = None
+    warm_started: bool = False
     is_trained: bool = True
-    begun: tuple[str, ...] = ()
+    started_from_parent: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """What was done, as plain values."""
-        names = ("documents", "relabelled", "at_split", "left_out", "added", "replaced", "gone_on", "is_trained")
-        figures = {name: getattr(self, name) for name in names}
-        taken = None if self.taken_over is None else list(self.taken_over)
-        return {"changes": self.changes.as_dict(), **figures, "taken_over": taken, "begun": list(self.begun)}
-
-
-def follows_changes(classifier: TextClassifier, taxonomy: Taxonomy | None, has_reassignments: bool, is_boosting: bool) -> bool:
-    """Whether documents go with a change of the taxonomy, rather than to what a classifier counts or boosts already.
-
-    Learners that can go on by themselves do so, unless they have kept documents and the taxonomy is a new one.
-    """
-    if is_boosting or not isinstance(classifier.learner_, PartialFitLearner):
-        return not is_boosting and (classifier.documents_ is not None or taxonomy is not None)
-    return has_reassignments or (taxonomy is not None and classifier.documents_ is not None)
+        counts = {"documents": self.documents, "relabelled": self.relabelled, "at_split": self.at_split}
+        counts |= {"left_out": self.left_out, "added": self.added, "replaced": self.replaced}
+        how = {"warm_started": self.warm_started, "is_trained": self.is_trained, "reused": self.reused and list(self.reused)}
+        return {"changes": self.changes.as_dict(), **counts, **how, "started_from_parent": list(self.started_from_parent)}
 
 
 def update(
@@ -206,7 +196,7 @@ def _renamed(classifier: TextClassifier, changes: TaxonomyDiff) -> UpdateResult:
     made.learner_.taxonomy_ = made.learner_.taxonomy = taxonomy
     made.learner_.classes_ = np.asarray(taxonomy.names)
     documents = int(classifier.figures_["documents"])
-    return UpdateResult(made, replace(changes, new=taxonomy), documents, taken_over=None, is_trained=False)
+    return UpdateResult(made, replace(changes, new=taxonomy), documents, is_trained=False)
 
 
 def _copied(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier:
@@ -247,7 +237,7 @@ def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, lab
     done = UpdateResult(made, changes, **told)
     names = tuple(changes.new.names[node] for node in begun.tolist())
     is_trained = taken is None or taken[0] < taken[1]
-    return replace(done, taken_over=taken, gone_on=learner.warm_started_, is_trained=is_trained, begun=names)
+    return replace(done, reused=taken, warm_started=learner.warm_started_, is_trained=is_trained, started_from_parent=names)
 
 
 def _kept_documents(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple[TrainingData, dict[str, Any], Ints]:

@@ -27,7 +27,7 @@ def new_finish(clock, seconds, each=1.0, refit=True, share=0.2):
     times = Times()
     times.note(SVM.candidate, 300, each)
     times.note(NB.candidate, 300, each / 10)
-    parts = divide(TextClassifier(taxonomy=FLAT), small_corpus(), None, share=share, seed=0, more=None)
+    parts = divide(TextClassifier(taxonomy=FLAT), small_corpus(), None, holdout=share, seed=0, more=None)
     return Finish(parts, refit, Allowance(seconds, clock.now, clock), times)
 
 

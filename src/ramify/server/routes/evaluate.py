@@ -16,8 +16,7 @@ from ramify.server.dependencies import Parts, RequestedModel, refusals
 from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.model_registry import ServedModel
 from ramify.server.schemas import EvaluateOut
-from ramify.workflows.training import evaluate_with_errors
-from ramify.workflows.wrong_answers import PredictionError
+from ramify.workflows.evaluation import PredictionError, evaluate_with_errors
 
 router = APIRouter(prefix="/v1/evaluate", tags=["evaluation"])
 

@@ -22,8 +22,9 @@ from ramify.workflows.auditing.label_issues import Doubts, Given, Missing
 from ramify.workflows.auditing.noise_model import Slips
 from ramify.workflows.auditing.out_of_fold import Ints, Unseen, learn_in_folds
 from ramify.workflows.auditing.siblings import Inseparable, Rivals
+from ramify.workflows.evaluation import check_labels
 from ramify.workflows.folds import split_into_folds
-from ramify.workflows.training import check_labels, prepared
+from ramify.workflows.training import prepared
 
 KINDS = ("empty", "tiny", "never recognized")
 

@@ -17,7 +17,7 @@ from ramify.errors import RamifyError
 from ramify.metrics.flat import Floats
 from ramify.metrics.resampling import LOSSES, MEASURES, draw_measures, from_sums, interval, measure_rows
 from ramify.systems import find_system
-from ramify.workflows.training import train
+from ramify.workflows.training import train_classifier
 from ramify.workflows.tuning.candidates import Candidate
 from ramify.workflows.tuning.folds import Ground
 
@@ -45,7 +45,7 @@ def rules_for(candidate: Candidate, several: bool, n_scores: int, given: Decisio
     if given is not None:
         return [given]
     system = find_system(candidate.system)
-    own = system.several() if several and system.several is not None else system.decision()
+    own = system.multi_label_decision() if several and system.multi_label_decision is not None else system.decision()
     others: list[DecisionRule] = [Best()]
     if several:
         others = [SCut(at_least_one=True), SCut(fbr=0.3, at_least_one=True), PCut(at_least_one=True), RCut()]
@@ -71,7 +71,7 @@ def problem_with(candidate: Candidate, ground: Ground) -> str | None:
 def try_out(candidate: Candidate, ground: Ground, number: int, share: float, rules: Sequence[DecisionRule]) -> Tried:
     """Let a candidate learn and answer in one round; refuses with the reason for which it cannot."""
     learn, tested = ground.round(candidate, number, share)
-    fitted = train(_loosely(candidate, ground), learn, share=0).classifier
+    fitted = train_classifier(_loosely(candidate, ground), learn, holdout=0).classifier
     blocks = [block for _, block in fitted.map_scores(tested.documents, lambda scores: _decide(fitted, scores, rules))]
     answers = {place: csr_array(vstack([given[place] for given, _ in blocks], format="csr")) for place in blocks[0][0]}
     return Tried(answers, {takes: np.concatenate([kept[takes] for _, kept in blocks]) for takes in blocks[0][1]})

@@ -41,7 +41,7 @@ def tune(
     seconds: float = 300.0,
     by: str = "micro_f1",
     fixed: Fixed | None = None,
-    share: float = 0.2,
+    holdout: float = 0.2,
     seed: int = 0,
     refit: bool = True,
     more: Corpus | None = None,
@@ -52,7 +52,7 @@ def tune(
     """Choose what to train by cross-validation, train it, and test it on documents that took no part in the choice.
 
     classifier: gives the taxonomy, the separator of paths and the threads; everything else about it is chosen, but for what is
-    `fixed`. test, share, seed, refit, more: as ``ramify.workflows.train`` takes them. by: the measure to choose by.
+    `fixed`. test, holdout, seed, refit, more: as ``ramify.workflows.train_classifier`` takes them. by: the measure to choose by.
     seconds: for all of it, counted from `begun`, a moment of the clock, or from now. The same documents and seed give the same
     trials in the same order; time decides only how many of them there are.
 
@@ -68,7 +68,7 @@ def tune(
     fixed = fixed or Fixed()
     fixed.check()
     begun = clock() if begun is None else begun
-    parts = divide(classifier, corpus, test, share=share, seed=seed, more=more)
+    parts = divide(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
     fixed = replace(fixed, prospects=prospects_for(parts.learn))
     allowance, times = Allowance(seconds - SPARE - SPARE_SHARE * seconds, begun, clock), Times(fixed.prospects)
     finish = Finish(parts, refit, allowance, times, fixed.rule)

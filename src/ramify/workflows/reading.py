@@ -1,0 +1,131 @@
+"""Read labelled documents from files, standard input, or directories, and report what was found and left out."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ramify.data import Corpus, read_corpus
+from ramify.errors import InputError
+from ramify.formatting import counted
+from ramify.parallel import note
+from ramify.taxonomy import Taxonomy
+from ramify.workflows.many_files import needs_shards, read_sharded
+
+SHOWN_ROWS = 5  # bad rows that are named
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """How to read labelled documents.
+
+    text, label: columns (default: detected); several level columns are joined by commas: "level1,level2".
+    label_separator: what separates multiple labels in one cell (default: detected). strict: refuse files with bad rows.
+    keep_unlabelled: keep documents without a label (default: leave them out). encoding: of CSV and JSON files.
+    """
+
+    text: str | None = None
+    label: str | None = None
+    label_separator: str | None = None
+    strict: bool = False
+    keep_unlabelled: bool = False
+    encoding: str = "utf-8"
+
+    def read(
+        self,
+        data: str | Path | Corpus,
+        is_label: Callable[[str], bool] | None = None,
+        *,
+        like: dict[str, Any] | None = None,
+        sharding: dict[str, Any] | None = None,
+        may_be_empty: bool = False,
+    ) -> Corpus:
+        """Read the labelled documents of a file, of standard input ("-"), or of many files.
+
+        is_label: whether a name is a known label, which helps to split cells. like: the columns of an earlier file.
+        sharding: vectorizer, scratch directory and threads to count the words of many files without holding their texts.
+        """
+        if isinstance(data, Corpus):
+            return data
+        settings: dict[str, Any] = {"text": self.text, "label": self.label, "label_separator": self.label_separator}
+        settings |= {"strict": self.strict, "encoding": self.encoding, "is_label": is_label, "like": like}
+        if sharding is not None and needs_shards(data):
+            return self._labelled(read_sharded(data, **sharding, **settings))
+        with readable(Path(data)) as file:
+            return self._labelled(read_corpus(file, may_be_empty=may_be_empty, **settings))
+
+    def _labelled(self, corpus: Corpus) -> Corpus:
+        note_contents(corpus)
+        missing = sum(not labels for labels in corpus.labels)
+        if missing:
+            done = "kept" if self.keep_unlabelled else "left out; --keep-unlabelled keeps them"
+            note(f"  {counted(missing, 'document')} without a label, {done}")
+        return corpus if self.keep_unlabelled else corpus.labelled()
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[Path]:
+    """A file that can be read more than once: standard input (-) and pipes are copied to a temporary file."""
+    if str(path) != "-" and (path.is_file() or path.is_dir() or not path.exists()):
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "input"
+        with open(copy, "wb") as file:
+            if str(path) == "-":
+                shutil.copyfileobj(sys.stdin.buffer, file)
+            else:
+                with open(path, "rb") as pipe:
+                    shutil.copyfileobj(pipe, file)
+        yield copy
+
+
+def note_contents(corpus: Corpus) -> None:
+    """Report what was found in a file, and the rows that were left out."""
+    files = "" if corpus.locations is None else f" in {counted(len(set(corpus.locations.files)), 'file')}"
+    note(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{_columns(corpus)}", logging.INFO)
+    if corpus.bad_rows:
+        note(f"  {counted(len(corpus.bad_rows), 'row')} left out:")
+        for bad in corpus.bad_rows[:SHOWN_ROWS]:
+            note(f"    {bad}")
+        if len(corpus.bad_rows) > SHOWN_ROWS:
+            note(f"    and {len(corpus.bad_rows) - SHOWN_ROWS:,} more")
+
+
+def _columns(corpus: Corpus) -> str:
+    if corpus.has_vectors:
+        return f", vectors with features up to {corpus.documents.shape[1] - 1:,}"
+    label, separator = " > ".join(corpus.found["label"]), corpus.found["label_separator"]
+    split = f", multiple labels split at {separator!r}" if separator else ""
+    return f", text in {corpus.found['text']!r}, labels in {label!r}{split}"
+
+
+def read_added(
+    files: Sequence[str | Path | Corpus], corpus: Corpus, taxonomy: Taxonomy | None, options: ReadOptions
+) -> Corpus | None:
+    """Read additional files as one corpus, with columns and labels as in the first; None without any."""
+    known: Any = {label for labels in corpus.labels for label in labels} if taxonomy is None else taxonomy
+    plain = ReadOptions(strict=options.strict, encoding=options.encoding)
+    added: Corpus | None = None
+    for file in files:
+        some = plain.read(file, known.__contains__, like=corpus.found, may_be_empty=True)
+        if not len(some):
+            continue
+        if corpus.has_vectors or some.has_vectors:
+            raise InputError(f"{some.source} cannot be added: only texts can be added, to texts; put vectors into one file.")
+        added = some if added is None else added.joined(some)
+    if added is not None:
+        replaced = len(corpus) - len(corpus.without_texts_of(added))
+        if replaced:
+            note(f"  {counted(replaced, 'document')} of {corpus.source} with the same text replaced by the added ones")
+        new = {label: None for labels in added.labels for label in labels if label not in known}
+        if new:
+            note(f"  {counted(len(new), 'label')} not in {corpus.source}, such as {next(iter(new))!r}")
+    return added
