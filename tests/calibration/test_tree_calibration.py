@@ -1,4 +1,4 @@
-"""Probabilities that do not contradict each other: choices against slow twins, curves, and what always holds."""
+"""Probabilities that do not contradict each other: nested logit against the oracle, curves, and what always holds."""
 
 import itertools
 from dataclasses import replace
@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
 from ramify.calibration import CALIBRATIONS, LogPotentials, TreeCalibration, calibration_class
-from ramify.calibration.nested_logit import NestedLogit, fit_nested_logit, share_out
+from ramify.calibration.nested_logit import NestedLogit, conditional_probabilities, fit_nested_logit
 from ramify.calibration.tree_calibration import ROUNDS, Curves, fit_curve, truth_of
 from ramify.errors import ModelError
 from ramify.metrics.calibration import calibration_errors
@@ -23,7 +23,7 @@ values = st.floats(-3, 3, width=16)
 
 @st.composite
 def ways(draw, shapes, max_documents=4):
-    """Parents, log_potentials of some documents, sharpness and offsets; some nodes are no ends, and some may not be entered."""
+    """Parents, log_potentials of some documents, scale and constants; some nodes are no ends, and some may not be entered."""
     parents = draw(shapes)
     n, taxonomy = len(parents), build(parents)
     shape = draw(st.integers(1, max_documents)), n
@@ -36,8 +36,8 @@ def ways(draw, shapes, max_documents=4):
     return parents, LogPotentials(ends, steps), NestedLogit(*(np.asarray(draw(per_level)) for _ in range(3)))
 
 
-def listed(choices):
-    return [choices.of(depth) for depth in range(len(choices.sharpness))]
+def listed(fitted):
+    return [fitted.at_depth(depth) for depth in range(len(fitted.scale))]
 
 
 def plain(row):
@@ -47,16 +47,16 @@ def plain(row):
 @given(ways(trees()))
 @settings(max_examples=200)
 def test_choices_equal_the_oracle(case):
-    parents, log_potentials, choices = case
-    found = share_out(log_potentials, build(parents), choices)
+    parents, log_potentials, fitted = case
+    found = conditional_probabilities(log_potentials, build(parents), fitted)
     for row in range(len(log_potentials)):
         steps = None if log_potentials.steps is None else plain(log_potentials.steps[row])
-        expected = oracle.shares(plain(log_potentials.ends[row]), steps, parents, listed(choices))
+        expected = oracle.conditionals(plain(log_potentials.ends[row]), steps, parents, listed(fitted))
         np.testing.assert_allclose(found[row], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_other_sharpness_is_likelier(seed):
+def test_no_other_parameters_are_more_likely(seed):
     rng = np.random.default_rng(seed)
     parents = random_forest(rng, 8)
     taxonomy = build(parents)
@@ -69,17 +69,17 @@ def test_no_other_sharpness_is_likelier(seed):
             steps[row, [node, *taxonomy.ancestors_of(int(node))]] += 1.0
     Y = expand_to_ancestors(as_matrix([{int(node)} for node in truth], 8), taxonomy)
     log_potentials = LogPotentials(ends, steps)
-    choices = fit_nested_logit(log_potentials, truth_of(Y, taxonomy), taxonomy)
+    fitted = fit_nested_logit(log_potentials, truth_of(Y, taxonomy), taxonomy)
     documents = [(plain(ends[i]), plain(None if steps is None else steps[i]), int(truth[i])) for i in range(n)]
-    deepest = taxonomy.n_levels - 1  # what lies above is learnt with what lies below as it is
-    best = oracle.log_likelihood(documents, parents, listed(choices))
+    deepest = taxonomy.n_levels - 1  # what lies above is fitted with what lies below as it is
+    best = oracle.log_likelihood(documents, parents, listed(fitted))
     for depth in range(taxonomy.n_levels):
-        for name, change in itertools.product(("sharpness", "reliance", "staying"), (-0.1, 0.1)):
-            other = replace(choices, **{name: getattr(choices, name).copy()})
+        for name, change in itertools.product(("scale", "dissimilarity", "stop_constant"), (-0.1, 0.1)):
+            other = replace(fitted, **{name: getattr(fitted, name).copy()})
             getattr(other, name)[depth] += change
             if depth == 0 or deepest == 0:
                 assert oracle.log_likelihood(documents, parents, listed(other)) < best + 0.5
-    assert (choices.sharpness > 0).all()
+    assert (fitted.scale > 0).all()
 
 
 def made(seed, n=400, n_nodes=14, multi_label=False, dag=False):
@@ -97,10 +97,10 @@ def made(seed, n=400, n_nodes=14, multi_label=False, dag=False):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_children_and_staying_add_up_to_the_node(seed):
+def test_children_and_stopping_add_up_to_the_node(seed):
     taxonomy, log_potentials, _, Y = made(seed)
-    learnt = TreeCalibration.fit(log_potentials, Y, taxonomy)
-    P = learnt.apply(log_potentials, taxonomy)
+    fitted = TreeCalibration.fit(log_potentials, Y, taxonomy)
+    P = fitted.apply(log_potentials, taxonomy)
     roots = np.asarray(taxonomy.roots)
     np.testing.assert_allclose(P[:, roots].sum(axis=1), 1)
     ends = np.bincount(truth_of(Y, taxonomy)[1], minlength=len(taxonomy))
@@ -117,29 +117,33 @@ def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
     taxonomy, log_potentials, memberships, Y = made(seed, multi_label=case == "multi_label", dag=case == "dag")
     kind = calibration_class(taxonomy, case == "multi_label")
     given_values = memberships if case == "multi_label" else log_potentials
-    learnt = kind.fit(given_values, Y, taxonomy)
-    P = learnt.apply(given_values, taxonomy)
+    fitted = kind.fit(given_values, Y, taxonomy)
+    P = fitted.apply(given_values, taxonomy)
     assert ((P >= 0) & (P <= 1)).all()
     for node in range(len(taxonomy)):
         for parent in taxonomy.parents_of(node).tolist():
             assert (P[:, node] <= P[:, parent] + (1e-12 if case == "dag" else 0)).all()
     for rows in ([3], [7, 3, 100], slice(50, 90)):
-        some = memberships[rows] if case == "multi_label" else log_potentials.of(rows)
-        np.testing.assert_array_equal(learnt.apply(some, taxonomy), P[rows])
-    assert learnt.apply(memberships[:0] if case == "multi_label" else log_potentials.of(slice(0, 0)), taxonomy).shape == (
+        some = memberships[rows] if case == "multi_label" else log_potentials.take(rows)
+        np.testing.assert_array_equal(fitted.apply(some, taxonomy), P[rows])
+    assert fitted.apply(memberships[:0] if case == "multi_label" else log_potentials.take(slice(0, 0)), taxonomy).shape == (
         0,
         len(taxonomy),
     )
 
 
-def test_the_likeliest_node_of_every_depth_is_right_as_often_as_it_says():
+def test_the_most_probable_node_of_every_depth_is_right_as_often_as_its_probability():
     taxonomy, log_potentials, _, Y = made(1, n=6000)
-    learnt = TreeCalibration.fit(log_potentials.of(slice(0, 3000)), Y[:3000], taxonomy)
-    others, truth = log_potentials.of(slice(3000, 6000)), Y[3000:]
+    fitted = TreeCalibration.fit(log_potentials.take(slice(0, 3000)), Y[:3000], taxonomy)
+    others, truth = log_potentials.take(slice(3000, 6000)), Y[3000:]
     nothing = [(np.zeros(0), np.zeros(0))] * ROUNDS * taxonomy.n_levels
-    raw = TreeCalibration(NestedLogit.alike(taxonomy.n_levels), learnt.is_end, Curves.joined(nothing))
+    raw = TreeCalibration(
+        NestedLogit(*np.vstack([np.ones((2, taxonomy.n_levels)), np.zeros(taxonomy.n_levels)])),
+        fitted.is_end,
+        Curves.concatenate(nothing),
+    )
     before = calibration_errors(truth, raw.apply(others, taxonomy), taxonomy)
-    after = calibration_errors(truth, learnt.apply(others, taxonomy), taxonomy)
+    after = calibration_errors(truth, fitted.apply(others, taxonomy), taxonomy)
     assert max(level.top_label for level in after) < 0.05 < 0.2 < max(level.top_label for level in before)
 
 
@@ -150,7 +154,7 @@ def test_a_node_raises_what_lies_above_it_but_in_the_last_round(turn):
     steps[0, taxonomy.index("a/x")] = 0.1
     corners = [(np.zeros(0), np.zeros(0))] * ROUNDS * 2
     corners[2 * turn + 1] = np.array([0.0, 1.0]), np.array([0.9, 0.91])
-    made = TreeCalibration(NestedLogit(np.ones(2), np.zeros(2), np.zeros(2)), taxonomy.is_leaf, Curves.joined(corners))
+    made = TreeCalibration(NestedLogit(np.ones(2), np.zeros(2), np.zeros(2)), taxonomy.is_leaf, Curves.concatenate(corners))
     P = made.apply(LogPotentials(np.where(taxonomy.is_leaf, 0.0, np.nan)[None], steps), taxonomy)[0]
     a, x = P[taxonomy.index("a")], P[taxonomy.index("a/x")]
     assert (a > x > 0.9) if turn < ROUNDS - 1 else (a == 0.5 and 0.49 < x < 0.5)
@@ -172,7 +176,7 @@ def test_curves_rise_everywhere(pairs):
     assert (np.diff(corners) > 0).all()
     assert (np.diff(found) > 0).all()
     assert ((found > 0) & (found < 1)).all()
-    curves = Curves.joined([(np.zeros(0), np.zeros(0)), (corners, found)])
+    curves = Curves.concatenate([(np.zeros(0), np.zeros(0)), (corners, found)])
     np.testing.assert_array_equal(curves.apply(0, p), p)
     np.testing.assert_array_equal(curves.apply(1, p), np.interp(p, corners, found))
 
@@ -181,10 +185,10 @@ def test_curves_rise_everywhere(pairs):
 def test_calibrations_survive_keeping_and_broken_ones_are_refused(case):
     taxonomy, log_potentials, memberships, Y = made(0, multi_label=case == "multi_label", dag=case == "dag")
     given_values = memberships if case == "multi_label" else log_potentials
-    learnt = calibration_class(taxonomy, case == "multi_label").fit(given_values, Y, taxonomy)
-    kind, arrays = CALIBRATIONS[learnt.kind], learnt.arrays()
+    fitted = calibration_class(taxonomy, case == "multi_label").fit(given_values, Y, taxonomy)
+    kind, arrays = CALIBRATIONS[fitted.kind], fitted.arrays()
     np.testing.assert_array_equal(
-        kind.from_arrays(arrays, taxonomy).apply(given_values, taxonomy), learnt.apply(given_values, taxonomy)
+        kind.from_arrays(arrays, taxonomy).apply(given_values, taxonomy), fitted.apply(given_values, taxonomy)
     )
     for name, array in arrays.items():
         worst = np.full_like(array, np.nan) if array.dtype == np.float64 else array[1:]
@@ -198,8 +202,8 @@ def test_documents_without_scores_get_probabilities_all_the_same(parents):
     taxonomy = build(parents)
     kind = calibration_class(taxonomy, multi_label=False)
     Y = expand_to_ancestors(as_matrix([{len(parents) - 1}, {0}], len(parents)), taxonomy)
-    learnt = kind.fit(LogPotentials(np.zeros((2, len(parents)))), Y, taxonomy)
-    assert np.isfinite(learnt.apply(LogPotentials(np.full((1, len(parents)), np.nan)), taxonomy)).all()
+    fitted = kind.fit(LogPotentials(np.zeros((2, len(parents)))), Y, taxonomy)
+    assert np.isfinite(fitted.apply(LogPotentials(np.full((1, len(parents)), np.nan)), taxonomy)).all()
 
 
 def test_probabilities_next_to_each_other_do_not_make_a_curve_too_steep():

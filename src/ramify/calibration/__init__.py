@@ -1,4 +1,4 @@
-"""From scores to probabilities: one curve a classifier, or one model of all nodes of a taxonomy."""
+"""From scores to probabilities: one curve per classifier, or one model of all nodes of a taxonomy."""
 
 from ramify.calibration.curves import KINDS, Calibration, check_kind, fit_calibration, fit_sigmoid
 from ramify.calibration.nested_logit import LogPotentials

@@ -1,13 +1,13 @@
-"""From margins to probabilities, one curve a classifier, learnt from margins of documents that it had not seen.
+"""From margins to probabilities: one curve per classifier, fitted on documents that it was not trained on.
 
-    sigmoid    p = 1 / (1 + exp(−s m))            one slope: the side on which a margin lies stays what it is
+    sigmoid    p = 1 / (1 + exp(−s m))            one slope: the sign of a margin decides, as before
     platt      p = 1 / (1 + exp(−(s m + b)))      slope and offset
     isotonic   p = a rising step function, linear in between
 
 Sources: Platt 1999 with his smoothed targets, (n₊ + 1) / (n₊ + 2) and 1 / (n₋ + 2); without offset, Cesa-Bianchi, Gentile &
 Zaniboni 2006, section 4; Zadrozny & Elkan 2002 for isotonic calibration.
-Deviations: a slope is never below 0, so no classifier is turned around; classifiers with too few documents of one kind share
-the curve of all margins together.
+Deviations: a slope is never negative, so no classifier is inverted; classifiers with too few positive or negative documents
+get the curve of all margins pooled.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from ramify.errors import InputError, ModelError, suggest
 from ramify.persistence import are_offsets, is_increasing
 
 KINDS = ("sigmoid", "platt", "isotonic")
-ENOUGH = 2  # documents of each kind that a curve of its own needs
-STEPS, CLOSE = 100, 1e-10
-SAMPLE = 1 << 20  # margins that are enough for the curve of all classifiers together
+MIN_DOCUMENTS = 2  # positive and negative ones each, for a curve of its own
+MAX_ITERATIONS, TOLERANCE = 100, 1e-10
+MAX_POOLED = 1 << 20  # margins for the pooled curve
 
 Floats = NDArray[np.float64]
 
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 class Calibration:
     """The curves of n classifiers: of classifier k the margins and probabilities at ``offsets[k] … offsets[k + 1]``.
 
-    A sigmoid has one such pair, its slope and its offset; an isotonic curve has its corners.
+    A sigmoid has one such pair, its slope and its offset; an isotonic curve has its points.
     """
 
     kind: str
@@ -54,16 +54,13 @@ class Calibration:
         columns = [np.interp(m[:, k], *self._curve(k)) for k in range(len(self))]
         return np.where(np.isnan(m), np.nan, np.column_stack(columns)) if columns else m
 
-    def followed_by(self, other: Calibration) -> Calibration:
-        """The curves of classifiers after each other."""
+    def append(self, other: Calibration) -> Calibration:
+        """The curves of both, one after the other."""
         offsets = np.concatenate([self.offsets, self.offsets[-1] + other.offsets[1:]])
-        margins, probabilities = (
-            np.concatenate([ours, theirs])
-            for ours, theirs in ((self.margins, other.margins), (self.probabilities, other.probabilities))
-        )
-        return Calibration(self.kind, offsets, margins, probabilities)
+        margins = np.concatenate([self.margins, other.margins])
+        return Calibration(self.kind, offsets, margins, np.concatenate([self.probabilities, other.probabilities]))
 
-    def of(self, classifiers: NDArray[np.int64]) -> Calibration:
+    def take(self, classifiers: NDArray[np.int64]) -> Calibration:
         """The curves of some classifiers."""
         lengths = np.diff(self.offsets)[classifiers]
         offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
@@ -71,20 +68,17 @@ class Calibration:
         return Calibration(self.kind, offsets, self.margins[taken], self.probabilities[taken])
 
     def _curve(self, k: int) -> tuple[Floats, Floats]:
-        here = slice(self.offsets[k], self.offsets[k + 1])
-        return self.margins[here], self.probabilities[here]
+        part = slice(self.offsets[k], self.offsets[k + 1])
+        return self.margins[part], self.probabilities[part]
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
-        return {
-            "curve_offsets": self.offsets,
-            "curve_margins": self.margins,
-            "curve_probabilities": self.probabilities,
-        }
+        """What a model file stores."""
+        values = {"curve_margins": self.margins, "curve_probabilities": self.probabilities}
+        return {"curve_offsets": self.offsets, **values}
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: dict[str, NDArray[Any]], n: int) -> Self:
-        """Make curves of what was kept, after checking them."""
+        """Make curves from stored arrays, after checking them."""
         made = cls(kind, *(arrays[f"curve_{name}"] for name in ("offsets", "margins", "probabilities")))
         fits = made.margins.dtype == made.probabilities.dtype == np.float64 and made.margins.ndim == 1
         fits = fits and made.margins.shape == made.probabilities.shape and are_offsets(made.offsets, n, len(made.margins))
@@ -105,7 +99,7 @@ class Calibration:
 
 
 def check_kind(kind: Any) -> None:
-    """Refuse a calibration that there is not."""
+    """Refuse an unknown calibration."""
     if kind is not None and kind not in KINDS:
         names = ", ".join(map(repr, KINDS))
         raise InputError(f"calibration is {kind!r}; give one of {names}, or None for none.{suggest(str(kind), KINDS)}")
@@ -114,9 +108,9 @@ def check_kind(kind: Any) -> None:
 def fit_calibration(
     kind: str, margins: NDArray[np.floating[Any]], truth: NDArray[np.bool_], weights: Floats | None = None
 ) -> Calibration:
-    """Learn the curves from held-out margins, documents × classifiers; documents with NaN do not count for a classifier.
+    """Fit the curves to held-out margins, documents × classifiers; a classifier ignores documents where its margin is NaN.
 
-    weights: of the documents, 1 each when not given.
+    weights: of the documents (default: 1 each).
 
     >>> margins = np.array([[-2.0], [-1.0], [-0.5], [0.5], [1.0], [2.0]])
     >>> fitted = fit_calibration("sigmoid", margins, margins > -0.7)
@@ -124,26 +118,26 @@ def fit_calibration(
     [[0.5], [0.68]]
     """
     weights = np.ones(len(margins)) if weights is None else weights
-    together: tuple[Floats, Floats] | None = None
+    pooled: tuple[Floats, Floats] | None = None
     curves = []
     for column in range(margins.shape[1]):
         counts = ~np.isnan(margins[:, column]) & (weights > 0)
         m, true, weight = margins[counts, column].astype(np.float64), truth[counts, column], weights[counts]
-        if ENOUGH <= true.sum() <= len(true) - ENOUGH:
+        if MIN_DOCUMENTS <= true.sum() <= len(true) - MIN_DOCUMENTS:
             curves.append(_curve(kind, m, true, weight))
             continue
-        together = together or _curve(kind, *_all_together(margins, truth, weights))
-        curves.append(together)
+        pooled = pooled or _curve(kind, *_pool(margins, truth, weights))
+        curves.append(pooled)
     offsets = np.cumsum([0, *(len(m) for m, _ in curves)])
     ends = [np.concatenate([curve[part] for curve in curves] or [np.zeros(0)]) for part in (0, 1)]
     return Calibration(kind, offsets.astype(np.int64), ends[0], ends[1])
 
 
-def _all_together(margins: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> tuple[Any, Any, Any]:
-    """Margins, truth and weights of all classifiers, of some documents where there are very many."""
+def _pool(margins: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> tuple[Any, Any, Any]:
+    """Margins, truth and weights of all classifiers; of a sample of the documents where there are very many."""
     some = np.arange(len(margins))
-    if margins.size > SAMPLE:
-        some = np.sort(np.random.default_rng(0).permutation(len(margins))[: max(1, SAMPLE // margins.shape[1])])
+    if margins.size > MAX_POOLED:
+        some = np.sort(np.random.default_rng(0).permutation(len(margins))[: max(1, MAX_POOLED // margins.shape[1])])
     counts = ~np.isnan(margins[some]) & (weights[some, None] > 0)
     each = np.broadcast_to(weights[some, None], counts.shape)
     return margins[some][counts].astype(np.float64), truth[some][counts], each[counts]
@@ -157,7 +151,7 @@ def _curve(kind: str, m: Floats, true: NDArray[np.bool_], weight: Floats) -> tup
 
 
 def fit_sigmoid(m: Floats, true: NDArray[np.bool_], with_offset: bool, weight: Floats | None = None) -> tuple[float, float]:
-    """Slope and offset with the highest likelihood of Platt's smoothed targets; 1 and 0 where nothing is to be learnt."""
+    """Slope and offset with the highest likelihood of Platt's smoothed targets; 1 and 0 where all documents are alike."""
     weight = np.ones(len(m)) if weight is None else weight
     n_true, n = float(weight[true].sum()), float(weight.sum())
     scale = float(np.abs(m).max(initial=0.0))
@@ -165,30 +159,30 @@ def fit_sigmoid(m: Floats, true: NDArray[np.bool_], with_offset: bool, weight: F
         return 1.0, 0.0
     target = np.where(true, (n_true + 1) / (n_true + 2), 1 / (n - n_true + 2))
     Z = np.column_stack([m / scale, np.ones(len(m))]) if with_offset else m[:, None] / scale
-    found = _climb(Z, target, weight)
-    if found[0] < 0:  # margins that point the wrong way say nothing; what is left is how often it is true
+    found = _newton(Z, target, weight)
+    if found[0] < 0:  # margins that point the wrong way are ignored: the probability is how often the label is true
         rate = float(np.clip(np.average(target, weights=weight), 1e-12, 1 - 1e-12))
         return 0.0, float(np.log(rate / (1 - rate))) if with_offset else 0.0
     return float(found[0]) / scale, float(found[1]) if with_offset else 0.0
 
 
-def _climb(Z: Floats, target: Floats, weight: Floats) -> Floats:
-    """Newton's method with halved steps for a logistic model without regularization."""
+def _newton(Z: Floats, target: Floats, weight: Floats) -> Floats:
+    """Newton's method with step halving for a logistic model without regularization."""
     beta = np.zeros(Z.shape[1])
     value = _likelihood(Z @ beta, target, weight)
-    for _ in range(STEPS):
+    for _ in range(MAX_ITERATIONS):
         p = expit(Z @ beta)
         gradient = Z.T @ (weight * (target - p))
         curvature = (Z * (weight * p * (1 - p))[:, None]).T @ Z + 1e-12 * np.eye(Z.shape[1])
         step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
         size = 1.0
-        while size > CLOSE and _likelihood(Z @ (beta + size * step), target, weight) < value:
+        while size > TOLERANCE and _likelihood(Z @ (beta + size * step), target, weight) < value:
             size /= 2
         beta = beta + size * step
-        reached = _likelihood(Z @ beta, target, weight)
-        if reached - value <= CLOSE * abs(value):
+        new_value = _likelihood(Z @ beta, target, weight)
+        if new_value - value <= TOLERANCE * abs(value):
             break
-        value = reached
+        value = new_value
     return beta
 
 

@@ -279,4 +279,4 @@ def _unseen(learner: Any, X: csr_array, Y: csr_array, takes: str) -> tuple[Ints,
     )
     if not found:
         return documents, None
-    return documents, LogPotentials.joined(found) if isinstance(found[0], LogPotentials) else np.concatenate(found)
+    return documents, LogPotentials.concatenate(found) if isinstance(found[0], LogPotentials) else np.concatenate(found)

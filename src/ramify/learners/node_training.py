@@ -377,8 +377,8 @@ class Task:
         place = taken.copy()
         place[fresh] = len(known) + np.arange(len(fresh))
         if not len(fresh):
-            return known.of(place), None
-        return known.followed_by(replace(self, units=self.units.of_units(fresh)).calibrate(setup)[0]).of(place), None
+            return known.take(place), None
+        return known.append(replace(self, units=self.units.of_units(fresh)).calibrate(setup)[0]).take(place), None
 
     def calibrate(self, setup: Setup | None) -> tuple[Calibration, tuple[NDArray[np.int64], Scores]]:
         """Curves for all units, and the held-out documents and scores that they were learnt from."""
