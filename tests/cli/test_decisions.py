@@ -171,7 +171,10 @@ def test_rows_that_are_no_scores_get_a_reason_and_strict_refuses_them(capsys, tm
         (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss"], "probabilities lie between"),
         (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss", "--rule-param", "costs=[1,2,3]"], "costs have shape (3,)"),
         (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=[[1],[2,3]]"], "penalties are not numbers"),
-        (["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=1" + "0" * 400], "not a number from 0 upwards"),
+        (
+            ["--taxonomy", "tax.tsv", "--rule", "isotonic", "--rule-param", "penalty=1" + "0" * 400],
+            "not a number from 0 upwards",
+        ),
         (["--taxonomy", "tax.tsv", "--rule", "best", "--out", "scores.csv"], "would be overwritten"),
     ],
 )
