@@ -1,4 +1,4 @@
-"""Feature space against the slow twin, over all structures and losses, and what it promises when that is hard."""
+"""The dense solver against a slow oracle, for all structures and losses, and its certificate when it stops early."""
 
 import numpy as np
 import pytest
@@ -74,7 +74,7 @@ def solve(X, own, M, class_units, costs, **settings):
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_weights_are_better_and_the_certificate_is_honest(kind, loss, seed):
+def test_no_weights_are_better_and_the_certificate_holds(kind, loss, seed):
     rng = np.random.default_rng([seed, len(kind), len(loss)])
     X, own, M, class_units, costs = random_problem(rng, kind)
     signs, U = as_the_oracle_wants(own, costs)
@@ -88,7 +88,7 @@ def test_no_weights_are_better_and_the_certificate_is_honest(kind, loss, seed):
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
-def test_where_it_starts_makes_no_difference(kind, loss):
+def test_the_start_does_not_change_the_solution(kind, loss):
     rng = np.random.default_rng(7)
     problem = random_problem(rng, kind)
     cold = solve(*problem, loss=loss, tolerance=1e-7)
@@ -99,7 +99,7 @@ def test_where_it_starts_makes_no_difference(kind, loss):
 
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
-def test_conjugate_gradients_do_when_too_much_would_fill_in(loss, monkeypatch):
+def test_conjugate_gradients_solve_it_when_too_many_blocks_would_fill_in(loss, monkeypatch):
     monkeypatch.setattr(dense_solver, "order_units", lambda M, most_work: None)
     problem = random_problem(np.random.default_rng(3), "graph")
     found = solve(*problem, loss=loss, tolerance=1e-6)
@@ -118,7 +118,7 @@ def test_documents_of_little_curvature_may_be_left_out_of_steps(loss, monkeypatc
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 @pytest.mark.parametrize("max_iter", [0, 1, 2])
-def test_who_stops_early_says_so(loss, max_iter):
+def test_a_solver_that_stops_early_reports_its_gap(loss, max_iter):
     X, own, M, class_units, costs = random_problem(np.random.default_rng(11), "tree")
     signs, U = as_the_oracle_wants(own, costs)
     found = solve(X, own, M, class_units, costs, loss=loss, tolerance=1e-12, max_iter=max_iter)

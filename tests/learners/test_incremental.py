@@ -1,4 +1,4 @@
-"""What a change of a tree reaches, and the certificate of a solution of which only that was solved."""
+"""The changed part of a tree, and the certificate of a solution of which only that part was solved."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def bound(learner):
 
 @pytest.mark.parametrize("kind", [RecursiveSVM, RecursiveLogistic])
 @pytest.mark.parametrize("new", [moved_within_a_root(), moved_to_a_root_of_its_own(), OLD], ids=["within", "out", "same"])
-def test_a_part_that_was_solved_alone_is_certified_for_the_whole(kind, new):
+def test_solving_only_the_changed_part_certifies_the_whole_problem(kind, new):
     Y_old, Y = OLD.encode(LABELS), new.encode(LABELS)
     first = kind(OLD, tol=1e-3)
     first.keeps_warm_start = True

@@ -1,4 +1,4 @@
-"""What the linear learners promise: parameters, costs, the choice of C, weights, explanations, and how they are kept."""
+"""Linear learners: parameters, costs, selection of C, weights, explanations, saving and loading."""
 
 import subprocess
 import sys
@@ -80,7 +80,7 @@ def close(X):
     ],
     ids=str,
 )
-def test_a_parameter_that_means_nothing_is_refused_in_one_sentence(learner, parameters, message):
+def test_an_invalid_parameter_is_refused_in_one_sentence(learner, parameters, message):
     with pytest.raises(InputError, match=f"^{message}") as error:
         learner(**parameters).fit(np.eye(3), ["a", "b", "c"])
     assert str(error.value).endswith(".")
@@ -169,7 +169,7 @@ def test_a_document_of_weight_two_is_as_if_it_came_twice(learner):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-def test_a_document_without_features_and_without_a_bias_costs_what_it_costs():
+def test_a_document_without_features_and_without_a_bias_has_the_loss_at_zero():
     X = csr_array(np.vstack([problem(300)[0].toarray(), np.zeros((1, 300))]).astype(np.float32))
     fitted = OneVsRestSVM(TAXONOMY, fit_intercept=False).fit(X, [*problem(300)[1], "c"])
     assert fitted.gap_ <= 1e-3
@@ -199,7 +199,7 @@ AUTO = [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300), (TopDo
 
 
 @pytest.mark.parametrize(("learner", "n_features"), AUTO)
-def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_folds(learner, n_features, monkeypatch):
+def test_the_selected_cost_is_the_best_of_separate_cross_validations_on_the_same_folds(learner, n_features, monkeypatch):
     monkeypatch.setattr(select_C, "GRID", costs := (0.01, 10.0))
     monkeypatch.setattr(select_C, "HALF_STEP", 1e6)
     monkeypatch.setattr(select_C, "LOOSE", 0.0)
@@ -224,7 +224,7 @@ def test_the_cost_chosen_is_the_best_of_separate_cross_validations_on_the_same_f
 
 
 @given(st.lists(st.sets(st.integers(0, 3), max_size=2), min_size=1, max_size=20), st.integers(0, 5))
-def test_folds_hold_out_each_document_once_at_most_and_every_class_is_learnt_from_in_each(labels, seed):
+def test_folds_hold_out_each_document_once_at_most_and_train_on_every_class_in_each(labels, seed):
     own = np.zeros((len(labels), 4), dtype=bool)
     for i, row in enumerate(labels):
         own[i, list(row)] = True
@@ -287,7 +287,7 @@ def test_multi_label_documents_are_given_all_classes_above_zero_and_the_best():
             ]
 
 
-def test_with_nothing_to_hold_out_the_cost_is_the_usual_one():
+def test_with_nothing_to_hold_out_the_cost_is_the_default():
     assert OneVsRestSVM(C="auto").fit(np.eye(3), ["a", "b", "c"]).C_ == 1
 
 
@@ -393,7 +393,7 @@ def objective(fitted, X, names, loss):
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_the_gap_is_that_of_the_weights_which_are_kept(loss, documents):
+def test_the_gap_is_that_of_the_returned_weights(loss, documents):
     X, names = documents
     fitted = OneVsRestSVM(TAXONOMY, loss=loss).fit(X, names)
     assert fitted.gap_ <= 1e-3
@@ -416,7 +416,7 @@ def test_the_bound_of_the_fast_mode_holds_for_the_whole_problem():
 
 
 @pytest.mark.usefixtures("candidate_pairs_only")
-def test_the_gap_of_the_fast_mode_is_that_of_the_weights_which_are_kept():
+def test_the_gap_of_the_fast_mode_is_that_of_the_returned_weights():
     X, names = problem(300)
     fast = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
     assert objective(fast, X, names, "hinge") <= fast.gap_.primal * 1.01
@@ -457,7 +457,7 @@ def test_the_fast_mode_scores_candidate_classes_and_gives_all_others_a_negative_
 
 
 @pytest.mark.usefixtures("candidate_pairs_only")
-def test_the_fast_mode_predicts_what_its_scores_say_however_many_classes_are_near():
+def test_the_fast_mode_predicts_the_best_score_for_any_number_of_candidates():
     rng = np.random.default_rng(0)
     X, asked = rng.random((2, 120, 400)).astype(np.float32)  # every class is near to everything
     fitted = OneVsRestSVM(mode="fast").fit(X, [f"c{k % 40:02}" for k in range(120)])
@@ -468,7 +468,7 @@ def test_the_fast_mode_predicts_what_its_scores_say_however_many_classes_are_nea
 
 
 @pytest.mark.usefixtures("candidate_pairs_only")
-def test_a_fast_model_comes_back_as_it_was():
+def test_a_fast_model_is_the_same_after_loading():
     X, names = problem(X_WIDTH)
     fitted = OneVsRestSVM(TAXONOMY, mode="fast").fit(X, names)
     again = OneVsRestSVM.from_state(TAXONOMY, *fitted.state())
@@ -479,7 +479,7 @@ def test_a_fast_model_comes_back_as_it_was():
 @pytest.mark.parametrize("spoilt", ["another type", "2-d", "empty", "shorter", "longer", "first too small", "last too large"])
 @pytest.mark.parametrize("name", ["signature_offsets", "signature_classes", "signature_weights"])
 @pytest.mark.usefixtures("candidate_pairs_only")
-def test_signatures_that_are_not_ones_that_it_writes_are_refused(name, spoilt):
+def test_invalid_signatures_are_refused(name, spoilt):
     values, arrays = OneVsRestSVM(TAXONOMY, mode="fast").fit(*problem(X_WIDTH)).state()
     with pytest.raises(ModelError, match="train"):
         OneVsRestSVM.from_state(TAXONOMY, values, arrays | {name: SPOILT[spoilt](arrays[name])})
@@ -526,7 +526,7 @@ SPOILT = {
 @pytest.mark.parametrize(
     "name", ["delta_offsets", "delta_features", "delta_values", "unit_bias", "unit_parent", "class_units", "class_nodes"]
 )
-def test_arrays_that_are_not_ones_that_it_writes_are_refused(learner, name, spoilt):
+def test_invalid_arrays_are_refused(learner, name, spoilt):
     values, arrays = state(learner)
     with pytest.raises(ModelError, match="train"):
         learner.from_state(TAXONOMY, values, arrays | {name: SPOILT[spoilt](arrays[name])})
@@ -572,7 +572,7 @@ def test_offsets_so_far_apart_that_their_differences_wrap_are_refused():
     assert done.returncode == 7
 
 
-def test_weights_come_back_as_they_were():
+def test_weights_are_the_same_after_loading():
     fitted = RecursiveSVM(TAXONOMY).fit(*problem(300))
     again = Weights.from_arrays(fitted.weights_.arrays(), 300)
     for name, array in fitted.weights_.arrays().items():

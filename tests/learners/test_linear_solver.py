@@ -151,7 +151,7 @@ def test_threads_agree_within_the_gap_and_a_seed_repeats_bit_for_bit(tie):
     np.testing.assert_array_equal(again.pairs.alphas, found[2].pairs.alphas)
 
 
-def test_training_that_must_stop_early_says_how_far_it_is():
+def test_training_that_stops_early_reports_its_gap():
     X, own, taxonomy, _ = random_problem(2)
     forest = tie_flat(taxonomy, np.unique(own.indices).astype(np.int64))
     problem = make_problem(X, own, forest, unit_costs(forest, X.shape[0], 100.0), "hinge", tolerance=1e-9, max_iter=1)

@@ -84,7 +84,7 @@ def test_a_search_as_wide_as_all_classes_gives_the_best_of_all(learner, n_featur
     np.testing.assert_allclose(fitted.top_k(X, k=3)[1], scores, rtol=1e-4, atol=1e-5)
 
 
-def test_a_search_for_more_than_it_looks_at_is_refused():
+def test_a_search_for_more_than_its_width_is_refused():
     fitted = OneVsRestSVM().fit(np.eye(3), ["a", "b", "c"])
     with pytest.raises(InputError, match="k is 3 and width 2; give k of 1 or more, and a width that is no smaller"):
         fitted.search(np.eye(3), k=3, width=2)

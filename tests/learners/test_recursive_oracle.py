@@ -111,15 +111,15 @@ def test_no_dual_value_exceeds_any_primal_value(kind, loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_the_dual_promises_nothing_outside_its_bounds(loss):
+def test_the_dual_is_no_higher_outside_its_bounds(loss):
     signs, costs = np.ones((3, 1)), np.array([[0.0], [2.0], [5.0]])
     problem = np.eye(1), np.zeros((3, 1)), signs, costs, [0], loss
     assert oracle.dual_objective(np.full((3, 1), -1.0), *problem) == 0
-    # no weights help documents without features: 7 times L(0) is lost, and no α may promise more
+    # no weights help documents without features: 7 times L(0) is lost, and no α gives a higher bound
     lost = 7 * {"hinge": 1, "squared_hinge": 1, "logistic": np.log(2)}[loss]
-    promised = [oracle.dual_objective(share * costs + 1e-3, *problem) for share in (0.5, 1, 2, 9)]
-    assert max(promised) == pytest.approx(lost, rel=1e-6)
-    assert max(promised) <= lost
+    bounds = [oracle.dual_objective(factor * costs + 1e-3, *problem) for factor in (0.5, 1, 2, 9)]
+    assert max(bounds) == pytest.approx(lost, rel=1e-6)
+    assert max(bounds) <= lost
     assert oracle.solve(*problem)[1] == pytest.approx(lost)
 
 
@@ -167,7 +167,7 @@ def test_a_class_below_a_chain_of_n_units_is_a_flat_class_with_n_times_the_cost(
 @pytest.mark.parametrize("kind", ["tree", "forest"])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(5))
-def test_the_share_of_an_unlabelled_unit_is_the_sum_of_its_childrens(kind, loss, seed):
+def test_the_delta_of_an_unlabelled_unit_is_the_sum_of_its_childrens(kind, loss, seed):
     rng = np.random.default_rng(seed)
     n_units, edges = random_structure(rng, kind)
     leaves = sorted(set(range(n_units)) - {parent for _, parent in edges})[:8]

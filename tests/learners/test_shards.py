@@ -87,7 +87,7 @@ def table_of(index, n_features):
 
 
 @given(models())
-def test_every_class_has_the_same_weights_in_its_shard_and_no_unit_is_there_for_nothing(model):
+def test_every_class_has_the_same_weights_in_its_shard_and_no_unit_is_unused(model):
     weights, _, stretches = model
     parts = split_weights(weights, stretches)
     found = [part.of_class(k) for part in parts for k in range(part.n_classes)]
@@ -102,7 +102,7 @@ def test_every_class_has_the_same_weights_in_its_shard_and_no_unit_is_there_for_
 
 
 @given(st.integers(1, 40), st.integers(1, 50))
-def test_even_stretches_follow_one_another_and_differ_by_one_class_at_most(n_classes, n_shards):
+def test_even_class_ranges_follow_one_another_and_differ_by_one_class_at_most(n_classes, n_shards):
     stretches = cut_evenly(n_classes, n_shards)
     assert [k for stretch in stretches for k in range(stretch.start, stretch.stop)] == list(range(n_classes))
     sizes = [stretch.stop - stretch.start for stretch in stretches]
@@ -111,7 +111,7 @@ def test_even_stretches_follow_one_another_and_differ_by_one_class_at_most(n_cla
 
 
 @pytest.mark.parametrize("n_shards", [0, -1, 10_001, 2.5, "2", True])
-def test_a_number_of_shards_that_means_nothing_is_refused(n_shards):
+def test_an_invalid_number_of_shards_is_refused(n_shards):
     with pytest.raises(InputError, match="give a whole number from 1 to 10,000"):
         cut_evenly(5, n_shards)
 
@@ -146,7 +146,7 @@ def test_the_index_holds_the_largest_weights_of_every_class(rows, most):
 
 
 @given(models(), st.integers(1, 9), st.integers(0, 3))
-def test_a_search_over_shards_finds_what_its_slow_twin_finds(model, width, fewer):
+def test_a_search_over_shards_equals_the_oracle(model, width, fewer):
     weights, X, stretches = model
     k, parts = max(1, width - fewer), in_shards(*model[::2])
     known = [weights.of_class(c) for c in range(weights.n_classes)]
@@ -203,7 +203,7 @@ def base_of(array):
 
 @settings(max_examples=30)
 @given(models(), st.booleans())
-def test_a_shard_comes_back_from_its_file_as_it_was(tmp_path_factory, model, is_fast):
+def test_a_shard_is_the_same_after_loading(tmp_path_factory, model, is_fast):
     weights, X, _ = model
     path = tmp_path_factory.mktemp("shards") / "shard.safetensors"
     index = index_weights(weights)
@@ -219,7 +219,7 @@ def test_a_shard_comes_back_from_its_file_as_it_was(tmp_path_factory, model, is_
         np.testing.assert_array_equal(array, wanted)
 
 
-def test_what_is_as_large_as_the_weights_stays_in_the_map(tmp_path):
+def test_the_weights_stay_memory_mapped(tmp_path):
     made = make_web_directory(40, 300, seed=1)
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     write_shard(tmp_path / "shard", fitted.weights_)
@@ -341,9 +341,7 @@ def with_unknown(X):
 @pytest.mark.parametrize("is_tree", [True, False])
 @pytest.mark.parametrize("several", [True, False])
 @pytest.mark.parametrize("n_shards", [1, 3, 100])
-def test_a_learner_in_shards_answers_as_the_whole_does_if_its_beam_is_wide_enough(
-    tmp_path, learner, is_tree, several, n_shards
-):
+def test_a_learner_in_shards_predicts_as_in_one_piece_if_its_beam_is_wide_enough(tmp_path, learner, is_tree, several, n_shards):
     one = fitted_once(learner, is_tree, several)
     made = cut(one, tmp_path, n_shards)
     assert len(made.weights_.shards) == min(n_shards, len(one.class_nodes_))
@@ -420,7 +418,7 @@ def test_a_fast_model_in_shards_has_the_candidates_of_the_model_in_one_piece(tmp
 
 
 @given(st.integers(0, 6), st.integers(0, 6))
-def test_the_signatures_of_a_stretch_are_those_of_its_classes(a, b):
+def test_the_signatures_of_a_class_range_are_those_of_its_classes(a, b):
     start, stop = sorted((a, b))
     table = np.arange(24, dtype=np.float32).reshape(6, 4) % 5
     weights = Weights(csr_array(table), np.zeros(6), np.full(6, -1, np.int32), np.arange(6))
@@ -430,14 +428,14 @@ def test_the_signatures_of_a_stretch_are_those_of_its_classes(a, b):
 
 
 @pytest.mark.parametrize("beam", [1, 0, 2.5, "10", True, None])
-def test_a_beam_that_means_nothing_is_refused(tmp_path, beam):
+def test_an_invalid_beam_is_refused(tmp_path, beam):
     made = cut(fitted_once(RecursiveSVM, True, False), tmp_path, 2)
     made.beam_ = beam
     with pytest.raises(InputError, match="give a whole number of classes to score, 2 or more"):
         made.scores(problem(TREE, False)[0])
 
 
-def test_the_beam_is_kept_with_the_model(tmp_path):
+def test_the_beam_is_saved_with_the_model(tmp_path):
     made = cut(fitted_once(RecursiveSVM, True, False), tmp_path, 2)
     made.beam_ = 3
     again = RecursiveSVM.from_state(TREE, *made.state(), shards=made.shard_files())
@@ -502,7 +500,7 @@ def test_a_taxonomy_of_one_class_has_one_shard(tmp_path):
     assert scores.tolist() == [[1.0, -np.inf], [1.0, -np.inf]]
 
 
-def test_a_shard_that_is_sent_as_a_name_is_the_same_one_or_refused(tmp_path):
+def test_a_shard_that_is_sent_as_a_path_is_the_same_one_or_refused(tmp_path):
     made = make_web_directory(n_leaves=12, n_docs=120, seed=0)
     weights = OneVsRestSVM(made.taxonomy).fit(made.X, made.Y).weights_
     write_shard(tmp_path / "a", weights, None)
@@ -520,7 +518,7 @@ def test_a_shard_that_is_sent_as_a_name_is_the_same_one_or_refused(tmp_path):
         pickle.loads(sent)
 
 
-def test_of_a_feature_that_very_many_classes_have_those_are_listed_that_have_most_of_it(monkeypatch):
+def test_the_index_of_a_very_frequent_feature_lists_the_classes_with_the_largest_weights(monkeypatch):
     rng = np.random.default_rng(0)
     X, own = csr_array(rng.random((60, 8)).astype(np.float32)), csc_array(np.repeat(np.eye(20, dtype=bool), 3, axis=0))
     rows = arrange_rows(X)

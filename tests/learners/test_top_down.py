@@ -26,7 +26,7 @@ def fit_random(parents, labels, seed=0, **parameters):
     return TopDownSVM(taxonomy, tol=0.1, **parameters).fit(X, [[f"n{v}" for v in sorted(row)] for row in labels]), X
 
 
-def shares_of(scores):
+def conditionals_of(scores):
     """One list a document of P(node | parent), None where there is no score."""
     return [[None if np.isnan(s) else float(np.exp(np.float64(s))) for s in row] for row in scores]
 
@@ -52,24 +52,24 @@ def staying(parents, labels):
     return set().union(*(deepest(parents, row) for row in labels))
 
 
-# ---- shares -------------------------------------------------------------------------------------------------------------
+# ---- conditionals -------------------------------------------------------------------------------------------------------------
 
 
 @given(learnt())
 @settings(max_examples=40)
-def test_the_shares_below_a_node_add_up_to_one_less_the_share_that_stays(case):
+def test_the_probabilities_of_children_sum_to_one_minus_that_of_staying(case):
     parents, labels, fitted, X = case
-    stays, rows = staying(parents, labels), shares_of(fitted.scores(X))
+    stays, rows = staying(parents, labels), conditionals_of(fitted.scores(X))
     for node in [-1, *range(len(parents))]:
         for row in rows:
-            shares = [row[child] for child in oracle.ways_from(parents, node) if row[child] is not None]
-            if not shares:
+            conditionals = [row[child] for child in oracle.ways_from(parents, node) if row[child] is not None]
+            if not conditionals:
                 continue
-            assert 0 < sum(shares) <= 1 + 1e-5
+            assert 0 < sum(conditionals) <= 1 + 1e-5
             if node not in stays:
-                assert sum(shares) == pytest.approx(1, abs=1e-5)
+                assert sum(conditionals) == pytest.approx(1, abs=1e-5)
             else:
-                assert sum(shares) < 1
+                assert sum(conditionals) < 1
 
 
 @given(learnt())
@@ -83,35 +83,35 @@ def test_nodes_have_a_score_exactly_where_documents_lie_at_or_below_them(case):
 
 @given(learnt())
 @settings(max_examples=40)
-def test_a_probability_is_the_product_of_the_shares_on_the_path(case):
+def test_a_probability_is_the_product_of_conditionals_on_the_path(case):
     parents, _, fitted, X = case
     P = fitted.predict_proba(X)
-    for row, shares in zip(P, shares_of(fitted.scores(X)), strict=True):
+    for row, conditionals in zip(P, conditionals_of(fitted.scores(X)), strict=True):
         for node, above in enumerate(parents):
-            expected = (shares[node] or 0.0) * (row[above[0]] if above else 1.0)
+            expected = (conditionals[node] or 0.0) * (row[above[0]] if above else 1.0)
             assert row[node] == pytest.approx(expected, rel=1e-5, abs=1e-7)
 
 
-# ---- walking ------------------------------------------------------------------------------------------------------------
+# ---- descent ------------------------------------------------------------------------------------------------------------
 
 
 @given(st.data(), trees())
-def test_walk_down_equals_the_oracle(data, parents):
+def test_descend_by_probability_equals_the_oracle(data, parents):
     few = st.sampled_from([None, 0.0, 0.1, 0.25, 0.3, 0.5, 0.6, 1.0])
     rows = data.draw(st.lists(st.lists(few, min_size=len(parents), max_size=len(parents)), max_size=5))
-    shares = np.asarray(rows, dtype=np.float32).reshape(len(rows), len(parents))
+    conditionals = np.asarray(rows, dtype=np.float32).reshape(len(rows), len(parents))
     with np.errstate(divide="ignore"):
-        ends = descend_by_probability(np.log(shares), build(parents))
-    again = [[None if np.isnan(s) else float(s) for s in row] for row in shares]
+        ends = descend_by_probability(np.log(conditionals), build(parents))
+    again = [[None if np.isnan(s) else float(s) for s in row] for row in conditionals]
     assert ends.tolist() == [oracle.descend_by_probability(row, parents) for row in again]
 
 
 @given(learnt())
 @settings(max_examples=40)
-def test_a_prediction_is_where_the_walk_ends_and_that_is_a_node_with_documents(case):
+def test_a_prediction_is_where_the_descent_ends_and_that_is_a_node_with_documents(case):
     parents, labels, fitted, X = case
     predicted = fitted.predict(X)
-    expected = [oracle.descend_by_probability(row, parents) for row in shares_of(fitted.scores(X))]
+    expected = [oracle.descend_by_probability(row, parents) for row in conditionals_of(fitted.scores(X))]
     assert predicted == [[f"n{node}"] for node in expected]
     assert set(expected) <= staying(parents, labels)
     labels_below = descend(fitted.scores(X), fitted.taxonomy_)
@@ -127,8 +127,8 @@ def test_a_search_as_wide_as_the_tree_finds_what_enumeration_finds(case, k):
     parents, labels, fitted, X = case
     nodes, logs = fitted.search(X, k, WIDE)
     assert nodes.shape == logs.shape == (X.shape[0], k)
-    for found, given_logs, shares in zip(nodes.tolist(), logs.tolist(), shares_of(fitted.scores(X)), strict=True):
-        ends = oracle.ends_of(shares, parents, staying(parents, labels))
+    for found, given_logs, conditionals in zip(nodes.tolist(), logs.tolist(), conditionals_of(fitted.scores(X)), strict=True):
+        ends = oracle.ends_of(conditionals, parents, staying(parents, labels))
         expected = oracle.likeliest(ends, k)
         there = [node for node in found if node >= 0]
         assert len(there) == len(set(there)) == len(expected)
@@ -159,7 +159,7 @@ def test_a_narrower_search_never_finds_likelier_ends(case, k, wider):
     assert np.all(wide <= whole + 1e-6)
 
 
-def test_a_search_answers_each_document_as_if_it_were_alone():
+def test_a_search_finds_the_same_for_each_document_in_any_batch():
     parents = [[], [0], [0], [1], [1], [2]]
     fitted, X = fit_random(parents, [{3}, {4}, {5}, {2}, {0}, {3}])
     nodes, logs = fitted.search(X, 3, 3)
@@ -171,7 +171,7 @@ def test_a_search_answers_each_document_as_if_it_were_alone():
 
 
 @pytest.mark.parametrize(("k", "width"), [(0, 10), (-1, 10), (3, 2), (11, 10)])
-def test_a_search_for_nothing_or_narrower_than_its_answer_is_refused(k, width):
+def test_a_search_for_nothing_or_narrower_than_k_is_refused(k, width):
     fitted, X = fit_random([[], []], [{0}, {1}])
     with pytest.raises(InputError, match=rf"k is {k} and \w+ {width}; give k of 1 or more, and a \w+ that is no \w+\.$"):
         fitted.search(X, k, width)
@@ -187,7 +187,7 @@ def test_a_search_for_what_is_no_whole_number_is_refused(k):
 # ---- trees of all kinds ---------------------------------------------------------------------------------------------------
 
 
-def test_documents_at_inner_nodes_are_learnt_as_staying():
+def test_documents_at_inner_nodes_train_the_branch_that_stays():
     taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     X = np.eye(4)
     fitted = TopDownSVM(taxonomy, C=10).fit(X, ["a", "a/x", "a/y", "b"])
@@ -197,7 +197,7 @@ def test_documents_at_inner_nodes_are_learnt_as_staying():
     assert fitted.search(X)[0].ravel().tolist() == [taxonomy.index(name) for name in ("a", "a/x", "a/y", "b")]
 
 
-def test_a_node_with_one_way_on_asks_nobody():
+def test_a_node_with_an_only_child_needs_no_classifier():
     taxonomy = Taxonomy.from_paths(["top/only/x", "top/only/y"])
     fitted = TopDownSVM(taxonomy).fit(np.eye(2), ["top/only/x", "top/only/y"])
     assert fitted.branch_parents_.tolist() == [taxonomy.index("top/only")] * 2
@@ -227,7 +227,7 @@ def test_a_flat_taxonomy_gives_the_margins_of_one_against_the_rest():
     np.testing.assert_allclose(down.scores(X), expected, atol=0.02)
 
 
-def test_a_document_of_several_labels_is_of_all_their_branches():
+def test_a_multi_label_document_is_positive_for_all_branches_to_its_labels():
     X = np.asarray([[1, 0], [0, 1], [1, 1]])
     both = TopDownSVM(C=100).fit(X, [["a"], ["b"], ["a", "b"]])
     margins = both.weights_.score(csr_array(X.astype(np.float32)))
@@ -252,7 +252,7 @@ def test_the_features_of_a_node_are_those_of_its_own_classifier():
     assert {name: fitted.top_terms(name, 1)[0][0] for name in ("a/x", "a/y", "b")} == {"a/x": 0, "a/y": 1, "b": 2}
 
 
-def test_a_cost_is_chosen_also_where_a_label_is_in_few_documents():
+def test_a_cost_is_selected_also_where_a_label_is_in_few_documents():
     labels = [["a"], ["a"], ["a", "b"], ["a", "b"]]
     assert TopDownSVM(C="auto").fit(np.eye(4), labels).C_ > 0
 
@@ -321,7 +321,7 @@ def test_branches_out_of_order_are_refused():
         TopDownSVM.from_state(*hostile(lambda arrays: ("branch_parents", arrays["branch_parents"][::-1].copy())))
 
 
-def test_a_lonely_node_just_outside_the_taxonomy_is_refused():
+def test_an_only_child_just_outside_the_taxonomy_is_refused():
     with pytest.raises(ModelError, match="is no node of the taxonomy"):
         TopDownSVM.from_state(*hostile(put("alone", 0, 5)))
 

@@ -30,7 +30,39 @@ from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import LabelGraph, Taxonomy
 
 
-class OneVsRestSVM(TiedLearner):
+class OneVsRest(TiedLearner):
+    """Flat classifiers, one per labelled node."""
+
+    supports_shards: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy | None = None,
+        *,
+        C: float | str = 1.0,
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        mode: str = "exact",
+        fit_intercept: bool = True,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.C = C
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.mode = mode
+        self.fit_intercept = fit_intercept
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
+        return tie_flat(taxonomy, labelled)
+
+
+class OneVsRestSVM(OneVsRest):
     """Flat support vector machines (system ``svm``).
 
     C: cost of a unit of loss, or ``"auto"`` to select it by cross-validation.
@@ -44,41 +76,23 @@ class OneVsRestSVM(TiedLearner):
     """
 
     kind: ClassVar[str] = "one-vs-rest-svm"
-    supports_shards: ClassVar[bool] = True
 
     def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        C: float | str = 1.0,
-        loss: str = "hinge",
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        mode: str = "exact",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
+        self, taxonomy: Taxonomy | None = None, *, C: float | str = 1.0, loss: str = "hinge", class_weight: Any = None,
+        tol: float = 1e-3, max_iter: int = 1000, mode: str = "exact", fit_intercept: bool = True, n_jobs: int | None = None,
         random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.C = C
+    ) -> None:  # fmt: skip
         self.loss = loss
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.mode = mode
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        super().__init__(
+            taxonomy, C=C, class_weight=class_weight, tol=tol, max_iter=max_iter, mode=mode, fit_intercept=fit_intercept,
+            n_jobs=n_jobs, random_state=random_state,
+        )  # fmt: skip
 
     def _loss(self) -> str:
         return self.loss
 
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-        return tie_flat(taxonomy, labelled)
 
-
-class OneVsRestLogistic(TiedLearner):
+class OneVsRestLogistic(OneVsRest):
     """Flat logistic regression (system ``lr``); the parameters are those of :class:`OneVsRestSVM`.
 
     >>> OneVsRestLogistic().fit([[1, 0], [0, 1]], ["a", "b"]).predict([[2, 1]])
@@ -86,36 +100,9 @@ class OneVsRestLogistic(TiedLearner):
     """
 
     kind: ClassVar[str] = "one-vs-rest-logistic"
-    supports_shards: ClassVar[bool] = True
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        C: float | str = 1.0,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        mode: str = "exact",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.C = C
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.mode = mode
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _loss(self) -> str:
         return "logistic"
-
-    def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
-        return tie_flat(taxonomy, labelled)
 
 
 class RecursiveLearner(TiedLearner):
