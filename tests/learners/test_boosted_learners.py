@@ -94,14 +94,14 @@ def test_the_number_of_rounds_can_be_chosen_after_training(learner):
 
 
 @pytest.mark.parametrize("learner", BOTH)
-def test_going_on_refuses_nodes_that_nobody_answers_for_and_stays_whole(learner):
+def test_partial_fit_refuses_unknown_nodes_and_leaves_the_model_as_it_was(learner):
     X, Y = make_problem()
     without = np.flatnonzero(Y[:, [TREE.index("c")]].toarray().ravel() == 0)
     fitted = learner(TREE, n_rounds=5).fit(X[without], Y[without])
     before = fitted.scores(X)
     with pytest.raises(InputError, match="node 'c' had no documents when the model was trained"):
         fitted.partial_fit(X, Y)
-    with pytest.raises(InputError, match="the taxonomy is another one, and boosting goes on with the nodes that it began with"):
+    with pytest.raises(InputError, match="the taxonomy is another one, and boosting cannot change its nodes"):
         fitted.partial_fit(X[without], Y[without], taxonomy=Taxonomy.from_paths(["a/x", "a/y"]))
     np.testing.assert_array_equal(fitted.scores(X), before)
 
@@ -129,7 +129,7 @@ def test_new_terms_make_room_and_change_nothing():
 
 
 def test_classes_that_are_only_announced_are_refused():
-    with pytest.raises(InputError, match="takes no classes in later"):
+    with pytest.raises(InputError, match="cannot add classes later"):
         AdaBoostMH().partial_fit([[1, 0], [0, 1]], ["a", "b"], classes=["a", "b", "c"])
 
 
@@ -160,7 +160,7 @@ def test_plain_classes_keep_their_places_in_later_documents(learner):
     assert fitted.choose_rounds(X[later], y[later])[0] >= 1
     with pytest.raises(InputError, match="several kinds"):
         fitted.partial_fit(X, np.asarray(list("wxyz"))[y])
-    with pytest.raises(InputError, match="node '4' is new, and boosting goes on with the nodes that it began with"):
+    with pytest.raises(InputError, match="node '4' is new, and boosting cannot change its nodes"):
         fitted.partial_fit(X, y + 1)
 
 
@@ -169,7 +169,7 @@ def test_lists_of_names_may_come_first_with_classes_announced():
     assert fitted.predict([[1, 0]]) == [["a"]]
 
 
-def test_several_labels_that_come_later_are_several():
+def test_is_multi_label_that_come_later_are_several():
     X, Y = make_problem()
     fitted = AdaBoostMH(TREE, n_rounds=3).fit(X, Y)
     assert not fitted.is_multi_label_
@@ -198,7 +198,7 @@ def test_weights_of_any_size_are_survived_also_by_classes_without_documents(vari
 
 
 @pytest.mark.parametrize("learner", BOTH)
-def test_a_narrow_learner_gives_the_same_scores_from_pivots_alone(learner):
+def test_a_learner_over_its_pivots_alone_gives_the_same_scores(learner):
     X, Y = make_problem()
     fitted = learner(TREE, n_rounds=5).fit(X, Y)
     columns, narrow = fitted.with_used_features()
@@ -329,7 +329,7 @@ def test_a_merged_node_has_no_words_of_its_own():
         ({"n_rounds": 2.5}, "n_rounds is 2.5"),
         ({"variant": "r"}, r"variant is 'r'; give 'R', 'RA' \(abstaining\) or 'D' \(discrete\)"),
         ({"early_stopping": "yes"}, "early_stopping is 'yes'; give true or false"),
-        ({"validation_fraction": 1.0}, "validation_fraction is 1.0; give a share between 0 and 1"),
+        ({"validation_fraction": 1.0}, "validation_fraction is 1.0; give a fraction between 0 and 1"),
         ({"patience": -1}, "patience is -1"),
     ],
 )
@@ -409,7 +409,7 @@ def test_a_flat_model_with_the_committees_of_a_tree_is_refused():
 
 
 @pytest.mark.parametrize(
-    "change", [{"n_features": 0}, {"n_features": 2.0}, {"several_labels": 1}, {"parameters": {"n_rounds": 3}}]
+    "change", [{"n_features": 0}, {"n_features": 2.0}, {"is_multi_label": 1}, {"parameters": {"n_rounds": 3}}]
 )
 def test_values_of_model_files_that_do_not_fit_are_refused(change):
     values, arrays = TreeBoostMH(TREE, n_rounds=4).fit(*make_problem()).state()

@@ -1,8 +1,10 @@
 """Learners: from the document matrix X and labels to scores S over the nodes of a taxonomy."""
 
 from ramify.learners.base import Learner
-from ramify.learners.bayesian import BayesianLogistic
-from ramify.learners.boosting import AdaBoostMH, Committee, TreeBoostMH
+from ramify.learners.bayesian.learner import BayesianLogistic
+from ramify.learners.boosting.adaboost import AdaBoostMH
+from ramify.learners.boosting.committee import Committee
+from ramify.learners.boosting.treeboost import TreeBoostMH
 from ramify.learners.linear.recursive import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM
 from ramify.learners.linear.top_down import TopDownLinear, TopDownSVM
 from ramify.learners.naive_bayes.multinomial import MultinomialNaiveBayes

@@ -414,6 +414,11 @@ class MulticlassLearner(Learner):
         return self.class_nodes_[np.unique(np.searchsorted(self._nodes_above.indptr, entries, side="right") - 1)]
 
 
+def is_fitted(learner: Learner) -> bool:
+    """Whether a learner has been trained."""
+    return "taxonomy_" in vars(learner)
+
+
 def best_of(scores: Any, nodes: NDArray[np.int64]) -> int | None:
     """The node with the highest score, the first of equals; None where no node has one.
 

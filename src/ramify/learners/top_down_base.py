@@ -136,7 +136,7 @@ def find_branches(taxonomy: Taxonomy, alive: NDArray[np.bool_], has_own: NDArray
     return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
-def only_ways(alive: NDArray[np.bool_], nodes: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
+def only_children(alive: NDArray[np.bool_], nodes: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
     """The nodes with documents that no branch leads to: each is the only way on from its parent."""
     return np.setdiff1d(np.flatnonzero(alive), nodes[nodes != parents])
 

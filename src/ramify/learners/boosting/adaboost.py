@@ -1,4 +1,4 @@
-"""AdaBoost.MH over all labelled nodes at once: one committee, whose stumps vote for and against every class.
+"""AdaBoost.MH over all labelled nodes: one committee, whose stumps vote for and against every class.
 
 Source: AdaBoost.MH of Schapire & Singer 2000 as used by Esuli, Fagni & Sebastiani 2008, section 2; see ``rounds.py``.
 """
@@ -14,9 +14,9 @@ from scipy.special import expit
 
 from ramify.errors import ModelError
 from ramify.learners.base import Contributions, MulticlassLearner, Scores
-from ramify.learners.boosting.committee import Committee, Ints
+from ramify.learners.boosting.committee import ABOVE_ROOTS, Committee, Ints
 from ramify.learners.boosting.learner import BoostedLearner
-from ramify.learners.boosting.problems import ABOVE_ROOTS
+from ramify.learners.boosting.rounds import Question
 from ramify.learners.path_probabilities import aggregate_upward
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy, ancestor_matrix
@@ -25,16 +25,15 @@ from ramify.taxonomy import Taxonomy, ancestor_matrix
 class AdaBoostMH(MulticlassLearner, BoostedLearner):
     """Boosted stumps over all classes (system ``adaboost-mh``).
 
-    Only whether a document has a term counts: values other than 0 are all the same. A weight of 2 counts as two copies of a
-    document; weights far below 1 are as good as no documents, and teach little.
+    Only whether a document has a term counts, not its value. A sample weight of 2 counts as two copies of a document; weights far
+    below 1 have little effect, because of the smoothing.
 
-    n_rounds: how many stumps the committee gets. It is one, and never cut: a cluster trains it no sooner than a machine.
-    variant: ``"R"``, real-valued votes; ``"RA"``, which abstains where the term is absent; or ``"D"``, votes of plus or minus
-    one strength.
+    n_rounds: the number of stumps. There is one committee, which is not split over workers: a cluster is no faster.
+    variant: ``"R"``, real-valued votes; ``"RA"``, which abstains where the term is absent; or ``"D"``, discrete votes ±α.
     early_stopping: hold out `validation_fraction` of the documents, stop when micro F1 on them (where equal, the loss) has not
-    become better for `patience` rounds, and keep the rounds up to the best. random_state: which documents are held out.
+    improved for `patience` rounds, and keep the rounds up to the best. random_state: selects the held-out documents.
 
-    Scores are sums of votes, above 0 for yes. Fitted attributes are those of :class:`BoostedLearner`.
+    Scores are sums of votes, positive for yes. Fitted attributes are those of :class:`BoostedLearner`.
 
     >>> fitted = AdaBoostMH(n_rounds=5).fit([[1, 0, 1], [1, 0, 0], [0, 1, 1]], ["fruit", "fruit", "bread"])
     >>> fitted.predict([[1, 0, 0]]).tolist(), fitted.committees_[0].pivots[:2].tolist()
@@ -64,7 +63,7 @@ class AdaBoostMH(MulticlassLearner, BoostedLearner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _pose(self, targets: Targets) -> tuple[list[tuple[int, Ints]], list[tuple[int, int]]]:
+    def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
         return [(ABOVE_ROOTS, np.unique(targets.own.indices).astype(np.int64))], []
 
     def _members(self, targets: Targets) -> csr_array:
@@ -77,16 +76,16 @@ class AdaBoostMH(MulticlassLearner, BoostedLearner):
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
     def to_probabilities(self, scores: Scores) -> Scores:
-        """Chances that follow from taking scores for half log-odds, not calibrated.
+        """Probabilities from scores taken as half log-odds, not calibrated.
 
-        Learnt from one label a document, they are made to add up to one, and a node gets the sum of the classes at and
+        Trained on one label per document, they are normalized to sum to one, and a node gets the sum of the classes at and
         below it; otherwise it gets the largest of them.
         """
         each = expit(2 * scores[:, self.class_nodes_].astype(np.float64))
         return aggregate_upward(each, self._nodes_above, self.is_multi_label_)
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """Of every node the highest score of the classes at and below it."""
+        """For every node the highest score of the classes at and below it."""
         each = super().margins(scores)[:, self.class_nodes_]
         margins = np.full(scores.shape, np.nan)
         for column, above in enumerate(np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])):
@@ -98,6 +97,6 @@ class AdaBoostMH(MulticlassLearner, BoostedLearner):
         return self.votes_on(x, node)
 
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
-        alone = len(committees) == 1 and committees[0].node == ABOVE_ROOTS and not len(merged) and not len(merged_with)
-        if not alone or not np.array_equal(committees[0].classes, self.class_nodes_):
+        is_single = len(committees) == 1 and committees[0].node == ABOVE_ROOTS and not len(merged) and not len(merged_with)
+        if not is_single or not np.array_equal(committees[0].classes, self.class_nodes_):
             raise ModelError("AdaBoost.MH has one committee for all classes, and the model another; train the model again.")

@@ -1,4 +1,4 @@
-"""A committee of stumps for the classes of one node, round by round, and the sums into which it can be folded."""
+"""A committee of stumps for the children of one node, and all committees of a tree merged into one scorer."""
 
 from __future__ import annotations
 
@@ -15,19 +15,23 @@ from ramify.native import pass_committees, renumber_rows, score_committees_in_pl
 from ramify.persistence import are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy
 
+ABOVE_ROOTS = -1  # the node of the committee that separates the roots
+ALWAYS = -1  # the host of nodes that every document passes
+YES = 1.0  # the score of a node that every document passes
+
+Arrays = dict[str, NDArray[Any]]
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Committee:
-    """What boosting has learnt about the classes of one node.
+    """The stumps for the classes of one node.
 
-    node: whose documents it judges, -1 above the roots. classes: the nodes that it answers for.
-    pivots: the term that each round asks for. absent, present: rounds × classes, the votes where a document lacks the pivot
-    and where it has it. z: of each round, the criterion by which its pivot was chosen.
-    normalizers: the sum of the weights after each round, before they add up to one again; the share of wrong decisions on the
-    training documents is no larger than the product of them.
+    node: whose documents it is trained on, -1 above the roots. classes: the nodes that it scores.
+    pivots: the term of each round. absent, present: rounds × classes, the votes where a document lacks the pivot and where it
+    has it. z: of each round, the criterion by which its pivot was chosen.
+    normalizers: the sum of the weights after each round, before normalization; their product bounds the training error.
     """
 
     node: int
@@ -40,7 +44,7 @@ class Committee:
 
     @classmethod
     def empty(cls, node: int, classes: Ints) -> Self:
-        """A committee without members."""
+        """A committee without stumps."""
         votes = np.zeros((0, len(classes)))
         return cls(node, classes, np.zeros(0, dtype=np.int64), votes, votes, np.zeros(0), np.zeros(0))
 
@@ -50,29 +54,25 @@ class Committee:
         return len(self.pivots)
 
     def first(self, rounds: int) -> Self:
-        """The committee after so many rounds; all of it where there were fewer."""
-        pivots, absent, present, z, normalizers = (part[:rounds] for part in self._parts())
-        return replace(self, pivots=pivots, absent=absent, present=present, z=z, normalizers=normalizers)
+        """The committee after some rounds; all of it where there were fewer."""
+        return self._with_rounds(*(part[:rounds] for part in self._rounds()))
 
     def extended(self, more: Committee) -> Self:
         """The same committee with the rounds of another for the same classes after its own."""
-        pairs = zip(self._parts(), more._parts(), strict=True)
-        pivots, absent, present, z, normalizers = (np.concatenate(pair) for pair in pairs)
-        return replace(self, pivots=pivots, absent=absent, present=present, z=z, normalizers=normalizers)
+        return self._with_rounds(*map(np.concatenate, zip(self._rounds(), more._rounds(), strict=True)))
 
-    def _parts(self) -> tuple[NDArray[Any], ...]:
+    def _rounds(self) -> tuple[NDArray[Any], ...]:
         return self.pivots, self.absent, self.present, self.z, self.normalizers
 
-    def with_pivots(self, pivots: Ints) -> Self:
-        """The same committee where terms have other numbers."""
-        return replace(self, pivots=pivots)
+    def _with_rounds(self, pivots: Ints, absent: Floats, present: Floats, z: Floats, normalizers: Floats) -> Self:
+        return replace(self, pivots=pivots, absent=absent, present=present, z=z, normalizers=normalizers)
 
-    def folded(self) -> tuple[Ints, Floats, Floats]:
-        """Stumps on the same pivot as one: the pivots, rising; a bias a class; and what each pivot adds, pivots × classes.
+    def merge_stumps(self) -> tuple[Ints, Floats, Floats]:
+        """Stumps on the same pivot as one: the pivots, rising; a bias per class; and what each pivot adds, pivots × classes.
 
         >>> votes = np.array([[1.0], [2.0]])
         >>> c = Committee(-1, np.array([0]), np.array([7, 7]), votes, 3 * votes, np.ones(2), np.ones(2))
-        >>> c.folded()
+        >>> c.merge_stumps()
         (array([7]), array([3.]), array([[6.]]))
         """
         columns, of_round = np.unique(self.pivots, return_inverse=True)
@@ -81,14 +81,14 @@ class Committee:
         return columns, np.asarray(self.absent.sum(axis=0)), sums
 
     def sum_votes(self, X: csr_array) -> Floats:
-        """What all stumps together say of documents, documents × classes; the places of the non-zeros of X count."""
-        columns, bias, sums = self.folded()
+        """The sum of the votes of all stumps, documents × classes; only which entries of X are stored counts."""
+        columns, bias, sums = self.merge_stumps()
         present = csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
         return np.asarray(bias + present[:, columns] @ sums)
 
 
 def offsets_of(lengths: list[int]) -> Ints:
-    """Where each of several stretches begins, and where the last ends.
+    """Where each of several ranges begins, and where the last ends.
 
     >>> offsets_of([2, 3])
     array([0, 2, 5])
@@ -96,21 +96,12 @@ def offsets_of(lengths: list[int]) -> Ints:
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Committees from the top down, folded into sums: which of them a document meets, and what they say.
-
-
-ALWAYS = -1  # what is merged with the top is passed by every document
-YES = 1.0  # the score of a node that every document passes
-
-
 @dataclass(frozen=True, slots=True)
-class Cascade:
-    """Folded committees, ready to score.
+class CommitteeTree:
+    """All committees from the top down, with merged stumps, ready to score.
 
-    columns: the terms that any of them asks for. nodes: of every class that has a score. merged, hosts: nodes that share the
-    score of another, and the places of these among the classes (-1: passed by every document).
-    arrays: what the kernel takes.
+    columns: the pivots of all committees. nodes: of every class that has a score. merged, hosts: nodes that share the score of
+    another, and the places of these among the classes (-1: passed by every document). arrays: as the kernel takes them.
     """
 
     columns: Ints
@@ -119,32 +110,58 @@ class Cascade:
     hosts: Ints
     arrays: tuple[NDArray[Any], ...]
 
+    @classmethod
+    def of(cls, committees: Sequence[Committee], merged: Ints, merged_with: Ints) -> CommitteeTree:
+        """merged, merged_with: nodes that are passed whenever another is, which is -1 for the top; parents before children."""
+        stumps = [committee.merge_stumps() for committee in committees]
+        columns = _join([part[0] for part in stumps], np.int64)
+        columns = np.unique(columns)
+        nodes = _join([committee.classes for committee in committees], np.int64)
+        host = {ALWAYS: ALWAYS} | {int(node): slot for slot, node in enumerate(nodes)}
+        for node, other in zip(merged.tolist(), merged_with.tolist(), strict=True):
+            host[node] = host[other]
+        below: dict[int, list[int]] = {slot: [] for slot in range(ALWAYS, len(nodes))}  # committees, by the class above
+        for number, committee in enumerate(committees):
+            below[host[committee.node]].append(number)
+        by_slot = [below[slot] for slot in range(len(nodes))]
+        arrays = (
+            offsets_of([len(part[0]) for part in stumps]),
+            _join([np.searchsorted(columns, part[0]) for part in stumps], np.int32),
+            offsets_of([len(committee.classes) for committee in committees]),
+            _join([part[1] for part in stumps], np.float64),
+            offsets_of([part[2].size for part in stumps]),
+            _join([part[2].ravel() for part in stumps], np.float64),
+            np.asarray(below[ALWAYS], dtype=np.int32),
+            offsets_of([len(part) for part in by_slot]),
+            _join([np.asarray(part) for part in by_slot], np.int32),
+        )
+        return cls(columns, nodes, merged, np.asarray([host[int(node)] for node in merged], dtype=np.int64), arrays)
+
     def score(self, X: csr_array, n_nodes: int, threshold: float = -np.inf) -> NDArray[np.float32]:
-        """Scores of documents × nodes; NaN at nodes below those that do not pass the threshold, and where nobody answers."""
-        local = np.empty((X.shape[0], len(self.nodes)), dtype=np.float32)
-        score_committees_in_place(*self.arrays, len(self.columns), *self._rows(X), threshold, local)
+        """Scores of documents × nodes; NaN where no committee scores a node, and below nodes that do not pass the threshold."""
+        found = np.empty((X.shape[0], len(self.nodes)), dtype=np.float32)
+        score_committees_in_place(*self.arrays, len(self.columns), *self._rows(X), threshold, found)
         S = np.full((X.shape[0], n_nodes), np.nan, dtype=np.float32)
-        S[:, self.nodes] = local
-        shares = self.hosts >= 0
-        S[:, self.merged[shares]] = local[:, self.hosts[shares]]
-        S[:, self.merged[~shares]] = YES
+        S[:, self.nodes] = found
+        has_host = self.hosts >= 0
+        S[:, self.merged[has_host]] = found[:, self.hosts[has_host]]
+        S[:, self.merged[~has_host]] = YES
         return S
 
     def passed(self, X: csr_array, n_nodes: int) -> csr_array:
-        """The nodes with a score above 0 that documents reach, documents × nodes."""
+        """The nodes with positive scores and positive ancestors, documents × nodes."""
         slots, nodes = np.append(np.arange(len(self.nodes)), self.hosts), np.append(self.nodes, self.merged)
         order = np.argsort(slots, kind="stable")
         nodes, counts = nodes[order].astype(np.int32), np.bincount(slots + 1, minlength=len(self.nodes) + 1)
-        ends = np.cumsum(counts)  # what is passed always comes first
-        offsets, taken = pass_committees(
-            *self.arrays, len(self.columns), *self._rows(X), ends - counts[0], nodes[counts[0] :], nodes[: counts[0]]
-        )
-        return csr_array((np.ones(len(taken), dtype=bool), taken, offsets), shape=(X.shape[0], n_nodes))
+        always = counts[0]  # what every document passes comes first
+        lists = np.cumsum(counts) - always, nodes[always:], nodes[:always]
+        offsets, passed = pass_committees(*self.arrays, len(self.columns), *self._rows(X), *lists)
+        return csr_array((np.ones(len(passed), dtype=bool), passed, offsets), shape=(X.shape[0], n_nodes))
 
-    def votes_for(self, node: int) -> tuple[Ints, NDArray[np.float64], float] | None:
-        """The terms that the committee of a node asks for, what the presence of each adds, and the bias.
+    def votes_for(self, node: int) -> tuple[Ints, Floats, float] | None:
+        """The pivots of a node's committee, what the presence of each adds to the node's score, and the bias.
 
-        A merged node has those of the node that it is merged with; None where every document passes, or nobody answers.
+        A merged node has those of its host; None where every document passes, or no committee scores the node.
         """
         slots = np.append(self.hosts[self.merged == node], np.flatnonzero(self.nodes == node))
         if not len(slots) or slots[0] < 0:
@@ -152,11 +169,11 @@ class Cascade:
         terms, columns, classes, biases, places, sums, *_ = self.arrays
         number = int(np.searchsorted(classes, slots[0], side="right")) - 1
         votes = sums[places[number] : places[number + 1]].reshape(-1, classes[number + 1] - classes[number])
-        asked = self.columns[columns[terms[number] : terms[number + 1]]]
-        return asked, votes[:, slots[0] - classes[number]], float(biases[slots[0]])
+        pivots = self.columns[columns[terms[number] : terms[number + 1]]]
+        return pivots, votes[:, slots[0] - classes[number]], float(biases[slots[0]])
 
     def _rows(self, X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """Documents as the columns that any committee asks for."""
+        """Documents over the pivots alone."""
         numbers = np.full(X.shape[1], -1, dtype=np.int32)
         numbers[self.columns] = np.arange(len(self.columns))
         given = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data
@@ -164,47 +181,13 @@ class Cascade:
         return offsets, columns
 
 
-def make_cascade(committees: Sequence[Committee], merged: Ints, merged_with: Ints) -> Cascade:
-    """Fold committees.
-
-    merged, merged_with: nodes that are passed whenever another is, which is -1 for the top; parents before children.
-    """
-    folded = [committee.folded() for committee in committees]
-    columns = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(part[0] for part in folded)]))
-    nodes = np.concatenate([np.zeros(0, dtype=np.int64), *(committee.classes for committee in committees)])
-    place = {int(node): slot for slot, node in enumerate(nodes)}
-    host = {ALWAYS: ALWAYS} | place
-    for node, other in zip(merged.tolist(), merged_with.tolist(), strict=True):
-        host[node] = host[other]
-    met_after: dict[int, list[int]] = {slot: [] for slot in range(ALWAYS, len(nodes))}
-    for number, committee in enumerate(committees):
-        met_after[host[committee.node]].append(number)
-    below = [met_after[slot] for slot in range(len(nodes))]
-    arrays = (
-        offsets_of([len(part[0]) for part in folded]),
-        _joined([np.searchsorted(columns, part[0]) for part in folded], np.int32),
-        offsets_of([len(committee.classes) for committee in committees]),
-        _joined([part[1] for part in folded], np.float64),
-        offsets_of([part[2].size for part in folded]),
-        _joined([part[2].ravel() for part in folded], np.float64),
-        np.asarray(met_after[ALWAYS], dtype=np.int32),
-        offsets_of([len(part) for part in below]),
-        _joined([np.asarray(part) for part in below], np.int32),
-    )
-    return Cascade(columns, nodes, merged, np.asarray([host[int(node)] for node in merged], dtype=np.int64), arrays)
-
-
-def _joined(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
     return np.concatenate([np.zeros(0, dtype=dtype), *(part.astype(dtype) for part in parts)])
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Committees as plain arrays, and back after checking every one of them.
+# ---- model files ----------------------------------------------------------------------------------------------------------
 
-
-Arrays = dict[str, NDArray[Any]]
-
-_KINDS = {
+_DTYPES = {
     "committee_nodes": "i8",
     "class_offsets": "i8",
     "classes": "i8",
@@ -218,32 +201,23 @@ _KINDS = {
 
 
 def committee_arrays(committees: list[Committee]) -> Arrays:
-    """One array for each field, with the committees one after the other."""
-
-    def joined(name: str) -> NDArray[Any]:
-        parts = [getattr(committee, name).ravel() for committee in committees]
-        return np.concatenate([np.zeros(0, dtype=_KINDS[name]), *parts])
-
+    """One array per field, with the committees one after the other."""
     return {
         "committee_nodes": np.asarray([committee.node for committee in committees], dtype=np.int64),
         "class_offsets": offsets_of([len(committee.classes) for committee in committees]),
+        "classes": _join([committee.classes for committee in committees], "i8"),
         "round_offsets": offsets_of([committee.n_rounds for committee in committees]),
-        **{name: joined(name) for name in ("classes", "pivots", "absent", "present", "z", "normalizers")},
+        "pivots": _join([committee.pivots for committee in committees], "i8"),
+        "absent": _join([committee.absent.ravel() for committee in committees], "f8"),
+        "present": _join([committee.present.ravel() for committee in committees], "f8"),
+        "z": _join([committee.z for committee in committees], "f8"),
+        "normalizers": _join([committee.normalizers for committee in committees], "f8"),
     }
-
-
-def read_parameters(values: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a stored learner, if they are the ones that it takes."""
-    parameters = dict(values["parameters"])
-    fits = set(parameters) == set(known) - {"taxonomy", "n_jobs"} and isinstance(values["several_labels"], bool)
-    if not fits or not isinstance(values["n_features"], int) or values["n_features"] < 1:
-        raise ModelError("the parameters of boosting are not the ones that it takes; train the model again.")
-    return parameters
 
 
 def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Committee]:
     """Committees from their arrays; refuses what boosting does not write."""
-    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in _KINDS.items()):
+    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in _DTYPES.items()):
         raise ModelError("the committees are of another type than boosting writes; train the model again.")
     nodes, n = arrays["committee_nodes"], len(arrays["committee_nodes"])
     widths = _lengths(arrays["class_offsets"], n, len(arrays["classes"]))
@@ -259,36 +233,36 @@ def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Commi
         or np.any(widths < 1)
         or len(np.unique(arrays["classes"])) < len(arrays["classes"])
     ):
-        raise ModelError("the committees of boosting do not answer for distinct nodes; train the model again.")
+        raise ModelError("the committees of boosting do not score distinct nodes; train the model again.")
     if not all(np.isfinite(arrays[name]).all() for name in ("absent", "present", "z", "normalizers")):
         raise ModelError("the votes of boosting are not all finite numbers; train the model again.")
     return [_committee(arrays, k, widths, rounds) for k in range(n)]
 
 
-def read_nodes(arrays: Arrays, committees: list[Committee]) -> Ints:
-    """The nodes of a model file that may be labels: some of those that boosting knows."""
+def read_label_nodes(arrays: Arrays, committees: list[Committee]) -> Ints:
+    """The nodes of a model file that may be labels; refuses those that no committee scores."""
     listed = [arrays[name] for name in ("class_nodes", "merged", "merged_with")]
     if any(array.dtype != np.int64 or array.ndim != 1 for array in listed):
         raise ModelError("the nodes of boosting are of another type than it writes; train the model again.")
     nodes, merged, _ = listed
     known = np.concatenate([merged, *(committee.classes for committee in committees)])
     if not is_increasing(nodes, strictly=True) or not np.isin(nodes, known).all():
-        raise ModelError("the labels of boosting are not nodes that it knows; train the model again.")
+        raise ModelError("the labels of boosting are not nodes that it scores; train the model again.")
     return nodes
 
 
 def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], taxonomy: Taxonomy) -> None:
-    """Refuse merged nodes that do not hang below what they are merged with."""
+    """Refuse merged nodes that are not children of what they are merged with."""
     if len(merged) != len(merged_with):
         raise ModelError("the merged nodes of boosting are not what it writes; train the model again.")
     _check_range(merged, 0, len(taxonomy), "a merged node")
-    known = {-1, *merged.tolist(), *(int(node) for committee in committees for node in committee.classes)}
-    answered = np.concatenate([np.zeros(0, dtype=np.int64), *(committee.classes for committee in committees)])
+    scored = _join([committee.classes for committee in committees], np.int64)
+    known = {-1, *merged.tolist(), *scored.tolist()}
     leads = np.array_equal(taxonomy.parent[merged], merged_with) and is_increasing(merged, strictly=True)
-    if not leads or np.isin(merged, answered).any() or not known.issuperset(merged_with.tolist()):
-        raise ModelError("the merged nodes of boosting do not hang below nodes that it knows; train the model again.")
+    if not leads or np.isin(merged, scored).any() or not known.issuperset(merged_with.tolist()):
+        raise ModelError("the merged nodes of boosting are not children of nodes that it scores; train the model again.")
     if not known.issuperset(committee.node for committee in committees):
-        raise ModelError("a committee of boosting is at a node that is never reached; train the model again.")
+        raise ModelError("a committee of boosting is at a node that no document reaches; train the model again.")
 
 
 def _committee(arrays: Arrays, k: int, widths: Ints, rounds: Ints) -> Committee:

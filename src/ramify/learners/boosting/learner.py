@@ -1,10 +1,11 @@
-"""What both boosted learners share: their parameters, their committees, and how these score, go on, and are kept."""
+"""The base class of both boosted learners: training, scoring and state of their committees."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,21 +13,19 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ramify.errors import InputError
-from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, top_features
+from ramify.errors import InputError, ModelError
+from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, is_fitted, top_features
 from ramify.learners.boosting.committee import (
-    Cascade,
     Committee,
+    CommitteeTree,
     Floats,
     Ints,
     committee_arrays,
-    make_cascade,
     read_committees,
-    read_nodes,
-    read_parameters,
+    read_label_nodes,
 )
-from ramify.learners.boosting.problems import Documents, TermChoice
-from ramify.learners.boosting.rounds import VARIANTS, Settings, boost_all, known_committees
+from ramify.learners.boosting.problems import Documents, TermSelection
+from ramify.learners.boosting.rounds import VARIANTS, Question, Settings, boost_all, reusable_committees
 from ramify.learners.linear.training import seed_of
 from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.targets import Targets, is_nested, read_further_targets, refuse_single_class
@@ -38,10 +37,9 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 class BoostedLearner(PartialFitLearner):
     """Committees of stumps, each for the classes of one node.
 
-    ``committees_``: of every node that has one, in node order; see :class:`Committee`.
-    ``merged_``, ``merged_with_``: nodes that are passed whenever another is, and these (-1: by every document).
-    ``class_nodes_``: the nodes that are most specific labels of training documents. ``n_rounds_``: the rounds of the longest
-    committee.
+    ``committees_``: in node order; see :class:`Committee`. ``merged_``, ``merged_with_``: nodes that are passed whenever another
+    is, and these others (-1: passed by every document). ``class_nodes_``: the most specific labels of training documents.
+    ``n_rounds_``: the rounds of the longest committee.
     """
 
     committees_: list[Committee]
@@ -56,64 +54,66 @@ class BoostedLearner(PartialFitLearner):
     validation_fraction: float
     patience: int
     random_state: int | None
-    _cascade: Cascade
-    _narrow: Self | None
-
-    # ---- what each of them says -------------------------------------------------------------------------------------
+    _tree: CommitteeTree
+    _compact: Self | None
 
     @abstractmethod
-    def _pose(self, targets: Targets) -> tuple[list[tuple[int, Ints]], list[tuple[int, int]]]:
-        """The nodes at which something is asked, with the classes there; and nodes that are merged with others."""
+    def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
+        """The nodes that get a committee, with its classes; and the nodes that are merged with others."""
 
     @abstractmethod
     def _members(self, targets: Targets) -> csr_array:
-        """Documents × nodes: which of them are documents of a node, and of a class."""
+        """Documents × nodes: whether a document belongs to a node."""
 
-    def _choice(self) -> TermChoice | None:
-        """Which terms each committee looks at; None for all."""
+    def _selection(self) -> TermSelection | None:
+        """How each committee selects its terms; None for all terms."""
         return None
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         settings = self._settings()
         counted = self._counted(targets, sample_weight)
-        asked, merged = self._pose(counted)
+        asked, merged = self._questions(counted)
         self.class_nodes_ = np.unique(counted.own.indices).astype(np.int64)
         self.is_multi_label_ = bool(np.any(np.diff(targets.own.indptr) != 1))
         members = self._members(targets)
         documents = Documents(X, members, sample_weight)
-        known = self._known_committees(members, asked)
-        fresh = [Committee.empty(*question) for question, same in zip(asked, known, strict=True) if same is None]
+        reused = self._reuse(members, asked)
+        fresh = [Committee.empty(*question) for question, same in zip(asked, reused, strict=True) if same is None]
         made = iter(self._boost(documents, settings, fresh) if fresh else [])
-        committees = [next(made) if same is None else same for same in known]
+        committees = [next(made) if same is None else same for same in reused]
         self._set_committees(committees, *np.asarray(merged, dtype=np.int64).reshape(-1, 2).T)
 
-    def _known_committees(self, members: csr_array, asked: list[tuple[int, Ints]]) -> list[Committee | None]:
-        """Committees that an earlier learner with the same parameters made of the same documents."""
-        before = self._warm_start
-        if before is None or type(before.learner) is not type(self):
+    def _reuse(self, members: csr_array, asked: list[Question]) -> list[Committee | None]:
+        """Committees of an earlier learner with the same parameters and documents; None where there is none."""
+        start = self._warm_start
+        if start is None or type(start.learner) is not type(self):
             return [None] * len(asked)
-        other = before.learner
-        same = {name: value for name, value in self.get_params().items() if name not in ("taxonomy", "n_jobs")}
-        is_whole = self.early_stopping or other.n_rounds_ in (0, self.n_rounds)  # nobody has taken rounds away or added some
-        if not is_whole or any(getattr(other, name) != value for name, value in same.items()):
+        other = start.learner
+        has_all_rounds = self.early_stopping or other.n_rounds_ in (0, self.n_rounds)  # none were cut off or added
+        if not has_all_rounds or self._model_params() != other._model_params():
             return [None] * len(asked)
-        were = other._members(Targets(other.taxonomy_, before.own, "matrix"))
-        known = known_committees(before, were, members, asked)
-        self.reused_ = sum(same is not None for same in known), len(known)
-        return known
+        were = other._members(Targets(other.taxonomy_, start.own, "matrix"))
+        reused = reusable_committees(start, were, members, asked)
+        self.reused_ = sum(same is not None for same in reused), len(reused)
+        return reused
+
+    def _model_params(self) -> dict[str, Any]:
+        """The parameters that determine the model, as plain values."""
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in ("taxonomy", "n_jobs")}
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, taxonomy: Taxonomy | None = None
     ) -> Self:
-        """Make `n_rounds` more rounds, from the weights that the committees so far give these documents.
+        """Add `n_rounds` rounds, starting from the weights that the committees so far give these documents.
 
-        With the documents of the first fit this is the same as one longer fit. Classes and taxonomy stay what they were then.
+        With the documents of the first fit this equals one longer fit. Classes and taxonomy cannot change.
         """
-        if not hasattr(self, "taxonomy_"):
+        if not is_fitted(self):
             if classes is not None and not is_nested(y) and np.ndim(y) == 1 and not np.isin(classes, y).all():
-                raise InputError("boosting takes no classes in later; give documents of every class at first.")
+                raise InputError("boosting cannot add classes later; give documents of every class at first.")
             return self.fit(X, y, sample_weight)
         with self._restore_on_error():
             X = self._validate(X, reset=False)
@@ -128,46 +128,45 @@ class BoostedLearner(PartialFitLearner):
         return self
 
     def widen(self, columns: NDArray[np.int64], n_features: int) -> None:
-        """Make room for more terms: each old one moves to one of the new columns, the others are new."""
+        """Make room for new terms: each old one moves to its entry of `columns`."""
         self.n_features_in_ = n_features
-        moved = [committee.with_pivots(columns[committee.pivots]) for committee in self.committees_]
+        moved = [replace(committee, pivots=columns[committee.pivots]) for committee in self.committees_]
         self._set_committees(moved, self.merged_, self.merged_with_)
 
     def with_used_features(self) -> tuple[NDArray[np.int64], Self]:
-        """The columns that any pivot needs, and a learner for documents that have these columns only."""
+        """The columns of all pivots, and the same learner over these columns alone."""
         check_is_fitted(self, "taxonomy_")
-        columns = self._cascade.columns
-        if self._narrow is None:
+        columns = self._tree.columns
+        if self._compact is None:
             made = copy(self)
             made.n_features_in_ = len(columns)
-            moved = [committee.with_pivots(np.searchsorted(columns, committee.pivots)) for committee in self.committees_]
+            moved = [replace(committee, pivots=np.searchsorted(columns, committee.pivots)) for committee in self.committees_]
             made._set_committees(moved, self.merged_, self.merged_with_)
-            self._narrow = made
-        self._narrow.n_jobs = self.n_jobs
-        return columns, self._narrow
+            self._compact = made
+        self._compact.n_jobs = self.n_jobs
+        return columns, self._compact
 
     def _boost(self, documents: Documents, settings: Settings, before: list[Committee]) -> list[Committee]:
-        """Add rounds to committees, which come back in their order."""
         executor = choose_executor(self.n_jobs if len(before) > 1 else None)
-        return boost_all(executor, documents, settings, self._choice(), before)
+        return boost_all(executor, documents, settings, self._selection(), before)
 
     def _counted(self, targets: Targets, weight: Floats) -> Targets:
-        """Labels of the documents that weigh something."""
+        """Labels of the documents with a positive weight."""
         own = csr_array(targets.own[weight > 0])
         refuse_single_class(np.unique(own.indices), targets.taxonomy)
         return Targets(targets.taxonomy, own, targets.form, targets.classes)
 
     def _later_targets(self, y: Any, n_documents: int, taxonomy: Taxonomy | None = None) -> Targets:
-        """Labels of documents that come after the first; refuses nodes that no committee and no merged node answers for."""
+        """Labels of further documents; refuses nodes that no committee scores."""
         self._refuse_other(self.taxonomy_ if taxonomy is None else taxonomy)
         values = self.classes_ if self.form_ == "classes" else None
         targets = read_further_targets(y, n_documents, self.taxonomy_, None, values, None)
         self._refuse_other(targets.taxonomy)
         known = np.zeros(len(self.taxonomy_), dtype=bool)
-        known[self._cascade.nodes] = known[self._cascade.merged] = True
-        strange = np.flatnonzero(~known[targets.own.indices])
-        if len(strange):
-            name = self.taxonomy_.names[int(targets.own.indices[strange[0]])]
+        known[self._tree.nodes] = known[self._tree.merged] = True
+        unknown = np.flatnonzero(~known[targets.own.indices])
+        if len(unknown):
+            name = self.taxonomy_.names[int(targets.own.indices[unknown[0]])]
             raise InputError(f"node {name!r} had no documents when the model was trained; train anew to add it.")
         return targets
 
@@ -176,56 +175,56 @@ class BoostedLearner(PartialFitLearner):
             return
         new = next((name for name in taxonomy.names if name not in self.taxonomy_.names), None)
         what = "the taxonomy is another one" if new is None else f"node {new!r} is new"
-        raise InputError(f"{what}, and boosting goes on with the nodes that it began with; train anew to change them.")
+        raise InputError(f"{what}, and boosting cannot change its nodes; train anew.")
 
     def _settings(self) -> Settings:
-        for name in ("n_rounds", "patience"):
-            if not is_count(getattr(self, name)):
-                raise InputError(f"{name} is {getattr(self, name)!r}; give a whole number of 1 or more.")
+        for name, value in (("n_rounds", self.n_rounds), ("patience", self.patience)):
+            if not is_count(value):
+                raise InputError(f"{name} is {value!r}; give a whole number of 1 or more.")
         if self.variant not in VARIANTS:
             raise InputError(f"variant is {self.variant!r}; give 'R', 'RA' (abstaining) or 'D' (discrete).")
         if not isinstance(self.early_stopping, (bool, np.bool_)):
             raise InputError(f"early_stopping is {self.early_stopping!r}; give true or false.")
-        share = self.validation_fraction
-        if not isinstance(share, (float, np.floating)) or not 0 < share < 1:
-            raise InputError(f"validation_fraction is {share!r}; give a share between 0 and 1, such as 0.1.")
+        held_out = self.validation_fraction
+        if not isinstance(held_out, (float, np.floating)) or not 0 < held_out < 1:
+            raise InputError(f"validation_fraction is {held_out!r}; give a fraction between 0 and 1, such as 0.1.")
         rounds, patience = int(self.n_rounds), int(self.patience)
-        return Settings(self.variant, rounds, bool(self.early_stopping), float(share), patience, seed_of(self.random_state))
+        return Settings(self.variant, rounds, bool(self.early_stopping), float(held_out), patience, seed_of(self.random_state))
 
     def _set_committees(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.committees_, self.merged_, self.merged_with_ = committees, merged, merged_with
         self.n_rounds_ = max((committee.n_rounds for committee in committees), default=0)
-        self._cascade, self._narrow = make_cascade(committees, merged, merged_with), None
+        self._tree, self._compact = CommitteeTree.of(committees, merged, merged_with), None
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
     def _score(self, X: csr_array) -> Scores:
-        return self._cascade.score(X, len(self.taxonomy_))
+        return self._tree.score(X, len(self.taxonomy_))
 
     def map_positive_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
-        """As :meth:`map_scores`, but nodes below those that do not pass are not looked at, and have NaN."""
-        return self._map_blocks(X, lambda block: work(self._cascade.score(block, len(self.taxonomy_), threshold=0.0)))
+        """As :meth:`map_scores`, but nodes below one with a score of 0 or less are not scored, and have NaN."""
+        return self._map_blocks(X, lambda block: work(self._tree.score(block, len(self.taxonomy_), threshold=0.0)))
 
     def predict_sets(self, X: Any) -> csr_array:
-        """The nodes that each document passes, all their ancestors included: boolean CSR, documents × nodes.
+        """The nodes with positive scores and positive ancestors, closed upward: boolean CSR, documents × nodes.
 
-        Only committees below nodes that a document passes are asked, and documents × nodes is never held whole.
+        Only committees below such nodes are evaluated, and dense documents × nodes never exists as a whole.
         """
-        parts = [part for _, part in self._map_blocks(X, lambda block: self._cascade.passed(block, len(self.taxonomy_)))]
-        taken = csr_array(vstack(parts, format="csr")) if parts else csr_array((0, len(self.taxonomy_)), dtype=bool)
-        return expand_to_ancestors(taken, self.taxonomy_)
+        parts = [part for _, part in self._map_blocks(X, lambda block: self._tree.passed(block, len(self.taxonomy_)))]
+        passed = csr_array(vstack(parts, format="csr")) if parts else csr_array((0, len(self.taxonomy_)), dtype=bool)
+        return expand_to_ancestors(passed, self.taxonomy_)
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """The scores, where one of exactly 0 is a no."""
+        """The scores, where exactly 0 counts as negative."""
         return np.where(scores == 0, -np.finfo(np.float32).tiny, scores)
 
     def staged_scores(self, X: Any, rounds: Iterable[int]) -> Iterator[tuple[int, Scores]]:
-        """Scores after so many rounds each, without training again."""
+        """Scores after each of some numbers of rounds, without training again."""
         for s in rounds:
             yield s, self.at_round(s).scores(X)
 
     def at_round(self, rounds: int) -> Self:
-        """The same learner after so many rounds of every committee; all that there are, where there are fewer."""
+        """The same learner after some rounds of every committee; all of them where there are fewer."""
         check_is_fitted(self, "taxonomy_")
         if not is_count(rounds):
             raise InputError(f"rounds is {rounds!r}; give a whole number of 1 or more.")
@@ -235,35 +234,35 @@ class BoostedLearner(PartialFitLearner):
         return made
 
     def choose_rounds(self, X: Any, y: Any, rounds: Iterable[int] | None = None) -> tuple[int, dict[int, float]]:
-        """How many rounds serve some validation documents best, and micro F1 over most specific labels for each number tried.
+        """The number of rounds with the best micro F1 over most specific labels on validation documents, and F1 by number.
 
-        rounds: the numbers to try; by default some thirty up to all that there are. Of equally good ones the least is taken.
+        rounds: the numbers to try; by default some thirty up to all. The least of equally good ones wins.
         """
         check_is_fitted(self, "taxonomy_")
         X = self._validate(X, reset=False)
         own = self._later_targets(y, X.shape[0]).own
-        tried = sorted(set(rounds)) if rounds is not None else _spread_out(self.n_rounds_)
+        tried = sorted(set(rounds)) if rounds is not None else _rounds_to_try(self.n_rounds_)
         quality = {}
         for s in tried:
-            given = most_specific(self.at_round(s).predict_sets(X), self.taxonomy_)
-            quality[s] = float(f1(per_node(csr_array(given.multiply(own))).sum(), own.nnz, given.nnz))
+            predicted = most_specific(self.at_round(s).predict_sets(X), self.taxonomy_)
+            quality[s] = float(f1(per_node(csr_array(predicted.multiply(own))).sum(), own.nnz, predicted.nnz))
         if not quality:
             raise InputError("there are no numbers of rounds to try; give some, such as 10, 100, 1000.")
         return max(quality, key=lambda s: (quality[s], -s)), quality
 
     def votes_on(self, x: csr_array, node: int) -> Contributions:
-        """Features of one document, what the presence of each adds to a node's score, and the bias; 0 where nobody votes."""
+        """Features of one document, what the presence of each adds to a node's score, and the bias; 0 without a committee."""
         features = x.indices.astype(np.int64)
-        columns, votes, bias = self._cascade.votes_for(node) or (features[:0], np.zeros(0), 0.0)
+        columns, votes, bias = self._tree.votes_for(node) or (features[:0], np.zeros(0), 0.0)
         places = np.searchsorted(columns, features).clip(max=max(0, len(columns) - 1))
-        is_asked = columns[places] == features if len(columns) else np.zeros(len(features), dtype=bool)
+        is_pivot = columns[places] == features if len(columns) else np.zeros(len(features), dtype=bool)
         added = np.zeros(len(features))
-        added[is_asked] = votes[places[is_asked]]
+        added[is_pivot] = votes[places[is_pivot]]
         return features, added, bias
 
     def votes_of(self, node: int) -> tuple[Floats, float] | None:
-        """What the presence of every term adds to a node's score, and its bias; None where no committee answers for it."""
-        votes = self._cascade.votes_for(node) if node in self._cascade.nodes else None
+        """What the presence of every term adds to a node's score, and its bias; None where no committee scores it."""
+        votes = self._tree.votes_for(node) if node in self._tree.nodes else None
         if votes is None:
             return None
         w = np.zeros(self.n_features_in_)
@@ -280,37 +279,39 @@ class BoostedLearner(PartialFitLearner):
             raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
         return top_features(votes[0], n, feature_names)
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in ("taxonomy", "n_jobs")}
-        parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-        parameters["random_state"] = seed_of(self.random_state)
-        values = {"parameters": parameters, "n_features": int(self.n_features_in_), "several_labels": self.is_multi_label_}
+        parameters = self._model_params() | {"random_state": seed_of(self.random_state)}
+        values = {"parameters": parameters, "n_features": int(self.n_features_in_), "is_multi_label": self.is_multi_label_}
         nodes = {"merged": self.merged_, "merged_with": self.merged_with_, "class_nodes": self.class_nodes_}
         return values, committee_arrays(self.committees_) | nodes
 
     @classmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
-        made = cls(taxonomy, **read_parameters(values, cls().get_params(deep=False)))
+        parameters, n_features = dict(values["parameters"]), values["n_features"]
+        fits = set(parameters) == set(cls()._model_params()) and isinstance(values["is_multi_label"], bool)
+        if not fits or not isinstance(n_features, int) or n_features < 1:
+            raise ModelError("the parameters of boosting are not the ones that it takes; train the model again.")
+        made = cls(taxonomy, **parameters)
         made._settings()
-        made.n_features_in_, made.is_multi_label_ = values["n_features"], values["several_labels"]
+        made.n_features_in_, made.is_multi_label_ = values["n_features"], values["is_multi_label"]
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
         committees = read_committees(arrays, made.n_features_in_, len(taxonomy))
-        made.class_nodes_ = read_nodes(arrays, committees)
+        made.class_nodes_ = read_label_nodes(arrays, committees)
         made._check_places(committees, arrays["merged"], arrays["merged_with"])
         made._set_committees(committees, arrays["merged"], arrays["merged_with"])
         return made
 
     @abstractmethod
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
-        """Refuse committees of a model file that do not stand where they can."""
+        """Refuse committees of a model file at impossible nodes."""
 
     def _validate(self, X: Any, reset: bool) -> csr_array:
         X = super()._validate(X, reset)
-        if X.nnz and not X.data.all():  # a zero that is written down is no term
+        if X.nnz and not X.data.all():  # a stored zero is no term
             X = X.copy()
             X.eliminate_zeros()
         return X
@@ -321,10 +322,10 @@ class BoostedLearner(PartialFitLearner):
         return tags
 
 
-def _spread_out(most: int) -> list[int]:
+def _rounds_to_try(most: int) -> list[int]:
     """Numbers from 1 to the most, closer together at first.
 
-    >>> _spread_out(8)
+    >>> _rounds_to_try(8)
     [1, 2, 3, 4, 5, 6, 7, 8]
     """
     return sorted({max(1, round(most ** (step / 29))) for step in range(30)} | set(range(1, min(most, 8) + 1)))

@@ -1,4 +1,4 @@
-"""What one committee learns from: some documents, and the classes among which it is to tell."""
+"""The training problem of one committee: the documents of its node, and the classes to separate."""
 
 from __future__ import annotations
 
@@ -11,50 +11,48 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.features import TermSelector
-from ramify.learners.boosting.committee import Committee, Floats, Ints
+from ramify.learners.boosting.committee import ABOVE_ROOTS, Committee, Floats, Ints
 from ramify.native import compact_in_place, take_items, take_rows, turn_rows
 
-ABOVE_ROOTS = -1
 MOST_BYTES = 8 << 30
 MOST_WEIGHT = 1e100
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Which items each of some rows has, rising: those of row r stand from offsets[r] to offsets[r + 1]."""
+    """The items of each row, rising: those of row r are items[offsets[r]:offsets[r + 1]]."""
 
     offsets: NDArray[np.int64]
     items: NDArray[np.int32]
 
     @classmethod
     def of(cls, matrix: csr_array) -> Rows:
-        """The places of what a matrix stores."""
+        """The columns that a matrix stores in each row."""
         matrix.sort_indices()
         return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False))
 
     def take(self, rows: NDArray[np.int32], items: Ints | None = None) -> Rows:
-        """Some of the rows; of their items, where some are given, these alone, by their places among them."""
+        """Some of the rows; with `items`, only these, numbered by their places among them."""
         if items is None:
             return Rows(*take_rows(self.offsets, self.items, rows))
         return Rows(*take_items(self.offsets, self.items, rows, items.astype(np.int32)))
 
     def turned(self, n_items: int) -> Rows:
-        """The rows that each item has."""
+        """The transpose: the rows of each item."""
         return Rows(*turn_rows(self.offsets, self.items, n_items))
 
     def to_matrix(self, n_items: int) -> csr_array:
-        """A matrix of ones at these places."""
+        """As a matrix of ones."""
         shape = (len(self.offsets) - 1, n_items)
         return csr_array((np.ones(len(self.items), dtype=np.float32), self.items, self.offsets), shape=shape)
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Documents and classes to tell apart.
+    """Documents and classes to separate.
 
-    node: at which they are. classes: the nodes that are the classes. terms, labels: the terms, of so many, and the classes
-    that each document has. weights: of the documents, above 0. votes: documents × classes, what earlier rounds say of them,
-    None where there were none.
+    node: whose documents they are. classes: nodes. terms, labels: the terms (of n_terms) and the classes of each document.
+    weights: of the documents, above 0. votes: documents × classes, the sums of earlier rounds; None where there were none.
     """
 
     node: int
@@ -71,7 +69,7 @@ class Problem:
         return len(self.weights), len(self.classes)
 
     def of(self, rows: NDArray[np.int32]) -> Problem:
-        """The same with some of the documents only."""
+        """The same with some of the documents."""
         votes = None if self.votes is None else self.votes[rows]
         terms, labels = self.terms.take(rows), self.labels.take(rows)
         return replace(self, terms=terms, labels=labels, weights=self.weights[rows], votes=votes)
@@ -85,7 +83,7 @@ class Problem:
         return columns, [array for part in parts for array in (part.offsets, part.items)]
 
     def is_true(self) -> NDArray[np.bool_]:
-        """Documents × classes: which document has which class."""
+        """Documents × classes: whether a document has a class."""
         return np.asarray(self.labels.to_matrix(len(self.classes)).toarray() > 0)
 
     def refuse_huge(self, n_terms: int) -> None:
@@ -101,29 +99,29 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class TermChoice:
-    """How many terms each committee looks at, and how they are found; see :class:`~ramify.features.TermSelector`."""
+class TermSelection:
+    """How many terms each committee may use, and how they are selected; see :class:`~ramify.features.TermSelector`."""
 
     n_terms: int
     measure: str
     join: str
 
     def apply(self, problem: Problem) -> Problem:
-        """A problem without the terms that are not looked at."""
+        """A problem over the selected terms."""
         terms = problem.terms
         if not len(terms.items):
             return problem
         selector = TermSelector(self.n_terms, measure=self.measure, join=self.join)
         selector.fit(terms.to_matrix(problem.n_terms), problem.labels.to_matrix(len(problem.classes)))
-        is_kept = np.zeros(problem.n_terms, dtype=bool)
-        is_kept[selector.columns_] = True
-        kept = is_kept[terms.items]
+        is_selected = np.zeros(problem.n_terms, dtype=bool)
+        is_selected[selector.columns_] = True
+        kept = is_selected[terms.items]
         ends = np.concatenate([[0], np.cumsum(kept)])[terms.offsets]
         return replace(problem, terms=Rows(ends, terms.items[kept]))
 
 
 class Documents:
-    """All documents and what they are labelled with, documents × nodes; gives the problem of any node."""
+    """All documents and their labels, documents × nodes; gives the problem of any node."""
 
     def __init__(self, X: csr_array, Y: csr_array, weights: Floats) -> None:
         if weights.max(initial=0) > MOST_WEIGHT:
@@ -134,18 +132,18 @@ class Documents:
         self._lengths = np.diff(X.indptr) + 1
 
     def at(self, node: int) -> NDArray[np.int32]:
-        """The documents of a node that weigh something."""
+        """The documents of a node with a positive weight."""
         if node == ABOVE_ROOTS:
             return np.flatnonzero(self.weights > 0).astype(np.int32)
         rows = self._of_node.items[self._of_node.offsets[node] : self._of_node.offsets[node + 1]]
         return rows[self.weights[rows] > 0]
 
     def work(self, node: int, n_classes: int) -> int:
-        """How much a round at a node has to look at, more or less."""
+        """The approximate work of a round at a node."""
         return int(self._lengths[self.at(node)].sum()) * n_classes
 
     def problem(self, so_far: Committee) -> Problem:
-        """The documents of a committee's node, and which of its classes each of them has."""
+        """The training problem of a committee, with the votes of its rounds so far."""
         rows = self.at(so_far.node)
         terms, labels = self.terms.take(rows), self.labels.take(rows, so_far.classes)
         votes = so_far.sum_votes(terms.to_matrix(self.n_terms)) if so_far.n_rounds else None

@@ -1,12 +1,12 @@
 """TreeBoost.MH: AdaBoost.MH at every inner node, among its children and over its own documents only.
 
-At an inner node the classes are its children, the documents those that carry the node, and the weights start anew, so that
-a child's negatives are near to it and what is hard elsewhere does not matter. Documents that stay at the node are negatives of
-all its children. A document goes down to every child with a score above 0.
+At an inner node the classes are its children, the training set is its documents, and the weights start afresh, so that the
+negatives of a child are its siblings' documents. Documents labelled with the node itself are negatives of all its children.
+A document goes on to every child with a positive score.
 
-Source: Esuli, Fagni & Sebastiani 2008, section 3. The roots are the children of a node above them that all documents carry.
-Deviation: the paper merges a single child with its parent; here every child is merged that carries all documents of its
-parent, since there is nothing to ask, and a single child is asked about where documents stay at the parent.
+Source: Esuli, Fagni & Sebastiani 2008, section 3. The roots are the children of a virtual node that has all documents.
+Deviation: the paper merges a single child with its parent; here every child is merged that has all documents of its parent,
+since there is nothing to separate, and a single child has a committee where documents stay at the parent.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ramify.calibration import LogPotentials
 from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
 from ramify.learners.base import Contributions, Evidence, Scores, evidence_of, no_evidence
-from ramify.learners.boosting.committee import YES, Committee, Floats, Ints, check_merged
+from ramify.learners.boosting.committee import ABOVE_ROOTS, YES, Committee, Floats, Ints, check_merged
 from ramify.learners.boosting.learner import BoostedLearner
-from ramify.learners.boosting.problems import ABOVE_ROOTS, TermChoice
-from ramify.learners.boosting.rounds import Settings
+from ramify.learners.boosting.problems import TermSelection
+from ramify.learners.boosting.rounds import Question, Settings
 from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.path_probabilities import descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
@@ -37,12 +37,12 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 class TreeBoostMH(BoostedLearner):
     """Boosted stumps at every inner node (system ``treeboost-mh``); other parameters as of :class:`AdaBoostMH`.
 
-    n_rounds: how many stumps every committee gets. Committees are made side by side; one is never cut.
-    n_terms: how many terms each inner node looks at, those that tell most about its children; None for all. measure, join: how
-    these are found; see :class:`~ramify.features.TermSelector`.
+    n_rounds: the number of stumps of every committee. Committees are trained in parallel; one is not split over workers.
+    n_terms: how many terms each inner node uses, the most informative ones for its children; None for all. measure, join: how
+    these are selected; see :class:`~ramify.features.TermSelector`.
 
-    Scores are sums of votes on whether a document that is at the parent goes on to the node, above 0 for yes. Fitted attributes
-    are those of :class:`BoostedLearner`.
+    Scores are sums of votes on whether a document of the parent goes on to the node, positive for yes. Fitted attributes are
+    those of :class:`BoostedLearner`.
 
     >>> taxonomy = Taxonomy.from_paths(["food/fruit", "food/bread", "car"])
     >>> X, labels = [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 0]], ["food/fruit", "food/bread", "car"]
@@ -86,7 +86,7 @@ class TreeBoostMH(BoostedLearner):
         TermSelector(measure=self.measure, join=self.join).check_settings()
         return super()._settings()
 
-    def _pose(self, targets: Targets) -> tuple[list[tuple[int, Ints]], list[tuple[int, int]]]:
+    def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
         taxonomy = targets.taxonomy
         taxonomy.require_tree("TreeBoost.MH")
         closed = expand_to_ancestors(targets.own, taxonomy)
@@ -104,38 +104,35 @@ class TreeBoostMH(BoostedLearner):
     def _members(self, targets: Targets) -> csr_array:
         return expand_to_ancestors(targets.own, targets.taxonomy)
 
-    def _choice(self) -> TermChoice | None:
-        return None if self.n_terms is None else TermChoice(int(self.n_terms), self.measure, self.join)
+    def _selection(self) -> TermSelection | None:
+        return None if self.n_terms is None else TermSelection(int(self.n_terms), self.measure, self.join)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent), from taking scores for half log-odds, not calibrated; 1 for merged nodes."""
-        shares: Floats = expit(2 * scores.astype(np.float64))
-        shares[:, self.merged_] = np.where(np.isnan(scores[:, self.merged_]), np.nan, 1.0)
-        return shares
+        """P(node | parent) from scores taken as half log-odds, not calibrated; 1 for merged nodes."""
+        conditional: Floats = expit(2 * scores.astype(np.float64))
+        conditional[:, self.merged_] = np.where(np.isnan(scores[:, self.merged_]), np.nan, 1.0)
+        return conditional
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The product of P(node | parent) along the path."""
         return path_products(self.conditionals(scores), self.taxonomy_).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """ln P(node and none of its children), children taken for independent given their parent.
-
-        Nodes at which no training document ended are no labels, and have NaN.
-        """
-        P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
+        """ln P(node and none of its children), children independent given their parent; NaN for nodes that are no labels."""
+        P, conditional = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
         is_label = np.isin(np.arange(len(self.taxonomy_)), self.class_nodes_)
-        return np.where(np.isnan(scores) | ~is_label, np.nan, log_end_probabilities(P, shares, self.taxonomy_))
+        return np.where(np.isnan(scores) | ~is_label, np.nan, log_end_probabilities(P, conditional, self.taxonomy_))
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
-        """The scores, beside those of merged nodes, which follow from their parents; to stay has none of its own."""
+        """The scores of steps, 0 for merged nodes; staying has 0."""
         steps = scores.astype(np.float64)
         steps[:, self.merged_] = np.where(np.isnan(steps[:, self.merged_]), np.nan, 0.0)
         return LogPotentials(np.zeros(scores.shape), steps)
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
-        """From the best root to the best child, as long as one has a score above 0."""
+        """From the best root to the best child, as long as its score is positive."""
         return descend_positive(self.margins(scores), self.taxonomy_)
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
@@ -143,15 +140,15 @@ class TreeBoostMH(BoostedLearner):
         added, bias = np.zeros(len(x.indices)), 0.0
         for step in self.taxonomy_.nodes_to(node):
             if step not in self.merged_:
-                _, more, before = self.votes_on(x, step)
-                added, bias = added + more, bias + before
+                _, more, more_bias = self.votes_on(x, step)
+                added, bias = added + more, bias + more_bias
         return x.indices.astype(np.int64), added, bias
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
-        """What speaks for a yes of the committee that answers for a node; a merged node has that of the one above it."""
+        """The score of a node's committee; a merged node has that of the node above it."""
         if np.isnan(scores[node]):
             return no_evidence("no training document was here")
-        if self._cascade.votes_for(node) is None:
+        if self._tree.votes_for(node) is None:
             return replace(no_evidence(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
         return evidence_of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
 
@@ -161,5 +158,5 @@ class TreeBoostMH(BoostedLearner):
             if not is_increasing(committee.classes, strictly=True) or np.any(
                 self.taxonomy_.parent[committee.classes] != committee.node
             ):
-                raise ModelError("a committee of boosting does not answer for children of its node; train the model again.")
+                raise ModelError("a committee of boosting does not score children of its node; train the model again.")
         check_merged(merged, merged_with, committees, self.taxonomy_)

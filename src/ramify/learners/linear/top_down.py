@@ -31,7 +31,7 @@ from ramify.learners.linear.select_C import cross_validate_C
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, train_subsets, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
-from ramify.learners.top_down_base import TopDownLearner, check_branches, find_branches, only_ways
+from ramify.learners.top_down_base import TopDownLearner, check_branches, find_branches, only_children
 from ramify.learners.warm_start import match_columns
 from ramify.taxonomy import descend_by_probability, expand_to_ancestors
 
@@ -196,7 +196,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
             other, self.reused_ = self._warm_start.learner, (int(np.sum(reused >= 0)), len(reused))
             trained = reuse_or_train(reused, other.weights_, other.class_figures_, train_some)
         self._store(trained, setup, targets)
-        self._set_branches(nodes, parents, only_ways(np.diff(closed.indptr) > 0, nodes, parents))
+        self._set_branches(nodes, parents, only_children(np.diff(closed.indptr) > 0, nodes, parents))
 
     def _find_same_branches(self, positive: csc_array, used: csc_array, setup: Setup) -> Nodes | None:
         """For every branch one of an earlier learner with the same documents, -1 without any; None if none can be reused."""

@@ -1,4 +1,4 @@
-"""The units along whose paths words are mixed, and how much each counts: kernels on a few units at a time."""
+"""Mixture weights by expectation and maximization: the units of a hierarchy, and the fit of their weights in parallel."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ramify.native import fit_mixtures_in_place
 from ramify.parallel import Arrays, Codec, choose_executor, stage
 from ramify.taxonomy import Taxonomy
 
-PLAIN_WORDS = 1e6  # that are read by steps of expectation and maximization, before Newton's
+EM_WORDS = 1e6  # that EM steps read before Newton steps take over
 N_BLOCKS = 64
 
 Floats = NDArray[np.float64]
@@ -26,11 +26,10 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Units:
-    """What estimates are made of: classes, the nodes above them, and all documents where there are several roots.
+    """What has an estimate: classes, the nodes above them, and all documents where there are several roots.
 
     parent: the unit above each, -1 for the top; parents come first. node: of the taxonomy, -1 for all documents.
-    class_units: the unit of each class, in node order.
-    path_offsets, paths: for every unit the units from itself up to the top.
+    class_units: the unit of each class, in node order. path_offsets, paths: for every unit the units from itself to the top.
     """
 
     parent: NDArray[np.int32]
@@ -68,7 +67,7 @@ class Units:
 
     @cached_property
     def children(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        """For every unit where its children begin, and the children."""
+        """Offsets of the children of every unit, and the children."""
         order = np.argsort(self.parent, kind="stable").astype(np.int32)
         return np.searchsorted(self.parent[order], np.arange(len(self) + 1)).astype(np.int64), order
 
@@ -80,51 +79,51 @@ class Units:
         return inner
 
     def path_of(self, unit: int) -> NDArray[np.int32]:
-        """The units from one up to the top."""
+        """The units from one to the top."""
         return self.paths[self.path_offsets[unit] : self.path_offsets[unit + 1]]
 
     def weights_at(self, unit: int) -> slice:
-        """Where the weights of a unit stand: one for each unit of its path, and one for the uniform estimate."""
+        """The places of a unit's weights: one for each unit of its path, and one for the uniform estimate."""
         return slice(int(self.path_offsets[unit]) + unit, int(self.path_offsets[unit + 1]) + unit + 1)
 
     @cached_property
     def weight_ends(self) -> tuple[Ints, Ints]:
-        """Where the weights of each unit begin, and where the last of them stands, that of the uniform estimate."""
+        """The places of the first weight of each unit, and of the last, that of the uniform estimate."""
         numbers = np.arange(len(self))
         return self.path_offsets[:-1] + numbers, self.path_offsets[1:] + numbers
 
     def weights_of(self, some: NDArray[np.int32]) -> Ints:
-        """Where the weights of some units stand, unit by unit."""
+        """The places of the weights of some units, unit by unit."""
         starts, lasts = (ends[some] for ends in self.weight_ends)
         lengths = lasts - starts + 1
         return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
 
     @property
     def n_weights(self) -> int:
-        """How many weights there are in all."""
+        """The number of all weights."""
         return len(self.paths) + len(self)
 
     def key_of(self, unit: int, names: tuple[str, ...]) -> tuple[str, bool]:
-        """What a unit is called whatever else there is: the name of its node, and whether it is a class."""
+        """A key that does not change when units are added: the name of a unit's node, and whether it is a class."""
         node = int(self.node[unit])
         return "" if node < 0 else names[node], not self.is_inner[unit]
 
 
 @dataclass(frozen=True, slots=True)
-class Climb:
-    """How weights are learnt: until no others are better by tolerance, or for most_steps; with Newton's steps or without."""
+class EMSettings:
+    """When EM ends: no weights are better by tolerance (nats per word), or after max_iter steps. newton: take Newton steps."""
 
     tolerance: float
-    most_steps: int
+    max_iter: int
     newton: bool
     n_jobs: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
-    """Documents that weights are learnt from: words, weights, and how often each counts at each unit.
+class EMDocuments:
+    """Documents whose likelihood EM maximizes: words, sample weights, and how often each counts at each unit.
 
-    leave_one_out: whether they are among the counts, and are to be left out of them one at a time.
+    leave_one_out: whether they are among the counts, so that each is subtracted from them in turn.
     """
 
     X: csr_array
@@ -132,14 +131,14 @@ class Judged:
     members: csr_array
     leave_one_out: bool
 
-    def take(self, documents: Ints, leave_one_out: bool) -> Judged:
+    def take(self, documents: Ints, leave_one_out: bool) -> EMDocuments:
         """Some of them."""
-        return Judged(self.X[documents], self.weight[documents], csr_array(self.members[documents]), leave_one_out)
+        return EMDocuments(self.X[documents], self.weight[documents], csr_array(self.members[documents]), leave_one_out)
 
 
 @dataclass(frozen=True, slots=True)
-class Mixing:
-    """What the weights of all units are learnt from. arrays, limits: as the kernel takes them, before and after the units."""
+class MixtureProblem:
+    """The EM problem of all units. arrays, limits: as the kernel takes them, before and after the units."""
 
     units: Units
     arrays: tuple[NDArray[Any], ...]
@@ -153,56 +152,58 @@ Found = tuple[Floats, NDArray[np.int32]]  # the weights of some units, unit by u
 def fit_weights(
     units: Units,
     counts: tuple[Any, ...],
-    judged: Judged,
+    documents: EMDocuments,
     wanted: NDArray[np.bool_],
-    climb: Climb,
+    settings: EMSettings,
     expected: Floats,
     weights: Floats,
 ) -> list[int]:
     """Write the weights of the wanted units; gives the steps that each took.
 
-    counts: words × units and their totals, as kernels take them. expected: the words ascribed to each estimate before.
+    counts: words × units and their totals, as kernels take them. expected: words that earlier documents ascribe to each part.
     """
-    X, members = judged.X, judged.members
+    X, members = documents.X, documents.members
     members.sort_indices()
     row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
     size = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
     blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), size)
-    executor, taken = choose_executor(climb.n_jobs), list[int]()
-    with stage("weighing ancestors", int(wanted.sum())) as step:
-        placed = executor.place(_mixing(units, counts, judged, climb, expected))
-        for block, found in zip(blocks, executor.distribute(climb_units, placed, blocks, CODEC), strict=True):
+    executor, steps = choose_executor(settings.n_jobs), list[int]()
+    with stage("mixture weights", int(wanted.sum())) as step:
+        placed = executor.place(_problem(units, counts, documents, settings, expected))
+        for block, found in zip(blocks, executor.distribute(fit_block, placed, blocks, CODEC), strict=True):
             _refuse_other(found, units, block)
             weights[units.weights_of(block)] = found[0]
-            taken += found[1].tolist()
+            steps += found[1].tolist()
             step.advance(len(block))
-    return taken
+    return steps
 
 
-def _mixing(units: Units, counts: tuple[Any, ...], judged: Judged, climb: Climb, expected: Floats) -> Mixing:
-    members, by_unit = judged.members, csc_array(judged.members)
+def _problem(
+    units: Units, counts: tuple[Any, ...], documents: EMDocuments, settings: EMSettings, expected: Floats
+) -> MixtureProblem:
+    members, by_unit = documents.members, csc_array(documents.members)
     arrays = (
         *counts,
         units.path_offsets,
         units.paths,
-        *kernel_arrays(judged.X),
-        np.ascontiguousarray(judged.weight),
+        *kernel_arrays(documents.X),
+        np.ascontiguousarray(documents.weight),
         members.indptr.astype(np.int64),
         members.indices.astype(np.int32),
         members.data.astype(np.int32),
         by_unit.indptr.astype(np.int64),
         by_unit.indices.astype(np.int32),
     )
-    limits = (judged.leave_one_out, climb.tolerance, climb.most_steps, PLAIN_WORDS if climb.newton else np.inf)
-    return Mixing(units, arrays, limits, expected)
+    limits = (documents.leave_one_out, settings.tolerance, settings.max_iter, EM_WORDS if settings.newton else np.inf)
+    return MixtureProblem(units, arrays, limits, expected)
 
 
-def climb_units(mixing: Mixing, block: NDArray[np.int32]) -> Found:
+def fit_block(problem: MixtureProblem, block: NDArray[np.int32]) -> Found:
     """The weights of some units, and the steps that each took."""
-    weights = np.zeros(mixing.units.n_weights)  # of which only the places of these units are ever touched
+    weights = np.zeros(problem.units.n_weights)  # only the places of these units are written
     steps = np.zeros(len(block), dtype=np.int32)
-    fit_mixtures_in_place(*mixing.arrays, block, *mixing.limits, mixing.expected, weights, steps)
-    return weights[mixing.units.weights_of(block)], steps
+    fit_mixtures_in_place(*problem.arrays, block, *problem.limits, problem.expected, weights, steps)
+    return weights[problem.units.weights_of(block)], steps
 
 
 def _to_arrays(found: Found) -> Arrays:
@@ -224,7 +225,7 @@ def _refuse_other(found: Found, units: Units, block: NDArray[np.int32]) -> None:
 
 
 def _blocks(units: NDArray[np.int32], size: NDArray[Any]) -> list[NDArray[np.int32]]:
-    """Units a few at a time: neighbours, whose documents have about so many words together."""
+    """Adjacent units in blocks with about equally many words."""
     if not len(units):
         return []
     before = np.concatenate([[0.0], np.cumsum(size[units])])

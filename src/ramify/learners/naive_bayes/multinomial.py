@@ -1,13 +1,13 @@
-"""Multinomial naive Bayes over the labelled nodes, flat: the taxonomy only says which nodes lie above a class.
+"""Flat multinomial naive Bayes over the labelled nodes; the taxonomy only adds up probabilities of ancestors.
 
 For class c, words w and a document with counts x_w,
 
     score(c) = ln P(c) + Σ_w x_w ln θ_cw − ln Σ_c' (the same),     θ_cw = (α + N_cw) / (α V + Σ_w N_cw)
 
 N_cw counts word w in the documents of class c; V is the number of words. Since ln θ_cw = ln(1 + N_cw/α) + a constant of the
-class, only words that a class has cost memory and time.
+class, only the words of a class cost memory and time.
 Source: McCallum et al. 1998, section 2, with Laplace smoothing (α = 1).
-Deviations: a document with several labels counts once in each of its most specific classes, and an inner node with
+Deviations: a document with multiple labels counts once in each of its most specific classes, and an inner node with
 documents of its own is a class of its own.
 """
 
@@ -34,17 +34,17 @@ from ramify.taxonomy import Taxonomy
 class LaplaceScorer:
     """ln P(c) + Σ_w x_w ln θ_cw for sparse counts.
 
-    surplus: words × classes, sparse; by how much ln θ of a word that a class has is above that of one it has not.
-    unseen: ln θ of a word that a class has not.
+    surplus: words × classes, sparse; by how much ln θ of a word of the class exceeds that of a word that it does not have.
+    absent: ln θ of a word that a class does not have.
     """
 
     surplus: csr_array
-    unseen: Floats
+    absent: Floats
     log_prior: Floats
 
     @classmethod
     def from_counts(cls, counts: csr_array, alpha: float, log_prior: Floats, n_words: NDArray[Any] | int) -> LaplaceScorer:
-        """Smooth counts, words × classes. n_words: how many words there are, for every class or for all."""
+        """Smooth counts, words × classes. n_words: the size of the vocabulary, of every class or of all."""
         surplus = counts.copy()
         surplus.data = np.log1p(counts.data / alpha).astype(np.float32)
         totals = np.bincount(counts.indices, counts.data, minlength=counts.shape[1])
@@ -55,33 +55,33 @@ class LaplaceScorer:
         return kernel_arrays(self.surplus)
 
     def score(self, X: csr_array, lengths: Floats | None = None) -> Floats:
-        """Documents × classes. lengths: the words of each document that count, where these are not all."""
-        S = np.empty((X.shape[0], len(self.unseen)))
-        alone = np.full(len(self.unseen), -1, dtype=np.int32)
+        """Documents × classes. lengths: the number of words of each document that count (default: all)."""
+        S = np.empty((X.shape[0], len(self.absent)))
+        alone = np.full(len(self.absent), -1, dtype=np.int32)
         score_units_in_place(*kernel_arrays(X), *self._surplus, alone, self.log_prior, S)
         lengths = np.asarray(X.sum(axis=1, dtype=np.float64))[:, None] if lengths is None else lengths
-        S += lengths * self.unseen
+        S += lengths * self.absent
         return S
 
     def log_theta(self, words: NDArray[Any], column: int) -> Floats:
         """ln θ of some words in one class."""
-        return np.asarray(self.surplus[words][:, [column]].toarray().ravel().astype(np.float64) + self.unseen[column])
+        return np.asarray(self.surplus[words][:, [column]].toarray().ravel().astype(np.float64) + self.absent[column])
 
     def thetas(self, column: int, everywhere: Floats) -> tuple[Floats, Floats]:
-        """θ of all words in one class, and what it would be if the class had as many words, with the shares `everywhere`."""
-        unseen = np.exp(self.unseen[column])  # α / (α V + words)
+        """θ of all words in one class, and what it would be if they were distributed as `everywhere`."""
+        absent = np.exp(self.absent[column])  # α / (α V + words)
         n_words = np.count_nonzero(everywhere)
-        usual = unseen + max(0.0, 1 - n_words * unseen) * everywhere
-        return np.exp(self.log_theta(np.arange(len(everywhere)), column)), usual
+        expected = absent + max(0.0, 1 - n_words * absent) * everywhere
+        return np.exp(self.log_theta(np.arange(len(everywhere)), column)), expected
 
 
 class MultinomialNaiveBayes(WordCountLearner):
     """Flat multinomial naive Bayes (system ``nb``).
 
-    alpha: the count added to every word of every class, above 0.
+    alpha: the count added to every word of every class, above 0 (Laplace smoothing).
     fit_prior: learn class priors from the data; otherwise all classes are equally likely.
 
-    Fitted attributes are those of :class:`WordCountLearner`; `partial_fit` goes on learning.
+    Fitted attributes are those of :class:`WordCountLearner`.
 
     >>> MultinomialNaiveBayes().fit([[2, 0], [0, 3]], ["a", "b"]).predict([[1, 0]])
     array(['a'], dtype='<U1')

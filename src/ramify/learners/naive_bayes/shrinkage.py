@@ -1,16 +1,16 @@
-"""Naive Bayes whose word probabilities are drawn to those of the nodes above a class.
+"""Naive Bayes whose word probabilities are shrunk towards those of the nodes above a class.
 
     θ̌_c(w) = Σ_i λ_c^i θ^i(w),     θ^0 from the documents of class c, θ^1, θ^2, … from those of the nodes above it, last 1/V
 
-Each estimate leaves out what the one before it counted, so that every word of the training documents counts once on a path.
-The λ of a class maximize the likelihood of its own documents, each judged by estimates that have not seen it: expectation
-and maximization from equal weights, until no weights could make the words likelier by more than `tol` nats a word. The
-likelihood is concave, so a gradient g (mean of θ^i(w)/θ̌(w) over words) tells how far it can rise still: by max_i g_i − 1 at
-most. Expectation and maximization creeps near the end; Newton's method, kept to weights of 0 and more, then takes over.
+Each estimate excludes the counts of the one before it, so that every word of the training documents counts once on a path.
+The λ of a class maximize the likelihood of its own documents under estimates that exclude the document (EM from equal weights),
+until no weights increase it by more than `tol` nats per word. The likelihood is concave, so its gradient g (the mean of
+θ^i(w)/θ̌(w) over words) bounds the possible increase: max_i g_i − 1. EM converges slowly near the end; Newton's method, projected
+to weights of 0 and more, then takes over.
 Source: McCallum et al. 1998, section 3.
-Deviations: documents may have several labels and labels at inner nodes; a document then counts once for every label, and
-leaving it out takes it out everywhere. An inner node with documents of its own has a class below it. Where there are several
-roots, all documents are one more estimate above them. The weight of 1/V is never below 1e-9, so that no word is impossible.
+Deviations: documents may have multiple labels and labels at inner nodes; a document then counts once for every label, and
+leaving it out excludes it everywhere. An inner node with documents of its own has a class below it. Where there are multiple
+roots, all documents are one more estimate above them. The weight of 1/V is at least 1e-9, so that no word is impossible.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from sklearn.utils import check_random_state
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, Evidence, Scores
 from ramify.learners.linear.weights import kernel_arrays
-from ramify.learners.naive_bayes.mixture_weights import Climb, Judged, Units, fit_weights
+from ramify.learners.naive_bayes.mixture_weights import EMDocuments, EMSettings, Units, fit_weights
 from ramify.learners.naive_bayes.word_counts import (
     Floats,
     WordCountLearner,
     count_words,
     is_count,
     is_positive,
-    moved_nodes,
+    translate_nodes,
     words_of,
 )
 from ramify.learners.path_probabilities import log_softmax
@@ -42,28 +42,25 @@ from ramify.native import score_mixtures_in_place
 from ramify.taxonomy import Taxonomy
 
 LEAST_UNIFORM = 1e-9
-PRUNED = -1e30  # ln of the chance of a class that a document never came near
+PRUNED = -1e30  # ln of the probability of a class in a pruned branch
 MOST_STEPS = 10**9
-WAYS = ("leave-one-out", "held-out")
+ESTIMATES = ("leave-one-out", "held-out")
 
 
 class ShrinkageNaiveBayes(WordCountLearner):
     """Naive Bayes with shrinkage to the nodes above a class (system ``shrinkage-nb``).
 
-    weights: how mixture weights are learnt: "leave-one-out" judges every document by estimates without it; "held-out" takes
-    estimates from some documents and weights from the others.
-    held_out: the share of each class's documents that "held-out" sets aside; a class that is too small for that is judged by
-    leaving one out.
+    weights: how mixture weights are estimated: "leave-one-out" excludes each document from the estimates in turn; "held-out"
+    takes estimates from some documents and weights from the others.
+    held_out: the fraction of each class's documents that "held-out" uses for weights; too small classes leave one out.
     fit_prior: learn class priors from the data; otherwise all classes are equally likely.
-    tol: weights are learnt until no others could make the words likelier by more than this, in nats a word.
-    max_iter: the most steps that are taken for that.
-    newton: after some steps of expectation and maximization (ten; more for a small class), go on with Newton's, which end at
-    the same likelihood much sooner.
-    branches: classify by going down from the top with this many of the best branches at every node, in place of comparing
-    all classes; it must be set when learning, and can be changed later.
-    random_state: fixes what is held out.
+    tol: EM ends when no weights increase the likelihood by more than this, in nats per word. max_iter: the most steps.
+    newton: after some EM steps (ten; more for a small class), take Newton steps, which converge much faster.
+    branches: classify top-down, keeping the best so many branches at every node (pruned classification), in place of comparing
+    all classes; it must be set before training, and can be changed later.
+    random_state: selects the held-out documents.
 
-    ``weights_``: see :meth:`mixture_weights`. ``n_iter_``: the most steps that any class took.
+    ``weights_``: see :meth:`mixture_weights`. ``n_iter_``: the most steps of any class.
     ``held_out_documents_``: the documents that were held out.
 
     >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
@@ -107,7 +104,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         self.n_jobs = n_jobs
 
     def _check_parameters(self) -> None:
-        if self.weights not in WAYS:
+        if self.weights not in ESTIMATES:
             raise InputError(f"weights is {self.weights!r}; give 'leave-one-out' or 'held-out'.")
         if not is_positive(self.held_out) or self.held_out >= 1:
             raise InputError(f"held_out is {self.held_out!r}; give a share of the documents, between 0 and 1.")
@@ -123,12 +120,12 @@ class ShrinkageNaiveBayes(WordCountLearner):
             raise InputError(f"newton is {self.newton!r}; give true or false.")
         _check_branches(self.branches)
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         self._check_all(X)
         targets.taxonomy.require_tree("shrinkage")
-        self._forget()
+        self.__dict__.pop("weights_", None)
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
         nodes, counts, weight = count_words(X, targets.own, sample_weight)
         if self.weights == "held-out":
@@ -139,13 +136,13 @@ class ShrinkageNaiveBayes(WordCountLearner):
 
     def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
         if self.weights != "leave-one-out":
-            raise InputError(f"learning goes on with weights='leave-one-out' only, and weights is {self.weights!r}.")
+            raise InputError(f"partial_fit needs weights='leave-one-out', and weights is {self.weights!r}.")
         targets.taxonomy.require_tree("shrinkage")
         expected = {}
         if not is_first:
-            moved_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses, while everything is as it was
+            translate_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses before anything changes
             expected = self._expected_words()
-        self._forget()
+        self.__dict__.pop("weights_", None)
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
         super()._partial_fit(X, targets, sample_weight, is_first)
         earlier = np.zeros(self.units_.n_weights)
@@ -156,13 +153,8 @@ class ShrinkageNaiveBayes(WordCountLearner):
                 earlier[self.units_.weights_at(unit)] = [expected[key].get(step, 0.0) for step in along]
         self._learn_weights(X, targets.own, sample_weight, earlier)
 
-    def _forget(self) -> None:
-        for name in ("weights_", "units_"):
-            if hasattr(self, name):
-                delattr(self, name)
-
     def _expected_words(self) -> dict[Any, dict[Any, float]]:
-        """How many words so far each unit owes to each estimate on its path."""
+        """How many words so far each unit ascribes to each part of its mixture."""
         units, names, found = self.units_, self.taxonomy_.names, {}
         for unit in range(len(units)):
             along = [*(units.key_of(int(u), names) for u in units.path_of(unit)), "uniform"]
@@ -171,7 +163,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         return found
 
     def _set_aside(self, own: csc_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Some documents of each class, none where it has one only; both parts rising."""
+        """The documents for estimates and those for weights: some of each class, none where it has only one."""
         random = check_random_state(self.random_state)
         n_documents = own.shape[0]
         priority, aside = random.permutation(n_documents), np.zeros(n_documents, dtype=bool)
@@ -179,7 +171,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
             documents = own.indices[own.indptr[node] : own.indptr[node + 1]]
             n_aside = min(max(1, round(self.held_out * len(documents))), len(documents) - 1)
             aside[documents[np.argsort(priority[documents])[:n_aside]]] = True
-        for node in np.flatnonzero(np.diff(own.indptr)):  # a document of several classes may be the last that one has
+        for node in np.flatnonzero(np.diff(own.indptr)):  # a document of multiple classes may be the last of one
             documents = own.indices[own.indptr[node] : own.indptr[node + 1]]
             if aside[documents].all():
                 aside[documents[np.argmax(priority[documents])]] = False
@@ -190,26 +182,26 @@ class ShrinkageNaiveBayes(WordCountLearner):
         members = csr_array(own[:, self.class_nodes_].astype(np.float64) @ units.above)
         wanted = np.ones(len(units), dtype=bool) if self.branches is not None else ~units.is_inner
         weights = np.zeros(units.n_weights)
-        climb = Climb(float(self.tol), int(self.max_iter), bool(self.newton), self.n_jobs)
+        settings = EMSettings(float(self.tol), int(self.max_iter), bool(self.newton), self.n_jobs)
 
-        def fit(judged: Judged, wanted: NDArray[np.bool_]) -> list[int]:
-            return fit_weights(units, self._kernel_counts(), judged, wanted, climb, expected, weights)
+        def fit(documents: EMDocuments, wanted: NDArray[np.bool_]) -> list[int]:
+            return fit_weights(units, self._kernel_counts(), documents, wanted, settings, expected, weights)
 
-        every = Judged(X, sample_weight, members, True)
+        every = EMDocuments(X, sample_weight, members, True)
         aside = self.held_out_documents_
         if len(aside):
             others = every.take(aside, leave_one_out=False)
-            is_judged = np.diff(csc_array(others.members).indptr) > 0
-            steps = fit(others, wanted & is_judged)
+            has_held_out = np.diff(csc_array(others.members).indptr) > 0
+            steps = fit(others, wanted & has_held_out)
             rest = np.setdiff1d(np.arange(X.shape[0]), aside)
-            steps += fit(every.take(rest, leave_one_out=True), wanted & ~is_judged)
+            steps += fit(every.take(rest, leave_one_out=True), wanted & ~has_held_out)
         else:
             steps = fit(every, wanted)
         self.n_iter_ = max([1, *steps])
         self._set_weights(weights)
 
     def _set_weights(self, weights: Floats) -> None:
-        """Keep weights, with a little for the uniform estimate, and what scoring needs of them."""
+        """Store normalized weights, with at least LEAST_UNIFORM for the uniform estimate, and the factors for scoring."""
         units = self.units_
         starts, uniform = units.weight_ends
         sums = np.add.reduceat(weights, starts)
@@ -219,7 +211,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         weights /= np.repeat(np.where(sums > 0, sums, 1), uniform - starts + 1)
         totals = self._totals[units.paths]
         data = totals - np.where(np.isin(np.arange(len(totals)), units.path_offsets[:-1]), 0, np.roll(totals, 1))
-        data = np.where(data > LEAST_UNIFORM * totals, data, np.inf)  # an estimate without data says nothing
+        data = np.where(data > LEAST_UNIFORM * totals, data, np.inf)  # an estimate without data has no part
         self.weights_ = weights
         self._factors = weights / np.insert(data, units.path_offsets[1:], float(self.counts_.shape[0]))
 
@@ -228,13 +220,13 @@ class ShrinkageNaiveBayes(WordCountLearner):
         self._unit_counts = csr_array(self.counts_ @ self.units_.above)
         self._unit_counts.sort_indices()
         self._totals = np.bincount(self._unit_counts.indices, self._unit_counts.data, minlength=len(self.units_))
-        shares = np.exp(self.log_prior_) @ self.units_.above
-        self._unit_priors = np.log(np.maximum(shares, np.finfo(np.float64).tiny))
-        if hasattr(self, "weights_"):
-            self._set_weights(self._fitting(self.weights_))
+        priors = np.exp(self.log_prior_) @ self.units_.above
+        self._unit_priors = np.log(np.maximum(priors, np.finfo(np.float64).tiny))
+        if "weights_" in vars(self):
+            self._set_weights(self._check_weights(self.weights_))
 
-    def _fitting(self, weights: Floats) -> Floats:
-        """Weights that fit the units; a model file may hold others."""
+    def _check_weights(self, weights: Floats) -> Floats:
+        """Check that weights of a model file fit the units."""
         fits = weights.shape == (self.units_.n_weights,) and np.isfinite(weights).all() and (weights >= 0).all()
         sums = np.add.reduceat(weights, self.units_.weight_ends[0])[self.units_.class_units] if fits else [0.0]
         if not fits or not np.allclose(sums, 1):
@@ -247,7 +239,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         if self.branches is None:
             joint = self._score_units(X, self.units_.class_units, self.log_prior_)
         else:
-            joint = self._walk(X)[0][:, self.units_.class_units]
+            joint = self._score_pruned(X)[0][:, self.units_.class_units]
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
         S[:, self.class_nodes_] = np.maximum(log_softmax(joint), PRUNED)
         return S
@@ -259,43 +251,40 @@ class ShrinkageNaiveBayes(WordCountLearner):
         score_mixtures_in_place(*known, units, priors, *kernel_arrays(X), joint)
         return joint
 
-    def _walk(self, X: csr_array) -> tuple[Floats, NDArray[np.int64]]:
-        """Scores of classes that documents reach along their best branches, and with how many units each was compared.
-
-        Documents at the same node are compared with its children together, so that they share what is found out of words.
-        """
+    def _score_pruned(self, X: csr_array) -> tuple[Floats, NDArray[np.int64]]:
+        """Scores of the classes at the ends of each document's best branches, and the number of units it was compared with."""
         _check_branches(self.branches)
         units, most = self.units_, int(self.branches or 1)
         if not self._has_all:
-            raise InputError("going down the best branches needs weights of inner nodes; set branches before learning.")
-        scores, looked_at = np.full((X.shape[0], len(units)), 2 * PRUNED), np.zeros(X.shape[0], dtype=np.int64)
+            raise InputError("pruned classification needs weights of inner nodes; set branches before training.")
+        scores, n_compared = np.full((X.shape[0], len(units)), 2 * PRUNED), np.zeros(X.shape[0], dtype=np.int64)
         offsets, children = units.children
         is_inner = units.is_inner
         waiting = [(0, np.arange(X.shape[0]))]
         while waiting:
             unit, documents = waiting.pop()
-            ways = children[offsets[unit] : offsets[unit + 1]]
-            found = self._score_units(X[documents], ways, self._unit_priors[ways])
-            looked_at[documents] += len(ways)
+            below = children[offsets[unit] : offsets[unit + 1]]
+            found = self._score_units(X[documents], below, self._unit_priors[below])
+            n_compared[documents] += len(below)
             best = np.argsort(-found, axis=1, kind="stable")[:, :most]
-            for k, way in enumerate(ways.tolist()):
-                going = (best == k).any(axis=1)
-                if is_inner[way]:
-                    waiting += [(way, documents[going])] if going.any() else []
+            for k, child in enumerate(below.tolist()):
+                is_kept = (best == k).any(axis=1)
+                if is_inner[child]:
+                    waiting += [(child, documents[is_kept])] if is_kept.any() else []
                 else:
-                    scores[documents[going], way] = found[going, k]
-        return scores, looked_at
+                    scores[documents[is_kept], child] = found[is_kept, k]
+        return scores, n_compared
 
     def count_comparisons(self, X: Any) -> NDArray[np.int64]:
-        """With how many nodes each document is compared: all classes, or those that the best branches lead to."""
+        """The number of nodes that each document is compared with: all classes, or those along its best branches."""
         X = self._validate(X, reset=False)
-        return np.full(X.shape[0], len(self.class_nodes_)) if self.branches is None else self._walk(X)[1]
+        return np.full(X.shape[0], len(self.class_nodes_)) if self.branches is None else self._score_pruned(X)[1]
 
     def _kernel_counts(self) -> tuple[Any, ...]:
         return *kernel_arrays(self._unit_counts), self._totals
 
     def mixture_weights(self, node: str | int) -> list[tuple[str, float]]:
-        """The mixture weights of a class: its own, those of the nodes above it, and the uniform one, in this order."""
+        """The mixture weights of a class: of its own estimate, those of the nodes above it, and the uniform one."""
         unit = self._unit_of(node)
         names = [self._name_of(int(step)) for step in self.units_.path_of(unit)]
         return list(zip([*names, "uniform"], self.weights_[self.units_.weights_at(unit)].tolist(), strict=True))
@@ -311,7 +300,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         return self._estimates(self._unit_of(node), self._unit_counts)
 
     def _estimates(self, unit: int, unit_counts: csr_array) -> Floats:
-        """The mixed probabilities of some words, given what the units count of them."""
+        """The mixed probabilities of some words, from their counts by unit."""
         at, steps = self.units_.weights_at(unit), self.units_.path_of(unit)
         counts = np.diff(unit_counts[:, steps].toarray(), prepend=0.0, axis=1)
         return np.asarray(counts @ self._factors[at][:-1] + self._factors[at][-1])
@@ -339,13 +328,13 @@ class ShrinkageNaiveBayes(WordCountLearner):
         return x.indices.astype(np.int64), added, float(self.log_prior_[self._class_of(node)])
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
-        """As of all classes that compete; where branches are pruned, a class may never have been compared."""
+        """As of all multiclass learners, with a remark where the class is in a pruned branch."""
         found = super().evidence(x, scores, node, end)
-        speaker = self.explaining_node(scores, end)
-        is_pruned = speaker is not None and scores[speaker] <= PRUNED / 2
-        return replace(found, remark="its branch was not among the best, so it was never compared") if is_pruned else found
+        chosen = self.explaining_node(scores, end)
+        is_pruned = chosen is not None and scores[chosen] <= PRUNED / 2
+        return replace(found, remark="its branch was pruned, so it was not compared") if is_pruned else found
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""

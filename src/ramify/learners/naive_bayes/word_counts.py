@@ -1,4 +1,4 @@
-"""What learners share that only count: words by class, documents by class. Counts add up, so learning can go on at any time."""
+"""The base class of naive Bayes: words by class and documents by class. Counts add up, so `partial_fit` is exact."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.base import MulticlassLearner, PartialFitLearner, Scores, find_node, top_features
+from ramify.learners.base import MulticlassLearner, PartialFitLearner, Scores, find_node, is_fitted, top_features
 from ramify.learners.targets import Targets, read_further_targets, refuse_single_class
 from ramify.parallel import stage
 from ramify.persistence import are_offsets, is_increasing
@@ -23,12 +23,10 @@ Floats = NDArray[np.float64]
 
 
 class WordCountLearner(MulticlassLearner, PartialFitLearner):
-    """A learner whose whole knowledge, but for a few weights, is counts.
+    """A learner whose model is word counts.
 
-    ``class_nodes_``: the nodes that have documents of their own, in node order; the classes.
-    ``counts_``: words × classes, sparse; how often each word occurs in the documents of each class.
-    ``class_weight_``: documents by class.
-    ``log_prior_``: ln P(class).
+    ``class_nodes_``: the nodes that have documents of their own, in node order; the classes. ``counts_``: words × classes, sparse;
+    how often each word occurs in the documents of each class. ``class_weight_``: documents by class. ``log_prior_``: ln P(class).
     """
 
     counts_: csr_array
@@ -36,17 +34,15 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
     log_prior_: Floats
     fit_prior: bool
 
-    # ---- what each of them says -------------------------------------------------------------------------------------
-
     @abstractmethod
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense."""
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Make what scoring needs of the counts."""
+        """Compute from the counts what scoring needs."""
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         self._check_all(X)
@@ -55,12 +51,12 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, taxonomy: Taxonomy | None = None
     ) -> Self:
-        """Go on learning from more documents; what was learnt before stays.
+        """Train further on more documents; equal to one `fit` on all of them.
 
-        classes: plain class values that may come later, where there is no taxonomy. taxonomy: the one used so far with nodes
-        added, where labels need them.
+        classes: class values that may come later, where there is no taxonomy. taxonomy: the one so far with nodes added, where
+        labels need them.
         """
-        is_first = not hasattr(self, "taxonomy_")
+        is_first = not is_fitted(self)
         with self._restore_on_error():
             X = self._validate(X, reset=is_first)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -76,19 +72,19 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
 
     def _partial_fit(self, X: csr_array, targets: Targets, sample_weight: Floats, is_first: bool) -> None:
         nodes, counts, weight = count_words(X, targets.own, sample_weight)
-        if is_first and targets.classes is not None:  # classes of which nothing is known yet
+        if is_first and targets.classes is not None:  # classes may still be without documents
             every = np.arange(len(targets.taxonomy))
             counts, weight, nodes = place_columns(counts, nodes, every), place(weight, nodes, every), every
         elif not is_first:
-            before = moved_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)
-            every = np.union1d(before, nodes)
-            counts = csr_array(place_columns(self.counts_, before, every) + place_columns(counts, nodes, every))
-            weight, nodes = place(self.class_weight_, before, every) + place(weight, nodes, every), every
+            known = translate_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)
+            every = np.union1d(known, nodes)
+            counts = csr_array(place_columns(self.counts_, known, every) + place_columns(counts, nodes, every))
+            weight, nodes = place(self.class_weight_, known, every) + place(weight, nodes, every), every
         refuse_single_class(nodes, targets.taxonomy)
         self._set_counts(nodes, counts, weight, targets.taxonomy)
 
     def widen(self, columns: NDArray[np.int64], n_features: int) -> None:
-        """Make room for more words: each old word moves to one of the new columns, the others are new."""
+        """Make room for new words: each old one moves to its entry of `columns`."""
         counts = self.counts_.tocoo()
         moved = csr_array((counts.data, (columns[counts.row], counts.col)), shape=(n_features, counts.shape[1]))
         self.n_features_in_ = n_features
@@ -124,8 +120,8 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The words that speak most for a node, largest first, by number or by name.
 
-        A word's figure is what it tells in a thousand words of the node, in nats: how likely it is there, times the
-        logarithm of how much likelier that is than if the node had the words of all documents.
+        The weight of a word is its contribution to the Kullback-Leibler divergence between the words of the node and those of
+        all documents, in nats per thousand words.
 
         >>> from ramify.learners import MultinomialNaiveBayes
         >>> fitted = MultinomialNaiveBayes().fit([[3, 0, 1], [0, 3, 1]], ["a", "b"])
@@ -134,28 +130,28 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
         """
         check_is_fitted(self, "taxonomy_")
         everywhere = np.asarray(self.counts_.sum(axis=1), dtype=np.float64)
-        theta, usual = self._probabilities_of(find_node(self.taxonomy_, node), everywhere / max(everywhere.sum(), 1.0))
-        there = (theta > 0) & (usual > 0)
-        told = 1000 * theta * np.log(np.divide(theta, usual, out=np.ones_like(theta), where=there))
-        return top_features(told, n, feature_names)
+        theta, expected = self._probabilities_of(find_node(self.taxonomy_, node), everywhere / max(everywhere.sum(), 1.0))
+        both = (theta > 0) & (expected > 0)
+        divergence = 1000 * theta * np.log(np.divide(theta, expected, out=np.ones_like(theta), where=both))
+        return top_features(divergence, n, feature_names)
 
     @abstractmethod
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:
-        """The probability of every word at a node, and what it would be if the node had words as they are everywhere."""
+        """The probability of every word at a node, and what it would be if the node had the words of all documents."""
 
     def _class_of(self, node: int) -> int:
-        """The number of the class that a node is."""
+        """The column of the class of a node."""
         column = int(np.searchsorted(self.class_nodes_, node))
         if column == len(self.class_nodes_) or self.class_nodes_[column] != node:
             name = self.taxonomy_.names[node]
             raise InputError(f"node {name!r} is no class: it has no documents of its own; ask for one that has.")
         return column
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
+        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name not in _NOT_STORED}
         return {"parameters": parameters, "words": int(self.n_features_in_)}, {
             "class_nodes": self.class_nodes_,
             "count_offsets": self.counts_.indptr.astype(np.int64, copy=False),
@@ -180,7 +176,7 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
         return made
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take what else was kept."""
+        """Restore what a subclass stores beside the counts."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -189,18 +185,18 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
         return tags
 
 
-_NOT_KEPT = ("taxonomy", "n_jobs")
+_NOT_STORED = ("taxonomy", "n_jobs")
 
 
 def count_words(X: csr_array, own: csr_array, sample_weight: Floats) -> tuple[NDArray[np.int64], csr_array, Floats]:
-    """The classes, the words × classes that their documents hold, and the documents of each."""
+    """The classes, their words (words × classes), and the documents of each."""
     nodes = np.unique(own.indices).astype(np.int64)
     members = csr_array(diags_array(sample_weight) @ own[:, nodes].astype(np.float64))
     return nodes, words_of(X, members), np.asarray(members.sum(axis=0), dtype=np.float64)
 
 
 def words_of(X: csr_array, members: csr_array) -> csr_array:
-    """Words × classes, for documents that count so much in each class."""
+    """Words × classes, from documents × classes."""
     with stage("counting words by class", 1) as step:
         counts = csr_array(X.T.astype(np.float64) @ members)
         step.advance()
@@ -208,27 +204,27 @@ def words_of(X: csr_array, members: csr_array) -> csr_array:
 
 
 def place(values: Floats, columns: NDArray[np.int64], every: NDArray[np.int64]) -> Floats:
-    """Values of some columns among all of them, 0 elsewhere."""
+    """Values of some columns among all, 0 elsewhere."""
     placed = np.zeros(len(every))
     placed[np.searchsorted(every, columns)] = values
     return placed
 
 
 def place_columns(matrix: csr_array, columns: NDArray[np.int64], every: NDArray[np.int64]) -> csr_array:
-    """The same for the columns of a matrix, which may come in any order."""
+    """The same for the columns of a matrix."""
     moved = np.searchsorted(every, columns)[matrix.indices]
     placed = csr_array((matrix.data, moved, matrix.indptr), shape=(matrix.shape[0], len(every)))
     placed.sort_indices()
     return placed
 
 
-def moved_nodes(nodes: NDArray[np.int64], before: Taxonomy, after: Taxonomy) -> NDArray[np.int64]:
-    """Where nodes of one taxonomy stand in a larger one, in which everything above them must be the same."""
+def translate_nodes(nodes: NDArray[np.int64], before: Taxonomy, after: Taxonomy) -> NDArray[np.int64]:
+    """The indices of nodes in a larger taxonomy, in which all their ancestors must be the same."""
     if before is after:
         return nodes
     position = {name: node for node, name in enumerate(after.names)}
-    reached = {int(above) for node in nodes for above in [node, *before.ancestors_of(node)]}
-    for node in sorted(reached):
+    with_ancestors = {int(above) for node in nodes for above in [node, *before.ancestors_of(node)]}
+    for node in sorted(with_ancestors):
         name = before.names[node]
         if name not in position:
             raise InputError(f"node {name!r} is missing from the new taxonomy; nodes can be added, not taken away.")
@@ -242,10 +238,10 @@ def log_priors(class_weight: Floats, fit_prior: bool) -> Floats:
     """ln P(class) from the documents of each class, or equal ones."""
     if not fit_prior:
         return np.full(len(class_weight), -np.log(len(class_weight)))
-    # a class whose documents all weigh nothing is as good as impossible, not undefined
+    # a class whose documents all have weight 0 is nearly impossible, not undefined
     smallest = np.finfo(np.float64).tiny
-    share = class_weight / max(class_weight.sum(), smallest)
-    return np.asarray(np.log(np.maximum(share, smallest)), dtype=np.float64)
+    prior = class_weight / max(class_weight.sum(), smallest)
+    return np.asarray(np.log(np.maximum(prior, smallest)), dtype=np.float64)
 
 
 def is_positive(value: Any) -> bool:

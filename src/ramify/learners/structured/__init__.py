@@ -1,1 +1,1 @@
-"""Models in which the answers to a document compete with each other in one problem."""
+"""Joint large-margin models: one problem in which all outputs of a document compete (hsvm, ot)."""

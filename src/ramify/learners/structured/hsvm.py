@@ -1,4 +1,16 @@
-"""Classes as sums over paths: the answer c is every unit from the top down to class c."""
+"""HSVM: a support vector machine over whole paths, one problem in which all classes compete for every document.
+
+    f_c(x) = Σ w_v·x over the nodes v on the path to class c
+    min over W   ½ Σ_v ‖w_v‖² + C Σ_i max over classes c of [Δ(y_i, c) + f_c(x_i) − f_{y_i}(x_i)]
+
+Δ is half the number of edges between two classes in the tree, or 1 between any two. A document labelled at an inner node counts
+for a class of its own below that node.
+
+Source: Cai & Hofmann 2004 (hierarchical document categorization with support vector machines), with margins rescaled by the
+loss as in Tsochantaridis et al. 2005; the system HSVM of Gopal & Yang 2013, section 4.2.
+Deviation: they find the worst outputs one after the other and solve a quadratic program over the ones found. Here dual ascent
+runs over all classes of every document until the duality gap is small. The bias is a constant feature.
+"""
 
 from __future__ import annotations
 
@@ -14,73 +26,10 @@ from ramify.learners.linear.learner import TiedLearner
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import Setup, TrainedWeights, weigh_classes
 from ramify.learners.path_probabilities import aggregate_upward, softmax_rows
-from ramify.learners.structured.dual_ascent import Ascent, Euclid
-from ramify.learners.structured.problem import Floats, Outputs, pose, refuse_too_large, weights_of
-from ramify.learners.structured.second_order import settle
+from ramify.learners.structured.problem import Floats, Outputs, build_problem, refuse_too_large, to_weights
+from ramify.learners.structured.solver import DualState, SquaredNorm, solve
 from ramify.learners.targets import Targets, require_one_label
 from ramify.taxonomy import Taxonomy
-
-
-def path_answers(forest: Forest, margins: Floats) -> Outputs:
-    """All classes compete for every document (margins: classes × classes, 0 on the diagonal)."""
-    class_units = np.flatnonzero(forest.class_of >= 0)
-    n = len(class_units)
-    above = np.split(forest.above, forest.above_offsets[1:-1])
-    listed = [np.append(units, unit).astype(np.int32) for units, unit in zip(above, class_units, strict=True)]
-    own_first = np.tile(np.arange(n, dtype=np.int32), (n, 1))
-    for c in range(n):
-        own_first[c, : c + 1] = [c, *range(c)]
-    units = np.concatenate(listed)
-    return Outputs(
-        offsets=n * np.arange(n + 1, dtype=np.int64),
-        answers=own_first.ravel(),
-        margins=np.take_along_axis(margins, own_first.astype(np.int64), axis=1).ravel(),
-        unit_offsets=np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64),
-        units=units,
-        signs=np.ones(len(units)),
-    )
-
-
-def tree_distances(forest: Forest) -> Floats:
-    """Half the number of edges between two classes, with one root above all: classes × classes.
-
-    >>> from ramify import Taxonomy
-    >>> from ramify.learners.linear.taxonomy_ties import tie_along_paths
-    >>> tree = Taxonomy.from_paths(["a/x", "a/y", "b"])
-    >>> tree_distances(tie_along_paths(tree, np.asarray([tree.index("b"), tree.index("a/x"), tree.index("a/y")])))
-    array([[0. , 1. , 1.5],
-           [1. , 0. , 1.5],
-           [1.5, 1.5, 0. ]])
-    """
-    lengths = np.diff(forest.above_offsets) + 1
-    return np.asarray((lengths[:, None] + lengths[None, :]) / 2 - shared_units(forest))
-
-
-def shared_units(forest: Forest) -> Floats:
-    """How many units the paths of two classes have in common: classes × classes."""
-    n = len(forest.above_offsets) - 1
-    passes = np.zeros((n, len(forest)))
-    passes[np.repeat(np.arange(n), np.diff(forest.above_offsets)), forest.above] = 1
-    passes[np.arange(n), np.flatnonzero(forest.class_of >= 0)] = 1
-    return np.asarray(passes @ passes.T)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# A support vector machine over whole paths: one problem, in which all classes compete for every document.
-#
-#     f_c(x) = Σ w_v·x over the nodes v on the path to class c
-#     min over W   ½ Σ_v ‖w_v‖² + C Σ_i max over classes c of [Δ(y_i, c) + f_c(x_i) − f_{y_i}(x_i)]
-#
-# Δ is half the number of edges between two classes in the tree, or 1 between any two. A document labelled at an inner node
-# counts
-# for a class of its own below that node.
-#
-# Source: Cai & Hofmann 2004 (hierarchical document categorization with support vector machines), with margins rescaled by the
-# loss as in Tsochantaridis et al. 2005; the system HSVM of Gopal & Yang 2013, section 4.2.
-# Deviation: those find the worst answers one after the other and solve a quadratic program over the ones found. Here every
-# document shares out its cost over all classes, one document after the other, and training stops by the duality gap. The bias
-# is a constant feature.
-
 
 MARGINS = ("tree", "one")
 
@@ -88,10 +37,10 @@ MARGINS = ("tree", "one")
 class HierarchicalSVM(TiedLearner):
     """One large-margin model of all paths (system ``hsvm``); a document has one label.
 
-    margin: ``"tree"``, as far as two classes lie apart in the tree, or ``"one"`` between any two.
-    C: what a unit of loss costs, or ``"auto"`` to choose it by cross-validation. class_weight: None, ``"balanced"``, or a
+    margin: Δ: ``"tree"``, the distance of two classes in the tree, or ``"one"`` between any two.
+    C: the cost of a unit of loss, or ``"auto"`` to select it by cross-validation. class_weight: None, ``"balanced"``, or a
     weight by class name. tol: relative duality gap. max_iter: rounds after which training ends with a warning.
-    random_state: the order in which documents are visited. n_jobs: threads for scoring; learning takes one.
+    random_state: the order in which documents are visited. n_jobs: threads for scoring; training uses one.
 
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     >>> fitted = HierarchicalSVM(taxonomy).fit([[1, 0, 0], [1, 1, 0], [0, 0, 1]], ["a/x", "a/y", "b"])
@@ -137,7 +86,7 @@ class HierarchicalSVM(TiedLearner):
         return tie_along_paths(taxonomy, labelled)
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        targets.taxonomy.require_tree("a support vector machine over paths")
+        targets.taxonomy.require_tree("hsvm")
         self._check_parameters()
         require_one_label(targets, "hsvm", "system='hr-svm'")
         super()._fit(X, targets, sample_weight)
@@ -149,12 +98,56 @@ class HierarchicalSVM(TiedLearner):
         n = len(ties.class_nodes)
         refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", "system='hr-svm'")
         margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
-        problem = pose(X, own, path_answers(ties, margins), len(ties), costs, setup.bias)
-        found = Ascent.start(problem, Euclid(), setup.settings.seed) if start is None else start.go_on(problem)
-        W, certificate = settle(found, setup.settings)
+        problem = build_problem(X, own, path_outputs(ties, margins), len(ties), costs, setup.bias)
+        state = DualState.start(problem, SquaredNorm(), setup.settings.seed) if start is None else start.rescale(problem)
+        W, certificate = solve(state, setup.settings)
         classes = np.flatnonzero(ties.class_of >= 0).astype(np.int64)
-        return TrainedWeights(weights_of(W, problem.rows, ties.parent, classes), certificate, found)
+        return TrainedWeights(to_weights(W, problem.rows, ties.parent, classes), certificate, state)
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """A softmax over the classes, not calibrated; a node gets the sum of the classes at and below it."""
         return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
+
+
+def path_outputs(forest: Forest, margins: Floats) -> Outputs:
+    """Every class is an output: all units on its path (margins: classes × classes, 0 on the diagonal)."""
+    class_units = np.flatnonzero(forest.class_of >= 0)
+    n = len(class_units)
+    above = np.split(forest.above, forest.above_offsets[1:-1])
+    listed = [np.append(units, unit).astype(np.int32) for units, unit in zip(above, class_units, strict=True)]
+    own_first = np.tile(np.arange(n, dtype=np.int32), (n, 1))
+    for c in range(n):
+        own_first[c, : c + 1] = [c, *range(c)]
+    units = np.concatenate(listed)
+    return Outputs(
+        offsets=n * np.arange(n + 1, dtype=np.int64),
+        outputs=own_first.ravel(),
+        margins=np.take_along_axis(margins, own_first.astype(np.int64), axis=1).ravel(),
+        unit_offsets=np.concatenate([[0], np.cumsum([len(path) for path in listed])]).astype(np.int64),
+        units=units,
+        signs=np.ones(len(units)),
+    )
+
+
+def tree_distances(forest: Forest) -> Floats:
+    """Half the number of edges between two classes, with one root above all: classes × classes.
+
+    >>> from ramify import Taxonomy
+    >>> from ramify.learners.linear.taxonomy_ties import tie_along_paths
+    >>> tree = Taxonomy.from_paths(["a/x", "a/y", "b"])
+    >>> tree_distances(tie_along_paths(tree, np.asarray([tree.index("b"), tree.index("a/x"), tree.index("a/y")])))
+    array([[0. , 1. , 1.5],
+           [1. , 0. , 1.5],
+           [1.5, 1.5, 0. ]])
+    """
+    lengths = np.diff(forest.above_offsets) + 1
+    return np.asarray((lengths[:, None] + lengths[None, :]) / 2 - shared_units(forest))
+
+
+def shared_units(forest: Forest) -> Floats:
+    """How many units the paths of two classes have in common: classes × classes."""
+    n = len(forest.above_offsets) - 1
+    contains = np.zeros((n, len(forest)))
+    contains[np.repeat(np.arange(n), np.diff(forest.above_offsets)), forest.above] = 1
+    contains[np.arange(n), np.flatnonzero(forest.class_of >= 0)] = 1
+    return np.asarray(contains @ contains.T)

@@ -1,6 +1,14 @@
-"""Documents that are the same are one document with the sum of their costs, in an order that is theirs alone.
+"""A structured support vector machine: documents, the outputs that compete for each, and their margins.
 
-So a problem does not depend on the order in which documents came, nor on whether one came twice or with twice the weight.
+    min over W   ½ tr(Wᵀ M W) + Σ_i cost_i max over outputs a of [margin(y_i, a) + φ_a·W x_i − φ_own·W x_i]
+
+W is units × features; an output a is a vector φ_a over the units. The dual distributes the cost of every document over its
+outputs, α_ia ≥ 0 with Σ_a α_ia = cost_i:
+
+    max over α   Σ_ia α_ia margin(y_i, a) − ½ tr(Wᵀ M W),    W = M⁻¹ Σ_ia α_ia (φ_own − φ_a) x_iᵀ
+
+Source: margin rescaling of Tsochantaridis et al. 2005. Duplicates are merged into one document with the sum of their costs, in
+an order of their own, so that the solution depends neither on the order of documents nor on whether one came twice.
 """
 
 from __future__ import annotations
@@ -16,66 +24,22 @@ from ramify.errors import InputError
 from ramify.learners.linear.problem import Costs, Rows, arrange_rows, take_rows
 from ramify.learners.linear.weights import Weights
 
-MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # odd, with bits all over: products spread every bit of a word
-
-
-def unite(X: csr_array, labels: NDArray[np.int32], costs: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """One of each group of equal documents with the same label, and the cost of the group; none that costs nothing.
-
-    >>> unite(csr_array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]]), np.asarray([0, 1, 0]), np.asarray([1.0, 1.0, 3.0]))[1]
-    array([4., 1.])
-    """
-    paid = np.flatnonzero(costs > 0)
-    order = paid[np.lexsort((row_codes(X)[paid], labels[paid]))]
-    begins = np.flatnonzero(_differ_from_last(X, labels, order))
-    return order[begins], np.add.reduceat(costs[order], begins) if len(begins) else np.zeros(0)
-
-
-def row_codes(X: csr_array) -> NDArray[np.uint64]:
-    """A number for every row that depends on its features and values alone; different rows rarely share it."""
-    words = (X.indices.astype(np.uint64) << np.uint64(32)) | X.data.astype(np.float32).view(np.uint32)
-    for mixer in MIXERS:
-        words = (words ^ (words >> np.uint64(31))) * np.uint64(mixer)
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)])
-    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
-
-
-def _differ_from_last(X: csr_array, labels: NDArray[np.int32], order: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether each document, in order, is another than the one before."""
-    codes, differ = row_codes(X), np.ones(len(order), dtype=bool)
-    alike = (codes[order[1:]] == codes[order[:-1]]) & (labels[order[1:]] == labels[order[:-1]])
-    for k in np.flatnonzero(alike).tolist():
-        a, b = (slice(X.indptr[d], X.indptr[d + 1]) for d in (order[k], order[k + 1]))
-        same = np.array_equal(X.indices[a], X.indices[b]) and np.array_equal(X.data[a], X.data[b])
-        differ[k + 1] = not same
-    return differ
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Large margins over joint answers: what competes for a document, and by what margin its own answer must win.
-#
-#     min over W   ½ tr(Wᵀ M W) + Σ_i cost_i max over answers a of [margin(y_i, a) + φ_a·W x_i − φ_own·W x_i]
-#
-# W is units × features; an answer a is a vector φ_a over the units. The dual shares out the cost of every document over its
-# answers, α_ia ≥ 0 with Σ_a α_ia = cost_i:
-#
-#     max over α   Σ_ia α_ia margin(y_i, a) − ½ tr(Wᵀ M W),    W = M⁻¹ Σ_ia α_ia (φ_own − φ_a) x_iᵀ
-
+MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)  # odd multipliers that diffuse every bit of a word
+MOST_NUMBERS = 1 << 29  # of 8 bytes each, that a problem may hold at once
 
 Floats = NDArray[np.float64]
-MOST_NUMBERS = 1 << 29  # that a problem may hold at once, of 8 bytes each
 
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The answers that compete, label by label.
+    """The outputs that compete, by label.
 
-    offsets, answers, margins: for every label its answers and their margins, its own first, with margin 0.
-    unit_offsets, units, signs: φ of every answer.
+    offsets, outputs, margins: for every label its outputs and their margins, its own first with margin 0.
+    unit_offsets, units, signs: φ of every output.
     """
 
     offsets: NDArray[np.int64]
-    answers: NDArray[np.int32]
+    outputs: NDArray[np.int32]
     margins: Floats
     unit_offsets: NDArray[np.int64]
     units: NDArray[np.int32]
@@ -84,37 +48,37 @@ class Outputs:
     @property
     def arrays(self) -> tuple[Any, ...]:
         """As kernels take them."""
-        return self.offsets, self.answers, self.margins, self.unit_offsets, self.units, self.signs
+        return self.offsets, self.outputs, self.margins, self.unit_offsets, self.units, self.signs
 
     def vectors(self, n_units: int) -> csr_array:
-        """φ, answers × units."""
+        """φ, outputs × units."""
         return csr_array((self.signs, self.units, self.unit_offsets), shape=(len(self.unit_offsets) - 1, n_units))
 
     def products(self, n_units: int) -> Floats:
-        """φ_a·φ_b, answers × answers."""
+        """φ_a·φ_b, outputs × outputs."""
         phi = self.vectors(n_units)
         return np.asarray((phi @ phi.T).toarray())
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Documents, the label and the cost of each, and the answers of every label.
+    """Documents, the label and the cost of each, and the outputs of every label.
 
-    alpha_offsets: where the shares of every document begin. margins: the margin of every share.
+    alpha_offsets: where the dual variables of every document begin. margins: one per dual variable.
     """
 
     rows: Rows
     labels: NDArray[np.int32]
     costs: Floats
-    answers: Outputs
+    outputs: Outputs
     n_units: int
     alpha_offsets: NDArray[np.int64] = field(init=False)
     margins: Floats = field(init=False)
 
     def __post_init__(self) -> None:
-        offsets, places = take_rows(self.answers.offsets, self.labels)
+        offsets, places = take_rows(self.outputs.offsets, self.labels)
         object.__setattr__(self, "alpha_offsets", offsets)
-        object.__setattr__(self, "margins", self.answers.margins[places])
+        object.__setattr__(self, "margins", self.outputs.margins[places])
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -124,33 +88,58 @@ class Problem:
         """As kernels take them."""
         rows = self.rows
         squared = rows.squared_norms.astype(np.float64)
-        return rows.offsets, rows.features, rows.values, squared, self.labels, *self.answers.arrays
+        return rows.offsets, rows.features, rows.values, squared, self.labels, *self.outputs.arrays
 
 
-def pose(X: csr_array, own: csr_array, answers: Outputs, n_units: int, costs: Costs, bias: bool) -> Problem:
+def build_problem(X: csr_array, own: csr_array, outputs: Outputs, n_units: int, costs: Costs, bias: bool) -> Problem:
     """The problem of documents with one label each (own: documents × labels)."""
     labels = own.indices.astype(np.int32)
-    paid = costs.positive[labels].astype(np.float64) * costs.documents  # what its class costs, times its own weight
-    kept, paid = unite(X, labels, paid)
-    return Problem(arrange_rows(X[kept], bias), labels[kept], paid, answers, n_units)
+    by_document = costs.positive[labels].astype(np.float64) * costs.documents  # the cost of its class, times its own weight
+    rows, by_document = merge_duplicates(X, labels, by_document)
+    return Problem(arrange_rows(X[rows], bias), labels[rows], by_document, outputs, n_units)
 
 
-def weights_of(W: Floats, rows: Rows, parent: NDArray[np.int32], class_units: NDArray[np.int64]) -> Weights:
-    """Weights (features of the rows × units) as linear learners keep them, in the features as they came."""
+def merge_duplicates(
+    X: csr_array, labels: NDArray[np.int32], costs: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """One of each group of equal documents with the same label, and the cost of the group; documents without cost are dropped.
+
+    >>> merge_duplicates(csr_array([[1.0, 0.0], [0.0, 2.0], [1.0, 0.0]]), np.asarray([0, 1, 0]), np.asarray([1.0, 1.0, 3.0]))[1]
+    array([4., 1.])
+    """
+    positive, hashes = np.flatnonzero(costs > 0), row_hashes(X)
+    order = positive[np.lexsort((hashes[positive], labels[positive]))]
+    is_first = np.ones(len(order), dtype=bool)
+    alike = (hashes[order[1:]] == hashes[order[:-1]]) & (labels[order[1:]] == labels[order[:-1]])
+    for k in np.flatnonzero(alike).tolist():
+        a, b = (slice(X.indptr[d], X.indptr[d + 1]) for d in (order[k], order[k + 1]))
+        is_first[k + 1] = not (np.array_equal(X.indices[a], X.indices[b]) and np.array_equal(X.data[a], X.data[b]))
+    begins = np.flatnonzero(is_first)
+    return order[begins], np.add.reduceat(costs[order], begins) if len(begins) else np.zeros(0)
+
+
+def row_hashes(X: csr_array) -> NDArray[np.uint64]:
+    """A hash of the features and values of every row."""
+    words = (X.indices.astype(np.uint64) << np.uint64(32)) | X.data.astype(np.float32).view(np.uint32)
+    for mixer in MIXERS:
+        words = (words ^ (words >> np.uint64(31))) * np.uint64(mixer)
+    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(words, dtype=np.uint64)])
+    return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+
+
+def to_weights(W: Floats, rows: Rows, parent: NDArray[np.int32], class_units: NDArray[np.int64]) -> Weights:
+    """W (features of the rows × units) as linear learners store weights, over the original features."""
     features = csr_array(W[rows.place].T.astype(np.float32))
     bias = W[0].copy() if rows.has_bias else np.zeros(W.shape[1])
     return Weights(features, bias, parent, class_units)
 
 
-def refuse_too_large(n_features: int, n_units: int, n_shares: int, what: str, instead: str, n_copies: int = 2) -> None:
-    """Refuse a problem that no memory would hold; it works on all its weights and shares at once.
-
-    n_copies: of the weights, that are there at the same time.
-    """
-    needed = n_copies * n_features * n_units + 3 * n_shares
+def refuse_too_large(n_features: int, n_units: int, n_alphas: int, what: str, instead: str, n_copies: int = 2) -> None:
+    """Refuse a problem that does not fit into memory. n_copies: of the weights, that exist at the same time."""
+    needed = n_copies * n_features * n_units + 3 * n_alphas
     if needed > MOST_NUMBERS:
         raise InputError(
-            f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_shares:,} shares of documents "
+            f"{what} would hold weights for {n_units:,} units × {n_features:,} features and {n_alphas:,} dual variables "
             f"at once, about {needed * 8 / 1e9:,.0f} GB, and takes up to {MOST_NUMBERS * 8 / 1e9:,.0f}; choose fewer terms, or "
             f"use {instead}, which scales."
         )

@@ -1,4 +1,4 @@
-"""Learning elsewhere, where blocks share nothing, gives the same model to the last bit; and it can be taken up again."""
+"""Parallel training, in threads or other processes, gives the same model to the last bit, and can be resumed."""
 
 import pickle
 import threading
@@ -23,7 +23,7 @@ from ramify.learners import (
     TreeBoostMH,
 )
 from ramify.learners.boosting import rounds
-from ramify.learners.boosting.rounds import Ear
+from ramify.learners.boosting.rounds import Progress
 from ramify.learners.naive_bayes.mixture_weights import Units
 from ramify.parallel import Checkpoints, checkpointing, reporting_to, running_on
 from ramify.parallel.checkpoints import read_state, write_state
@@ -49,7 +49,7 @@ def fit(make, problem, **given):
     return make().fit(problem[0], problem[1], **given)
 
 
-def fit_and_go_on(make, problem):
+def fit_in_two_parts(make, problem):
     X, Y, _ = problem
     return make().partial_fit(X[:90], Y[:90]).partial_fit(X[90:], Y[90:])
 
@@ -95,7 +95,7 @@ def assert_same_everywhere(learn, name):
     with running_on(apart):
         far = learn(lambda: kind(TREE, **options, n_jobs=1))
     if is_spread:
-        assert set(apart.jobs) == {"climb_units" if name in MIXED else "add_rounds"}
+        assert set(apart.jobs) == {"fit_block" if name in MIXED else "add_rounds"}
     near = [learn(lambda n_jobs=n_jobs: kind(TREE, **options, n_jobs=n_jobs)) for n_jobs in ((1, 2) if is_spread else (1,))]
     first, *others = states_in([far, *near])
     assert all(first == other for other in others)
@@ -123,7 +123,7 @@ def test_documents_weigh_the_same_elsewhere(name):
 )
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_learning_goes_on_elsewhere_as_it_does_here(name, problem):
-    assert_same_everywhere(lambda make: fit_and_go_on(make, PROBLEMS[problem]), name)
+    assert_same_everywhere(lambda make: fit_in_two_parts(make, PROBLEMS[problem]), name)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -161,11 +161,11 @@ def test_every_system_answers_the_same_when_an_executor_elsewhere_is_in_force(sy
         np.testing.assert_array_equal(there.predict_proba(tested), here.predict_proba(tested))
 
 
-# ---- taking up again ----------------------------------------------------------------------------------------------------
+# ---- resuming ----------------------------------------------------------------------------------------------------
 
 KERNELS = {
-    "add_rounds": "ramify.learners.boosting.rounds.boost_well",
-    "climb_units": "ramify.learners.naive_bayes.mixture_weights.fit_mixtures_in_place",
+    "add_rounds": "ramify.learners.boosting.rounds.boost_until_best",
+    "fit_block": "ramify.learners.naive_bayes.mixture_weights.fit_mixtures_in_place",
 }
 
 
@@ -198,7 +198,7 @@ def counted(monkeypatch):
 
 
 WAYS = {"one thread": (1, None), "two threads": (2, None), "apart": (1, ApartExecutor(1))}
-KEPT = {name: (*LEARNERS[name], "add_rounds" if name in BOOSTED else "climb_units") for name in (*BOOSTED, *MIXED)}
+KEPT = {name: (*LEARNERS[name], "add_rounds" if name in BOOSTED else "fit_block") for name in (*BOOSTED, *MIXED)}
 
 
 def learn_kept(name, way, directory, problem=PROBLEMS["several labels and inner nodes"], learn=fit, resume=False, **changes):
@@ -235,13 +235,13 @@ def test_finished_blocks_are_not_run_again(name, way, counted, tmp_path):
 def test_learning_that_goes_on_is_taken_up_again(name, counted, tmp_path):
     """Two trainings in one run: the first is known when the second breaks."""
     kind, options, job = KEPT[name]
-    whole = fit_and_go_on(lambda: kind(TREE, **options), PROBLEMS["leaves"])
+    whole = fit_in_two_parts(lambda: kind(TREE, **options), PROBLEMS["leaves"])
     n_blocks, counted[job].count = counted[job].count, 0
     counted[job].breaks_at = n_blocks - 1
     with pytest.raises(BrokenError):
-        learn_kept(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_and_go_on)
+        learn_kept(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_in_two_parts)
     counted[job].count, counted[job].breaks_at = 0, None
-    again = learn_kept(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_and_go_on, resume=True)
+    again = learn_kept(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_in_two_parts, resume=True)
     assert counted[job].count == 2
     first, second = states_in([whole, again])
     assert first == second
@@ -305,22 +305,22 @@ def test_blocks_that_are_damaged_are_refused_in_one_sentence(name, change, tmp_p
     assert "\n" not in str(error.value)
 
 
-def test_rounds_that_nobody_wanted_to_the_end_are_not_kept(monkeypatch, tmp_path):
+def test_rounds_of_a_stopped_thread_are_not_saved(monkeypatch, tmp_path):
     """A thread that is stopped has not made all its rounds; they must not pass for a whole committee."""
-    began, real = threading.Event(), rounds.boost_well
+    began, real = threading.Event(), rounds.boost_until_best
 
-    def boost_well(problem, settings, after):
+    def boost_until_best(problem, settings, after):
         if problem.node == -1:
             assert began.wait(timeout=30)
             raise KeyboardInterrupt
 
-        def heard(rounds):
+        def report(rounds):
             began.set()
             return after(rounds)
 
-        return real(problem, settings, heard)
+        return real(problem, settings, report)
 
-    monkeypatch.setattr(rounds, "boost_well", boost_well)
+    monkeypatch.setattr(rounds, "boost_until_best", boost_until_best)
     with pytest.raises(KeyboardInterrupt):
         learn_kept("treeboost", "two threads", tmp_path, n_rounds=10**6)
     assert list(tmp_path.rglob("block-*.safetensors")) == []
@@ -334,15 +334,15 @@ class Bar:
         self.total, self.steps = None, []
 
     def stage(self, title, total):
-        self.total = total if title in ("boosting", "weighing ancestors") else self.total
-        return nullcontext(self if title in ("boosting", "weighing ancestors") else Bar())
+        self.total = total if title in ("boosting", "mixture weights") else self.total
+        return nullcontext(self if title in ("boosting", "mixture weights") else Bar())
 
     def advance(self, amount=1):
         self.steps.append(amount)
 
 
 @pytest.mark.parametrize(("way", "each"), [("one thread", 64), ("two threads", 64), ("apart", 200)])
-def test_rounds_are_told_as_they_are_made_here_and_by_committee_elsewhere(way, each):
+def test_progress_is_by_round_in_this_process_and_by_committee_in_others(way, each):
     bar, (n_jobs, executor) = Bar(), WAYS[way]
     with reporting_to(bar), running_on(executor):
         fit(lambda: TreeBoostMH(TREE, n_rounds=200, n_jobs=n_jobs), PROBLEMS["several labels and inner nodes"])
@@ -351,7 +351,7 @@ def test_rounds_are_told_as_they_are_made_here_and_by_committee_elsewhere(way, e
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_all_of_the_progress_is_told_where_everything_was_known(way, tmp_path):
+def test_progress_is_complete_where_everything_comes_from_a_checkpoint(way, tmp_path):
     learn_kept("treeboost", way, tmp_path)
     learn_kept("shrinkage", way, tmp_path / "mixed")
     for name, place in (("treeboost", tmp_path), ("shrinkage", tmp_path / "mixed")):
@@ -361,18 +361,18 @@ def test_all_of_the_progress_is_told_where_everything_was_known(way, tmp_path):
         assert sum(bar.steps) == bar.total
 
 
-def test_nobody_hears_rounds_that_are_made_elsewhere():
+def test_a_copy_in_another_process_reports_no_rounds():
     bar = Bar()
-    ear = Ear(bar)
-    ear.stop()
-    far = pickle.loads(pickle.dumps(ear))
-    assert far.hear(3, 10)
-    assert (bar.steps, ear.heard) == ([], {})
-    assert not ear.hear(3, 10)
-    assert (bar.steps, ear.heard) == ([10], {3: 10})
+    progress = Progress(bar)
+    progress.stop()
+    far = pickle.loads(pickle.dumps(progress))
+    assert far.report(3, 10)
+    assert (bar.steps, progress.reported) == ([], {})
+    assert not progress.report(3, 10)
+    assert (bar.steps, progress.reported) == ([10], {3: 10})
 
 
-def test_weights_of_units_stand_where_each_unit_has_them():
+def test_weights_of_units_are_at_the_places_of_each_unit():
     units = Units.of(TREE, np.arange(len(TREE)))
     some = np.array([4, 1, len(units) - 1], dtype=np.int32)
     expected = [place for unit in some for place in range(units.n_weights)[units.weights_at(int(unit))]]

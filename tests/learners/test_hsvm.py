@@ -108,10 +108,10 @@ def test_order_and_repeated_documents_change_nothing_at_all():
     np.testing.assert_allclose(straight.scores(X), shuffled.scores(X), rtol=1e-6)
 
 
-def test_different_documents_that_share_a_code_stay_apart(monkeypatch):
+def test_different_documents_that_share_a_hash_stay_apart(monkeypatch):
     X, y = flat_problem()
     primal = HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal
-    monkeypatch.setattr(problem, "row_codes", lambda X: np.zeros(X.shape[0], dtype=np.uint64))
+    monkeypatch.setattr(problem, "row_hashes", lambda X: np.zeros(X.shape[0], dtype=np.uint64))
     assert HierarchicalSVM(tol=1e-6).fit(X, y).gap_.primal == pytest.approx(primal, rel=2e-6)
 
 

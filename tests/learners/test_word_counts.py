@@ -157,9 +157,9 @@ def test_weights_go_on_from_those_before():
 
 def test_held_out_weights_cannot_go_on():
     X, y = documents()
-    with pytest.raises(InputError, match="weights='leave-one-out' only"):
+    with pytest.raises(InputError, match="needs weights='leave-one-out'"):
         ShrinkageNaiveBayes(TAXONOMY, weights="held-out").fit(X, y).partial_fit(X, y)
-    with pytest.raises(InputError, match="all words only"):
+    with pytest.raises(InputError, match="needs all words"):
         PachinkoNaiveBayes(TAXONOMY, n_words=3).fit(X, y).partial_fit(X, y)
 
 
