@@ -194,7 +194,7 @@ def test_texts_that_cannot_be_read_are_refused(texts, message):
         ({"stemmer": "englich"}, "Did you mean 'english'"),
         ({"ngram_range": (0, 1)}, "ngram_range is"),
         ({"ngram_range": (1, 21)}, "ngram_range is"),
-        ({"stop_words": [3]}, "stop_words is no list of words"),
+        ({"stop_words": [3]}, "stop_words is not a list of words"),
         ({"min_df": 10}, "leave no term"),
         ({"min_df": 0}, "min_df is 0"),
         ({"min_df": 1.5}, "min_df is 1.5"),
@@ -281,7 +281,7 @@ def test_settings_may_be_numbers_of_numpy():
 
 @pytest.mark.parametrize("settings", [{"stop_words": iter(["red"])}, {"lowercase": []}, {"sublinear_tf": "no"}])
 def test_settings_of_the_wrong_kind_are_refused(settings):
-    with pytest.raises(InputError, match="stop_words is no list|give true or false"):
+    with pytest.raises(InputError, match="stop_words is not a list|give true or false"):
         Vectorizer(**settings).fit(TEXTS)
 
 

@@ -147,5 +147,5 @@ def test_a_number_of_columns_that_cannot_be_is_refused(hashing):
 
 @pytest.mark.parametrize("limit", [{"min_df": 2}, {"max_df": 0.5}, {"max_df": 1}, {"max_features": 3}], ids=str)
 def test_limits_need_a_list_of_terms(limit):
-    with pytest.raises(InputError, match="keeps no list of terms"):
+    with pytest.raises(InputError, match="stores no vocabulary"):
         Vectorizer(hashing=16, **limit).fit(TEXTS)

@@ -32,8 +32,8 @@ def texts(shop):
 def small_blocks(monkeypatch):
     """Make blocks of a few characters or texts."""
 
-    def cut(characters, at_once):
-        for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("AT_ONCE", at_once)):
+    def cut(characters, max_texts):
+        for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("MAX_TEXTS", max_texts)):
             monkeypatch.setattr(term_counts, name, value)
 
     return cut
@@ -59,11 +59,11 @@ def test_threads_and_iterators_change_nothing(settings, n_jobs, way_in, texts, s
     st.sampled_from([1, 2]),
     st.sampled_from([None, 20]),
 )
-def test_the_size_of_blocks_changes_nothing(texts, characters, at_once, n_jobs, hashing):
+def test_the_size_of_blocks_changes_nothing(texts, characters, max_texts, n_jobs, hashing):
     texts = [*texts, "some words"]
     expected = Vectorizer(ngram_range=(1, 2), hashing=hashing).fit_transform(texts)
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("AT_ONCE", at_once)):
+        for name, value in (("SMALL_BLOCK", characters), ("LARGE_BLOCK", characters), ("MAX_TEXTS", max_texts)):
             patch.setattr(term_counts, name, value)
         ours = Vectorizer(ngram_range=(1, 2), hashing=hashing, n_jobs=n_jobs)
         assert slow.is_same(ours.fit_transform(iter(texts)), expected)

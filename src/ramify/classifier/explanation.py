@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.classifier.rules import decide_by, values_for
 from ramify.errors import LabelError
+from ramify.features.base import BaseVectorizer
 from ramify.learners.base import Evidence, evidence_against
 from ramify.metrics.h_loss import first_errors
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
@@ -164,7 +165,7 @@ class Case:
 def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str]:
     """What the features of a text are called, by their columns."""
     columns = x.indices.astype(np.int64)
-    if hasattr(vectorizer, "term_names"):
+    if isinstance(vectorizer, BaseVectorizer):
         found = vectorizer.term_names(text, columns)
     else:
         found = np.asarray(vectorizer.get_feature_names_out())[columns].tolist()

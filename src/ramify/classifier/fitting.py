@@ -16,6 +16,7 @@ from ramify.calibration import LogPotentials, calibration_class
 from ramify.classifier.guarantees import Guarantee, Ints
 from ramify.decisions import fit_conformal
 from ramify.errors import InputError, ModelError
+from ramify.features.base import BaseVectorizer
 from ramify.learners.linear.weights import are_finite
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, most_specific
@@ -55,10 +56,11 @@ def selector_for(selector: Any, learner: Any) -> Any:
 
 def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> csr_array:
     """Fit a vectorizer, keep the terms that the selector chooses, and give the matrix of the texts."""
-    X = vectorizer.fit_count(texts) if hasattr(vectorizer, "fit_count") else vectorizer.fit_transform(texts)
+    is_ours = isinstance(vectorizer, BaseVectorizer)
+    X = vectorizer.fit_count(texts) if is_ours else vectorizer.fit_transform(texts)
     if X.shape[0] != Y.shape[0]:
         raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry a text.")
-    if not hasattr(vectorizer, "fit_count"):
+    if not is_ours:
         if selector is not None:
             raise InputError(f"terms cannot be chosen after {type(vectorizer).__name__}; use Vectorizer or Vectors.")
         return X
@@ -77,7 +79,7 @@ class Narrow:
 
     def parts(self, vectorizer: Any, learner: Any) -> tuple[Any, Any]:
         """A vectorizer and a learner that give the same scores."""
-        found = learner.with_used_features() if hasattr(vectorizer, "select_columns") else None
+        found = learner.with_used_features() if isinstance(vectorizer, BaseVectorizer) else None
         if found is None or not len(found[0]):
             return vectorizer, learner
         columns, narrow = found

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
+from ramify.features.base import BaseVectorizer
 from ramify.learners.base import PartialFitLearner
 from ramify.taxonomy import Taxonomy, as_taxonomy, most_specific, normalize_labels, taxonomy_of_labels
 
@@ -34,7 +35,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
     n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)
     if n_texts != Y.shape[0]:
         raise InputError(f"there are {n_texts} texts but labels for {Y.shape[0]}; give one entry a text.")
-    columns = vectorizer.add_terms(texts) if getattr(vectorizer, "can_add_terms", False) else None
+    columns = vectorizer.add_terms(texts) if isinstance(vectorizer, BaseVectorizer) and vectorizer.can_add_terms else None
     if columns is not None:
         learner.widen(columns, vectorizer.n_features_out)
     X = vectorizer.transform(texts)

@@ -1,4 +1,4 @@
-"""How much a term tells about a class: information gain, χ², and the mutual information of class and word.
+"""The relevance of a term to a class: information gain, χ², and mutual information.
 
 t: term, c: class. Documents are counted for "information-gain" and "chi2", word occurrences for "mutual-information".
 
@@ -8,12 +8,12 @@ t: term, c: class. Documents are counted for "information-gain" and "chi2", word
 
 A, B: documents with the term inside and outside the class. C, D: those without it. N: all documents.
 Sources: Yang and Pedersen, "A Comparative Study on Feature Selection in Text Categorization" (ICML 1997), for the first two
-(whose information gain is of all classes at once, and here of one against the rest);
+(their information gain is over all classes; here it is one-versus-rest);
 McCallum and Nigam, "A Comparison of Event Models for Naive Bayes Text Classification" (AAAI-98 workshop), for the third.
 
-What differs: a document may have several classes or none. For the third measure its words count once for each of its classes.
-All sums are taken as Σ E ((1 + u) ln(1 + u) - u), where E is the share to expect of a term that knows nothing of the class,
-and E (1 + u) the one found. This is the same number, never below 0, and keeps its digits where u is small.
+Deviations: a document may have several classes or none; for the third measure its words count once for each of its classes.
+Sums are computed as Σ E ((1 + u) ln(1 + u) - u), where E is the expected proportion if term and class are independent, and
+E (1 + u) the observed one. This equals the formulas, is never negative, and is accurate for small u.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ from ramify.errors import InputError, first_sentence, suggest
 from ramify.parallel import row_blocks
 
 FloatArray = NDArray[np.float64]
-ARRAYS_A_BLOCK = 8  # as many arrays as a block of classes × terms needs at a time
-BLOCK_BYTES = 1 << 24  # small enough to stay near the processor
-ROUNDING = 1e-12  # what is found differs from what is expected by no more than this share: no difference
+ARRAYS_PER_BLOCK = 8  # arrays of classes × terms in memory at a time
+BLOCK_BYTES = 1 << 24  # fits the cache
+ROUNDING = 1e-12  # relative difference from the expected count that is rounding error
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tally:
-    """How often classes and terms occur, alone and together.
+class ContingencyCounts:
+    """Counts of classes and terms, alone and together.
 
-    counts: documents × terms. members: classes × documents.
-    of_class, of_term, of_all: how many documents, or word occurrences, have the class, have the term, and are there.
+    counts: documents × terms. class_documents: classes × documents.
+    of_class, of_term, of_all: documents (or word occurrences) with each class, with each term, and in all.
     """
 
     counts: csr_array
-    members: csr_array
+    class_documents: csr_array
     of_class: FloatArray
     of_term: FloatArray
     of_all: float
 
     @property
-    def class_shares(self) -> FloatArray:
-        """P(c) of every class."""
+    def class_priors(self) -> FloatArray:
+        """P(c) of each class."""
         return self.of_class / (self.of_all or 1.0)
 
     def excess(self, classes: slice) -> FloatArray:
-        """For some classes × terms: N² (P(t, c) - P(t) P(c)), which is the AD - CB of the table."""
-        together = (self.members[classes] @ self.counts).toarray()
+        """N² (P(t, c) - P(t) P(c)) for some classes × terms: the AD - CB of the table."""
+        together = (self.class_documents[classes] @ self.counts).toarray()
         expected = np.outer(self.of_class[classes], self.of_term)
         excess = together * self.of_all - expected
         excess[np.abs(excess) <= ROUNDING * expected] = 0
@@ -65,13 +65,13 @@ class Tally:
 
 
 def term_relevance(X: Any, M: Any, measure: str = "information-gain") -> FloatArray:
-    """The relevance of every term for every class, as a matrix of classes × terms.
+    """The relevance of each term to each class, as a matrix of classes × terms.
 
     X: documents × terms, counts or weights of 0 or more; a term is in a document where its value is above 0.
     M: documents × classes, true where a document belongs to a class. It may belong to several, or to none.
     measure: "information-gain", "chi2" or "mutual-information".
 
-    A class without documents, or with all of them, has relevance 0 everywhere; so has a term in no document.
+    The relevance is 0 for a class without documents or with all of them, and for a term in no document.
 
     >>> X = [[1, 0, 1], [2, 0, 1], [0, 1, 1], [0, 3, 1]]
     >>> term_relevance(X, [[1, 0], [1, 0], [0, 1], [0, 1]], "chi2")
@@ -79,54 +79,54 @@ def term_relevance(X: Any, M: Any, measure: str = "information-gain") -> FloatAr
     """
     X, M = as_count_matrix(X), as_class_matrix(M)
     refuse_other_length(X, M)
-    blocks = [block for _, block in relevance_blocks(make_tally(X, M, measure), measure)]
+    blocks = [block for _, block in relevance_blocks(count_contingencies(X, M, measure), measure)]
     return np.vstack(blocks) if blocks else np.zeros((0, X.shape[1]))
 
 
-def relevance_blocks(tally: Tally, measure: str) -> Iterator[tuple[slice, FloatArray]]:
-    """The same a block of classes at a time, so that no more than a block is ever in memory."""
+def relevance_blocks(contingency: ContingencyCounts, measure: str) -> Iterator[tuple[slice, FloatArray]]:
+    """The relevance, one block of classes at a time."""
     evaluate = MEASURES[measure]
-    for classes in row_blocks(len(tally.of_class), ARRAYS_A_BLOCK * 8 * len(tally.of_term), BLOCK_BYTES):
-        yield classes, evaluate(tally, classes)
+    for classes in row_blocks(len(contingency.of_class), ARRAYS_PER_BLOCK * 8 * len(contingency.of_term), BLOCK_BYTES):
+        yield classes, evaluate(contingency, classes)
 
 
-def make_tally(X: csr_array, M: csr_array, measure: str) -> Tally:
-    """Count what the measure counts, documents or word occurrences; X and M are checked already."""
+def count_contingencies(X: csr_array, M: csr_array, measure: str) -> ContingencyCounts:
+    """Count what the measure needs, documents or word occurrences, in checked X and M."""
     refuse_unknown("measure", measure, MEASURES)
-    members = csr_array(M.T).astype(np.float64)
+    class_documents = csr_array(M.T).astype(np.float64)
     if measure == "mutual-information":
-        labels_a_document = np.asarray(M.sum(axis=1), dtype=np.float64)
-        of_class, of_term = members @ X.sum(axis=1), labels_a_document @ X
-        return Tally(X, members, of_class, of_term, float(of_class.sum()))
+        labels_per_document = np.asarray(M.sum(axis=1), dtype=np.float64)
+        of_class, of_term = class_documents @ X.sum(axis=1), labels_per_document @ X
+        return ContingencyCounts(X, class_documents, of_class, of_term, float(of_class.sum()))
     presence = csr_array((np.ones(X.nnz), X.indices, X.indptr), shape=X.shape)
-    return Tally(presence, members, members.sum(axis=1), presence.sum(axis=0), float(X.shape[0]))
+    return ContingencyCounts(presence, class_documents, class_documents.sum(axis=1), presence.sum(axis=0), float(X.shape[0]))
 
 
 # ---- the measures, for some classes × all terms ---------------------------------------------------------------------
 
 
-def _information_gain(tally: Tally, classes: slice) -> FloatArray:
-    inside, has = tally.of_class[classes, None], tally.of_term
-    outside, lacks = tally.of_all - inside, tally.of_all - has
-    excess = tally.excess(classes)  # the same in all four cells, but for its sign
+def _information_gain(contingency: ContingencyCounts, classes: slice) -> FloatArray:
+    inside, has = contingency.of_class[classes, None], contingency.of_term
+    outside, lacks = contingency.of_all - inside, contingency.of_all - has
+    excess = contingency.excess(classes)  # the same in all four cells, but for its sign
     cells = _cell(excess, inside * has) + _cell(excess, outside * lacks)
-    return (cells + (_cell(-excess, outside * has) + _cell(-excess, inside * lacks))) / (tally.of_all or 1.0) ** 2
+    return (cells + (_cell(-excess, outside * has) + _cell(-excess, inside * lacks))) / (contingency.of_all or 1.0) ** 2
 
 
-def _chi2(tally: Tally, classes: slice) -> FloatArray:
-    inside, has = tally.of_class[classes, None], tally.of_term
-    margins = (inside * (tally.of_all - inside)) * (has * (tally.of_all - has))
-    return _divide(tally.of_all * tally.excess(classes) ** 2, margins)
+def _chi2(contingency: ContingencyCounts, classes: slice) -> FloatArray:
+    inside, has = contingency.of_class[classes, None], contingency.of_term
+    margins = (inside * (contingency.of_all - inside)) * (has * (contingency.of_all - has))
+    return _divide(contingency.of_all * contingency.excess(classes) ** 2, margins)
 
 
-def _mutual_information(tally: Tally, classes: slice) -> FloatArray:
-    inside, has = tally.of_class[classes, None], tally.of_term
-    excess = tally.excess(classes)
-    cells = _cell(excess, inside * has) + _cell(-excess, inside * (tally.of_all - has))
-    return cells / (tally.of_all or 1.0) ** 2
+def _mutual_information(contingency: ContingencyCounts, classes: slice) -> FloatArray:
+    inside, has = contingency.of_class[classes, None], contingency.of_term
+    excess = contingency.excess(classes)
+    cells = _cell(excess, inside * has) + _cell(-excess, inside * (contingency.of_all - has))
+    return cells / (contingency.of_all or 1.0) ** 2
 
 
-MEASURES: dict[str, Callable[[Tally, slice], FloatArray]] = {
+MEASURES: dict[str, Callable[[ContingencyCounts, slice], FloatArray]] = {
     "information-gain": _information_gain,
     "chi2": _chi2,
     "mutual-information": _mutual_information,
@@ -134,20 +134,20 @@ MEASURES: dict[str, Callable[[Tally, slice], FloatArray]] = {
 
 
 def _cell(excess: FloatArray, expected: FloatArray) -> FloatArray:
-    """E ((1 + u) ln(1 + u) - u) with u = excess / E: what one cell of the table adds, never below 0."""
+    """E ((1 + u) ln(1 + u) - u) with u = excess / E: the contribution of one cell, never negative."""
     u = np.maximum(_divide(excess, expected), -1.0)
     value = np.where(u == -1, 1.0, u * u * (1 / 2 - u * (1 / 6 - u * (1 / 12 - u / 20))))
-    far = (np.abs(u) >= 1e-3) & (u > -1)  # few terms meet few classes, so that logarithms are rare
+    far = (np.abs(u) >= 1e-3) & (u > -1)  # rare, so few logarithms are needed
     value[far] = (1 + u[far]) * np.log1p(u[far]) - u[far]
     return expected * value
 
 
 def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
-    """above / below, 0 where below is 0."""
+    """above / below, or 0 if below is 0."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
 
 
-# ---- at the door ----------------------------------------------------------------------------------------------------
+# ---- input checks ---------------------------------------------------------------------------------------------------
 
 
 def as_count_matrix(X: Any) -> csr_array:
@@ -170,7 +170,7 @@ def as_class_matrix(M: Any) -> csr_array:
     if not issparse(M):
         M = np.asarray(M)
     if M.ndim != 2:
-        raise InputError(f"a class matrix has one row a document and one column a class, not {M.ndim} dimensions.")
+        raise InputError(f"a class matrix has documents as rows and classes as columns, not {M.ndim} dimensions.")
     M = csr_array(M).astype(bool)
     M.sum_duplicates()
     M.eliminate_zeros()
@@ -178,13 +178,13 @@ def as_class_matrix(M: Any) -> csr_array:
 
 
 def refuse_other_length(X: csr_array, M: csr_array) -> None:
-    """Refuse documents and labels of different number."""
+    """Refuse different numbers of documents and labels."""
     if X.shape[0] != M.shape[0]:
         raise InputError(f"X has {X.shape[0]} documents, but labels are given for {M.shape[0]}; give labels for each document.")
 
 
 def refuse_unknown(name: str, value: Any, known: Iterable[str]) -> None:
-    """Refuse a setting that is not one of the known words."""
+    """Refuse a setting that is not one of the allowed values."""
     if not isinstance(value, str) or value not in known:
         words = list(known)
         raise InputError(f"{name} is {value!r}; give one of {', '.join(map(repr, words))}.{suggest(str(value), words)}")

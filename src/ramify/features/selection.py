@@ -1,6 +1,6 @@
-"""Keeping the terms that tell most about the classes: for all classes at once, or apart at every inner node.
+"""Feature selection: the terms most relevant to the classes, globally or at each inner node.
 
-Sources: Yang and Pedersen (ICML 1997) for joining classes by maximum and average; Forman, "A Pitfall and Solution in
+Sources: Yang and Pedersen (ICML 1997) for aggregating classes by maximum and average; Forman, "A Pitfall and Solution in
 Multi-Class Feature Selection for Text Classification" (ICML 2004), for round robin; McCallum, Rosenfeld, Mitchell and Ng,
 "Improving Text Classification by Shrinkage in a Hierarchy of Classes" (ICML 1998), for an equal number of terms at every
 inner node.
@@ -19,37 +19,36 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError
 from ramify.features import relevance
-from ramify.features.relevance import FloatArray, Tally
-from ramify.features.vectors import check_documents
+from ramify.features.base import check_documents
+from ramify.features.relevance import ContingencyCounts, FloatArray
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 IntArray = NDArray[np.int64]
 JOINS = ("max", "weighted-average", "sum", "round-robin")
 SCOPES = ("flat", "hierarchical", "glocal")
-ABOVE_ROOTS = -1
-EQUAL_BITS = 34  # scores that agree in so many binary digits, about ten decimal ones, are ties
+VIRTUAL_ROOT = -1
+TIE_BITS = 34  # scores that agree in so many bits, about ten decimal digits, are ties
 
 
 class TermSelector(TransformerMixin, BaseEstimator):
-    """Keep the most relevant columns of a document matrix.
+    """Select the most relevant columns of a document matrix.
 
-    n_features: how many terms to keep; for "glocal", how many at every inner node.
-    measure: how relevant a term is for a class: "information-gain", "chi2" or "mutual-information".
-    join: how the relevances for all classes make one number: "max", "sum", "weighted-average" (Σ P(c) · relevance), or
-    "round-robin", where classes in their order take turns, each its best term that is not yet taken.
-    scope: "flat" looks at all documents, and a class is a node that is some document's most specific label. The others
-    look at every inner node, and above the roots where there are several, at the documents that carry it; classes are its
-    children, and the node itself for documents that go no deeper. "hierarchical" unites equally many terms of
-    each inner node, the most with which n_features are not exceeded; "glocal" gives each inner node its own set.
-    taxonomy: whose nodes the columns of Y are. Without one, Y holds a class for each document, or a column for each class.
+    n_features: the number of terms; for "glocal", the number at each inner node.
+    measure: the relevance of a term to a class: "information-gain", "chi2" or "mutual-information".
+    join: how to aggregate over classes: "max", "sum", "weighted-average" (Σ P(c) · relevance), or "round-robin": each class in
+    turn picks its best term that is not yet picked.
+    scope: "flat" uses all documents; a class is a node that is some document's most specific label. The others use the
+    documents of each inner node (and of a virtual root above several roots); classes are its children, and the node itself for
+    documents that end there. "hierarchical" is the union of equally many terms per inner node, at most n_features in all;
+    "glocal" gives each inner node its own set.
+    taxonomy: the nodes that the columns of Y are. Without one, Y holds a class for each document, or a column for each class.
 
-    Of equally relevant terms the first column goes first. Terms that are relevant to nothing are left out, also where
-    fewer than n_features remain; only where no term is relevant, the terms in the most documents are kept. An inner node
-    with fewer than two classes that have documents chooses nothing. Where "hierarchical" has not even one term for each
-    inner node, the most relevant of their first terms are kept.
+    Ties go to the first column. Irrelevant terms are never selected, even if fewer than n_features remain; if no term is
+    relevant, the most frequent ones are. An inner node with fewer than two classes that have documents selects nothing. If
+    "hierarchical" has not even one term per inner node, it takes the most relevant of their first terms.
 
-    ``columns_``: the kept columns, in order. ``scores_``: the relevance of every term, after joining; the largest over inner
-    nodes. For round robin it is the maximum. ``sets_``: for "glocal", the columns of each inner node; -1 is above the roots.
+    ``columns_``: the selected columns, increasing. ``scores_``: the aggregated relevance of each term; the maximum over inner
+    nodes, and for round robin over classes. ``sets_``: for "glocal", the columns of each inner node; -1 is the virtual root.
 
     >>> X = [[1, 0, 1], [2, 0, 1], [0, 1, 1], [0, 3, 0]]
     >>> selector = TermSelector(2, measure="chi2").fit(X, ["tea", "tea", "bread", "bread"])
@@ -73,7 +72,7 @@ class TermSelector(TransformerMixin, BaseEstimator):
         self.taxonomy = taxonomy
 
     def fit(self, X: Any, Y: Any = None) -> Self:
-        """Learn which terms to keep.
+        """Select terms.
 
         X: documents × terms, counts or weights of 0 or more. Y: documents × nodes, or a class for each document.
         """
@@ -83,25 +82,25 @@ class TermSelector(TransformerMixin, BaseEstimator):
         relevance.refuse_other_length(counts, Y)
         self.scores_ = np.zeros(counts.shape[1])
         self.__dict__.pop("sets_", None)  # of an earlier fit
-        chosen = self._choose_flat(counts, Y) if self.scope == "flat" else self._choose_by_node(counts, Y)
+        chosen = self._select_flat(counts, Y) if self.scope == "flat" else self._select_by_node(counts, Y)
         self.columns_ = chosen if len(chosen) else np.sort(most_frequent(counts, self.n_features))
         return self
 
     def transform(self, X: Any) -> csr_array:
-        """The kept columns of a document matrix, as CSR float32."""
+        """The selected columns of a document matrix, as CSR float32."""
         check_is_fitted(self, "columns_")
         return check_documents(self, X, reset=False)[:, self.columns_]
 
     def get_support(self, indices: bool = False) -> NDArray[Any]:
-        """Which columns are kept: true or false for each, or their numbers."""
+        """The selected columns as a boolean mask, or as numbers."""
         check_is_fitted(self, "columns_")
         return self.columns_.copy() if indices else np.isin(np.arange(len(self.scores_)), self.columns_)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """The names of the kept columns."""
+        """The names of the selected columns."""
         check_is_fitted(self, "columns_")
         if input_features is None:
-            input_features = getattr(self, "feature_names_in_", [f"x{column}" for column in range(len(self.scores_))])
+            input_features = vars(self).get("feature_names_in_", [f"x{column}" for column in range(len(self.scores_))])
         names = np.asarray(input_features, dtype=object)
         if names.shape != self.scores_.shape:
             raise InputError(f"input_features has {names.size} names, but there are {len(self.scores_)} columns; name each.")
@@ -116,7 +115,7 @@ class TermSelector(TransformerMixin, BaseEstimator):
         return tags
 
     def check_settings(self) -> None:
-        """Refuse settings that make no sense."""
+        """Refuse invalid settings."""
         relevance.refuse_unknown("measure", self.measure, relevance.MEASURES)
         relevance.refuse_unknown("join", self.join, JOINS)
         relevance.refuse_unknown("scope", self.scope, SCOPES)
@@ -124,7 +123,7 @@ class TermSelector(TransformerMixin, BaseEstimator):
         if not is_whole or self.n_features < 1:
             raise InputError(f"n_features is {self.n_features!r}; give a whole number of 1 or more.")
         if self.taxonomy is None and self.scope != "flat":
-            raise InputError(f"scope {self.scope!r} chooses at inner nodes and needs a taxonomy; give one, or scope='flat'.")
+            raise InputError(f"scope {self.scope!r} selects at inner nodes and needs a taxonomy; give one, or scope='flat'.")
 
     def _label_matrix(self, Y: Any) -> csr_array:
         if Y is None:
@@ -133,29 +132,29 @@ class TermSelector(TransformerMixin, BaseEstimator):
             return class_matrix(Y)
         return expand_to_ancestors(Y, self.taxonomy)
 
-    def _choose_flat(self, X: csr_array, Y: csr_array) -> IntArray:
+    def _select_flat(self, X: csr_array, Y: csr_array) -> IntArray:
         own = Y if self.taxonomy is None else most_specific(Y, self.taxonomy)
         ranking, self.scores_ = self._rank(X, own)
         return np.sort(ranking)
 
-    def _choose_by_node(self, X: csr_array, Y: csr_array) -> IntArray:
+    def _select_by_node(self, X: csr_array, Y: csr_array) -> IntArray:
         assert self.taxonomy is not None
         n_terms, sets = X.shape[1], {}
-        first_rank = np.full(n_terms, n_terms)  # the best place that a term has in any inner node's ranking
+        first_rank = np.full(n_terms, n_terms)  # the best rank of each term at any inner node
         for node, rows, classes in local_problems(Y, self.taxonomy):
-            here = X[rows]
-            ranking = self._rank_locally(here, classes)
+            documents = X[rows]
+            ranking = self._rank_locally(documents, classes)
             first_rank[ranking] = np.minimum(first_rank[ranking], np.arange(len(ranking)))
             if len(ranking) == 0 and classes.shape[1] > 1:
-                ranking = most_frequent(here, self.n_features)
+                ranking = most_frequent(documents, self.n_features)
             sets[node] = np.sort(ranking)
         if self.scope == "glocal":
             self.sets_ = sets
-            return unite(sets)
-        return share_out(first_rank, self.scores_, self.n_features)
+            return union_of(sets)
+        return allocate_equally(first_rank, self.scores_, self.n_features)
 
     def _rank_locally(self, X: csr_array, classes: csr_array) -> IntArray:
-        """The ranking at an inner node; other terms than those of its documents are passed over."""
+        """The ranking at an inner node, of the terms in its documents."""
         if classes.shape[1] < 2:
             return np.zeros(0, dtype=np.int64)
         columns, narrow = drop_empty_columns(X)
@@ -164,22 +163,22 @@ class TermSelector(TransformerMixin, BaseEstimator):
         return columns[ranking]
 
     def _rank(self, X: csr_array, M: csr_array) -> tuple[IntArray, FloatArray]:
-        """The first n_features terms, best first, and every term's score."""
-        tally = relevance.make_tally(X, drop_empty_columns(M)[1], self.measure)
+        """The best n_features terms, best first, and the score of each term."""
+        contingency = relevance.count_contingencies(X, drop_empty_columns(M)[1], self.measure)
         if self.join == "round-robin":
-            return rank_in_turns(tally, self.measure, self.n_features)
-        scores = join_classes(tally, self.measure, self.join)
+            return rank_round_robin(contingency, self.measure, self.n_features)
+        scores = aggregate_classes(contingency, self.measure, self.join)
         return rank(scores, self.n_features), scores
 
 
 # ---- from relevances to rankings ------------------------------------------------------------------------------------
 
 
-def join_classes(tally: Tally, measure: str, join: str) -> FloatArray:
-    """One number a term of its relevances for all classes."""
-    joined = np.zeros(len(tally.of_term))
-    weights = tally.class_shares if join == "weighted-average" else np.ones(len(tally.of_class))
-    for classes, scores in relevance.relevance_blocks(tally, measure):
+def aggregate_classes(contingency: ContingencyCounts, measure: str, join: str) -> FloatArray:
+    """The aggregated relevance of each term over all classes."""
+    joined = np.zeros(len(contingency.of_term))
+    weights = contingency.class_priors if join == "weighted-average" else np.ones(len(contingency.of_class))
+    for classes, scores in relevance.relevance_blocks(contingency, measure):
         if join == "max":
             joined = np.maximum(joined, scores.max(axis=0))  # relevances are 0 or more
         else:
@@ -188,7 +187,7 @@ def join_classes(tally: Tally, measure: str, join: str) -> FloatArray:
 
 
 def rank(scores: FloatArray, at_most: int) -> IntArray:
-    """The columns with a score above 0, the highest first, of equal ones the first."""
+    """The columns with a score above 0, highest first; ties in column order."""
     columns = np.flatnonzero(scores > 0)
     scores = round_off(scores[columns])
     if len(columns) > at_most:
@@ -198,25 +197,25 @@ def rank(scores: FloatArray, at_most: int) -> IntArray:
 
 
 def round_off(scores: FloatArray) -> FloatArray:
-    """Scores without their last digits, which depend on the order of sums."""
+    """Round scores: their last digits depend on the order of summation."""
     mantissa, exponent = np.frexp(scores)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, EQUAL_BITS)), exponent - EQUAL_BITS))
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, TIE_BITS)), exponent - TIE_BITS))
 
 
-def rank_in_turns(tally: Tally, measure: str, at_most: int) -> tuple[IntArray, FloatArray]:
-    """Terms in the order in which classes that take turns take them, and their largest relevances."""
+def rank_round_robin(contingency: ContingencyCounts, measure: str, at_most: int) -> tuple[IntArray, FloatArray]:
+    """Terms in the order in which classes pick them round robin, and their maximum relevances."""
     rankings: list[NDArray[np.int32]] = []
-    largest = np.zeros(len(tally.of_term))
-    for _, block in relevance.relevance_blocks(tally, measure):
+    largest = np.zeros(len(contingency.of_term))
+    for _, block in relevance.relevance_blocks(contingency, measure):
         largest = np.maximum(largest, block.max(axis=0))
         rankings += [rank(scores, at_most).astype(np.int32) for scores in block]
-    return take_turns(rankings, at_most), largest
+    return round_robin(rankings, at_most), largest
 
 
-def take_turns(rankings: Sequence[NDArray[Any]], at_most: int) -> IntArray:
-    """Each ranking in turn gives its next term that is not yet taken, until there are enough or none is left.
+def round_robin(rankings: Sequence[NDArray[Any]], at_most: int) -> IntArray:
+    """Pick the next unpicked term of each ranking in turn, until there are enough or none is left.
 
-    >>> take_turns([np.array([5, 3, 1]), np.array([5, 3])], 3)
+    >>> round_robin([np.array([5, 3, 1]), np.array([5, 3])], 3)
     array([5, 3, 1])
     """
     taken: dict[int, None] = {}
@@ -232,22 +231,22 @@ def take_turns(rankings: Sequence[NDArray[Any]], at_most: int) -> IntArray:
     return np.asarray(list(taken)[:at_most], dtype=np.int64)
 
 
-def share_out(first_rank: IntArray, scores: FloatArray, at_most: int) -> IntArray:
-    """The first k terms of every ranking, for the largest k with which they are not more than allowed.
+def allocate_equally(first_rank: IntArray, scores: FloatArray, at_most: int) -> IntArray:
+    """The first k terms of each ranking, for the largest k with a union of at most `at_most` terms.
 
-    first_rank: the best place of each term in any ranking, the number of terms where it is in none.
+    first_rank: the best rank of each term in any ranking, the number of terms if it is in none.
     """
     ranks = np.sort(first_rank[first_rank < len(first_rank)])
     if len(ranks) <= at_most:
         return np.flatnonzero(first_rank < len(first_rank))
-    if ranks[at_most] > 0:  # the term that would be one too many stands at place k of its ranking
+    if ranks[at_most] > 0:  # the first term that exceeds the limit has rank k
         return np.flatnonzero(first_rank < ranks[at_most])
     firsts = np.flatnonzero(first_rank == 0)
     return np.sort(firsts[rank(scores[firsts], at_most)])
 
 
 def most_frequent(X: csr_array, at_most: int) -> IntArray:
-    """The terms in the most documents, of equal ones the first."""
+    """The terms in the most documents; ties in column order."""
     documents = np.bincount(X.indices, minlength=X.shape[1])
     return np.argsort(-documents, kind="stable")[:at_most]
 
@@ -256,7 +255,7 @@ def most_frequent(X: csr_array, at_most: int) -> IntArray:
 
 
 def class_matrix(Y: Any) -> csr_array:
-    """Classes of documents, one each or already a matrix, as a boolean matrix of documents × classes."""
+    """Classes, one per document or as a matrix, as a boolean matrix of documents × classes."""
     if not issparse(Y):
         Y = np.asarray(Y)
         if Y.ndim == 1 or (Y.ndim == 2 and Y.shape[1] == 1):
@@ -275,14 +274,14 @@ def _one_hot(values: NDArray[Any]) -> csr_array:
 
 
 def local_problems(Y: csr_array, taxonomy: Taxonomy) -> Iterator[tuple[int, IntArray, csr_array]]:
-    """Every inner node, the documents that carry it, and their classes there that have documents.
+    """Each inner node, its documents, and their classes that are not empty.
 
-    Above several roots, at -1, these are the documents with any label, and the roots.
+    The virtual root (-1) above several roots has the documents with any label, and the roots as classes.
     """
     own, by_node = most_specific(Y, taxonomy), Y.tocsc()
     if len(taxonomy.roots) > 1:
         rows = np.flatnonzero(np.diff(Y.indptr))
-        yield ABOVE_ROOTS, rows, drop_empty_columns(Y[rows][:, taxonomy.roots])[1]
+        yield VIRTUAL_ROOT, rows, drop_empty_columns(Y[rows][:, taxonomy.roots])[1]
     for node in np.flatnonzero(~taxonomy.is_leaf).tolist():
         rows = by_node.indices[by_node.indptr[node] : by_node.indptr[node + 1]]
         classes = hstack([Y[rows][:, taxonomy.children_of(node)], own[rows][:, [node]]], format="csr")
@@ -290,12 +289,12 @@ def local_problems(Y: csr_array, taxonomy: Taxonomy) -> Iterator[tuple[int, IntA
 
 
 def drop_empty_columns(matrix: csr_array) -> tuple[IntArray, csr_array]:
-    """The columns in which something is stored, and the matrix of these alone."""
+    """The columns with stored values, and the matrix of these columns."""
     columns, indices = np.unique(matrix.indices, return_inverse=True)
     shape = (matrix.shape[0], len(columns))
     return columns.astype(np.int64), csr_array((matrix.data, indices, matrix.indptr), shape=shape)
 
 
-def unite(sets: dict[int, IntArray]) -> IntArray:
-    """Every column of any set, in order."""
+def union_of(sets: dict[int, IntArray]) -> IntArray:
+    """The union of sets of columns, sorted."""
     return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *sets.values()]))

@@ -1,8 +1,8 @@
-"""Texts that are too many to be held: they lie in shards, and what is needed of them is counted where the shards are read.
+"""Term counts of texts that do not fit into memory: texts lie in shards, and workers count each shard where they read it.
 
-Every shard is read and counted on a worker. Its rows over its own terms stay in a file, in a directory that all machines may
-see; whoever does not see it counts the shard again. So a fit moves the terms of each shard with their counts (:meth:`terms`),
-then the terms that are kept, and then the rows over these, once. Nothing here depends on how texts are cut into shards.
+The counts of a shard are saved to a file, if there is a shared directory; a worker that cannot read the file counts the shard
+again. A fit moves the terms of each shard with their counts (:meth:`ShardedTexts.terms`), then the selected terms, then the rows
+over these, once. Results do not depend on how texts are divided into shards.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ Wanted = TermList | NDArray[np.int32] | None
 
 
 class TextSource(Protocol):
-    """A share of many texts, which can be read again, anywhere."""
+    """Texts that can be read repeatedly, on any worker."""
 
     def texts(self) -> Iterable[str]:
-        """The texts, always the same."""
+        """Read the texts; always the same ones."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextList:
-    """A few texts that are at hand."""
+    """Texts in memory."""
 
     held: tuple[str, ...]
 
@@ -50,13 +50,13 @@ class TextList:
 
 @dataclass(frozen=True, slots=True)
 class TermCounts:
-    """Rows of counted terms. terms: what the columns stand for; None where they are hashes."""
+    """Rows of term counts. terms: the names of the columns; None for hashed columns."""
 
     terms: TermList | None
     rows: Rows
 
     def take(self, rows: Ints | None) -> Rows:
-        """Some of the rows; None for all."""
+        """Selected rows; None for all."""
         if rows is None:
             return self.rows
         offsets, columns, counts = self.rows
@@ -66,40 +66,40 @@ class TermCounts:
 
 @dataclass(frozen=True, slots=True)
 class CountSettings:
-    """How texts are counted: what a term is, and into how many columns terms are hashed, if they are."""
+    """How to count terms. hashing: the number of hashed columns; None for a vocabulary."""
 
     rules: WordRules
     hashing: int | None
 
     def count(self, texts: Iterable[str]) -> TermCounts:
-        """Count the terms of texts, of which a few are held at a time."""
+        """Count the terms of texts, a block at a time."""
         blocks = ((some, self.rules.for_kernel(some)) for some in cut(iter(texts), 1)[0])
         if self.hashing is not None:
             return TermCounts(None, joined([count_hashed_terms(some, *rules, self.hashing) for some, rules in blocks]))
         parts = [count_new_terms(some, *rules, True) for some, rules in blocks]
         terms, _, _, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
-        renumbered = [renumber_rows(*rows, here, len(terms)) for rows, here in with_positions(parts, positions)]
+        renumbered = [renumber_rows(*rows, part, len(terms)) for rows, part in with_positions(parts, positions)]
         return TermCounts(terms, joined(renumbered))
 
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """source: who reads its texts. file: where its counts are, once it has been counted; None to count it whenever asked."""
+    """A shard of texts. file: where its counts are saved; None to count it every time."""
 
     source: TextSource
     file: Path | None = None
 
     def counts(self, settings: CountSettings) -> TermCounts:
-        """What was counted, or is counted now."""
+        """Read the saved counts, or count and save them."""
         if self.file is not None:
-            with suppress(OSError, ModelError):  # not seen from here, or gone
+            with suppress(OSError, ModelError):  # not visible from this worker, or gone
                 return _read(self.file)
         counts = settings.count(self.source.texts())
-        self.leave(counts)
+        self.save_counts(counts)
         return counts
 
-    def leave(self, counts: TermCounts) -> None:
-        """Leave counts for whoever sees the directory; where there is no room, shards are counted whenever asked."""
+    def save_counts(self, counts: TermCounts) -> None:
+        """Save counts for other workers; if that fails, shards are counted every time."""
         if self.file is None or not self.file.parent.is_dir():
             return
         offsets, columns, values = counts.rows
@@ -124,7 +124,7 @@ def _read(path: Path) -> TermCounts:
 
 @dataclass(frozen=True, slots=True)
 class ShardRows:
-    """Some texts of a shard. rows: which ones, rising; None for all."""
+    """Selected texts of a shard. rows: increasing; None for all."""
 
     shard: Shard
     rows: Ints | None
@@ -133,10 +133,10 @@ class ShardRows:
 
 @dataclass(frozen=True)
 class ShardedTexts:
-    """Texts in shards, as a vectorizer takes them in the place of a list of texts.
+    """Texts in shards; a vectorizer accepts them instead of a list of texts.
 
-    sizes: the texts of each shard. chosen: which texts these are, counted through all shards, rising. hashes: what stands for
-    each of them where it is asked whether two are the same.
+    sizes: the number of texts in each shard. chosen: the positions of these texts in all shards, increasing. hashes: of each
+    text, to find duplicates.
     """
 
     settings: CountSettings
@@ -147,7 +147,7 @@ class ShardedTexts:
 
     @classmethod
     def of(cls, settings: CountSettings, shards: Sequence[Shard], hashes: Sequence[NDArray[np.void]]) -> ShardedTexts:
-        """All texts of some shards, by the hashes of the texts of each."""
+        """All texts of shards, with the hashes of the texts of each shard."""
         sizes = tuple(len(some) for some in hashes)
         return cls(settings, tuple(shards), sizes, np.arange(sum(sizes)), np.concatenate(hashes))
 
@@ -168,34 +168,34 @@ class ShardedTexts:
         return [bytes(mark) for mark in self.hashes.tolist()]
 
     def take(self, positions: Ints) -> ShardedTexts:
-        """The texts at some rising positions."""
+        """The texts at increasing positions."""
         if not is_increasing(np.asarray(positions), strictly=True):
-            raise InputError("texts in many files can be taken in their order only; sort the positions.")
+            raise InputError("texts in many files can only be taken in order; sort the positions.")
         return replace(self, chosen=self.chosen[positions], hashes=self.hashes[positions])
 
     def joined(self, texts: Sequence[str], keys: Sequence[bytes]) -> ShardedTexts:
-        """These texts, and behind them others that are at hand."""
-        behind = np.frombuffer(b"".join(keys), dtype=self.hashes.dtype)
+        """These texts, followed by texts in memory."""
+        added = np.frombuffer(b"".join(keys), dtype=self.hashes.dtype)
         return ShardedTexts(
             self.settings,
             (*self.shards, Shard(TextList(tuple(texts)))),
             (*self.sizes, len(texts)),
             np.concatenate([self.chosen, sum(self.sizes) + np.arange(len(texts))]),
-            np.concatenate([self.hashes, behind]),
+            np.concatenate([self.hashes, added]),
         )
 
     def terms(self, executor: Executor) -> tuple[TermList, NDArray[np.float64], NDArray[np.float64]]:
-        """All terms, sorted; the texts that each is in, and how often it is there."""
-        return merge_all(self._spread(executor, "looking for words", _terms_in, self.settings))
+        """All terms, sorted, with document frequencies and numbers of occurrences."""
+        return merge_all(self._map(executor, "counting terms", _terms_in, self.settings))
 
     def matrix(self, executor: Executor, wanted: Wanted, n_columns: int, n_entries: int | None = None) -> csr_array:
-        """The counts over some terms. wanted: the terms; for hashed columns their new numbers, None to take them as they are.
+        """The matrix of counts. wanted: the terms; for hashed columns their new numbers, or None to use all columns.
 
-        n_entries: how many counts there will be, where it is known; each is then held once.
+        n_entries: the number of non-zero counts, if known; the matrix is then filled in place.
         """
         if wanted is None:
-            n_entries = sum(self._spread(executor, "measuring", _count_entries, self.settings))
-        blocks = self._spread(executor, "reading words", _rows_over, (self.settings, wanted, n_columns))
+            n_entries = sum(self._map(executor, "measuring", _count_entries, self.settings))
+        blocks = self._map(executor, "building the matrix", _rows_over, (self.settings, wanted, n_columns))
         if n_entries is None:
             return stacked(list(blocks), n_columns)
         offsets: list[NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
@@ -206,8 +206,8 @@ class ShardedTexts:
             offsets.append(block[0][1:] + start)
         return as_matrix((np.concatenate(offsets), columns, values), n_columns)
 
-    def _spread(self, executor: Executor, title: str, job: Any, common: Any) -> Iterator[Any]:
-        """What a job gives for each part, in order; tells how far it is."""
+    def _map(self, executor: Executor, title: str, job: Any, common: Any) -> Iterator[Any]:
+        """Apply a job to each shard, in order, and report progress."""
         parts = self._parts()
         with stage(title, len(self)) as step:
             for part, result in zip(parts, executor.distribute(job, executor.place(common), parts), strict=True):
@@ -225,15 +225,15 @@ class ShardedTexts:
 
 
 def _terms_in(settings: CountSettings, part: ShardRows) -> tuple[Any, ...]:
-    """The terms of some texts, with the texts that each is in, and how often it is there."""
+    """The terms of texts, with document frequencies and numbers of occurrences."""
     counts = part.shard.counts(settings)
     assert counts.terms is not None
     _, columns, values = counts.take(part.rows)
     documents = np.bincount(columns, minlength=len(counts.terms))
     occurrences = np.bincount(columns, values, minlength=len(counts.terms))
-    there = np.flatnonzero(documents)
-    terms = counts.terms if len(there) == len(counts.terms) else counts.terms.take(there)
-    return *(np.array(part) for part in terms.packed), documents[there], occurrences[there]
+    used = np.flatnonzero(documents)
+    terms = counts.terms if len(used) == len(counts.terms) else counts.terms.take(used)
+    return *(np.array(part) for part in terms.packed), documents[used], occurrences[used]
 
 
 def _count_entries(settings: CountSettings, part: ShardRows) -> int:
@@ -241,7 +241,7 @@ def _count_entries(settings: CountSettings, part: ShardRows) -> int:
 
 
 def _rows_over(placed: tuple[CountSettings, Wanted, int], part: ShardRows) -> Rows:
-    """Rows of some texts over the terms or columns that are wanted."""
+    """Rows of texts over the wanted terms or columns."""
     settings, wanted, n_columns = placed
     counts = part.shard.counts(settings)
     rows = counts.take(part.rows)
@@ -252,7 +252,7 @@ def _rows_over(placed: tuple[CountSettings, Wanted, int], part: ShardRows) -> Ro
 
 
 def _numbers_in(wanted: Any, terms: TermList) -> NDArray[np.int32]:
-    """Where terms stand among those that are wanted; -1 where they do not."""
+    """The positions of terms among the wanted ones, -1 for others."""
     _, offsets, positions = sort_terms([wanted.packed, terms.packed])
     numbers = np.full(len(offsets) - 1, -1, dtype=np.int32)
     numbers[positions[: len(wanted)]] = np.arange(len(wanted))

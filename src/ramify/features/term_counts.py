@@ -1,9 +1,9 @@
-"""Lists of terms as the bytes and offsets that kernels take, and back."""
+"""Vocabularies and blocks of term counts in the form that kernels take, and the limits on document frequency."""
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -16,15 +16,18 @@ from scipy.sparse import csr_array
 from ramify.errors import InputError
 from ramify.native import index_terms, sort_terms
 
-PADDING = 8  # bytes that kernels may read behind the last term
+PADDING = 8  # bytes that kernels may read after the last term
+SMALL_BLOCK, LARGE_BLOCK = 1 << 20, 1 << 25  # characters in a block of texts
+MAX_TEXTS = 1 << 14  # texts in a block
 
 Ints = NDArray[np.int64]
 Packed = tuple[NDArray[np.uint8], Ints]
+Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]  # offsets, columns, counts
 
 
 @dataclass(frozen=True)
 class TermList:
-    """Terms in UTF-8, one after the other: term t lies from offsets[t] to offsets[t + 1].
+    """Concatenated terms in UTF-8: term t is ``bytes[offsets[t]:offsets[t + 1]]``.
 
     >>> TermList.of(["tea", "thé"]).names
     ['tea', 'thé']
@@ -58,13 +61,13 @@ class TermList:
         return [content[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
 
     def names_of(self, numbers: Ints) -> list[str]:
-        """Some of the terms as strings, without a look at the others."""
+        """Some of the terms as strings."""
         ends = zip(self.offsets[numbers].tolist(), self.offsets[numbers + 1].tolist(), strict=True)
         return [self.bytes[a:b].tobytes().decode("utf-8", "surrogatepass") for a, b in ends]
 
     @cached_property
     def index(self) -> tuple[NDArray[np.uint8], Ints, NDArray[np.uint64], int]:
-        """What a kernel finds terms with; terms are hashed with a random seed, which nobody can know beforehand."""
+        """The hash table for kernels; the seed is random, so that nobody can construct collisions."""
         seed = secrets.randbits(64)
         return self.bytes, self.offsets, index_terms(self.bytes, self.offsets, seed), seed
 
@@ -76,21 +79,14 @@ class TermList:
         return TermList(np.concatenate([self.bytes[sources], np.zeros(PADDING, dtype=np.uint8)]), offsets)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Texts a block at a time, and the rows of blocks put together.
-
-
-SMALL_BLOCK, LARGE_BLOCK = 1 << 20, 1 << 25  # characters that are read at a time
-AT_ONCE = 1 << 14  # texts of a stream that are looked at before a block is cut
-
-Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]
+# ---- blocks of texts and their rows -------------------------------------------------------------------------------------
 
 
 def cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | None]:
-    """Blocks of checked texts, and how many texts there are, where it is known."""
+    """Blocks of checked texts, and the number of texts, if known."""
     if isinstance(texts, (str, bytes)):
         raise InputError("a list of texts is needed, not one text; put it in brackets: [text].")
-    if not hasattr(texts, "__len__"):
+    if not isinstance(texts, Sized):
         return _blocks(_checked(texts), SMALL_BLOCK), None
     listed = list(_checked(texts))
     n_characters = sum(map(len, listed))
@@ -99,12 +95,12 @@ def cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | 
 
 
 def _blocks(texts: Iterator[str], size: int) -> Iterator[list[str]]:
-    """Texts until they have so many characters."""
+    """Divide texts into blocks of about so many characters."""
     block, n_characters = [], 0
     for text in texts:
         block.append(text)
         n_characters += len(text)
-        if n_characters >= size or len(block) >= AT_ONCE:
+        if n_characters >= size or len(block) >= MAX_TEXTS:
             yield block
             block, n_characters = [], 0
     if block:
@@ -127,7 +123,7 @@ def _name_of(value: Any) -> str:
 def merge(
     found: TermList, documents: Any, occurrences: Any, parts: list[tuple[Any, ...]]
 ) -> tuple[TermList, Any, Any, NDArray[np.int32]]:
-    """Terms of several blocks as one sorted list with added counts; and where the terms of the blocks stand in it."""
+    """Merge the terms of blocks into a sorted list and add up their counts; also the positions of each block's terms in it."""
     lists = [found.packed, *((part[0], part[1]) for part in parts)]
     terms, offsets, positions = sort_terms(lists)
     n_terms = len(offsets) - 1
@@ -139,33 +135,33 @@ def merge(
 
 
 def merge_all(parts: Iterable[tuple[Any, ...]]) -> tuple[TermList, Any, Any]:
-    """Terms of any number of blocks as one sorted list with added counts; few blocks are held at a time."""
+    """Merge any number of blocks; few are in memory at a time."""
     found, documents, occurrences = TermList.of([]), np.zeros(0), np.zeros(0)
     waiting: list[tuple[Any, ...]] = []
     for part in parts:
         waiting.append(part)
-        if sum(len(some[1]) for some in waiting) > len(found):  # so that every term is sorted a few times only
+        if sum(len(some[1]) for some in waiting) > len(found):  # so that each term is sorted a few times only
             found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
             waiting = []
     return merge(found, documents, occurrences, waiting)[:3]
 
 
 def noting_sizes(parts: Iterable[tuple[Any, ...]], sizes: list[int]) -> Iterator[tuple[Any, ...]]:
-    """The same blocks, while the number of texts in each is noted."""
+    """Pass blocks through and append the number of texts of each to `sizes`."""
     for part in parts:
         sizes.append(len(part[4][0]) - 1)
         yield part
 
 
 def with_positions(parts: list[tuple[Any, ...]], positions: NDArray[np.int32]) -> Iterator[tuple[Rows, NDArray[np.int32]]]:
-    """The rows of every block, with where its terms stand in the merged list."""
+    """The rows of each block, with the positions of its terms in the merged list."""
     starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
     for part, start, end in zip(parts, starts[:-1], starts[1:], strict=True):
         yield part[4], positions[start:end]
 
 
 def joined(blocks: list[Rows]) -> Rows:
-    """Rows of several blocks, one after the other."""
+    """Concatenate the rows of blocks."""
     starts = np.cumsum([0, *(int(offsets[-1]) for offsets, _, _ in blocks)])
     offsets = np.concatenate([[0], *(block[0][1:] + start for block, start in zip(blocks, starts[:-1], strict=True))])
     columns = np.concatenate([block[1] for block in blocks] or [np.zeros(0, dtype=np.int32)])
@@ -174,7 +170,7 @@ def joined(blocks: list[Rows]) -> Rows:
 
 
 def stacked(blocks: list[Rows], n_columns: int) -> csr_array:
-    """Rows of several blocks as one matrix."""
+    """The rows of blocks as one matrix."""
     return as_matrix(joined(blocks), n_columns)
 
 
@@ -185,13 +181,12 @@ def as_matrix(rows: Rows, n_columns: int) -> csr_array:
     return csr_array((values, columns, offsets.astype(kind)), shape=(len(offsets) - 1, n_columns))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Which terms are frequent enough, and not too frequent.
+# ---- limits on document frequency ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """fewest, most: documents that a term must and may be in. at_most: how many terms are kept, None for all."""
+    """fewest, most: allowed document frequencies of a term. at_most: the number of terms to use, None for all."""
 
     fewest: float
     most: float
@@ -199,7 +194,7 @@ class Limits:
 
 
 def find_limits(min_df: Any, max_df: Any, max_features: Any, n_texts: int) -> Limits:
-    """Settings as numbers of documents; a float is a share of the texts."""
+    """Turn settings into numbers of documents; a float is a fraction of the texts."""
     fewest, most = _documents("min_df", min_df, n_texts), _documents("max_df", max_df, n_texts)
     if max_features is not None and (not isinstance(max_features, (int, np.integer)) or max_features < 1):
         raise InputError(f"max_features is {max_features!r}; give a whole number of 1 or more, or None.")
@@ -207,15 +202,12 @@ def find_limits(min_df: Any, max_df: Any, max_features: Any, n_texts: int) -> Li
 
 
 def are_none(min_df: Any, max_df: Any, max_features: Any) -> bool:
-    """Whether settings leave out nothing; a whole number 1 as max_df is one document, 1.0 are all."""
+    """Whether the settings leave out no term; max_df=1 means one document, max_df=1.0 all of them."""
     return find_limits(min_df, max_df, max_features, 2) == Limits(1.0, 2.0, None)
 
 
 def keep_within(limits: Limits, documents: NDArray[Any], occurrences: NDArray[Any]) -> NDArray[np.int64]:
-    """The terms within limits, rising, by the documents that each is in and its occurrences.
-
-    Which of equally frequent terms are kept at the border is what scikit-learn keeps.
-    """
+    """The terms within limits, increasing; equally frequent terms are chosen as scikit-learn does."""
     kept = np.flatnonzero((documents >= limits.fewest) & (documents <= limits.most))
     if limits.at_most is not None and len(kept) > limits.at_most:
         kept = np.sort(kept[(-occurrences[kept].astype(np.float64)).argsort()[: limits.at_most]])
@@ -230,4 +222,4 @@ def _documents(name: str, value: Any, n_texts: int) -> float:
         return float(value)
     if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
         return float(value) * n_texts
-    raise InputError(f"{name} is {value!r}; give a whole number of documents from 1 on, or a share of them from 0.0 to 1.0.")
+    raise InputError(f"{name} is {value!r}; give a whole number of documents from 1 on, or a fraction from 0.0 to 1.0.")

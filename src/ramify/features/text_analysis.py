@@ -1,4 +1,4 @@
-"""Stop lists by name."""
+"""How a text becomes terms: lower case, words, stop words, stems, n-grams. The only file that imports snowballstemmer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,12 @@ from ramify.errors import InputError, suggest
 from ramify.features.term_counts import TermList
 from ramify.native import count_new_terms
 
-# Function words of English by kind, and contractions as they look when the apostrophe splits them.
+MAX_NGRAM = 20
+WORD = re.compile(r"\w\w+")
+
+Place = tuple[int, int, str]  # start, end, word or term
+
+# Function words of English by kind, and contractions split at the apostrophe.
 _LONG = """
 a an the this that these those such same other another others either neither each every both all any some many much more most
 few fewer fewest less least several enough none no one ones
@@ -56,19 +61,12 @@ STOP_LISTS: dict[str, frozenset[str]] = {
 }
 
 
-# --------------------------------------------------------------------------------------------------------------
-# How a text becomes terms: lower case, words, stop list, stems, runs of words. The only file that names snowballstemmer.
-
-
-MAX_NGRAM = 20
-
-
 @dataclass(frozen=True)
 class WordRules:
     """What counts as a term.
 
-    Words are runs of two or more letters, digits and underscores, as in scikit-learn. Stop words are left out, then words are
-    reduced to stems, then every run of `shortest` to `longest` words is a term.
+    A word is two or more letters, digits and underscores, as in scikit-learn. Stop words are left out, then words are
+    stemmed, then each n-gram of `shortest` to `longest` words is a term.
     """
 
     shortest: int
@@ -78,13 +76,13 @@ class WordRules:
     stemmer: str | None
 
     def for_kernel(self, texts: list[str]) -> tuple[Any, ...]:
-        """The rules as kernels take them, for some texts."""
+        """The rules in the form that kernels take, for some texts."""
         stems = () if self.stemmer is None else self._stems_of(texts)
         stemmed = (TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed) if stems else (None, None)
-        return self.lowercase, self.shortest, self.longest, self._left_out, *stemmed
+        return self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed
 
-    def reduce(self, words: list[tuple[int, int, str]]) -> list[tuple[int, int, str]]:
-        """Words with their places, without stop words, each as its stem."""
+    def reduce(self, words: list[Place]) -> list[Place]:
+        """Drop stop words, and stem the other words."""
         kept = [word for word in words if word[2] not in self.stop_words]
         if self.stemmer is None:
             return kept
@@ -92,20 +90,20 @@ class WordRules:
         return [(start, end, stems[word]) for start, end, word in kept]
 
     @cached_property
-    def _left_out(self) -> Any:
+    def _stop_index(self) -> Any:
         return TermList.of(sorted(self.stop_words)).index if self.stop_words else None
 
     def _stems_of(self, texts: list[str]) -> dict[str, str]:
-        """The stem of every word in some texts; each different word is stemmed once."""
+        """The stem of each distinct word in some texts."""
         assert self.stemmer is not None
-        found = count_new_terms(texts, self.lowercase, 1, 1, self._left_out, None, None, False)
+        found = count_new_terms(texts, self.lowercase, 1, 1, self._stop_index, None, None, False)
         return _stemming(self.stemmer).stems_of(TermList(found[0], found[1]).names)
 
 
 def make_rules(
     ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
 ) -> WordRules:
-    """Rules with checked settings."""
+    """Make rules from checked settings."""
     shortest, longest = _checked_range(ngram_range)
     if stemmer is not None:
         _stemming(stemmer)
@@ -122,7 +120,7 @@ def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
             raise InputError(f"stop_words is {stop_words!r}; give {known}, a list of words, or None.")
         return STOP_LISTS[stop_words]
     if not isinstance(stop_words, (list, tuple, set, frozenset)) or not all(isinstance(word, str) for word in stop_words):
-        raise InputError("stop_words is no list of words; give one, each word as a string.")
+        raise InputError("stop_words is not a list of words; give one, each word as a string.")
     return frozenset(stop_words)
 
 
@@ -138,9 +136,9 @@ def _checked_range(ngram_range: tuple[int, int]) -> tuple[int, int]:
 
 
 class _Stemming:
-    """One language's stemmer, which can do one word at a time, and what it found so far."""
+    """A stemmer of one language, with a lock (it is not thread-safe) and a cache."""
 
-    MOST = 1 << 20  # words that are remembered
+    MAX_CACHED = 1 << 20  # words
 
     def __init__(self, stemmer: Any) -> None:
         self._stemmer = stemmer
@@ -150,7 +148,7 @@ class _Stemming:
     def stems_of(self, words: list[str]) -> dict[str, str]:
         """The stem of every word."""
         with self._lock:
-            if len(self._known) > self.MOST:
+            if len(self._known) > self.MAX_CACHED:
                 self._known.clear()
             new = [word for word in words if word not in self._known]
             self._known.update(zip(new, self._stemmer.stemWords(new), strict=True))
@@ -169,13 +167,7 @@ def _stemming(language: str) -> _Stemming:
     return _Stemming(snowballstemmer.stemmer(language))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Where the terms of a text stand in it: the slow twin of the kernels that count them, for one text at a time.
-
-
-WORD = re.compile(r"\w\w+")
-
-Place = tuple[int, int, str]
+# ---- locating terms: for one text, in Python; kernels count many texts ----------------------------------------------------
 
 
 def locate_terms(text: str, rules: WordRules) -> list[Place]:
@@ -191,10 +183,10 @@ def locate_terms(text: str, rules: WordRules) -> list[Place]:
 
 
 def _locate_words(text: str, lowercase: bool) -> list[Place]:
-    written = str.lower(text) if lowercase else text
-    found = [(match.start(), match.end(), match.group()) for match in WORD.finditer(written)]
-    if len(written) == len(text):
+    lowered = str.lower(text) if lowercase else text
+    found = [(match.start(), match.end(), match.group()) for match in WORD.finditer(lowered)]
+    if len(lowered) == len(text):
         return found
-    # a character may become two, as 'İ' does, so that what follows stands further on than in the text
-    origin = list(chain.from_iterable([place] * len(letter.lower()) for place, letter in enumerate(text)))
+    # lower case may turn one character into two, as of 'İ', which shifts what follows
+    origin = list(chain.from_iterable([position] * len(letter.lower()) for position, letter in enumerate(text)))
     return [(origin[start], origin[end - 1] + 1, word) for start, end, word in found]

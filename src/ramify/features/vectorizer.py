@@ -9,11 +9,11 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import murmurhash3_32
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
+from ramify.features.base import BaseVectorizer, Ints, State, checked_columns
 from ramify.features.streaming import CountSettings, ShardedTexts
 from ramify.features.term_counts import (
     Rows,
@@ -29,7 +29,6 @@ from ramify.features.term_counts import (
     with_positions,
 )
 from ramify.features.text_analysis import WordRules, locate_terms, make_rules
-from ramify.features.vectors import checked_columns
 from ramify.native import count_hashed_terms, count_known_terms, count_new_terms, renumber_rows, sort_terms, weigh_rows_in_place
 from ramify.parallel import SerialExecutor, choose_executor, count_workers, stage
 
@@ -38,24 +37,23 @@ MOST_COLUMNS = 1 << 28
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 Result = TypeVar("Result")
-Ints = NDArray[np.int64]
 
 
-class Vectorizer(TransformerMixin, BaseEstimator):
-    """Turn texts into a CSR float32 matrix, documents × terms; the same as scikit-learn's TfidfVectorizer, on all cores.
+class Vectorizer(BaseVectorizer):
+    """Turn texts into a CSR float32 matrix, documents × terms; equals scikit-learn's TfidfVectorizer, on all cores.
 
     weighting: "tf-idf" (smoothed idf, rows of unit length), "counts" or "binary".
-    ngram_range: runs of how many words make a term, from and to.
-    stop_words: "english" (scikit-learn's), "english-long" (some more), a list, or None.
+    ngram_range: fewest and most words in a term.
+    stop_words: "english" (scikit-learn's), "english-long" (more words), a list, or None.
     stemmer: a Snowball language such as "english" or "porter", or None; needs ``ramify[stem]``.
-    min_df, max_df: terms in fewer or more documents are left out; a float is a share of the documents.
-    max_features: keep only the terms with the most occurrences.
+    min_df, max_df: terms in fewer or more documents are left out; a float is a fraction of the documents.
+    max_features: use only the terms with the most occurrences.
     sublinear_tf: 1 + ln(count) in place of the count, for tf-idf.
-    hashing: a number of columns; terms go to columns by their hash, and no list of them is kept. Memory is then bounded
-    whatever the texts hold, and a column may stand for several terms.
+    hashing: a number of columns. Terms go to columns by their hash, and no vocabulary is stored: memory is bounded, and several
+    terms may share a column.
     n_jobs: threads, as in scikit-learn.
 
-    Texts may come from any iterator. `fit` never holds more of them than it is reading.
+    Texts may come from any iterator; `fit` holds only the block that it reads.
 
     >>> Vectorizer(weighting="counts").fit_transform(["red fox", "red red"]).toarray()
     array([[1., 1.], [0., 2.]], dtype=float32)
@@ -65,8 +63,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
     idf_: NDArray[np.float32] | None
     _terms: TermList | None
     _is_selected: bool
-    _learnt: tuple[int | None, str]  # the columns and the weighting that were learnt for
-    selected_columns_: Ints | None
+    _fitted_with: tuple[int | None, str]  # hashing and weighting at fit
+    _cached_rules: tuple[str, WordRules] | None = None
 
     def __init__(
         self,
@@ -95,92 +93,92 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         self.hashing = hashing
         self.n_jobs = n_jobs
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- fitting ---------------------------------------------------------------------------------------------------
 
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
-        """Learn the terms and their document frequencies."""
+        """Find the terms and their document frequencies."""
         self.check_settings()
         if self.hashing is not None:
-            self._learn_columns(self._hashed_blocks(texts, None, int(self.hashing)))
+            self._fit_columns(self._hashed_blocks(texts, None, int(self.hashing)))
             return self
         parts = self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False))
         sizes: list[int] = []
         found, documents, occurrences = merge_all(noting_sizes(parts, sizes))
-        self._learn_terms(found, documents, occurrences, sum(sizes))
+        self._fit_terms(found, documents, occurrences, sum(sizes))
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
-        """Learn the terms and give the matrix of the same texts, in one pass over them."""
+        """Fit and transform in one pass over the texts."""
         return self.weight_counts(self.fit_count(texts))
 
     def fit_count(self, texts: Iterable[str]) -> csr_array:
-        """Learn the terms and count them in the same texts, without weights."""
+        """Fit, and return the counts of the terms, without weights."""
         self.check_settings()
         if isinstance(texts, ShardedTexts) and texts.settings == self.count_settings:
-            return self._fit_counted(texts)
+            return self._fit_sharded(texts)
         if self.hashing is not None:
             blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
-            self._learn_columns(iter(blocks))
+            self._fit_columns(iter(blocks))
             return stacked(blocks, self.n_features_out)
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), True)))
         found, documents, occurrences, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
-        kept = self._learn_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
+        kept = self._fit_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
         numbers = np.full(len(found), -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept))
-        work = [(rows, numbers[here]) for rows, here in with_positions(parts, positions)]
+        work = [(rows, numbers[part]) for rows, part in with_positions(parts, positions)]
         renumbered = choose_executor(self.n_jobs).map(lambda task: renumber_rows(*task[0], task[1], len(kept)), work)
         return stacked(list(renumbered), len(kept))
 
-    def _fit_counted(self, texts: ShardedTexts) -> csr_array:
-        """The same, for texts that were counted where they are."""
+    def _fit_sharded(self, texts: ShardedTexts) -> csr_array:
         executor = choose_executor(self.n_jobs)
         if self.hashing is not None:
             X = texts.matrix(executor, None, int(self.hashing))
-            self._learn_columns(iter([(X.indptr, X.indices, X.data)]))
+            self._fit_columns(iter([(X.indptr, X.indices, X.data)]))
             return X
         found, documents, occurrences = texts.terms(executor)
-        kept = self._learn_terms(found, documents, occurrences, len(texts))
+        kept = self._fit_terms(found, documents, occurrences, len(texts))
         return texts.matrix(executor, self._terms, len(kept), n_entries=int(documents[kept].sum()))
 
     def check_settings(self) -> None:
-        """Refuse settings that make no sense, before any text is read."""
+        """Refuse invalid settings, before any text is read."""
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.")
         find_limits(self.min_df, self.max_df, self.max_features, 1)
-        for name in ("lowercase", "sublinear_tf"):
-            if not isinstance(getattr(self, name), (bool, np.bool_)):
-                raise InputError(f"{name} is {getattr(self, name)!r}; give true or false.")
+        for name, value in (("lowercase", self.lowercase), ("sublinear_tf", self.sublinear_tf)):
+            if not isinstance(value, (bool, np.bool_)):
+                raise InputError(f"{name} is {value!r}; give true or false.")
         self._rules()
         if self.hashing is None:
             return
         if not isinstance(self.hashing, (int, np.integer)) or not 1 <= self.hashing <= MOST_COLUMNS:
             raise InputError(f"hashing is {self.hashing!r}; give a number of columns from 1 to {MOST_COLUMNS:,}.")
         if not are_none(self.min_df, self.max_df, self.max_features):
-            raise InputError("hashing keeps no list of terms, so min_df, max_df and max_features cannot be used with it.")
+            raise InputError("hashing stores no vocabulary, so min_df, max_df and max_features cannot be used with it.")
 
-    def _learn_terms(self, found: TermList, documents: Any, occurrences: Any, n_texts: int) -> Ints:
-        """Keep the terms within the limits; gives their numbers."""
+    def _fit_terms(self, found: TermList, documents: Any, occurrences: Any, n_texts: int) -> Ints:
+        """Store the terms within the limits; return their numbers."""
         if not len(found):
-            nothing = f"the {n_texts} texts have no words in them (other than stop words)"
-            raise InputError(f"{nothing}; give texts with words of two letters or more.")
+            raise InputError(
+                f"the {n_texts} texts have no words (other than stop words); give texts with words of two letters or more."
+            )
         frequencies = documents if self.weighting == "binary" else occurrences
         kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, frequencies)
         self._terms = found if len(kept) == len(found) else found.take(kept)
-        self.selected_columns_, self._is_selected, self._learnt = None, False, (None, self.weighting)
+        self.selected_columns_, self._is_selected, self._fitted_with = None, False, (None, self.weighting)
         self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
         return kept
 
-    def _learn_columns(self, blocks: Iterator[Rows]) -> None:
+    def _fit_columns(self, blocks: Iterator[Rows]) -> None:
         n_texts, documents = 0, np.zeros(int(self.hashing or 0), dtype=np.int64)
         for offsets, columns, _ in blocks:
             np.add.at(documents, columns, 1)
             n_texts += len(offsets) - 1
         self._terms, self.selected_columns_, self._is_selected = None, None, False
-        self._learnt = int(self.hashing or 0), self.weighting
+        self._fitted_with = int(self.hashing or 0), self.weighting
         self.idf_ = _smooth_idf(documents, n_texts) if self.weighting == "tf-idf" else None
 
     def select_columns(self, columns: Ints) -> None:
-        """Go on with some of the columns only, rising."""
+        """Use only some of the columns, increasing, from now on."""
         check_is_fitted(self)
         self._is_selected = True
         self.idf_ = None if self.idf_ is None else self.idf_[columns]
@@ -191,39 +189,39 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     @property
     def can_add_terms(self) -> bool:
-        """Whether more terms can be taken in: there are no weights of terms, and none was ever left out."""
+        """Whether :meth:`add_terms` works: terms have no weights, and none was left out."""
         has_all = are_none(self.min_df, self.max_df, self.max_features) and not self._is_selected
         return has_all and self._terms is not None and self.idf_ is None
 
     def add_terms(self, texts: Iterable[str]) -> Ints:
-        """Take in the terms of more texts; gives the new columns of the old terms."""
+        """Add the terms of more texts; return the new columns of the old terms."""
         check_is_fitted(self)
         if self._terms is None or not self.can_add_terms:
-            raise InputError("only a vectorizer of plain counts that left no term out can take in more.")
+            return super().add_terms(texts)
         parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)))
         arrays = sort_terms([self._terms.packed, *((part[0], part[1]) for part in parts)])
         columns: Ints = arrays[2][: len(self._terms)].astype(np.int64)
         self._terms = TermList(arrays[0], arrays[1])
         return columns
 
-    # ---- turning texts into rows ------------------------------------------------------------------------------------
+    # ---- transforming -----------------------------------------------------------------------------------------------
 
     def transform(self, texts: Iterable[str]) -> csr_array:
-        """The matrix of some texts over the learnt terms; other terms are passed over."""
+        """The weighted matrix of texts; unknown terms are ignored."""
         check_is_fitted(self)
-        if isinstance(texts, ShardedTexts) and texts.settings == CountSettings(self._rules(), self._learnt[0]):
+        if isinstance(texts, ShardedTexts) and texts.settings == CountSettings(self._rules(), self._fitted_with[0]):
             wanted = self._new_numbers() if self._terms is None else self._terms
             return self.weight_counts(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
         if self._terms is None:
-            blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._learnt[0] or 0))
+            blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._fitted_with[0] or 0))
             return self.weight_counts(stacked(list(blocks), self.n_features_out))
-        index = self._terms.index  # made here, before several threads ask for it
+        index = self._terms.index  # computed here, before threads share it
         blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
         return self.weight_counts(stacked(list(blocks), len(self._terms)))
 
     def weight_counts(self, counts: csr_array) -> csr_array:
-        """Turn counts into the chosen weights; the matrix given is used up."""
-        weighting = self._learnt[1]  # as it was, whatever was set since
+        """Apply the weighting; changes the matrix in place."""
+        weighting = self._fitted_with[1]  # the parameter may have changed since
         if weighting == "binary":
             counts.data[:] = 1
         elif weighting == "tf-idf":
@@ -233,23 +231,23 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             weigh_rows_in_place(offsets, columns, self.idf_, counts.data)
         return counts
 
-    # ---- where terms stand ------------------------------------------------------------------------------------------
+    # ---- locating terms ---------------------------------------------------------------------------------------------
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """(start, end, column) of every known term in a text, in the order of their starts.
 
-        Offsets count the characters of the text as it was given, the end not included; a term of several words reaches from
-        the start of the first to the end of the last. A column is here as often as it is counted.
+        Offsets count the characters of the given text, the end excluded; a term of several words extends from the start of
+        the first to the end of the last. A column appears as often as it is counted.
 
         >>> Vectorizer(ngram_range=(1, 2)).fit(["red fox", "red cat"]).locate("A Red Fox!")
         [(2, 5, 2), (2, 9, 4), (6, 9, 1)]
         """
-        places = locate_terms(text, self._rules()) if (columns := self.transform([text]).indices).size else []
-        column_of = self._columns_by_term(columns, {term for _, _, term in places})
-        return [(start, end, column_of[term]) for start, end, term in places if term in column_of]
+        found = locate_terms(text, self._rules()) if (columns := self.transform([text]).indices).size else []
+        column_of = self._columns_by_term(columns, {term for _, _, term in found})
+        return [(start, end, column_of[term]) for start, end, term in found if term in column_of]
 
     def term_names(self, text: str, columns: Ints) -> list[str]:
-        """What columns that a text has are called; a hashed column by the terms of the text that fall into it."""
+        """The names of columns that a text has; of a hashed column, the terms of the text that have its hash."""
         if self._terms is not None:
             return self._terms.names_of(columns)
         terms = dict.fromkeys(term for _, _, term in locate_terms(text, self._rules()))
@@ -259,19 +257,19 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return [" / ".join(found[column]) for column in columns.tolist()]
 
     def _columns_by_term(self, columns: Ints, terms: Iterable[str]) -> dict[str, int]:
-        """The column of each of some terms, as far as it is among those given."""
+        """The column of each term, if it is one of the given columns."""
         if self._terms is not None:
             return dict(zip(self._terms.names_of(columns), columns.tolist(), strict=True))
         hashed = columns if self.selected_columns_ is None else self.selected_columns_[columns]
-        place = dict(zip(hashed.tolist(), columns.tolist(), strict=True))
-        hashes = {term: abs(murmurhash3_32(term)) % int(self._learnt[0] or 1) for term in terms}
-        return {term: place[column] for term, column in hashes.items() if column in place}
+        position = dict(zip(hashed.tolist(), columns.tolist(), strict=True))
+        hashes = {term: abs(murmurhash3_32(term)) % int(self._fitted_with[0] or 1) for term in terms}
+        return {term: position[column] for term, column in hashes.items() if column in position}
 
     def _new_numbers(self) -> NDArray[np.int32] | None:
-        """The new numbers of hashed columns, -1 for those that are left out; None where all are kept."""
+        """The new numbers of hashed columns, -1 for those left out; None if all are in use."""
         if self.selected_columns_ is None:
             return None
-        numbers = np.full(int(self._learnt[0] or 0), -1, dtype=np.int32)
+        numbers = np.full(int(self._fitted_with[0] or 0), -1, dtype=np.int32)
         numbers[self.selected_columns_] = np.arange(len(self.selected_columns_))
         return numbers
 
@@ -283,7 +281,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         return self._map(texts, count)
 
     def _map(self, texts: Iterable[str], work: Callable[[list[str]], Result]) -> Iterator[Result]:
-        """Apply work to blocks of texts, and tell how far it is."""
+        """Apply work to blocks of texts, and report progress."""
         workers = count_workers(self.n_jobs)
         blocks, total = cut(texts, workers)
         done: list[int] = []
@@ -293,7 +291,7 @@ class Vectorizer(TransformerMixin, BaseEstimator):
             done.append(len(block))
             return result
 
-        with stage("reading words", total) as step:
+        with stage("counting words", total) as step:
             executor = SerialExecutor() if total is not None and total < 64 else choose_executor(self.n_jobs)
             for result in executor.map(count, blocks):
                 yield result
@@ -302,29 +300,28 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     @property
     def count_settings(self) -> CountSettings:
-        """How texts are counted, for those who count them elsewhere."""
+        """The settings for counting terms in shards."""
         return CountSettings(self._rules(), None if self.hashing is None else int(self.hashing))
 
     def _rules(self) -> WordRules:
         settings = (self.ngram_range, self.lowercase, self.stop_words, self.stemmer)
         key = repr(settings)
-        if getattr(self, "_made", (None, None))[0] != key:
-            self._made = key, make_rules(*settings)
-        rules: WordRules = self._made[1]
-        return rules
+        if self._cached_rules is None or self._cached_rules[0] != key:
+            self._cached_rules = key, make_rules(*settings)
+        return self._cached_rules[1]
 
     def _rules_for(self, texts: list[str]) -> tuple[Any, ...]:
         return self._rules().for_kernel(texts)
 
-    # ---- what was learnt --------------------------------------------------------------------------------------------
+    # ---- results -----------------------------------------------------------------------------------------------------
 
     @property
     def terms_(self) -> NDArray[np.object_]:
-        """The terms, in column order; hashed columns have numbers for names."""
+        """The terms, in column order; hashed columns are named by number."""
         check_is_fitted(self)
         if self._terms is not None:
             return np.asarray([*self._terms.names, None], dtype=object)[:-1]
-        columns = np.arange(self._learnt[0] or 0) if self.selected_columns_ is None else self.selected_columns_
+        columns = np.arange(self._fitted_with[0] or 0) if self.selected_columns_ is None else self.selected_columns_
         return np.asarray([f"#{column}" for column in columns.tolist()] + [None], dtype=object)[:-1]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -337,17 +334,17 @@ class Vectorizer(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self._terms is not None:
             return len(self._terms)
-        return int(self._learnt[0] or 0) if self.selected_columns_ is None else len(self.selected_columns_)
+        return int(self._fitted_with[0] or 0) if self.selected_columns_ is None else len(self.selected_columns_)
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- saving -----------------------------------------------------------------------------------------------------
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Plain values and arrays from which :meth:`from_state` makes the same vectorizer."""
+    def state(self) -> State:
+        """Plain values and arrays from which :meth:`from_state` makes an equal vectorizer."""
         check_is_fitted(self)
         given = self.get_params(deep=False).items()
         params = {name: value.item() if isinstance(value, np.generic) else value for name, value in given if name != "n_jobs"}
         params["ngram_range"] = [int(n) for n in self.ngram_range]
-        params |= {"hashing": self._learnt[0], "weighting": self._learnt[1]}
+        params |= {"hashing": self._fitted_with[0], "weighting": self._fitted_with[1]}
         if params["stop_words"] is not None and not isinstance(params["stop_words"], str):
             params["stop_words"] = sorted(params["stop_words"])
         arrays = {"idf": self.idf_, "columns": self.selected_columns_}
@@ -358,22 +355,22 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer:
-        """Make a vectorizer from its state, after checking that the parts fit together."""
+        """Make a vectorizer from its state, after checking it."""
         made = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])})
         made.check_settings()
-        made._terms, made._learnt = _checked_terms(values["terms"], made.hashing), (made.hashing, made.weighting)
+        made._terms, made._fitted_with = _checked_terms(values["terms"], made.hashing), (made.hashing, made.weighting)
         made.selected_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
         made.idf_, made._is_selected = arrays.get("idf"), bool(values.get("selected", False))
         width = made.n_features_out
         if (made.idf_ is not None) != (made.weighting == "tf-idf"):
-            raise ModelError("the weights of the terms are missing, or there are some too many; train the model again.")
+            raise ModelError("the idf weights do not fit the weighting; train the model again.")
         fits = made.idf_ is None or (made.idf_.shape == (width,) and made.idf_.dtype == np.float32)
         if not fits or (made.idf_ is not None and not (np.isfinite(made.idf_) & (made.idf_ > 0)).all()):
-            raise ModelError(f"the vectorizer has {width} terms but other weights; train the model again.")
+            raise ModelError(f"the idf weights do not fit the {width} terms; train the model again.")
         return made
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_terms")
+        return "_terms" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -384,8 +381,8 @@ class Vectorizer(TransformerMixin, BaseEstimator):
 
 def _smooth_idf(documents: NDArray[Any], n_texts: int) -> NDArray[np.float32]:
     """ln((1 + documents) / (1 + documents with the term)) + 1, as scikit-learn smooths it, in its precision."""
-    shares = np.full(len(documents), n_texts + 1, dtype=np.float32) / (documents.astype(np.float32) + np.float32(1))
-    return np.asarray(np.log(shares) + np.float32(1), dtype=np.float32)
+    ratios = np.full(len(documents), n_texts + 1, dtype=np.float32) / (documents.astype(np.float32) + np.float32(1))
+    return np.asarray(np.log(ratios) + np.float32(1), dtype=np.float32)
 
 
 def _checked_terms(terms: Any, hashing: int | None) -> TermList | None:

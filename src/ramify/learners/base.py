@@ -23,7 +23,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.calibration import LogPotentials
 from ramify.errors import InputError
-from ramify.features.vectors import check_documents
+from ramify.features.base import check_documents
 from ramify.learners.path_probabilities import MIN_PROBABILITY
 from ramify.learners.targets import Targets, read_targets
 from ramify.learners.warm_start import WarmStart

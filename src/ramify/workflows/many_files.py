@@ -126,7 +126,7 @@ def _read(counting: CountSettings, shard: Shard) -> FileRows:
             yield text
 
     if shard.file is not None and shard.file.parent.is_dir():
-        shard.leave(counting.count(marked()))
+        shard.save_counts(counting.count(marked()))
     else:
         deque(marked(), maxlen=0)
     cells, cell_of = _numbered(collected.cells)
