@@ -190,10 +190,10 @@ def test_blocks_stay_small_where_classes_times_terms_would_not():
     n_terms = 200_000
     X = csr_array((np.ones(40), np.arange(40) * 5_000, np.arange(41)), shape=(40, n_terms))
     M = csr_array((np.ones(40, dtype=bool), np.arange(40), np.arange(41)), shape=(40, 10_000))
-    blocks = relevance.relevance_blocks(relevance.make_tally(X, M, "chi2"), "chi2")
+    blocks = relevance.relevance_blocks(relevance.count_contingencies(X, M, "chi2"), "chi2")
     classes, block = next(blocks)
     assert block.shape == (classes.stop, n_terms)
-    assert block.nbytes * relevance.ARRAYS_A_BLOCK <= relevance.BLOCK_BYTES
+    assert block.nbytes * relevance.ARRAYS_PER_BLOCK <= relevance.BLOCK_BYTES
 
 
 @every_measure

@@ -127,9 +127,9 @@ def test_in_turns_every_class_gets_a_term_where_the_maximum_gives_all_to_the_eas
 
 def test_a_class_whose_terms_are_all_taken_passes_its_turn():
     rankings = [np.array([4, 2]), np.array([4]), np.array([2, 4, 1, 0])]
-    assert selection.take_turns(rankings, 10).tolist() == [4, 2, 1, 0]
-    assert selection.take_turns(rankings, 3).tolist() == [4, 2, 1]
-    assert selection.take_turns([], 3).tolist() == []
+    assert selection.round_robin(rankings, 10).tolist() == [4, 2, 1, 0]
+    assert selection.round_robin(rankings, 3).tolist() == [4, 2, 1]
+    assert selection.round_robin([], 3).tolist() == []
 
 
 def test_the_weights_of_an_average_are_shares_of_words_where_words_are_counted():
@@ -383,8 +383,8 @@ def test_documents_stay_as_they_are():
         ({"join": "mean"}, "join is 'mean'; give one of 'max', 'weighted-average', 'sum', 'round-robin'"),
         ({"join": ["max"]}, "join is"),
         ({"scope": "local"}, "scope is 'local'; give one of 'flat', 'hierarchical', 'glocal'.* Did you mean 'glocal'"),
-        ({"scope": "hierarchical"}, "scope 'hierarchical' chooses at inner nodes and needs a taxonomy"),
-        ({"scope": "glocal"}, "scope 'glocal' chooses at inner nodes and needs a taxonomy"),
+        ({"scope": "hierarchical"}, "scope 'hierarchical' selects at inner nodes and needs a taxonomy"),
+        ({"scope": "glocal"}, "scope 'glocal' selects at inner nodes and needs a taxonomy"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(settings, complaint):
