@@ -328,7 +328,7 @@ def cut(learner, directory, n_shards):
     """The same learner with its weights in files of shards."""
     values, arrays, files = learner.state_in_shards(n_shards)
     for number, file in enumerate(files):
-        file.put(directory / f"{number}")
+        file.write_to(directory / f"{number}")
     mapped = [open_array_file(directory / f"{number}") for number in range(len(files))]
     return type(learner).from_state(learner.taxonomy_, values, arrays, mapped)
 
