@@ -34,7 +34,7 @@ from ramify.features import Vectors
 from ramify.systems import find_system
 from ramify.taxonomy import most_specific, read_taxonomy
 from ramify.workflows import Audit, audit
-from ramify.workflows.auditing.out_of_fold import Unseen, learn_in_folds
+from ramify.workflows.auditing.out_of_fold import OutOfFold, fit_folds
 from ramify.workflows.folds import split_into_folds
 from ramify.workflows.training import prepared
 from ramify.workflows.training_run import new_learner, parse_system
@@ -125,11 +125,11 @@ def measure_audit(system: str, spoiled: Spoiled, given: argparse.Namespace) -> l
     def train() -> TextClassifier:
         return new_classifier(system, spoiled, given.threads).fit(spoiled.corpus.documents, spoiled.corpus.labels)
 
-    def look() -> Audit:
-        return audit(new_classifier(system, spoiled, given.threads), spoiled.corpus, most=max(FIRST), folds=given.folds)
+    def run_audit() -> Audit:
+        return audit(new_classifier(system, spoiled, given.threads), spoiled.corpus, max_issues=max(FIRST), folds=given.folds)
 
-    (before, _), (seconds, found), (after, _) = timed(train), timed(look), timed(train)
-    ranked = np.asarray([finding.document for finding in found.findings])
+    (before, _), (seconds, found), (after, _) = timed(train), timed(run_audit), timed(train)
+    ranked = np.asarray([issue.document for issue in found.issues])
     return [*precisions(ranked, spoiled), 2 * seconds / (before + after), seconds]
 
 
@@ -163,14 +163,14 @@ def measure_cleanlab(spoiled: Spoiled, given: argparse.Namespace, python: Path) 
     """Its rows, each with the best of its rankings."""
     system, corpus = given.systems[0], spoiled.corpus
     classifier, taxonomy = prepared(new_classifier(system, spoiled, given.threads), corpus)
-    unseen = learn_in_folds(classifier, corpus, split_into_folds(corpus, taxonomy, given.folds))
-    classes = unseen.classes
+    out_of_fold = fit_folds(classifier, corpus, split_into_folds(corpus, taxonomy, given.folds))
+    classes = out_of_fold.classes
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        save_npz(folder / "X.npz", csr_matrix(unseen.X))
+        save_npz(folder / "X.npz", csr_matrix(out_of_fold.X))
         np.save(folder / "labels.npy", np.searchsorted(classes, spoiled.labels))
-        np.save(folder / "fold.npy", unseen.fold)
-        np.save(folder / "ours.npy", flat_chances(unseen, classes))
+        np.save(folder / "fold.npy", out_of_fold.fold)
+        np.save(folder / "ours.npy", flat_probabilities(out_of_fold, classes))
         command = [str(python), "-m", "peers.cleanlab_ranking", str(folder), "--c", *(f"{c:g}" for c in given.c)]
         subprocess.run(command, cwd=HERE, check=True)
         found = json.loads((folder / "ranked.json").read_text())
@@ -181,10 +181,10 @@ def measure_cleanlab(spoiled: Spoiled, given: argparse.Namespace, python: Path) 
     return rows
 
 
-def flat_chances(unseen: Unseen, classes: Nodes) -> NDArray[np.float64]:
-    """What Ramify's learners make of documents that they have not seen, without a tree: documents × classes."""
-    found = np.zeros((unseen.own.shape[0], len(classes)))
-    blocks = unseen.judged(np.arange(len(found)), lambda learner, scores: learner.to_probabilities(scores)[:, classes])
+def flat_probabilities(out_of_fold: OutOfFold, classes: Nodes) -> NDArray[np.float64]:
+    """Out-of-fold probabilities of Ramify's learners, without a tree: documents × classes."""
+    found = np.zeros((out_of_fold.own.shape[0], len(classes)))
+    blocks = out_of_fold.blocks(np.arange(len(found)), lambda learner, scores: learner.to_probabilities(scores)[:, classes])
     for rows, P in blocks:
         found[rows] = np.maximum(np.nan_to_num(P, nan=0.0), 1e-9)
     return found / found.sum(axis=1, keepdims=True)

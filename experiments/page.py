@@ -1,4 +1,4 @@
-"""What a study shows, block by block, and the page made of it: HTML that needs nothing else.
+"""What a study shows, block by block, and the page with these blocks.
 
 >>> block = Beside("Table 1", [Row("B-SVM", 0.35, 0.25, "less noise")])
 >>> "<td>−0.10</td>" in render_page("A paper", "What it is about.", [Section("first", "", [block])])
@@ -7,25 +7,24 @@ True
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from itertools import groupby
+from typing import Any
 
-from experiments.charts import Chart, Line, draw
-from ramify.reports.page import table, whole_page
+from ramify.reports.charts import Chart, Line, line_chart
+from ramify.reports.pages import render
+from ramify.reports.tables import Table as TextTable
 
 __all__ = ["Beside", "Block", "Chart", "Line", "Row", "Section", "Table", "Text", "render_page"]
 
 Cell = str | int | float | None
 NOTHING = "–"
-CODE = re.compile(r"`([^`]+)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph of plain words; what stands in `backticks` is code."""
+    """A paragraph; words in `backticks` are code."""
 
     words: str
 
@@ -101,47 +100,34 @@ def shown(cell: Cell, digits: int = 2) -> str:
 
 def render_page(title: str, lead: str, sections: Iterable[Section]) -> str:
     """The whole page; every word is escaped."""
-    return whole_page(title, lead, "".join(_section(section) for section in sections))
+    shown = [{"title": each.title, "lead": each.lead, "runs": list(_runs(each.blocks))} for each in sections]
+    return render("experiment.html", title=title, lead=lead, sections=shown)
 
 
-def _section(section: Section) -> str:
-    # charts that follow each other stand side by side
-    runs = groupby(section.blocks, key=lambda block: isinstance(block, Chart))
-    inside = (f'<div class="plots">{_all(blocks)}</div>' if are_charts else _all(blocks) for are_charts, blocks in runs)
-    return f"<h2>{escape(section.title)}</h2>{_lead(section.lead)}{''.join(inside)}"
+def _runs(blocks: Sequence[Block]) -> Iterator[dict[str, Any]]:
+    """The blocks as the template takes them; charts that follow each other are drawn side by side."""
+    for are_charts, run in groupby(blocks, key=lambda block: isinstance(block, Chart)):
+        if are_charts:
+            yield {"charts": [(block, line_chart(block)) for block in run if isinstance(block, Chart)]}
+            continue
+        for block in run:
+            if isinstance(block, (Table, Beside)):
+                table = block.as_table() if isinstance(block, Beside) else block
+                yield {"charts": [], "table": _as_text(table), "note": table.note}
+            elif isinstance(block, Text):
+                yield {"charts": [], "table": None, "text": block.words}
 
 
-def _all(blocks: Iterator[Block]) -> str:
-    return "".join(map(_block, blocks))
+def _as_text(table: Table) -> TextTable:
+    rows = [[shown(cell, table.digits) for cell in row] for row in table.rows]
+    return TextTable(table.title, table.columns, rows, _text_columns(table))
 
 
-def _block(block: Block) -> str:
-    if isinstance(block, Text):
-        return f"<p>{_words(block.words)}</p>"
-    if isinstance(block, Chart):
-        note = f'<p class="lead">{_words(block.note)}</p>' if block.note else ""
-        return f"<figure><figcaption>{_words(block.title)}</figcaption>{draw(block)}{note}</figure>"
-    return _table(block.as_table() if isinstance(block, Beside) else block)
-
-
-def _table(block: Table) -> str:
-    rows = [[shown(cell, block.digits) for cell in row] for row in block.rows]
-    return f"<h3>{_words(block.title)}</h3>{table(block.columns, rows, _texts(block))}{_lead(block.note)}"
-
-
-def _texts(block: Table) -> list[int]:
-    """The columns of words: the first, and those with more than numbers and signed numbers."""
-    columns = list(zip(*block.rows, strict=True))
-    return [k for k in range(len(block.columns)) if k == 0 or (k < len(columns) and any(map(_has_words, columns[k])))]
+def _text_columns(table: Table) -> list[int]:
+    """The first column, and those with letters."""
+    columns = list(zip(*table.rows, strict=True))
+    return [k for k in range(len(table.columns)) if k == 0 or (k < len(columns) and any(map(_has_words, columns[k])))]
 
 
 def _has_words(cell: Cell) -> bool:
     return isinstance(cell, str) and any(letter.isalpha() for letter in cell)
-
-
-def _lead(words: str) -> str:
-    return f'<p class="lead">{_words(words)}</p>' if words else ""
-
-
-def _words(words: str) -> str:
-    return CODE.sub(r"<code>\1</code>", escape(words))

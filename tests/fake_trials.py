@@ -10,10 +10,10 @@ from ramify.decisions import Best
 from ramify.parallel import check_deadline, single_stage
 from ramify.taxonomy import Taxonomy
 from ramify.workflows.tuning.candidates import Fixed, relative_cost
-from ramify.workflows.tuning.evaluator import Allowance, Examiner
-from ramify.workflows.tuning.folds import make_ground
+from ramify.workflows.tuning.evaluator import Evaluator, TimeBudget
+from ramify.workflows.tuning.folds import make_folds
 from ramify.workflows.tuning.search import Search
-from ramify.workflows.tuning.trials import Tried
+from ramify.workflows.tuning.trials import FoldResult
 
 NAMES = ["a", "b", "c"]
 FLAT = Taxonomy.flat(NAMES)
@@ -36,25 +36,25 @@ class Clock:
 
 
 class Trials:
-    """Fake trials: seconds by relative cost, and as many right answers as the skill of a candidate.
+    """Fake trials: seconds by relative cost, and as many right predictions as the skill of a candidate.
 
-    speed: seconds that flat machines take for all documents. skill: a function of the candidate, the share of right answers.
-    slow: systems that take so many times longer than anyone would think. began: what was tried, and when.
+    speed: seconds that flat SVMs take for all documents. skill: a function of the candidate, the fraction of right predictions.
+    slow: systems that take so many timings longer than anyone would think. began: what was result, and when.
     """
 
     def __init__(self, clock, speed=1.0, skill=lambda candidate: 0.5, slow=None):
         self.clock, self.speed, self.skill, self.slow, self.began = clock, speed, skill, slow or {}, []
 
-    def __call__(self, candidate, ground, number, share, rules):
-        self.began.append((str(candidate), number, share, self.clock.now))
-        size = ground.size(number, share) / len(ground.corpus)
+    def __call__(self, candidate, folds, number, fraction, rules):
+        self.began.append((str(candidate), number, fraction, self.clock.now))
+        size = folds.size(number, fraction) / len(folds.corpus)
         self.clock.work(self.speed * size * relative_cost(candidate) * self.slow.get(candidate.system, 1.0))
-        truth = ground.truth(number)
+        truth = folds.truth(number)
         n_right = round(self.skill(candidate) * truth.shape[0])
         rows = np.arange(truth.shape[0])
-        answers = np.where(rows < n_right, truth.indices, (truth.indices + 1) % len(NAMES))
-        given = csr_array((np.ones(len(rows), dtype=bool), (rows, answers)), shape=truth.shape)
-        return Tried(dict.fromkeys(range(len(rules)), given), {})
+        predictions = np.where(rows < n_right, truth.indices, (truth.indices + 1) % len(NAMES))
+        given = csr_array((np.ones(len(rows), dtype=bool), (rows, predictions)), shape=truth.shape)
+        return FoldResult(dict.fromkeys(range(len(rules)), given), {})
 
     @property
     def names(self):
@@ -68,9 +68,9 @@ def small_corpus(n=300):
 
 def new_search(trials, seconds, fixed=None, last=0.0, n=300):
     """A search over fake trials, in which the last training takes `last` seconds."""
-    clock, ground = trials.clock, make_ground(small_corpus(n), FLAT, 0, None)
-    examiner = Examiner(ground, "micro_f1", False, Best(), Allowance(seconds, clock.now, clock), trials)
-    return Search(examiner, fixed or Fixed(), lambda look: last)
+    clock, folds = trials.clock, make_folds(small_corpus(n), FLAT, 0, None)
+    evaluator = Evaluator(folds, "micro_f1", False, Best(), TimeBudget(seconds, clock.now, clock), trials)
+    return Search(evaluator, fixed or Fixed(), lambda trial: last)
 
 
 def run(search):

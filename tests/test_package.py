@@ -30,6 +30,9 @@ def test_the_wheel_holds_the_package_and_no_sources_of_the_core(wheel):
     page = {f"ramify/server/page/{path.name}" for path in (ROOT / "src/ramify/server/page").iterdir()}
     assert len(page) > 10
     assert page <= set(names)
+    templates = {f"ramify/reports/templates/{path.name}" for path in (ROOT / "src/ramify/reports/templates").iterdir()}
+    assert len(templates) > 5
+    assert templates <= set(names)
     assert not [name for name in names if name.endswith((".cpp", ".h"))]
 
 

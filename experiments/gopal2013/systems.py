@@ -23,7 +23,7 @@ from ramify.metrics import macro_f1, micro_f1
 from ramify.systems import SYSTEMS as THERE
 from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy
-from ramify.workflows.compare_trials import watching_memory
+from ramify.workflows.compare_trials import measure_memory
 
 COSTS = (0.01, 0.1, 1.0, 10.0)  # that a quick run tries
 HELD_OUT = 0.2  # of the training documents, where few costs are tried
@@ -119,11 +119,11 @@ def best_of(run: Run, problem: Problem, name: str, costs: tuple[float, ...]) -> 
 def train(run: Run, problem: Problem, name: str, cost: float | None, way: Way) -> Row:
     """One training with the cost chosen: seconds, megabytes, the gap that is left, and answers."""
     learner = make_learner(run, problem.taxonomy, name, **({} if cost is None else {"C": cost}))
-    with watching_memory() as height:
+    with measure_memory() as peak:
         start = time.perf_counter()
         learner.fit(problem.X, problem.Y)
         seconds = time.perf_counter() - start
-    row: Row = {"seconds": seconds, "megabytes": height.megabytes, "answers": way.answers(problem, learner)}
+    row: Row = {"seconds": seconds, "megabytes": peak.megabytes, "answers": way.answers(problem, learner)}
     return row | ({"gap": float(learner.gap_)} if hasattr(learner, "gap_") else {})
 
 

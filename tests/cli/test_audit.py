@@ -1,4 +1,4 @@
-"""``ramify audit`` as a user meets it, and the way of its findings through the review queue back into training."""
+"""``ramify audit`` as a user meets it, and the way of its issues through the review queue back into training."""
 
 import csv
 import json
@@ -26,14 +26,14 @@ def ramify(capsys, *arguments):
     return code, captured.out, captured.err
 
 
-def test_a_label_that_is_wrong_is_told_with_its_line_a_better_one_and_words(capsys, spoiled):
+def test_a_label_that_is_wrong_is_reported_with_its_line_a_better_one_and_words(capsys, spoiled):
     code, out, err = ramify(capsys, "audit", spoiled)
     assert code == 0, err
     assert "25 documents" in out
-    assert "line 26  seems wrong, 4 steps apart" in out
+    assert "line 26  probably wrong, 4 steps apart" in out
     assert "sound crackles speaker again" in out
-    assert "given   Orders > Late" in out
-    assert "rather  TV > Sound" in out
+    assert "given     Orders > Late" in out
+    assert "suggested TV > Sound" in out
     told = next(line for line in out.splitlines() if "words" in line)
     assert {"sound", "crackles", "speaker"} <= set(told.replace(",", " ").split())
 
@@ -42,9 +42,9 @@ def test_an_audit_speaks_json(capsys, spoiled):
     code, out, _ = ramify(capsys, "audit", spoiled, "--json", "--max-issues", 1, "--folds", 3, "--system", "nb:alpha=0.1")
     facts = json.loads(out)
     assert code == 0
-    assert (facts["documents"], facts["folds"], facts["system"], len(facts["findings"])) == (25, 3, "nb", 1)
-    assert facts["findings"][0]["suggested"]["label"] == "TV > Sound"
-    assert facts["findings"][0]["line"] == 26
+    assert (facts["documents"], facts["folds"], facts["system"], len(facts["issues"])) == (25, 3, "nb", 1)
+    assert facts["issues"][0]["suggested"]["label"] == "TV > Sound"
+    assert facts["issues"][0]["line"] == 26
 
 
 def test_files_and_a_page_hold_everything(capsys, spoiled, tmp_path):
@@ -59,7 +59,7 @@ def test_files_and_a_page_hold_everything(capsys, spoiled, tmp_path):
     assert json.loads((tmp_path / "found.jsonl").read_text().splitlines()[0])["rank"] == 1
 
 
-def test_duplicates_and_tiny_classes_are_told_and_no_more_than_wanted(capsys, spoiled):
+def test_duplicates_and_tiny_classes_are_reported_and_no_more_than_wanted(capsys, spoiled):
     with open(spoiled, "a") as file:
         file.write("speaker sound crackles,TV > Picture\nsound crackles speaker,TV > Sound\nodd,TV > Odd\nrare,TV > Rare\n")
     code, out, _ = ramify(capsys, "audit", spoiled, "--show", 1)
@@ -85,20 +85,20 @@ def test_duplicates_and_tiny_classes_are_told_and_no_more_than_wanted(capsys, sp
         (["--label", "body", "--text", "body"], ""),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(capsys, tickets, arguments, said):
+def test_errors_are_reported_in_one_sentence(capsys, tickets, arguments, said):
     code, _, err = ramify(capsys, "audit", tickets, *(part.format(table=tickets) for part in arguments))
     assert code == 2
     assert said in err
     assert "Traceback" not in err
 
 
-def test_findings_go_through_the_review_queue_back_into_training(capsys, spoiled, tmp_path):
-    findings, store, out = tmp_path / "found.jsonl", tmp_path / "reviews.db", tmp_path / "reviews.csv"
-    assert ramify(capsys, "audit", spoiled, "--out", findings, "--max-issues", 1)[0] == 0
-    code, _, err = ramify(capsys, "reviews", "add", store, findings, "--model", "out")
+def test_issues_go_through_the_review_queue_back_into_training(capsys, spoiled, tmp_path):
+    issues, store, out = tmp_path / "found.jsonl", tmp_path / "reviews.db", tmp_path / "reviews.csv"
+    assert ramify(capsys, "audit", spoiled, "--out", issues, "--max-issues", 1)[0] == 0
+    code, _, err = ramify(capsys, "reviews", "add", store, issues, "--model", "out")
     assert code == 0, err
     assert "1 document queued" in err
-    assert "0 documents queued" in ramify(capsys, "reviews", "add", store, findings, "--model", "out")[2]
+    assert "0 documents queued" in ramify(capsys, "reviews", "add", store, issues, "--model", "out")[2]
     queue = ReviewStore(store)
     ((review,), _) = queue.page()
     assert [label["label"] for label in review.labels] == ["TV > Sound"]
@@ -117,7 +117,7 @@ def test_findings_go_through_the_review_queue_back_into_training(capsys, spoiled
 @pytest.mark.parametrize(
     "line", ["{", "[]", '{"text": "x"}', '{"text": "", "given": null, "proposed": [], "place": "", "labels": []}']
 )
-def test_files_that_hold_no_findings_are_refused(capsys, tmp_path, line):
+def test_files_that_hold_no_issues_are_refused(capsys, tmp_path, line):
     (tmp_path / "found.jsonl").write_text(line + "\n")
     code, _, err = ramify(capsys, "reviews", "add", tmp_path / "r.db", tmp_path / "found.jsonl", "--model", "m")
     assert code == 2

@@ -16,7 +16,7 @@ from ramify import Taxonomy
 from ramify.errors import InputError, LabelError
 from ramify.metrics import macro_f1, make_report, micro_f1
 from ramify.metrics.hierarchical import modified_f1, modified_hierarchy
-from ramify.reports.page import render_page
+from ramify.reports.pages import report_page
 from ramify.reports.terminal import render_report
 from ramify.workflows import evaluate
 
@@ -147,7 +147,7 @@ def test_a_report_shows_the_modified_hierarchy_only_when_asked(food):
     assert "modified" not in usual.as_dict()
     assert [row["over"] for row in extra.as_dict()["modified"]] == ["all", "leaves", "dummies"]
     assert {key: value for key, value in extra.as_dict().items() if key != "modified"} == usual.as_dict()
-    for show in (shown, lambda report: render_page(report, "t")):
+    for show in (shown, lambda report: report_page(report, "t")):
         assert "Modified hierarchy" not in show(usual)
         assert "dummy leaves" in show(extra)
 

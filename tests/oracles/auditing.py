@@ -10,16 +10,16 @@ from itertools import combinations
 def steps_between(parents: list[list[int]], a: int, b: int) -> int:
     """Edges between two nodes of a forest whose roots hang on one common node, by walking from one to the other."""
     top = len(parents)
-    near: dict[int, set[int]] = {node: set() for node in range(top + 1)}
+    neighbours: dict[int, set[int]] = {node: set() for node in range(top + 1)}
     for node, above in enumerate(parents):
         for parent in above or [top]:
-            near[node].add(parent)
-            near[parent].add(node)
+            neighbours[node].add(parent)
+            neighbours[parent].add(node)
     steps, waiting = {a: 0}, deque([a])
     while waiting:
-        here = waiting.popleft()
-        for other in near[here] - steps.keys():
-            steps[other] = steps[here] + 1
+        node = waiting.popleft()
+        for other in neighbours[node] - steps.keys():
+            steps[other] = steps[node] + 1
             waiting.append(other)
     return steps[b]
 
@@ -60,28 +60,30 @@ def inseparable(siblings: list[list[int]], labels: list[set[int]], chances: list
     return found
 
 
-def doubt(p: list[float], given: int, others: set[int], below: dict[int, set[int]], slip, usual) -> tuple[int, float, float]:
-    """Of one label: the best other class, how likely the label is, and how doubtful.
+def issue_score(
+    p: list[float], given: int, others: set[int], below: dict[int, set[int]], noise, usual
+) -> tuple[int, float, float]:
+    """Of one label: the best other class, how likely the label is, and the score.
 
     p: of every class. others: further labels of the document. below: the classes at or below each.
-    slip(t, g): the chance that a label goes from t to g. usual(s, g): how common label g is where s is thought right.
+    noise(t, g): the probability that label t is replaced by g. usual(s, g): how common label g is where s is predicted.
     """
     left = {t: p[t] for t in range(len(p)) if t not in others}
     total = sum(left.values()) if others else 1.0
     left = {t: value / total for t, value in left.items()}
     p_given = sum(left.pop(t, 0.0) for t in below[given])
     best = max(left, key=lambda t: (left[t], -t))
-    slipped = sum(value * slip(t, given) for t, value in left.items())
-    return best, p_given, math.log(slipped) - math.log(p_given) - math.log(usual(best, given))
+    replaced = sum(value * noise(t, given) for t, value in left.items())
+    return best, p_given, math.log(replaced) - math.log(p_given) - math.log(usual(best, given))
 
 
-def slip_rates(P: list[list[float]], labels: list[tuple[int, int]], kind: list[list[int]], n_kinds: int, far_off: float):
-    """At every distance: the chance to slip to one class, and the share of labels that slip.
+def noise_rates(P: list[list[float]], labels: list[tuple[int, int]], kind: list[list[int]], n_kinds: int, far_off: float):
+    """At every distance: the probability to be replaced by one class, and the fraction of labels that are.
 
     labels: a document and a class each. kind: of two classes, the place of their distance.
     """
     best = [max(range(len(p)), key=lambda t: (p[t], -t)) for p in P]
-    rates, shares = [0.0] * n_kinds, [0.0] * n_kinds
+    rates, fractions = [0.0] * n_kinds, [0.0] * n_kinds
     for k in range(1, n_kinds):
         pairs = [p for row, p_row in enumerate(P) for t, p in enumerate(p_row) if kind[best[row]][t] == k]
         given = [P[row][t] for row, t in labels if kind[best[row]][t] == k]
@@ -89,15 +91,15 @@ def slip_rates(P: list[list[float]], labels: list[tuple[int, int]], kind: list[l
         far = [p for p in pairs if p < bound]
         beyond = max(sum(p < bound for p in given) - sum(far), 0.0)
         rates[k] = (beyond + 1) / (len(far) + 1)
-        shares[k] = beyond / max(len(far), 1) * len(pairs) / max(len(labels), 1)
-    return rates, shares
+        fractions[k] = beyond / max(len(far), 1) * len(pairs) / max(len(labels), 1)
+    return rates, fractions
 
 
-def usual(taken: list[int], labels: list[int], n_classes: int, smoothing: float, of: int, label: int) -> float:
-    """Of documents that are taken for a class: how many bear a label, for one that bears the class's own."""
+def usual(predicted: list[int], labels: list[int], n_classes: int, smoothing: float, of: int, label: int) -> float:
+    """How common a label is among documents predicted as a class, relative to the label of that class."""
 
-    def share(which: int) -> float:
-        count = sum(t == of and g == which for t, g in zip(taken, labels, strict=True))
-        return (count + smoothing * labels.count(which) / max(1, len(labels))) / (taken.count(of) + smoothing)
+    def fraction(which: int) -> float:
+        count = sum(t == of and g == which for t, g in zip(predicted, labels, strict=True))
+        return (count + smoothing * labels.count(which) / max(1, len(labels))) / (predicted.count(of) + smoothing)
 
-    return share(label) / share(of)
+    return fraction(label) / fraction(of)

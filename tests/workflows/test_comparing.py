@@ -97,7 +97,7 @@ def test_folds_that_leave_one_class_are_refused():
     with pytest.raises(LabelError, match="every label is 'a'; learning needs documents of at least two classes"):
         split_into_folds(one, Taxonomy.flat(["a", "b"]), 2)
     same = Corpus("memory", ["x"] * 4, [["a"], ["a"], ["b"], ["b"]])
-    with pytest.raises(InputError, match="equal texts stay together, which leaves a fold without documents"):
+    with pytest.raises(InputError, match="equal texts stay in one fold, which leaves a fold without documents"):
         split_into_folds(same, Taxonomy.flat(["a", "b"]), 2)
 
 
@@ -120,7 +120,7 @@ def test_folds_are_learnt_and_tested_as_one_would_by_hand(corpus):
         assert system.measures["accuracy"].value == pytest.approx(np.mean(accuracies))
         # the same nodes are the most specific ones of some truth in every fold, and nothing stops anywhere else
         assert system.measures["micro_f1"].by_fold == pytest.approx(micro)
-    assert (found.documents, found.folds, found.classes, found.seen_before) == (160, 4, 4, 0)
+    assert (found.documents, found.folds, found.classes, found.duplicates) == (160, 4, 4, 0)
 
 
 def test_pairs_are_tested_on_the_answers_of_all_folds_together(corpus):
@@ -150,7 +150,7 @@ def test_a_test_corpus_is_only_tested(corpus, systems):
     assert found.systems[2].measures["accuracy"].value == pytest.approx(fitted.score(tested.documents, tested.labels))
     assert (found.documents, found.folds) == (60, 1)
     assert all(system.training_seconds > 0 and system.documents_per_second > 0 for system in found.systems)
-    assert compare(systems, learn, test=corpus, n_resamples=5).seen_before == 100
+    assert compare(systems, learn, test=corpus, n_resamples=5).duplicates == 100
 
 
 def test_fitted_models_are_tested_as_they_are(corpus):
@@ -306,12 +306,12 @@ def test_fewer_than_two_systems_left_are_refused_with_each_reason_once(diamonds,
     with pytest.raises(InputError) as caught:
         compare(systems, diamonds, folds=2, n_resamples=5)
     message = str(caught.value)
-    assert message.startswith("only 'nb' can take these documents, and a comparison needs two; ")
+    assert message.startswith("only 'nb' can be used on these documents, and a comparison needs two; ")
     assert "td-svm and td-svm:C=2: " in message
     assert message.count("pachinko-nb: ") == 1
     assert "\n" not in message
     del systems["nb"]
-    with pytest.raises(InputError, match="none of the systems can take these documents"):
+    with pytest.raises(InputError, match="none of the systems can be used on these documents"):
         compare(systems, diamonds, folds=2, n_resamples=5)
 
 
@@ -338,7 +338,7 @@ def test_libraries_are_warm_before_anything_is_measured(corpus, monkeypatch):
             learnt.append(X.shape[0])
             super()._fit(X, targets, weights)
 
-    monkeypatch.setattr("ramify.workflows.compare_trials.WARMING", 20)
+    monkeypatch.setattr("ramify.workflows.compare_trials.WARM_UP", 20)
     systems = {name: TextClassifier("nb", learner=Telling()) for name in ("one", "other")}
     compare(systems, corpus, test=corpus, n_resamples=5)
     assert learnt == [20, len(corpus), len(corpus)]
@@ -353,7 +353,9 @@ def test_systems_that_answer_with_one_label_where_there_are_several_are_noted(co
     systems = {name: TextClassifier(name) for name in ("nb", "shrinkage-nb", "svm")}
     found = compare(systems, corpus, folds=2, n_resamples=5)
     several = sum(len(labels) > 1 for labels in corpus.labels)
-    assert found.notes == [f"{several} documents have several labels; nb and shrinkage-nb learn from all, and answer with one"]
+    assert found.notes == [
+        f"{several} documents have more than one label; nb and shrinkage-nb are trained on all of them, but predict only one"
+    ]
 
 
 def test_as_many_resamples_are_drawn_as_the_pairs_need(corpus):

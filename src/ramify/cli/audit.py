@@ -72,19 +72,19 @@ def audit(
 ) -> None:
     """Find wrong labels, contradictory duplicates and classes that cannot be learnt.
 
-    Every document is judged by a classifier that was not trained on it. Reported are label issues, worst first, with a better
+    Every document is scored by a classifier that was not trained on it. Reported are label issues, worst first, with a better
     label and the words in favour of it; duplicates with different labels; indistinguishable siblings; and classes that are
     empty, tiny or never recognized.
 
     \b
     Examples:
       ramify audit tickets.csv
-      ramify audit tickets.csv --report audit.html --out findings.csv
+      ramify audit tickets.csv --report audit.html --out issues.csv
       ramify audit docs.jsonl --taxonomy taxonomy.tsv --system svm --max-issues 500
-      ramify audit tickets.csv --out findings.jsonl
-      ramify reviews add ramify-reviews.db findings.jsonl --model out
+      ramify audit tickets.csv --out issues.jsonl
+      ramify reviews add ramify-reviews.db issues.jsonl --model out
     """
-    from ramify.reports.audit_tables import render_audit
+    from ramify.reports.terminal import render_audit
     from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions
     from ramify.workflows import audit as run
 
@@ -99,7 +99,15 @@ def audit(
     is_label = None if known is None else known.__contains__
     with progress_shown():
         corpus = reading.read(data, is_label)
-        found = run(classifier, corpus, most=max_issues, folds=folds, seed=seed, similarity=similarity, fewest=min_documents)
+        found = run(
+            classifier,
+            corpus,
+            max_issues=max_issues,
+            folds=folds,
+            seed=seed,
+            similarity=similarity,
+            min_documents=min_documents,
+        )
     _write(found, data, report, out, kind)
     if as_json:
         print_json(found.as_dict())
@@ -110,13 +118,13 @@ def audit(
 def _write(found: Audit, data: Path, report: Path | None, out: Path | None, kind: str) -> None:
     from ramify.formatting import counted
     from ramify.persistence import write_text_atomically
-    from ramify.reports.audit_page import render_audit_page
-    from ramify.workflows.auditing.findings import finding_rows
+    from ramify.reports.pages import audit_page
+    from ramify.workflows.auditing.label_issues import issue_lines
 
     if report is not None:
-        write_text_atomically(report, render_audit_page(found, f"Labels of {data.name}"))
+        write_text_atomically(report, audit_page(found, f"Labels of {data.name}"))
         say(f"Report written to {report}")
     if out is not None:
         with opened(out) as file:
-            file.writelines(finding_rows(found.findings, kind))
-        say(f"{counted(len(found.findings), 'label issue')} written to {out}")
+            file.writelines(issue_lines(found.issues, kind))
+        say(f"{counted(len(found.issues), 'label issue')} written to {out}")

@@ -144,13 +144,13 @@ def _show(found: Comparison, by: str, data: Path, report: Path | None, as_json: 
     from dataclasses import asdict
 
     from ramify.persistence import write_text_atomically
-    from ramify.reports.comparison_page import render_comparison_page
-    from ramify.reports.comparison_tables import render_comparison
+    from ramify.reports.pages import comparison_page
+    from ramify.reports.terminal import render_comparison
     from ramify.workflows import recommend
 
     advice = recommend(found, by)
     if report is not None:
-        write_text_atomically(report, render_comparison_page(found, advice, f"Systems on {data.name}"))
+        write_text_atomically(report, comparison_page(found, advice, f"Systems on {data.name}"))
         say(f"Report written to {report}")
     if as_json:
         print_json(found.as_dict() | {"recommendation": asdict(advice)})

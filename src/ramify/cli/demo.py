@@ -34,7 +34,7 @@ def demo(
     """
     from ramify.data import load_electronics
     from ramify.persistence import write_text_atomically
-    from ramify.reports.page import render_page
+    from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
     from ramify.workflows import TrainOptions, train
 
@@ -51,7 +51,7 @@ def demo(
     if trained.report is not None:
         output.print(render_report(trained.report, worst=5))
         write_text_atomically(
-            report, render_page(trained.report, f"{system} on the electronics shop", "The corpus bundled with Ramify.")
+            report, report_page(trained.report, f"{system} on the electronics shop", "The corpus bundled with Ramify.")
         )
     output.print("\n[bold]A few requests[/bold]")
     _classify_examples(trained.classifier)

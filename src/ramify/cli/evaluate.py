@@ -60,7 +60,7 @@ def evaluate(
     """
     from ramify.metrics.evaluation import check_hierarchy
     from ramify.persistence import write_text_atomically
-    from ramify.reports.page import render_page
+    from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
     from ramify.workflows import ReadOptions
     from ramify.workflows import evaluate as run
@@ -78,7 +78,7 @@ def evaluate(
         corpus = reading.read(data, classifier.taxonomy_.__contains__, like=columns, sharding=sharding)
         result = run(classifier, corpus, hierarchy)
     if report is not None:
-        write_text_atomically(report, render_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))
+        write_text_atomically(report, report_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))
         say(f"Report written to {report}")
     if as_json:
         print_json(result.as_dict())

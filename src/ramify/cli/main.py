@@ -50,7 +50,7 @@ TAXONOMY = Group(
 REVIEWS = Group(
     "Use the decisions that people made in the review queue of a server.",
     (
-        "ramify reviews add ramify-reviews.db findings.jsonl --model out",
+        "ramify reviews add ramify-reviews.db issues.jsonl --model out",
         "ramify reviews export ramify-reviews.db --out reviews.csv",
         "ramify reviews summary ramify-reviews.db",
     ),

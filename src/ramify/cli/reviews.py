@@ -22,24 +22,24 @@ ModelName = Annotated[str | None, typer.Option("--model", help="Only documents o
 
 def add(
     file: Annotated[Path, typer.Argument(help="File of reviews, created if missing; 'ramify serve --reviews' uses it.")],
-    findings: Annotated[Path, typer.Argument(help="What 'ramify audit --out findings.jsonl' wrote.")],
+    issues: Annotated[Path, typer.Argument(help="What 'ramify audit --out issues.jsonl' wrote.")],
     model: Annotated[str, typer.Option("--model", help="Name of the served model whose labels reviewers choose from.")],
 ) -> None:
     """Add the label issues of an audit to the review queue, worst first.
 
     \b
     Examples:
-      ramify audit tickets.csv --out findings.jsonl
-      ramify reviews add ramify-reviews.db findings.jsonl --model out
+      ramify audit tickets.csv --out issues.jsonl
+      ramify reviews add ramify-reviews.db issues.jsonl --model out
       ramify serve out --reviews ramify-reviews.db
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
     from ramify.server.reviews import ReviewStore, read_label_issues
 
-    documents = list(read_label_issues(findings))
+    documents = list(read_label_issues(issues))
     if not documents:
-        say(f"{findings} holds no label issues, so nothing was queued")
+        say(f"{issues} holds no label issues, so nothing was queued")
         return
     store = ReviewStore(file)
     queued, known = store.queue(model, documents, by="audit")

@@ -48,8 +48,6 @@ from ramify.errors import InputError
 if TYPE_CHECKING:
     from ramify.workflows import TrainResult, TuneOptions, TuningResult
 
-SHOWN_TRIALS = 12  # --json and the report have them all
-
 
 def train(
     data: TrainingFile,
@@ -172,12 +170,10 @@ def _write_report(trained: TrainResult, data: Path, page: Path | None) -> None:
     if page is None or trained.report is None:
         return
     from ramify.persistence import write_text_atomically
-    from ramify.reports.page import render_page
-    from ramify.reports.tuning_section import choice_section
+    from ramify.reports.pages import report_page
 
-    tuning = "" if trained.tuning is None else choice_section(trained.tuning)
     title = f"{trained.classifier.system} on {data.name}"
-    write_text_atomically(page, render_page(trained.report, title, _documents(trained), tuning))
+    write_text_atomically(page, report_page(trained.report, title, _documents(trained), trained.tuning))
 
 
 def _documents(trained: TrainResult) -> str:
@@ -212,25 +208,11 @@ def _print_result(trained: TrainResult, data: Path, model: Path, page: Path | No
     say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
 
 
-def _print_tuning(tuning: TuningResult, data: Path, is_reported: bool) -> None:
-    """Print the trials, the choice, and a command that trains the same without --auto."""
-    from rich.markup import escape
-    from rich.table import Table
-    from rich.text import Text
+def _print_tuning(tuning: TuningResult, data: Path, has_holdout: bool) -> None:
+    """Print the trials, the winner, and a command that trains the same without --auto."""
+    from ramify.reports.terminal import render_tuning
+    from ramify.workflows.tuning.result import command_options
 
-    from ramify.reports.tuning_section import cells_of, columns_of_trials
-    from ramify.workflows.tuning.result import choice_in_words, options_by_hand
-
-    shown = max(SHOWN_TRIALS, sum(trial.is_finalist for trial in tuning.trials))
-    table = Table(title=f"{len(tuning.trials)} trials", title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for place, name in enumerate(columns_of_trials(tuning)):
-        table.add_column(name, justify="right" if place > 2 else "left", no_wrap=place != 1)
-    for trial in tuning.trials[:shown]:
-        table.add_row(*map(escape, cells_of(trial)), style="bold" if trial is tuning.trials[0] else "")
-    output.print(table)
-    if len(tuning.trials) > shown:
-        output.print(Text(f"and {len(tuning.trials) - shown} more, in --report and --json", style="dim"))
-    first, *others = choice_in_words(tuning, is_reported)
-    output.print(Text("\n").append(first, style="bold").append("".join(f"\n{each}" for each in others)))
-    command = f"ramify train {data} {options_by_hand(tuning)}"
+    output.print(render_tuning(tuning, has_holdout))
+    command = f"ramify train {data} {command_options(tuning)}"
     print_plain(f"\nThe same without --auto, with the other options as given: {command}\n", style="dim")

@@ -1,35 +1,48 @@
-"""Axes of charts: from numbers to places, with round numbers as ticks."""
+"""Charts as SVG text, in the colours of the page: bars, dots, lines and named points over axes with round numbers.
+
+Every function returns one ``<svg>`` element in which every label is escaped. Colours are classes of the page's style: ``s0`` to
+``s5`` fill a mark, ``l0`` to ``l5`` draw a line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from math import ceil, floor, log10
+from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
 
+N_COLOURS = 6
+LETTER = 6.4  # average width of a letter, in units of the picture
 STEPS = (1, 2, 5, 10)
+SMALLEST = 1e-300  # of a logarithmic axis
+QUARTERS = [0.0, 0.25, 0.5, 0.75, 1.0]
+
+
+# ---- axes ---------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """From numbers to places between 0 and 1, with round numbers or names as ticks."""
+    """Maps numbers to positions between 0 and 1; ticks are round numbers, or names."""
 
     ticks: list[float]
-    log: bool
+    log: bool = False
     names: Sequence[str] = ()
+    is_reversed: bool = False
 
     def place(self, value: float) -> float:
-        """Where a number stands; beyond the ends, at the end."""
+        """The position of a number; numbers beyond an end are placed at that end."""
         low, high, at = (log10(v) if self.log else v for v in (self.ticks[0], self.ticks[-1], value))
-        return min(1.0, max(0.0, (at - low) / (high - low)))
+        position = min(1.0, max(0.0, (at - low) / (high - low)))
+        return 1 - position if self.is_reversed else position
 
     def label(self, value: float) -> str:
-        """What to write at a place."""
+        """The text at a tick."""
         return self.names[round(value)] if self.names else in_short(value)
 
 
-def axis(values: Iterable[float], log: bool = False) -> Axis:
+def axis(values: Iterable[float], log: bool = False, is_reversed: bool = False) -> Axis:
     """An axis with room for all values.
 
     >>> axis([0.12, 0.48]).ticks
@@ -41,17 +54,18 @@ def axis(values: Iterable[float], log: bool = False) -> Axis:
     """
     found = list(values) or [1.0]
     whole = all(isinstance(value, int) for value in found)
-    return Axis(_log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found), whole), log)
+    ticks = _log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found), whole)
+    return Axis(ticks, log, is_reversed=is_reversed)
 
 
 def named_axis(names: Sequence[str]) -> Axis:
     """An axis with a name at 0, 1, 2, and so on."""
-    padded = [*names, "", ""][: max(2, len(names))]  # a lone name stands at the left
-    return Axis([float(place) for place in range(len(padded))], log=False, names=padded)
+    padded = [*names, "", ""][: max(2, len(names))]  # a single name is placed at the left
+    return Axis([float(place) for place in range(len(padded))], names=padded)
 
 
 def _even_ticks(low: float, high: float, whole: bool, wanted: int = 5) -> list[float]:
-    """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten; between whole numbers there is none."""
+    """Three ticks or more, at multiples of 1, 2 or 5 times a power of ten; whole: only at whole numbers."""
     largest = max(1.0, abs(low), abs(high))
     span = high - low if high - low > 1e-9 * largest else largest
     power = 10.0 ** floor(log10(span / wanted))
@@ -66,6 +80,7 @@ def _even_ticks(low: float, high: float, whole: bool, wanted: int = 5) -> list[f
 
 def _log_ticks(low: float, high: float) -> list[float]:
     """Powers of ten; within two of them, also 2 and 5 times."""
+    low, high = max(low, SMALLEST), max(high, SMALLEST)
     first, last = floor(log10(low) + 1e-9), ceil(log10(high) - 1e-9)
     first, last = (first, last) if last > first else (first, first + 1)
     if last - first > 2:
@@ -81,7 +96,7 @@ def _power(exponent: int) -> float:
 
 
 def in_short(value: float) -> str:
-    """A number as it stands beside a tick.
+    """A number as it is written at a tick.
 
     >>> in_short(0.25), in_short(1500.0), in_short(-2)
     ('0.25', '1,500', '−2')
@@ -89,126 +104,263 @@ def in_short(value: float) -> str:
     return (f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}").replace("-", "−")
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Small charts as SVG text: bars, dots and lines, drawn in the page's own colours.
+# ---- the picture around the marks ---------------------------------------------------------------------------------------
 
 
-WIDTH, HEIGHT, LEFT, BOTTOM, TOP, RIGHT = 460, 260, 46, 40, 14, 14
+class Box(NamedTuple):
+    """A rectangle of the picture."""
 
+    left: float
+    top: float
+    right: float
+    bottom: float
 
-def bars(groups: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], title: str) -> str:
-    """Groups of upright bars between 0 and 1, one bar a series."""
-    step = (WIDTH - LEFT - RIGHT) / max(1, len(groups))
-    thick = min(34.0, step * 0.8 / max(1, len(series)))
-    marks = []
-    for g, (name, values) in enumerate(groups):
-        start = LEFT + step * (g + 0.5) - thick * len(values) / 2
-        for s, value in enumerate(values):
-            x, top = start + s * thick, _y(value)
-            tip = escape(f"{name}, {series[s]}: {value:.3f}")
-            marks.append(
-                f'<rect class="s{s}" x="{x:.1f}" y="{top:.1f}" width="{thick - 2:.1f}" height="{_y(0) - top:.1f}">'
-                f"<title>{tip}</title></rect>"
-            )
-            marks.append(f'<text class="value" x="{x + thick / 2 - 1:.1f}" y="{top - 4:.1f}">{value:.2f}</text>')
-        marks.append(f'<text class="tick" x="{LEFT + step * (g + 0.5):.1f}" y="{HEIGHT - BOTTOM + 16}">{escape(name)}</text>')
-    return _frame([*_share_axis(), *marks, *_legend(series)], title)
+    def overlaps(self, other: Box) -> bool:
+        """Whether the two rectangles have a common point."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
 
-
-def rows(items: Sequence[tuple[str, int]], title: str) -> str:
-    """Lying bars of counts, each below its name."""
-    largest = max([count for _, count in items], default=1)
-    step = (HEIGHT + 14) / max(6, len(items))
-    marks = []
-    for i, (name, count) in enumerate(items):
-        top, width = i * step, (WIDTH - 60) * count / largest
-        shown = name if len(name) <= 66 else f"{name[:65]}…"
-        marks.append(f'<text class="tick start" x="4" y="{top + 12:.1f}">{escape(shown)}</text>')
-        bar = f'<rect class="s4" x="4" y="{top + 17:.1f}" width="{width:.1f}" height="{step - 24:.1f}">'
-        marks.append(f"{bar}<title>{escape(f'{name}: {count}')}</title></rect>")
-        marks.append(f'<text class="tick start" x="{width + 10:.1f}" y="{top + step - 10:.1f}">{count}</text>')
-    return _frame(marks, title)
-
-
-def dots(points: Sequence[tuple[int, float, str]], title: str, x_label: str) -> str:
-    """Counts (logarithmic, across) against shares (up); each dot tells its name."""
-    largest = max([count for count, _, _ in points], default=1)
-    decades = max(1.0, log10(max(10, largest)))
-    marks = []
-    for count, share, name in points:
-        x = LEFT + (WIDTH - LEFT - RIGHT) * log10(max(1, count)) / decades
-        tip = escape(f"{name}: {count} documents, F1 {share:.2f}")
-        marks.append(f'<circle class="s0 dot" cx="{x:.1f}" cy="{_y(share):.1f}" r="4"><title>{tip}</title></circle>')
-    for power in range(int(decades) + 1):
-        x = LEFT + (WIDTH - LEFT - RIGHT) * power / decades
-        marks.append(f'<text class="tick" x="{x:.1f}" y="{HEIGHT - BOTTOM + 16}">{10**power:,}</text>')
-    return _frame([*_share_axis(), *marks, _x_title(x_label)], title)
-
-
-def lines(series: Sequence[tuple[str, Sequence[tuple[float, float]]]], title: str, x_label: str) -> str:
-    """Lines through points of two shares, with the diagonal where both are equal."""
-    marks = [f'<line class="grid dash" x1="{_x(0):.1f}" y1="{_y(0):.1f}" x2="{_x(1):.1f}" y2="{_y(1):.1f}"/>']
-    for s, (name, points) in enumerate(series):
-        path = " ".join(f"{_x(a):.1f},{_y(b):.1f}" for a, b in points)
-        marks.append(f'<polyline class="l{s % 6}" points="{path}"/>')
-        for a, b in points:
-            tip = escape(f"{name}: promised {a:.2f}, observed {b:.2f}")
-            marks.append(f'<circle class="s{s % 6}" cx="{_x(a):.1f}" cy="{_y(b):.1f}" r="3.5"><title>{tip}</title></circle>')
-    ticks = [f'<text class="tick" x="{_x(v):.1f}" y="{HEIGHT - BOTTOM + 16}">{v:.2f}</text>' for v in (0, 0.25, 0.5, 0.75, 1)]
-    return _frame([*_share_axis(), *marks, *ticks, _x_title(x_label), *_legend([name for name, _ in series])], title)
-
-
-def _x(share: float) -> float:
-    return LEFT + (WIDTH - LEFT - RIGHT) * share
-
-
-def _y(share: float) -> float:
-    return HEIGHT - BOTTOM - (HEIGHT - BOTTOM - TOP) * share
-
-
-def _share_axis() -> list[str]:
-    marks = []
-    for value in (0, 0.25, 0.5, 0.75, 1):
-        marks.append(f'<line class="grid" x1="{LEFT}" y1="{_y(value):.1f}" x2="{WIDTH - RIGHT}" y2="{_y(value):.1f}"/>')
-        marks.append(f'<text class="tick end" x="{LEFT - 6}" y="{_y(value) + 4:.1f}">{value:.2f}</text>')
-    return marks
-
-
-def _x_title(label: str) -> str:
-    return f'<text class="tick" x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 6}">{escape(label)}</text>'
-
-
-def _legend(series: Sequence[str]) -> list[str]:
-    marks, x = [], float(LEFT)
-    for s, name in enumerate(series):
-        marks.append(f'<rect class="s{s % 6}" x="{x:.0f}" y="{HEIGHT + 4}" width="10" height="10"/>')
-        marks.append(f'<text class="tick start" x="{x + 14:.0f}" y="{HEIGHT + 13}">{escape(name)}</text>')
-        x += 34 + 6.5 * len(name)
-    return marks
-
-
-def _frame(marks: Sequence[str], title: str) -> str:
-    return (
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT + 22}" role="img" aria-label="{escape(title)}">'
-        f"<title>{escape(title)}</title>{''.join(marks)}</svg>"
-    )
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Named points over two axes as SVG text; no name lies over another, nor over a point.
-
-
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 760, 430, 64, 20, 14, 48
-LETTER, LINE, DOT, GAP = 7.2, 13.0, 5.0, 8.0  # a letter's width, a name's height, a point's radius, and from it to its name
-FARTHEST, STEP = 280, 14  # how far from its point a name may stand, and how far apart the places are that are tried
-LONGEST = 40  # letters of a name; the whole of it is in the tip
-# right, left, and round the point
-DIRECTIONS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))
+    def lies_in(self, other: Box) -> bool:
+        """Whether no part of it is outside the other."""
+        across = self.left >= other.left and self.right <= other.right
+        return across and self.top >= other.top and self.bottom <= other.bottom
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
-    """A named point, between which values it may lie up and down, its kind, and what it tells when pointed at."""
+class Plot:
+    """A picture of one size. frame: the rectangle between the axes; below it is room for ticks and the title of the axis."""
+
+    width: float
+    height: float
+    frame: Box
+    across: Axis = Axis([0.0, 1.0])
+    up: Axis = Axis(QUARTERS)
+
+    def x(self, value: float) -> float:
+        """Where a value is drawn across."""
+        return self.frame.left + (self.frame.right - self.frame.left) * self.across.place(value)
+
+    def y(self, value: float) -> float:
+        """Where a value is drawn upwards."""
+        return self.frame.bottom - (self.frame.bottom - self.frame.top) * self.up.place(value)
+
+    def with_axes(self, across: Axis, up: Axis) -> Plot:
+        """The same picture with other axes."""
+        return Plot(self.width, self.height, self.frame, across, up)
+
+    def up_axis(self, title: str = "", digits: int | None = None) -> Iterator[str]:
+        """Horizontal grid lines, their numbers and the title of the axis."""
+        left, top, right, bottom = self.frame
+        for value in self.up.ticks:
+            y = self.y(value)
+            shown = in_short(value) if digits is None else f"{value:.{digits}f}"
+            yield f'<line class="grid" x1="{left:g}" y1="{y:.1f}" x2="{right:g}" y2="{y:.1f}"/>'
+            yield _text("tick end", left - 6, y + 4, shown)
+        if title:
+            turned = f'transform="rotate(-90)" x="{-(top + bottom) / 2:.1f}" y="13"'
+            yield f'<text class="tick" {turned}>{escape(title)}</text>'
+
+    def across_axis(self, title: str = "", has_grid: bool = False) -> Iterator[str]:
+        """Ticks below the frame, their numbers or names and the title of the axis."""
+        left, top, right, bottom = self.frame
+        for value in self.across.ticks:
+            x = self.x(value)
+            start = top if has_grid else bottom
+            yield f'<line class="grid" x1="{x:.1f}" y1="{start:g}" x2="{x:.1f}" y2="{bottom + 4:g}"/>'
+            yield _text("tick", x, bottom + 17, self.across.label(value))
+        if title:
+            yield _text("tick", (left + right) / 2, self.height - 7, title)
+
+    def svg(self, marks: Iterable[str], title: str, extra: float = 22) -> str:
+        """The whole element. extra: height of the legend below the picture."""
+        return (
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width:g} {self.height + extra:g}" role="img" '
+            f'aria-label="{escape(title)}"><title>{escape(title)}</title>{"".join(marks)}</svg>'
+        )
+
+
+SMALL = Plot(460, 260, Box(46, 14, 446, 220))
+MEDIUM = Plot(460, 290, Box(58, 12, 434, 246))
+LARGE = Plot(760, 430, Box(64, 14, 740, 382))
+
+
+def _text(kind: str, x: float, y: float, words: str) -> str:
+    return f'<text class="{kind}" x="{x:.1f}" y="{y:.1f}">{escape(words)}</text>'
+
+
+def _circle(kind: str, x: float, y: float, radius: float, tip: str = "") -> str:
+    inside = f"<title>{escape(tip)}</title>" if tip else ""
+    return f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="{radius:g}">{inside}</circle>'
+
+
+def _rect(kind: str, box: Box, tip: str = "") -> str:
+    size = f'width="{box.right - box.left:.1f}" height="{box.bottom - box.top:.1f}"'
+    inside = f"<title>{escape(tip)}</title>" if tip else ""
+    return f'<rect class="{kind}" x="{box.left:.1f}" y="{box.top:.1f}" {size}>{inside}</rect>'
+
+
+# ---- bars and dots of a report ------------------------------------------------------------------------------------------
+
+
+def bars(groups: Sequence[tuple[str, Sequence[float]]], series: Sequence[str], title: str) -> str:
+    """Groups of vertical bars between 0 and 1, one bar per series."""
+    plot, (left, _, right, bottom) = SMALL, SMALL.frame
+    step = (right - left) / max(1, len(groups))
+    thick = min(34.0, step * 0.8 / max(1, len(series)))
+    marks = [*plot.up_axis(digits=2)]
+    for g, (name, values) in enumerate(groups):
+        start = left + step * (g + 0.5) - thick * len(values) / 2
+        for s, value in enumerate(values):
+            x, top = start + s * thick, plot.y(value)
+            marks.append(_rect(f"s{s}", Box(x, top, x + thick - 2, bottom), f"{name}, {series[s]}: {value:.3f}"))
+            marks.append(_text("value", x + thick / 2 - 1, top - 4, f"{value:.2f}"))
+        marks.append(_text("tick", left + step * (g + 0.5), bottom + 16, name))
+    x = left
+    for s, name in enumerate(series):
+        marks.append(_rect(f"s{s % N_COLOURS}", Box(x, plot.height + 4, x + 10, plot.height + 14)))
+        marks.append(_text("tick start", x + 14, plot.height + 13, name))
+        x += 34 + LETTER * len(name)
+    return plot.svg(marks, title)
+
+
+def horizontal_bars(items: Sequence[tuple[str, int]], title: str) -> str:
+    """Horizontal bars of counts, each below its name."""
+    plot, largest = SMALL, max([count for _, count in items], default=1)
+    step = (plot.height + 14) / max(6, len(items))
+    marks = []
+    for i, (name, count) in enumerate(items):
+        top, width = i * step, (plot.width - 60) * count / largest
+        marks.append(_text("tick start", 4, top + 12, name if len(name) <= 66 else f"{name[:65]}…"))
+        marks.append(_rect("s4", Box(4, top + 17, 4 + width, top + step - 7), f"{name}: {count}"))
+        marks.append(_text("tick start", width + 10, top + step - 10, str(count)))
+    return plot.svg(marks, title)
+
+
+def dots(points: Sequence[tuple[int, float, str]], title: str, x_title: str) -> str:
+    """Counts (logarithmic, across) against values between 0 and 1 (upwards); the tip of each dot has its name."""
+    highest = ceil(log10(max([10, *(count for count, _, _ in points)])) - 1e-9)
+    plot = SMALL.with_axes(Axis([10.0**power for power in range(highest + 1)], log=True), SMALL.up)
+    marks = [*plot.up_axis(digits=2), *plot.across_axis(x_title)]
+    for count, value, name in points:
+        tip = f"{name}: {count} documents, F1 {value:.2f}"
+        marks.append(_circle("s0 dot", plot.x(max(1, count)), plot.y(value), 4, tip))
+    return plot.svg(marks, title)
+
+
+# ---- lines --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Points (x, y) in order; a point without a number is left out. errors: half the height of an error bar at each point.
+
+    A line without a name is a reference: not in the legend, without dots; without a colour it is grey. colour: number of the
+    line whose colour it takes.
+    """
+
+    name: str
+    points: Sequence[Sequence[float | None]]
+    errors: Sequence[float | None] | None = None
+    dashed: bool = False
+    colour: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Lines over the same two axes, with the titles x and y.
+
+    names: names for x = 0, 1, 2, and so on, where x is not a number.
+    """
+
+    title: str
+    lines: Sequence[Line]
+    x: str
+    y: str
+    log_x: bool = False
+    log_y: bool = False
+    note: str = ""
+    names: Sequence[str] = ()
+
+
+class Point(NamedTuple):
+    """A point that can be drawn, and the ends of its error bar."""
+
+    x: float
+    y: float
+    low: float
+    high: float
+
+
+def line_chart(chart: Chart) -> str:
+    """Lines through points with error bars, and a legend below."""
+    drawn = [list(_points(line, chart)) for line in chart.lines]
+    points = [point for line in drawn for point in line]
+    across = named_axis(chart.names) if chart.names else axis((point.x for point in points), chart.log_x)
+    up = axis((end for point in points for end in (point.y, point.low, point.high)), chart.log_y)
+    plot = MEDIUM.with_axes(across, up)
+    marks = [*plot.up_axis(chart.y), *plot.across_axis(chart.x)]
+    for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
+        marks += _line(plot, line, number, its_points)
+    legend, height = _legend(plot, chart.lines)
+    return plot.svg([*marks, *legend], chart.title, height)
+
+
+def _points(line: Line, chart: Chart) -> Iterator[Point]:
+    """The points that the axes have a place for; an error bar that would leave a logarithmic axis is cut at the point."""
+    errors = line.errors or [None] * len(line.points)
+    for (x, y), error in zip(line.points, errors, strict=True):
+        if x is None or y is None or not (isfinite(x) and isfinite(y)) or (chart.log_x and x <= 0) or (chart.log_y and y <= 0):
+            continue
+        half = error if error is not None and isfinite(error) else 0.0
+        yield Point(x, y, y - half if y > half or not chart.log_y else y, y + half)
+
+
+def _line(plot: Plot, line: Line, number: int, points: Sequence[Point]) -> Iterator[str]:
+    colour = _colour(number, line)
+    path = " ".join(f"{plot.x(p.x):.1f},{plot.y(p.y):.1f}" for p in points)
+    yield f'<polyline {_stroke(number, line)} points="{path}"/>'
+    for p in points if line.name else ():
+        x, y, low, high = plot.x(p.x), plot.y(p.y), plot.y(p.low), plot.y(p.high)
+        if low != high:
+            yield f'<line class="l{colour}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>'
+        spread = f" ± {in_short(p.high - p.y)}" if p.high > p.y else ""
+        yield _circle(f"s{colour}", x, y, 3.2, f"{line.name}: {plot.across.label(p.x)}, {in_short(p.y)}{spread}")
+
+
+def _legend(plot: Plot, lines: Sequence[Line], row_height: int = 17) -> tuple[list[str], int]:
+    """Names, as many per row as fit, and the height of the legend."""
+    marks, x, row = list[str](), plot.frame.left, 0
+    for number, line in ((number, line) for number, line in enumerate(lines) if line.name):
+        width = 40 + LETTER * len(line.name)
+        if x > plot.frame.left and x + width > plot.width:
+            x, row = plot.frame.left, row + 1
+        y = plot.height + 8 + row_height * row
+        marks.append(f'<line {_stroke(number, line)} x1="{x:.0f}" y1="{y:g}" x2="{x + 18:.0f}" y2="{y:g}"/>')
+        marks.append(_text("tick start", x + 23, y + 4, line.name))
+        x += width
+    return marks, row_height * (row + 1)
+
+
+def _stroke(number: int, line: Line) -> str:
+    kind = "reference" if not line.name and line.colour is None else f"l{_colour(number, line)}"
+    return f'class="{kind}"' + (' stroke-dasharray="5 4"' if line.dashed else "")
+
+
+def _colour(number: int, line: Line) -> int:
+    return (number if line.colour is None else line.colour) % N_COLOURS
+
+
+# ---- named points; no name covers another, nor a point ------------------------------------------------------------------
+
+NAME_LETTER, NAME_HEIGHT, RADIUS, GAP = 7.2, 13.0, 5.0, 8.0  # sizes of a name and a point, and the gap between them
+FARTHEST, STEP = 280, 14  # how far a name may be from its point, and the distance between the places that are tried
+LONGEST = 40  # letters of a name; the tip has all of it
+DIRECTIONS = ((1, 0), (-1, 0), (1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1))  # right, left, and around the point
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPoint:
+    """A point with a name, the interval of its y, its kind (a place in the legend) and its tip."""
 
     name: str
     x: float
@@ -219,118 +371,66 @@ class Spot:
     tip: str
 
 
-class Box(NamedTuple):
-    """Where something is drawn."""
+def scatter(
+    named: Sequence[NamedPoint], title: str, x: str, y: str, kinds: Sequence[tuple[str, int]], *, less_is_up: bool
+) -> str:
+    """Named points with intervals over a logarithmic axis.
 
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    def overlaps(self, other: Box) -> bool:
-        """Whether some place is in both."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
-
-    def lies_in(self, other: Box) -> bool:
-        """Whether no part of it is outside."""
-        across = self.left >= other.left and self.right <= other.right
-        return across and self.top >= other.top and self.bottom <= other.bottom
-
-
-FRAME = Box(LEFT, TOP, WIDTH - RIGHT, HEIGHT - BOTTOM)
-
-
-def scatter(spots: Sequence[Spot], title: str, x: str, y: str, kinds: Sequence[tuple[str, int]], *, less_is_up: bool) -> str:
-    """Points over a logarithmic axis across; every word is escaped.
-
-    x, y: what the axes are. kinds: the name of each kind of point and the number of its colour. less_is_up: whether small
-    values stand above large ones.
+    x, y: titles of the axes. kinds: name and colour of each kind of point. less_is_up: draw small values above large ones.
     """
-    across, up = (
-        axis((spot.x for spot in spots), log=True),
-        axis(end for spot in spots for end in (spot.low, spot.y, spot.high)),
-    )
-    points = [(_x_place(across, spot.x), _y_place(up, spot.y, less_is_up)) for spot in spots]
-    marks = [*_axes(across, up, x, y, less_is_up)]
-    for spot, (left, _) in zip(spots, points, strict=True):
-        low, high = _y_place(up, spot.low, less_is_up), _y_place(up, spot.high, less_is_up)
+    ends = [end for each in named for end in (each.low, each.y, each.high)]
+    plot = LARGE.with_axes(axis((each.x for each in named), log=True), axis(ends, is_reversed=less_is_up))
+    points = [(plot.x(each.x), plot.y(each.y)) for each in named]
+    marks = [*plot.up_axis(y), *plot.across_axis(x, has_grid=True)]
+    for each, (left, _) in zip(named, points, strict=True):
+        low, high = plot.y(each.low), plot.y(each.high)
         marks.append(f'<line class="spread" x1="{left:.1f}" y1="{low:.1f}" x2="{left:.1f}" y2="{high:.1f}"/>')
-    names = [spot.name if len(spot.name) <= LONGEST else f"{spot.name[: LONGEST - 1]}…" for spot in spots]
-    for name, point, box in zip(names, points, place_names(points, names, FRAME), strict=True):
+    names = [each.name if len(each.name) <= LONGEST else f"{each.name[: LONGEST - 1]}…" for each in named]
+    for name, point, box in zip(names, points, place_names(points, names, plot.frame), strict=True):
         marks += _name(name, point, box)
-    for spot, (left, top) in zip(spots, points, strict=True):
-        colour, tip = kinds[spot.kind][1], escape(spot.tip)
-        marks.append(f'<circle class="s{colour}" cx="{left:.1f}" cy="{top:.1f}" r="{DOT}"><title>{tip}</title></circle>')
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT + 22}" role="img" '
-        f'aria-label="{escape(title)}"><title>{escape(title)}</title>{"".join([*marks, *_scatter_legend(kinds)])}</svg>'
-    )
+    for each, (left, top) in zip(named, points, strict=True):
+        marks.append(_circle(f"s{kinds[each.kind][1]}", left, top, RADIUS, each.tip))
+    at = plot.frame.left
+    for name, colour in kinds:
+        marks += [_circle(f"s{colour}", at, plot.height + 10, RADIUS), _text("tick start", at + 10, plot.height + 14, name)]
+        at += 34 + NAME_LETTER * len(name)
+    return plot.svg(marks, title)
 
 
 def place_names(points: Sequence[tuple[float, float]], names: Sequence[str], frame: Box) -> list[Box | None]:
-    """A place for each name near its point, where it covers no other name and no point; None where there is none.
+    """A place for each name close to its point, where it covers no other name and no point; None where there is none.
 
     >>> place_names([(50, 50), (50, 50)], ["one", "two"], Box(0, 0, 200, 100))[0]
     Box(left=58.0, top=43.5, right=79.6, bottom=56.5)
     """
-    taken = [Box(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    taken = [Box(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in points]
     placed: list[Box | None] = []
     for (x, y), name in zip(points, names, strict=True):
-        free = (box for box in _places(x, y, LETTER * len(name)) if box.lies_in(frame) and not any(map(box.overlaps, taken)))
+        places = _places(x, y, NAME_LETTER * len(name))
+        free = (box for box in places if box.lies_in(frame) and not any(map(box.overlaps, taken)))
         placed.append(next(free, None))
         taken += [box for box in placed[-1:] if box is not None]
     return placed
 
 
 def _places(x: float, y: float, width: float) -> Iterator[Box]:
-    """Places for a name around a point, the nearest first."""
+    """Places for a name around a point, the closest first."""
     for reach in range(0, FARTHEST, STEP):
         for right, down in DIRECTIONS:
-            centre = y + down * (LINE + reach)
+            centre = y + down * (NAME_HEIGHT + reach)
             far = GAP + (reach if right and not down else reach / 2 if right else 0)
             left = x + far if right > 0 else x - far - width if right < 0 else x - width / 2
-            yield Box(left, centre - LINE / 2, left + width, centre + LINE / 2)
+            yield Box(left, centre - NAME_HEIGHT / 2, left + width, centre + NAME_HEIGHT / 2)
 
 
 def _name(name: str, point: tuple[float, float], box: Box | None) -> Iterator[str]:
-    """A name at its place, and a line to its point where they are apart."""
+    """A name at its place, with a line to its point where they are apart."""
     if box is None:
         return
     x, y = point
     end_x, end_y = min(max(x, box.left), box.right), min(max(y, box.top), box.bottom)
-    if abs(end_x - x) > GAP + 1 or abs(end_y - y) > LINE:
+    if abs(end_x - x) > GAP + 1 or abs(end_y - y) > NAME_HEIGHT:
         yield f'<line class="grid" x1="{x:.1f}" y1="{y:.1f}" x2="{end_x:.1f}" y2="{end_y:.1f}"/>'
-    # letters are of many widths: a name ends, or begins, where its point is
+    # the width of letters varies: a name at the left of its point is aligned at its end
     kind, at = ("name end", box.right) if box.right < x else ("name", box.left)
-    yield f'<text class="{kind}" x="{at:.1f}" y="{box.bottom - 3:.1f}">{escape(name)}</text>'
-
-
-def _axes(across: Axis, up: Axis, x: str, y: str, less_is_up: bool) -> Iterator[str]:
-    for value in up.ticks:
-        top = _y_place(up, value, less_is_up)
-        yield f'<line class="grid" x1="{LEFT}" y1="{top:.1f}" x2="{WIDTH - RIGHT}" y2="{top:.1f}"/>'
-        yield f'<text class="tick end" x="{LEFT - 6}" y="{top + 4:.1f}">{in_short(value)}</text>'
-    for value in across.ticks:
-        left = _x_place(across, value)
-        yield f'<line class="grid" x1="{left:.1f}" y1="{TOP}" x2="{left:.1f}" y2="{HEIGHT - BOTTOM + 4}"/>'
-        yield f'<text class="tick" x="{left:.1f}" y="{HEIGHT - BOTTOM + 18}">{in_short(value)}</text>'
-    yield f'<text class="tick" x="{(LEFT + WIDTH - RIGHT) / 2:.1f}" y="{HEIGHT - 8}">{escape(x)}</text>'
-    yield f'<text class="tick" transform="rotate(-90)" x="{-(TOP + HEIGHT - BOTTOM) / 2:.1f}" y="14">{escape(y)}</text>'
-
-
-def _scatter_legend(kinds: Sequence[tuple[str, int]]) -> Iterator[str]:
-    x = float(LEFT)
-    for name, colour in kinds:
-        yield f'<circle class="s{colour}" cx="{x:.0f}" cy="{HEIGHT + 10}" r="{DOT}"/>'
-        yield f'<text class="tick start" x="{x + 10:.0f}" y="{HEIGHT + 14}">{escape(name)}</text>'
-        x += 34 + LETTER * len(name)
-
-
-def _x_place(across: Axis, value: float) -> float:
-    return FRAME.left + (FRAME.right - FRAME.left) * across.place(value)
-
-
-def _y_place(up: Axis, value: float, less_is_up: bool) -> float:
-    height = up.place(value)
-    return FRAME.bottom - (FRAME.bottom - FRAME.top) * (1 - height if less_is_up else height)
+    yield _text(kind, at, box.bottom - 3, name)

@@ -1,180 +1,316 @@
-"""A report as tables for the terminal."""
+"""Reports, audits, comparisons and tuning as tables for the terminal, and a taxonomy drawn as a tree."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import math
+from collections.abc import Collection, Iterable, Sequence
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 from rich.tree import Tree
 
+from ramify.formatting import counted, p_value
 from ramify.metrics.evaluation import Report
+from ramify.reports import tables
+from ramify.reports.tables import ISSUE_KINDS, Table, percentage, shorten
 from ramify.taxonomy.hierarchy import Taxonomy
+from ramify.workflows.auditing.audit import Audit
+from ramify.workflows.auditing.label_issues import LabelInfo, LabelIssue, words_of
+from ramify.workflows.comparison import (
+    LABELS,
+    LEVEL,
+    TESTS,
+    Comparison,
+    Pair,
+    Recommendation,
+    SystemResult,
+    letters_of,
+    needed_resamples,
+)
+from ramify.workflows.tuning.result import TuningResult, describe_tuning
 
-LABELS = {
-    "accuracy": "exactly right",
-    "hierarchical_f1": "hierarchical F1 (with ancestors)",
-    "micro_f1_own": "micro F1, most specific labels",
-    "macro_f1_own": "macro F1, most specific labels",
-    "micro_f1_leaves": "micro F1, leaves",
-    "macro_f1_leaves": "macro F1, leaves that occur",
-    "h_loss": "H-loss",
-    "mean_distance_of_errors": "distance of a wrong answer (steps in the tree)",
-    "document_auc": "AUC in a document",
-    "leaf_precision_at_1": "best leaf is true",
-    "leaf_precision_at_3": "precision of the best 3 leaves",
-    "prediction_calibration_error": "calibration error of predicted labels",
-}
-MODIFIED_COLUMNS = ("", "leaves", "occur", "labels", "micro F1", "macro F1", "macro F1 (occur)")
-LEAVES = {"all": "all leaves", "leaves": "original leaves", "dummies": "dummy leaves"}
-CALIBRATION_KEYS = ("pairs", "pairs_uncalibrated", "top_label", "top_label_uncalibrated")
-CALIBRATION_COLUMNS = ("level", "all nodes", "before calibration", "most probable node", "before calibration")
-GUARANTEE_COLUMNS = ("risk", "guaranteed", "achieved", "mean depth", "depth without guarantee", "no label")
-BAR = "█"
+MAX_TRIALS = 12  # --json and the report have all of them
+
+
+def render_table(table: Table, most: int | None = None, wrapped: Collection[int] = (), heads: bool = True) -> RichTable:
+    """A table for the terminal. most: rows that are shown. wrapped: columns whose text may wrap; without any, all may."""
+    shown = RichTable(
+        title=escape(table.title) or None, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=heads
+    )
+    for place, name in enumerate(table.columns):
+        is_text = place in table.text_columns
+        shown.add_column(name, justify="left" if is_text else "right", no_wrap=bool(wrapped) and place not in wrapped)
+    if table.bars:
+        shown.add_column("")
+    for number, row in enumerate(table.rows[:most]):
+        shown.add_row(*(Text(cell) for cell in row), *([_bar(table.bars[number])] if table.bars else []))
+    return shown
+
+
+def _bar(fraction: float, width: int = 10) -> Text:
+    return Text("█" * round(fraction * width), style="green" if fraction >= 0.8 else "yellow" if fraction >= 0.5 else "red")
+
+
+def _sentences(first: str, *others: str) -> Text:
+    return Text("\n").append(first, style="bold").append("".join(f"\n{each}" for each in others))
+
+
+# ---- a report -----------------------------------------------------------------------------------------------------------
 
 
 def render_report(report: Report, worst: int = 8) -> RenderableType:
     """The figures, the levels, the branches and the worst confusions."""
-    parts: list[RenderableType] = [_figures(report), _levels(report)]
-    if report.modified:
-        parts.append(_modified(report.modified))
-    if report.calibration:
-        parts.append(_calibration(report.calibration))
-    if report.guarantees:
-        parts.append(_guarantees(report.guarantees))
+    figures = Table(f"{report.documents:,} documents", ("", ""), tables.figure_rows(report))
+    shown = [tables.levels_table(report), tables.modified_table(report)]
+    shown += [tables.calibration_table(report), tables.guarantee_table(report)]
     if 1 < len(report.branches) <= 40:
-        parts.append(_branches(report.branches))
-    if report.confusions:
-        parts.append(_confusions(report.confusions[:worst]))
-    parts += [Text(f"Note: {note}.", style="dim") for note in report.notes]
-    return Group(*parts)
+        branches, columns = tables.branches_table(report), (0, 1, 2, 5)
+        rows = [[row[k] for k in columns] for row in branches.rows]
+        shown.append(Table(branches.title, [branches.columns[k] for k in columns], rows, bars=branches.bars))
+    shown.append(tables.confusions_table(report, worst))
+    notes = [Text(f"Note: {note}.", style="dim") for note in report.notes]
+    return Group(render_table(figures, heads=False), *(render_table(each) for each in shown if each.rows), *notes)
 
 
-def _figures(report: Report) -> Table:
-    table = _table(f"{report.documents:,} documents", ("", "left"), ("", "right"))
-    for key, label in LABELS.items():
-        if key in report.figures:
-            table.add_row(label, f"{report.figures[key]:.3f}")
+# ---- tuning -------------------------------------------------------------------------------------------------------------
+
+
+def render_tuning(result: TuningResult, has_holdout: bool) -> RenderableType:
+    """The trials, the recommendation with its probability of winning, and what more time would be used for."""
+    most = max(MAX_TRIALS, sum(trial.is_finalist for trial in result.trials))
+    shown = render_table(tables.trials_table(result), most, wrapped=(1,))
+    shown.rows[0].style = "bold"
+    n_hidden = len(result.trials) - most
+    hidden = [Text(f"and {n_hidden} more, in --report and --json", style="dim")] if n_hidden > 0 else []
+    return Group(shown, *hidden, _sentences(*describe_tuning(result, has_holdout)))
+
+
+# ---- an audit -----------------------------------------------------------------------------------------------------------
+
+TEXT_LENGTH, MAX_UNCHANGED, MAX_DUPLICATES = 110, 3, 6  # what is shown of a text, of further labels, of a group
+
+
+def render_audit(found: Audit, most: int) -> RenderableType:
+    """An audit with at most so many entries of each kind."""
+    head = f"\n{counted(found.n_issues, 'label issue')}; an estimated {found.estimated_wrong:,.0f} labels are wrong"
+    parts: list[RenderableType] = [Text(tables.describe_audit(found)), Text(head, style="bold")]
+    for rank, issue in enumerate(found.issues[:most], start=1):
+        parts += [Text(), *_issue(rank, issue)]
+    parts += _more(len(found.issues), most, "use --show, --page or --out to see them")
+    parts += _section(tables.siblings_table(found), most)
+    parts += _duplicates(found, most)
+    return Group(*parts, *_section(tables.classes_table(found), most))
+
+
+def _issue(rank: int, issue: LabelIssue) -> Iterable[RenderableType]:
+    distance = f", {counted(issue.distance, 'step')} apart" if issue.distance else ""
+    about = f"  {ISSUE_KINDS[issue.kind]}{distance}"
+    yield Text(f"{rank:>3}  ").append(issue.place, style="bold").append(about, style="dim")
+    if issue.text is not None:
+        yield Text(f"     {shorten(issue.text, TEXT_LENGTH)}")
+    if issue.given is not None:
+        yield _label("given", issue.given, "red")
+    if issue.suggested is not None:
+        yield _label("add" if issue.kind == "missing" else "suggested", issue.suggested, "green")
+    yield from (_label("keep", info, "") for info in issue.unchanged[:MAX_UNCHANGED])
+    if len(issue.unchanged) > MAX_UNCHANGED:
+        yield Text(f"               and {len(issue.unchanged) - MAX_UNCHANGED:,} more")
+    if issue.words:
+        yield Text(f"     words     {words_of(issue)}", style="dim")
+
+
+def _label(name: str, info: LabelInfo, style: str) -> Text:
+    return Text(f"     {name:<9} ").append(" > ".join(info.path), style=style).append(f"  {percentage(info.probability)}")
+
+
+def _duplicates(found: Audit, most: int) -> list[RenderableType]:
+    rows: list[Sequence[str]] = []
+    for group in found.duplicates[:most]:
+        table = tables.duplicates_table(group, TEXT_LENGTH // 2)
+        for k, row in enumerate(table.rows[:MAX_DUPLICATES]):
+            rows.append((table.columns[0] if k == 0 else "", *row))
+        if len(table.rows) > MAX_DUPLICATES:
+            rows.append(("", f"and {len(table.rows) - MAX_DUPLICATES:,} more", "", ""))
+    shown = _section(Table("Duplicates with different labels", ("", "place", "labels", "text"), rows, range(4)), len(rows))
+    return [*shown, *_more(len(found.duplicates), most, "use --page to see all", "group")]
+
+
+def _section(table: Table, most: int) -> list[RenderableType]:
+    if not table.rows:
+        return []
+    note = [Text(table.note, style="dim")] if table.note else []
+    return [Text(), render_table(table, most), *_more(len(table.rows), most, "use --show or --page to see them"), *note]
+
+
+def _more(n: int, most: int, how: str, thing: str = "") -> list[RenderableType]:
+    what = counted(n - most, thing) if thing else f"{n - most:,}"
+    return [Text(f"and {what} more; {how}", style="dim")] if n > most else []
+
+
+# ---- a comparison -------------------------------------------------------------------------------------------------------
+
+ONE_LINE = 118  # columns that a value and its interval need side by side
+FEW_SYSTEMS = 5  # up to this number, every pair is shown
+TEST_WIDTH, PAIR_WIDTH = 45, 10
+# what is written above the marks of a test, below its letter
+SHORT = {"precision": "prec", "recall": "rec", "accuracy": "acc", "bootstrap_accuracy": "exact", "bootstrap_micro_f1": "micro"}
+SHORT |= {"bootstrap_macro_f1": "macro", "bootstrap_hierarchical_f1": "hier", "bootstrap_h_loss": "loss"}
+
+
+def render_comparison(found: Comparison, advice: Recommendation, width: int) -> RenderableType:
+    """Costs, measures, tests and the recommendation; of many systems, only tests against the recommended one."""
+    many = len(found.systems) > FEW_SYSTEMS
+    systems = found.ranked(advice.by) if many else found.systems
+    letters = letters_of(systems)
+    costs = tables.costs_table(systems, letters)
+    title = counted(found.documents, "document") + (f" in {found.folds} folds" if found.folds > 1 else "")
+    parts: list[RenderableType] = [render_table(Table(title, costs.columns, costs.rows, range(2)), wrapped=(1,)), Text()]
+    intervals = (advice.by,) if many and width < ONE_LINE else tuple(LABELS)
+    parts += [_measures(found, systems, letters, width, intervals)]
+    parts += [Text(tables.describe_measures(found) + "\n", style="dim")]
+    parts += _against_recommended(found, systems, advice, letters) if many else _every_pair(found, letters, width)
+    if found.skipped:
+        skipped = Table("Skipped", ("system", "reason"), [(each.name, each.reason) for each in found.skipped], range(2))
+        parts += [Text(), render_table(skipped)]
+    if found.notes:
+        parts += [Text(), *(Text(f"Note: {note}.", style="dim") for note in found.notes)]
+    return Group(*parts, _sentences(*advice.sentences))
+
+
+def _grid(title: str, *columns: str) -> RichTable:
+    """A table of marks and values that are not wrapped."""
+    table = RichTable(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=True)
     return table
 
 
-def _levels(report: Report) -> Table:
-    columns = ("level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss")
-    table = _table("By level", *((name, "right") for name in columns), ("", "left"))
-    for row in report.levels:
-        ratios = (f"{row[key]:.3f}" for key in ("precision", "recall", "f1", "macro_f1", "h_loss"))
-        table.add_row(str(row["key"] + 1), f"{row['nodes']:,}", f"{row['support']:,}", *ratios, _bar(row["f1"]))
+def _measures(
+    found: Comparison, systems: Sequence[SystemResult], letters: dict[str, str], width: int, intervals: Sequence[str]
+) -> RichTable:
+    table, best = _grid("", "", *LABELS.values()), tables.best_values(found)
+    join, digits = (" ", _three) if width >= ONE_LINE or len(intervals) == 1 else ("\n", _short)
+    for system in systems:
+        cells = []
+        for name in LABELS:
+            value = system.measures[name]
+            is_best = round(value.value, 3) == best[name]
+            cells.append(Text(f"{value.value:.3f}{'*' if is_best else ' '}", style="bold" if is_best else ""))
+            if name in intervals:
+                cells[-1].append(f"{join}[{digits(value.low)}, {digits(value.high)}]", style="not bold dim")
+        table.add_row(letters[system.name], *cells)
     return table
 
 
-def modified_cells(row: dict[str, Any]) -> list[str]:
-    """One row on the modified hierarchy as text; where there are no leaves of the kind, there is no F1 either."""
-    counts = [f"{row[key]:,}" for key in ("n_classes", "n_occurring", "n_labels")]
-    ratios = [f"{row[key]:.3f}" for key in ("micro_f1", "macro_f1", "macro_f1_occurring")]
-    return [LEAVES[row["over"]], *counts, *(ratios if row["n_classes"] else ["–"] * len(ratios))]
+def _three(value: float) -> str:
+    return f"{value:.3f}"
 
 
-def _modified(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Modified hierarchy", *((name, "right" if name else "left") for name in MODIFIED_COLUMNS))
-    for row in rows:
-        table.add_row(*modified_cells(row))
-    return table
+def _short(value: float) -> str:
+    """Three decimals, without the zero before the point.
+
+    >>> _short(0.25), _short(1.25)
+    ('.250', '1.250')
+    """
+    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
 
 
-def calibration_cells(row: dict[str, Any]) -> list[str]:
-    """How far off the probabilities of a level are, as text."""
-    return [str(row["depth"] + 1), *(f"{row[key]:.3f}" if key in row else "–" for key in CALIBRATION_KEYS)]
+def _every_pair(found: Comparison, letters: dict[str, str], width: int) -> list[RenderableType]:
+    """The p-values of every pair; as many pairs side by side as fit."""
+    parts: list[RenderableType] = []
+    at_once = max(1, (width - TEST_WIDTH) // PAIR_WIDTH)
+    for start in range(0, len(found.pairs), at_once):
+        pairs = found.pairs[start : start + at_once]
+        table = _grid("p-values", "", "test", *(f"{letters[pair.a]} – {letters[pair.b]}" for pair in pairs))
+        for test, (symbol, about) in TESTS.items():
+            table.add_row(symbol, about, *(_p_value(pair, test, letters) for pair in pairs))
+        parts += [table, Text()]
+    legend = f"Two-sided, {tables.describe_correction(found)}; the letter is the better system where p < {LEVEL}."
+    return [*parts[:-1], Text(legend + _limits(found), style="dim")]
 
 
-def _calibration(rows: list[dict[str, Any]]) -> Table:
-    table = _table("How far off probabilities are, by level", *((name, "right") for name in CALIBRATION_COLUMNS))
-    for row in rows:
-        table.add_row(*calibration_cells(row))
-    return table
+def _p_value(pair: Pair, test: str, letters: dict[str, str]) -> Text:
+    """A corrected p-value and, where it is significant, the better system."""
+    p, winner = pair.corrected[test], pair.winner(test)
+    shown = p_value(p, LEVEL) if math.isnan(p) else p_value(p, LEVEL).rjust(6)
+    return Text(shown, style="dim") if winner is None else Text(f"{shown} {letters[winner]}", style="bold")
 
 
-def guarantee_cells(row: dict[str, Any]) -> list[str]:
-    """One guarantee and the achieved rate, as text."""
-    shares = [f"{row[key]:.1%}" for key in ("guaranteed", "achieved")]
-    return [
-        f"{row['risk']:g}",
-        *shares,
-        *(f"{row[key]:.2f}" for key in ("depth", "depth_without_guarantee")),
-        f"{row['without_label']:.1%}",
-    ]
-
-
-def _guarantees(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Backing off to a parent to keep the error rate", *((name, "right") for name in GUARANTEE_COLUMNS))
-    for row in rows:
-        table.add_row(*guarantee_cells(row))
-    return table
-
-
-def _branches(rows: list[dict[str, Any]]) -> Table:
-    table = _table(
-        "By branch", ("branch", "left"), ("nodes", "right"), ("support", "right"), ("micro F1", "right"), ("", "left")
+def _against_recommended(
+    found: Comparison, systems: Sequence[SystemResult], advice: Recommendation, letters: dict[str, str]
+) -> list[RenderableType]:
+    """All tests of every system against the recommended one."""
+    best = next(system for system in systems if system.name == advice.system)
+    heads = [f"{symbol}\n{SHORT.get(test, '')}" for test, (symbol, _) in TESTS.items()]
+    letter = letters[advice.system]
+    table = _grid(
+        f"Against {letter}, {escape(advice.system)}: difference in {LABELS[advice.by]}, and tests", "", "\ndifference", *heads
     )
-    for row in rows:
-        table.add_row(escape(row["name"]), f"{row['nodes']:,}", f"{row['support']:,}", f"{row['f1']:.3f}", _bar(row["f1"]))
-    return table
-
-
-def _confusions(rows: Iterable[dict[str, Any]]) -> Table:
-    table = _table("Most confused siblings", ("true", "left"), ("taken for", "left"), ("times", "right"), ("below", "left"))
-    for row in rows:
-        table.add_row(escape(row["true"]), escape(row["predicted"]), str(row["count"]), escape(row["parent"] or "(top level)"))
-    return table
-
-
-def _table(title: str, *columns: tuple[str, Any]) -> Table:
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        box=None,
-        pad_edge=False,
-        show_header=any(n for n, _ in columns),
+    for system in systems:
+        if system is not best:
+            apart = system.measures[advice.by].value - best.measures[advice.by].value
+            pair = found.pair(system.name, best.name)
+            table.add_row(letters[system.name], _signed(apart), *(_mark(pair, test, system.name) for test in TESTS))
+    legend = (
+        f"+ significantly better than {letter}, − significantly worse (p < {LEVEL}, two-sided, "
+        f"{tables.describe_correction(found)}), · not significant. s: decisions that only one got right; S, T, T', W: F1 of "
+        "classes; p: micro precision, recall, binary accuracy; b: measures on bootstrap resamples."
+        f"{_limits(found)} --report and --json have every pair."
     )
-    for name, justify in columns:
-        table.add_column(name, justify=justify)
-    return table
+    return [table, Text(legend, style="dim")]
 
 
-def _bar(share: float, width: int = 10) -> Text:
-    return Text(BAR * round(share * width), style="green" if share >= 0.8 else "yellow" if share >= 0.5 else "red")
+def _signed(difference: float) -> str:
+    """Three decimals and a sign, except for zero.
+
+    >>> _signed(-0.0312), _signed(0.5), _signed(-0.0001)
+    ('−0.031', '+0.500', ' 0.000')
+    """
+    shown = f"{difference:+z.3f}".replace("-", "−")
+    return " 0.000" if shown == "+0.000" else shown
 
 
-# --------------------------------------------------------------------------------------------------------------
-# A taxonomy drawn for the terminal.
+def _mark(pair: Pair, test: str, name: str) -> Text:
+    winner = pair.winner(test)
+    if math.isnan(pair.corrected[test]):
+        return Text("–")
+    return Text("·", style="dim") if winner is None else Text("+" if winner == name else "−", style="bold")
+
+
+def _limits(found: Comparison) -> str:
+    """What the tests cannot show."""
+    needed = needed_resamples(len(found.systems), found.correction)
+    if found.n_resamples >= needed:
+        return tables.missing_tests(found)
+    return f"{tables.missing_tests(found)} With so few resamples b cannot fall below {LEVEL}; use --resamples {needed:,}."
+
+
+# ---- a taxonomy ---------------------------------------------------------------------------------------------------------
 
 
 def draw(taxonomy: Taxonomy, counts: Sequence[int] | None = None, levels: int = 3, width: int = 8) -> Tree:
-    """A tree of the first levels, with at most `width` children a node, and how much is left out.
+    """A tree of the first levels, with at most `width` children per node, and how many are hidden.
 
     counts: documents of each node, shown beside it.
     """
-    top = Tree(_describe(taxonomy), guide_style="dim")
-    _hang(top, taxonomy, [int(root) for root in taxonomy.roots], counts, levels, max(width, 20))
+    kind, n_leaves = "tree" if taxonomy.is_tree else "DAG", int(taxonomy.is_leaf.sum())
+    title = f"[bold]{kind} of {len(taxonomy):,} nodes, {n_leaves:,} leaves, {taxonomy.n_levels} levels[/bold]"
+    top = Tree(title, guide_style="dim")
+    _draw_below(top, taxonomy, [int(root) for root in taxonomy.roots], counts, levels, max(width, 20))
     return top
 
 
-def _hang(branch: Tree, taxonomy: Taxonomy, nodes: list[int], counts: Sequence[int] | None, levels: int, width: int) -> None:
+def _draw_below(
+    branch: Tree, taxonomy: Taxonomy, nodes: list[int], counts: Sequence[int] | None, levels: int, width: int
+) -> None:
     if nodes and levels == 0:
         branch.add(f"[dim]… {len(nodes)} below[/dim]")
         return
     for node in nodes[:width]:
         count = f" [cyan]{counts[node]:,}[/cyan]" if counts is not None else ""
         twig = branch.add(escape(taxonomy.titles[node]) + count)
-        _hang(twig, taxonomy, taxonomy.children_of(node).tolist(), counts, levels - 1, min(width, 8))
+        _draw_below(twig, taxonomy, taxonomy.children_of(node).tolist(), counts, levels - 1, min(width, 8))
     if len(nodes) > width:
         branch.add(f"[dim]… and {len(nodes) - width:,} more[/dim]")
-
-
-def _describe(taxonomy: Taxonomy) -> str:
-    kind = "tree" if taxonomy.is_tree else "DAG"
-    n_leaves = int(taxonomy.is_leaf.sum())
-    return f"[bold]{kind} of {len(taxonomy):,} nodes, {n_leaves:,} leaves, {taxonomy.n_levels} levels[/bold]"

@@ -1,9 +1,9 @@
-"""How much memory a piece of work needs at its height.
+"""The trials of a comparison: one system on one train/test split, with its predictions, time and peak memory.
 
-What is measured is the resident set of the whole process, so arrays of the C++ core count as those of Python do: its height
-during the work, less what was resident just before. Freed memory that the allocator kept is given back first, or the next
-piece of work would seem to need none. Linux resets and tells the height; where that is forbidden the resident set is looked at
-every few milliseconds. Other platforms tell nothing that could be used.
+Memory is the peak of the resident set of the process during the trial, above what was resident before, so that arrays of the C++ core
+count as those of Python do. Freed memory that the allocator holds is returned first, or the next trial would seem to need none. Linux
+resets and reports the peak; where that is forbidden, the resident set is sampled every few milliseconds. Other platforms report
+nothing.
 """
 
 from __future__ import annotations
@@ -34,55 +34,55 @@ from ramify.workflows.evaluation import adapt_corpus
 from ramify.workflows.training import train_classifier
 
 STATUS, STATM, CLEAR = Path("/proc/self/status"), Path("/proc/self/statm"), Path("/proc/self/clear_refs")
-RESET_HEIGHT = "5"  # what Linux takes for: begin anew with the height of the resident set
-EVERY = 0.005  # seconds between two looks
+RESET_PEAK = "5"  # resets the peak of the resident set
+INTERVAL = 0.005  # seconds between two samples
 MEGABYTE = 1_000_000
 
 
 @dataclass(slots=True)
-class Height:
-    """Megabytes above what was resident before; None until the work is done, and where nothing can be measured."""
+class PeakMemory:
+    """Megabytes above what was resident before; None until the work is done, and where it cannot be measured."""
 
     megabytes: float | None = None
 
 
 @contextmanager
-def watching_memory() -> Iterator[Height]:
-    """Measure the memory that the work of this block needs at its height.
+def measure_memory() -> Iterator[PeakMemory]:
+    """Measure the peak memory of the block.
 
-    >>> with watching_memory() as height:
+    >>> with measure_memory() as peak:
     ...     work = bytearray(50_000_000)
-    >>> height.megabytes is None or height.megabytes > 40
+    >>> peak.megabytes is None or peak.megabytes > 40
     True
     """
-    height = Height()
-    _give_back()
-    if _reset_height():
-        before = _from_status("VmRSS")
-        yield height
-        height.megabytes = _above(before, _from_status("VmHWM"))
+    peak = PeakMemory()
+    _release_freed()
+    if _reset_peak():
+        start = _from_status("VmRSS")
+        yield peak
+        peak.megabytes = _difference(start, _from_status("VmHWM"))
     elif _resident() is not None:
-        with _looking() as seen:
-            yield height
-        height.megabytes = _above(*seen)
+        with _sampling() as samples:
+            yield peak
+        peak.megabytes = _difference(*samples)
     else:
-        yield height
+        yield peak
 
 
-def _above(before: int | None, highest: int | None) -> float | None:
-    return None if before is None or highest is None else max(0, highest - before) / MEGABYTE
+def _difference(start: int | None, highest: int | None) -> float | None:
+    return None if start is None or highest is None else max(0, highest - start) / MEGABYTE
 
 
-def _give_back() -> None:
-    """Free what nobody needs any more, and have the allocator return it."""
+def _release_freed() -> None:
+    """Collect garbage, and have the allocator return freed memory."""
     gc.collect()
     with suppress(AttributeError, OSError, TypeError):  # not every allocator can
         ctypes.CDLL(None).malloc_trim(0)
 
 
-def _reset_height() -> bool:
+def _reset_peak() -> bool:
     try:
-        CLEAR.write_text(RESET_HEIGHT)
+        CLEAR.write_text(RESET_PEAK)
         return _from_status("VmHWM") is not None
     except OSError:
         return False
@@ -104,86 +104,84 @@ def _resident() -> int | None:
 
 
 @contextmanager
-def _looking() -> Iterator[list[int]]:
-    """The resident set before the block, and the highest that was seen until its end."""
-    before = _resident() or 0
-    seen, done = [before, before], threading.Event()
+def _sampling() -> Iterator[list[int]]:
+    """The resident set before the block, and the highest sample until its end."""
+    start = _resident() or 0
+    samples, done = [start, start], threading.Event()
 
-    def look() -> None:
-        while not done.wait(EVERY):
-            seen[1] = max(seen[1], _resident() or 0)
+    def sample() -> None:
+        while not done.wait(INTERVAL):
+            samples[1] = max(samples[1], _resident() or 0)
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=sample, daemon=True)
     thread.start()
     try:
-        yield seen
+        yield samples
     finally:
         done.set()
         thread.join()
-        seen[1] = max(seen[1], _resident() or 0)
+        samples[1] = max(samples[1], _resident() or 0)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Rounds of learning and testing, and one system in one of them: what it answers, how long it takes, and what it needs.
+# ---- trials -------------------------------------------------------------------------------------------------------------
 
-
-WARMING = 200  # documents that are learnt from and answered before anything is measured
+WARM_UP = 200  # documents that are used before anything is measured
 NO_MEMORY = "there is not enough memory for it; use fewer documents or terms."
 
-Round = tuple[Corpus | None, Corpus]  # documents to learn from, none for a trained model, and documents to test on
+Split = tuple[Corpus | None, Corpus]  # training documents, none for a trained model, and test documents
 
 
 @dataclass(frozen=True, slots=True)
-class Rounds:
-    """What is learnt from and tested on, one round a test set.
+class Splits:
+    """Train/test splits.
 
-    corpus: what is learnt from, or, where there is no test corpus, what is tested on. test: what is tested on then.
-    parts: positions of the documents of each fold; each is tested by what learnt from the others.
+    corpus: training documents or, where there is no test corpus, test documents. test: test documents.
+    folds: positions of the documents of each fold; each is predicted by a model that was trained on the others.
     """
 
     corpus: Corpus
     test: Corpus | None = None
-    parts: tuple[NDArray[np.int64], ...] = ()
+    folds: tuple[NDArray[np.int64], ...] = ()
 
     def __len__(self) -> int:
-        return len(self.parts) or 1
+        return len(self.folds) or 1
 
-    def __iter__(self) -> Iterator[Round]:
+    def __iter__(self) -> Iterator[Split]:
         return (self[k] for k in range(len(self)))
 
-    def __getitem__(self, k: int) -> Round:
-        if not self.parts:
+    def __getitem__(self, k: int) -> Split:
+        if not self.folds:
             return (None, self.corpus) if self.test is None else (self.corpus, self.test)
-        rest = np.setdiff1d(np.arange(len(self.corpus)), self.parts[k])
-        return self.corpus.take(rest), self.corpus.take(self.parts[k])
+        rest = np.setdiff1d(np.arange(len(self.corpus)), self.folds[k])
+        return self.corpus.take(rest), self.corpus.take(self.folds[k])
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The answers of a system in one round, the seconds that it took, None where nothing was learnt, and its megabytes.
+class TrialResult:
+    """The predictions of a system on one split, its seconds (of training: None for a trained model) and megabytes.
 
-    reason: why it cannot take the data; there is nothing else then.
+    reason: why the system cannot be used on the data; there is nothing else then.
     """
 
-    answers: csr_array | None = None
+    predictions: csr_array | None = None
     training: float | None = None
-    answering: float = 0.0
+    prediction: float = 0.0
     memory: float | None = None
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Arena:
-    """What all trials share. first: a classifier that warms machines up, so that none pays for others."""
+class TrialContext:
+    """What all trials have in common. first: a classifier for warming up, so that no trial pays for loading libraries."""
 
-    rounds: Rounds | Sequence[Round]
+    splits: Splits | Sequence[Split]
     taxonomy: Taxonomy
     first: TextClassifier
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One system in one round. threads: how many it works with, None for those of the classifier."""
+    """One system on one split. threads: number of threads; default: those of the classifier."""
 
     name: str
     classifier: TextClassifier
@@ -191,54 +189,46 @@ class Trial:
     threads: int | None = None
 
 
-def try_out(arena: Arena, trial: Trial) -> Answered:
-    """Let a system learn and answer in one round, or say why it cannot."""
-    learn, tested = arena.rounds[trial.number]
-    return try_answer(trial.classifier, learn, tested, arena.taxonomy)
+def run_trial(context: TrialContext, trial: Trial) -> TrialResult:
+    """Train and test a system on one split, or give the reason why it cannot be used."""
+    training, test = context.splits[trial.number]
+    return measure_trial(trial.classifier, training, test, context.taxonomy)
 
 
-def try_out_elsewhere(arena: Arena, trial: Trial) -> Answered:
-    """The same on a machine of its own, with all its threads, warmed up first."""
+def run_remote_trial(context: TrialContext, trial: Trial) -> TrialResult:
+    """The same on another node of a cluster, with all its threads, warmed up first."""
     with running_on(None), checkpointing(None), reporting_to(None):
-        warm_up(arena)
-        return try_out(arena, Trial(trial.name, _with_threads(trial.classifier, trial.threads), trial.number))
+        warm_up(context)
+        return run_trial(context, Trial(trial.name, _with_threads(trial.classifier, trial.threads), trial.number))
 
 
-def warm_up(arena: Arena) -> None:
-    """Let libraries load what they load when first used, or the first system would pay for all in time and memory."""
-    learn, tested = arena.rounds[0]
-    few = None if learn is None else learn.take(range(min(WARMING, len(learn))))
-    try_answer(arena.first, few, tested.take(range(min(WARMING, len(tested)))), arena.taxonomy)
+def warm_up(context: TrialContext) -> None:
+    """Load what libraries load on first use, or the first system would pay for all in time and memory."""
+    training, test = context.splits[0]
+    few = None if training is None else training.take(range(min(WARM_UP, len(training))))
+    measure_trial(context.first, few, test.take(range(min(WARM_UP, len(test)))), context.taxonomy)
 
 
-def try_answer(classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy) -> Answered:
-    """Let a system answer, and measure the time and memory that it needs; or say why it cannot."""
+def measure_trial(classifier: TextClassifier, training: Corpus | None, test: Corpus, taxonomy: Taxonomy) -> TrialResult:
+    """Train a system, if there are training documents, and predict; measure time and memory."""
     try:
-        with watching_memory() as height:
-            answers, training, answering = _answer(classifier, learn, tested, taxonomy)
+        with measure_memory() as peak:
+            started = time.perf_counter()
+            fitted = classifier if training is None else _fit(classifier, training, taxonomy)
+            trained = time.perf_counter()
+            predictions = fitted.predict_matrix(adapt_corpus(fitted, test).documents)
+            ended = time.perf_counter()
     except RamifyError as error:
-        return Answered(reason=str(error))
+        return TrialResult(reason=str(error))
     except MemoryError:
-        return Answered(reason=NO_MEMORY)
-    return Answered(answers, training, answering, height.megabytes)
+        return TrialResult(reason=NO_MEMORY)
+    return TrialResult(predictions, None if training is None else trained - started, ended - trained, peak.megabytes)
 
 
-def _answer(
-    classifier: TextClassifier, learn: Corpus | None, tested: Corpus, taxonomy: Taxonomy
-) -> tuple[csr_array, float | None, float]:
-    """Train, unless nothing is to be learnt from, and answer; both are timed."""
-    started = time.perf_counter()
-    fitted = classifier if learn is None else _learnt(classifier, learn, taxonomy)
-    learnt = time.perf_counter()
-    answers = fitted.predict_matrix(adapt_corpus(fitted, tested).documents)
-    return answers, None if learn is None else learnt - started, time.perf_counter() - learnt
-
-
-def _learnt(classifier: TextClassifier, learn: Corpus, taxonomy: Taxonomy) -> TextClassifier:
-    # the taxonomy of all documents, also of those that are not learnt from; labels do not depend on a calibration
-    return train_classifier(
-        clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0), learn, holdout=0
-    ).classifier
+def _fit(classifier: TextClassifier, training: Corpus, taxonomy: Taxonomy) -> TextClassifier:
+    # the taxonomy of all documents, also of the test documents; labels do not depend on a calibration
+    fresh = clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0)
+    return train_classifier(fresh, training, holdout=0).classifier
 
 
 def _with_threads(classifier: TextClassifier, threads: int | None) -> Any:

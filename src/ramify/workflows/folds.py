@@ -1,4 +1,4 @@
-"""A corpus dealt into folds: each is tested by what learnt from the others, so every document is tested once."""
+"""Folds for cross-validation: every document is predicted once, by a model that was not trained on it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ramify.taxonomy import Taxonomy, most_specific
 
 
 def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int = 0) -> list[NDArray[np.int64]]:
-    """Positions of the documents of each fold, sorted; classes are spread evenly, and equal texts stay together.
+    """Positions of the documents of each fold, sorted; stratified by class, and equal texts are in the same fold.
 
     >>> corpus = Corpus("memory", ["a", "b", "c", "c", "d", "e"], [["x"], ["x"], ["y"], ["y"], ["x"], ["y"]])
     >>> parts = split_into_folds(corpus, Taxonomy.flat(["x", "y"]), 2)
@@ -27,20 +27,20 @@ def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int =
     own = most_specific(taxonomy.encode(corpus.labels), taxonomy)
     fold = assign_folds(own, np.random.default_rng(seed), folds)
     if not corpus.has_vectors:
-        # a text that is learnt from must not be tested on, so all go where the first of them went
+        # a training text must not be a test text, so all equal texts go to the fold of the first one
         first: dict[str, int] = {}
         fold = fold[[first.setdefault(text, i) for i, text in enumerate(corpus.documents)]]
     if len(np.unique(fold)) < folds:
-        raise InputError("equal texts stay together, which leaves a fold without documents; give fewer folds.")
+        raise InputError("equal texts stay in one fold, which leaves a fold without documents; give fewer folds.")
     refuse_single_class(np.flatnonzero(per_node(own)), taxonomy)
     for k in range(folds):
-        _refuse_bare(own, fold == k, k + 1)
+        _refuse_few_classes(own, fold == k, k + 1)
     return [np.flatnonzero(fold == k) for k in range(folds)]
 
 
-def _refuse_bare(own: csr_array, tested: NDArray[np.bool_], number: int) -> None:
+def _refuse_few_classes(own: csr_array, tested: NDArray[np.bool_], number: int) -> None:
     if (per_node(own[~tested]) > 0).sum() < 2:
         raise LabelError(
-            f"without the documents of fold {number} fewer than two classes are left to learn from; "
+            f"without the documents of fold {number} fewer than two classes are left to train on; "
             "give fewer folds, or more documents."
         )

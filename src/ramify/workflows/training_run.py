@@ -208,9 +208,9 @@ def _tune(
     defaults = Vectorizer().get_params()
     features = {name: value for name, value in options.features.params.items() if value != defaults[name]}
     fixed = Fixed(name, {**params, **options.params}, features, options.rule)
-    limits: dict[str, Any] = {"seconds": 60 * options.tune.minutes, "begun": options.tune.started_at}
-    trained, choice = tune(classifier, corpus, test, by=options.tune.by, fixed=fixed, **limits, **testing)
-    return replace(trained, tuning=choice)
+    limits: dict[str, Any] = {"seconds": 60 * options.tune.minutes, "started": options.tune.started_at}
+    trained, tuning = tune(classifier, corpus, test, by=options.tune.by, fixed=fixed, **limits, **testing)
+    return replace(trained, tuning=tuning)
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from ramify.errors import InputError
 from ramify.systems import SYSTEMS
-from ramify.workflows.tuning.candidates import ON_WORDS, Candidate, Fixed, relative_cost
-from ramify.workflows.tuning.evaluator import Times
-from ramify.workflows.tuning.search import play_finals, propose
+from ramify.workflows.tuning.candidates import TEXT_PRIORS, Candidate, Fixed, relative_cost
+from ramify.workflows.tuning.evaluator import Timings
+from ramify.workflows.tuning.search import final_round, propose
 
 SVM, LR = Candidate("svm", (("C", 1.0),)), Candidate("lr", (("C", 10.0),))
 SKILL = {"svm": 0.8, "lr": 0.85, "hr-lr": 0.9, "nb": 0.5}
@@ -26,18 +26,18 @@ def skill_of(candidate):
 # ---- what is proposed ---------------------------------------------------------------------------------------------------
 
 
-def test_every_system_has_a_prospect_whose_number_is_a_parameter_of_its_learner():
-    assert set(ON_WORDS) == set(SYSTEMS)
-    for name, known in ON_WORDS.items():
-        if known.knob is not None:
-            assert known.knob in SYSTEMS[name].learner().get_params()
-            assert known.first in known.ladder
+def test_every_system_has_a_prior_whose_parameter_is_a_parameter_of_its_learner():
+    assert set(TEXT_PRIORS) == set(SYSTEMS)
+    for name, known in TEXT_PRIORS.items():
+        if known.parameter is not None:
+            assert known.parameter in SYSTEMS[name].learner().get_params()
+            assert known.first in known.grid
 
 
-def test_at_first_every_system_is_proposed_once_and_what_costs_little_for_its_promise_comes_first():
+def test_at_first_every_system_is_proposed_once_and_what_costs_little_for_its_merit_comes_first():
     proposed = propose(Fixed(), {}, (), has_texts=True)
     assert sorted(each.system for each in proposed) == sorted(SYSTEMS)
-    worth = [ON_WORDS[each.system].promise / ON_WORDS[each.system].cost for each in proposed]
+    worth = [TEXT_PRIORS[each.system].merit / TEXT_PRIORS[each.system].cost for each in proposed]
     assert worth == sorted(worth, reverse=True)
 
 
@@ -79,7 +79,7 @@ def test_hashed_words_are_not_counted_in_documents():
 
 
 def test_parameters_without_their_system_are_refused():
-    with pytest.raises(InputError, match="say which"):
+    with pytest.raises(InputError, match="name the system"):
         Fixed(params={"C": 1.0}).check()
 
 
@@ -112,7 +112,7 @@ def test_a_search_never_ends_late_whatever_trials_take(seconds, speed, last, slo
     else:
         # one step of a kernel may still be under way when time is up
         longest = max(speed * relative_cost(each) * slow.get(each.system, 1) for each in Fixed().starts()) / 10
-        assert clock.now + last <= search.examiner.allowance.end + longest
+        assert clock.now + last <= search.evaluator.budget.end + longest
         assert search.finalists
 
 
@@ -121,32 +121,32 @@ def test_what_does_not_fit_is_never_begun(last):
     clock = Clock()
     trials = Trials(clock, speed=1.0, skill=skill_of)
     search = run(new_search(trials, seconds=60, last=last))
-    assert "hblr" not in trials.names  # 60 times as long as flat machines
-    assert "hblr" in [candidate.system for candidate, _ in search.left()]
-    assert not search.examiner.slow  # so nothing was begun that had to be broken off
-    assert clock.now <= search.examiner.allowance.end - last
+    assert "hblr" not in trials.names  # 60 timings as long as flat SVMs
+    assert "hblr" in [candidate.system for candidate, _ in search.untried()]
+    assert not search.evaluator.slow  # so nothing was started that had to be broken off
+    assert clock.now <= search.evaluator.budget.end - last
 
 
 def test_a_trial_that_takes_much_longer_than_was_thought_is_broken_off_and_the_search_goes_on():
     clock = Clock()
     trials = Trials(clock, speed=1.0, skill=skill_of, slow={"hr-svm": 100.0})
     search = run(new_search(trials, seconds=1000))
-    (slow,) = search.examiner.slow
+    (slow,) = search.evaluator.slow
     assert slow.system == "hr-svm"
-    assert slow not in search.looks
-    assert slow in [candidate for candidate, _ in search.left()]
-    assert {"lr", "hr-lr"} <= {candidate.system for candidate in search.looks}
+    assert slow not in search.trials
+    assert slow in [candidate for candidate, _ in search.untried()]
+    assert {"lr", "hr-lr"} <= {candidate.system for candidate in search.trials}
     assert len([name for name in trials.names if name.startswith("hr-svm")]) == 1
 
 
-def test_with_time_enough_the_speed_of_the_machine_changes_nothing():
+def test_with_time_enough_the_speed_of_the_computer_changes_nothing():
     orders = []
     for speed in (0.01, 0.03):
         trials = Trials(Clock(), speed, skill_of)
         search = run(new_search(trials, seconds=10_000))
         orders.append([each[:3] for each in trials.began])
         assert str(search.finalists[0].candidate) == "hr-lr C=3"
-        assert not search.left()
+        assert not search.untried()
     assert orders[0] == orders[1]
 
 
@@ -154,116 +154,118 @@ def test_more_time_never_means_fewer_trials():
     counts = []
     for seconds in (30, 100, 300, 3000):
         search = run(new_search(Trials(Clock(), 1.0, skill_of), seconds))
-        counts.append(len(search.looks))
+        counts.append(len(search.trials))
     assert counts == sorted(counts)
     assert counts[0] < counts[-1]
 
 
 def test_of_equals_the_first_that_was_tried_wins():
     search = run(new_search(Trials(Clock(), 0.01), seconds=1000, fixed=Fixed("svm")))
-    assert search.finalists[0].candidate == next(iter(search.looks))
+    assert search.finalists[0].candidate == next(iter(search.trials))
 
 
 def test_time_that_is_gone_after_reading_is_told_before_anything_long_begins():
     clock = Clock()
     search = new_search(Trials(clock, speed=300.0), seconds=50, n=60_000)
-    with pytest.raises(InputError, match="the quickest system here, would take about .* give more time"):
+    with pytest.raises(InputError, match="the fastest system here, would take about .* give more time"):
         run(search)
-    assert clock.now <= search.examiner.allowance.end
+    assert clock.now <= search.evaluator.budget.end
 
 
-def test_where_there_is_time_for_no_more_the_first_looks_are_all_there_is():
+def test_where_there_is_time_for_no_more_the_pilot_trials_are_all_there_is():
     trials = Trials(Clock(), speed=50.0, skill=skill_of)
     search = run(new_search(trials, seconds=60, last=25.0))
-    assert search.looks == search.first
-    assert search.finalists[0].candidate in search.first
+    assert search.trials == search.pilots
+    assert search.finalists[0].candidate in search.pilots
 
 
 def test_finalists_are_compared_on_the_same_folds_and_are_not_all_of_one_system():
     search = run(new_search(Trials(Clock(), 0.01, skill_of), seconds=1000, n=30_000))
-    folds = {tuple(sorted(look.folds)) for look in search.finalists}
+    folds = {tuple(sorted(trial.results)) for trial in search.finalists}
     assert folds == {tuple(range(5))}
-    systems = [look.candidate.system for look in search.finalists]
+    systems = [trial.candidate.system for trial in search.finalists]
     assert all(systems.count(system) <= 2 for system in systems)
 
 
 def test_what_rules_learn_from_is_kept_for_those_who_may_still_be_finalists():
     trials = Trials(Clock(), 0.01, skill_of)
 
-    def attempt(*given):
+    def run_fold(*given):
         made = trials(*given)
         return replace(made, values={"scores": np.zeros((1, 1), dtype=np.float32)})
 
     search = new_search(trials, seconds=1000, n=30_000)
-    search.examiner.attempt = attempt
+    search.evaluator.run = run_fold
     run(search)
-    kept = {candidate for candidate, look in search.looks.items() if all(tried.values for tried in look.folds.values())}
-    assert kept == {look.candidate for look in search.finalists}
+    finalists = {
+        candidate for candidate, trial in search.trials.items() if all(result.values for result in trial.results.values())
+    }
+    assert finalists == {trial.candidate for trial in search.finalists}
 
 
 def test_a_finalist_that_is_broken_off_is_out():
     clock = Clock()
     trials = Trials(clock, 0.01, skill_of)
 
-    def attempt(candidate, ground, number, share, rules):
+    def run_fold(candidate, folds, number, fraction, rules):
         if candidate.system == "hr-lr" and number > 0:
             clock.work(50, steps=1000)
-        return trials(candidate, ground, number, share, rules)
+        return trials(candidate, folds, number, fraction, rules)
 
     search = new_search(trials, seconds=1000, n=30_000)
-    search.examiner.attempt = attempt
+    search.evaluator.run = run_fold
     run(search)
     assert search.ranked()[0].candidate.system == "hr-lr"
-    assert {look.candidate.system for look in search.finalists} == {"svm"}
-    assert set(search.finalists[0].folds) == set(range(5))
+    assert {trial.candidate.system for trial in search.finalists} == {"svm"}
+    assert set(search.finalists[0].results) == set(range(5))
 
 
-def test_finalists_that_were_broken_off_on_different_folds_are_compared_on_what_they_share():
+def test_finalists_that_were_broken_off_on_different_folds_are_compared_on_their_common_folds():
     clock = Clock()
     trials = Trials(clock, 0.01, skill_of)
     search = new_search(trials, seconds=1000, n=30_000)
-    examiner = search.examiner
-    svm, lr = (examiner.look(each, [0], 1.0, examiner.allowance.end) for each in (SVM, LR))
+    evaluator = search.evaluator
+    svm, lr = (evaluator.evaluate(each, [0], 1.0, evaluator.budget.end) for each in (SVM, LR))
 
-    def attempt(candidate, ground, number, share, rules):
+    def run_fold(candidate, folds, number, fraction, rules):
         if number == {"svm": 1, "lr": 2}[candidate.system]:
             raise InputError("no more")
-        return trials(candidate, ground, number, share, rules)
+        return trials(candidate, folds, number, fraction, rules)
 
-    examiner.attempt = attempt
-    found = play_finals(examiner, [svm, lr], 0.0, lambda *_: None)
-    assert [sorted(look.folds) for look in found] == [[0], [0]]
-    assert len({look.answers.shape for look in found}) == 1
+    evaluator.run = run_fold
+    found = final_round(evaluator, [svm, lr], 0.0, lambda *_: None)
+    assert [sorted(trial.results) for trial in found] == [[0], [0]]
+    assert len({trial.predictions.shape for trial in found}) == 1
 
 
-def test_looks_learn_from_some_of_very_many_documents():
+def test_trials_train_on_some_of_very_many_documents():
     search = run(new_search(Trials(Clock(), 60.0, skill_of), seconds=300, n=60_000))
-    assert search.share < 1
-    assert 10_000 <= len(search.examiner.ground.positions(0, search.share)[0]) < 48_000
+    assert search.fraction < 1
+    assert 10_000 <= len(search.evaluator.folds.positions(0, search.fraction)[0]) < 48_000
 
 
 def test_systems_that_cannot_take_the_documents_are_refused_and_nothing_else():
     clock = Clock()
     trials = Trials(clock, 0.01, skill_of)
 
-    def attempt(candidate, *others):
+    def run_fold(candidate, *others):
         if candidate.system != "nb":
             raise InputError(f"{candidate.system} cannot")
         return trials(candidate, *others)
 
     search = new_search(trials, seconds=1000)
-    search.examiner.attempt = attempt
+    search.evaluator.run = run_fold
     run(search)
-    assert {look.candidate.system for look in search.finalists} == {"nb"}
-    assert {candidate.system for candidate in search.examiner.refused} == set(SYSTEMS) - {"nb"}
+    assert {trial.candidate.system for trial in search.finalists} == {"nb"}
+    assert {candidate.system for candidate in search.evaluator.refused} == set(SYSTEMS) - {"nb"}
 
 
 def test_where_nothing_can_take_the_documents_the_reason_is_told():
-    def attempt(*_):
+    def run_fold(*_):
         raise InputError("no negative values, please.")
 
     search = new_search(Trials(Clock()), seconds=100)
-    search.examiner.attempt = attempt
+    search.evaluator.run = run_fold
     with pytest.raises(InputError, match="no negative values"):
         run(search)
 
@@ -272,11 +274,11 @@ def test_where_nothing_can_take_the_documents_the_reason_is_told():
 
 
 def test_a_system_is_timed_by_itself_once_it_was_tried():
-    times = Times()
-    times.note(SVM, 1000, 1.0)
-    by_others = times.predict(LR, 1000)
-    times.note(LR, 1000, 100.0)
-    assert times.predict(LR, 1000) == 100.0
+    timings = Timings()
+    timings.add(SVM, 1000, 1.0)
+    by_others = timings.predict(LR, 1000)
+    timings.add(LR, 1000, 100.0)
+    assert timings.predict(LR, 1000) == 100.0
     assert by_others < 50
-    assert times.predict(LR.with_param("C", 30.0), 1000) > 100.0
-    assert times.predict(LR, 2000) > 200.0
+    assert timings.predict(LR.with_param("C", 30.0), 1000) > 100.0
+    assert timings.predict(LR, 2000) > 200.0

@@ -66,7 +66,7 @@ KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "prob
 
 
 def read_label_issues(path: Path) -> Iterator[Queued]:
-    """The documents of a file that ``ramify audit --out findings.jsonl`` wrote.
+    """The documents of a file that ``ramify audit --out issues.jsonl`` wrote.
 
     The suggested labels are the ones to accept; the given label is an alternative. The confidence is the probability of the given
     label, so that the most suspicious documents come first in the queue.
@@ -74,16 +74,14 @@ def read_label_issues(path: Path) -> Iterator[Queued]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"{path} cannot be read: {error}; give a file that 'ramify audit --out findings.jsonl' wrote."
-        ) from None
+        raise InputError(f"{path} cannot be read: {error}; give a file that 'ramify audit --out issues.jsonl' wrote.") from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 yield _queued(json.loads(line))
             except (ValueError, TypeError, KeyError):
                 raise DataError(
-                    f"{path}, line {number}: not a label issue of an audit; give a file that 'ramify audit --out findings.jsonl' wrote."
+                    f"{path}, line {number}: not a label issue of an audit; give a file that 'ramify audit --out issues.jsonl' wrote."
                 ) from None
 
 

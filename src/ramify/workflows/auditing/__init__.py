@@ -1,6 +1,6 @@
-"""An audit of a corpus: labels that seem wrong, duplicates that contradict each other, and classes that cannot be learnt."""
+"""Audit of a corpus: labels that are probably wrong, duplicates with different labels, classes that cannot be learnt."""
 
-from ramify.workflows.auditing.audit import Audit, Duplicates, TroubledClass, Twins, audit
-from ramify.workflows.auditing.findings import LabelInfo, LabelIssue
+from ramify.workflows.auditing.audit import Audit, Duplicates, InseparableSiblings, ProblemClass, audit
+from ramify.workflows.auditing.label_issues import LabelInfo, LabelIssue
 
-__all__ = ["Audit", "Duplicates", "LabelInfo", "LabelIssue", "TroubledClass", "Twins", "audit"]
+__all__ = ["Audit", "Duplicates", "InseparableSiblings", "LabelInfo", "LabelIssue", "ProblemClass", "audit"]

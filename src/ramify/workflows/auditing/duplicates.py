@@ -1,11 +1,11 @@
-"""Documents that are the same, or nearly, and have different labels.
+"""Duplicates and near-duplicates with different labels.
 
-Two texts are nearly the same where of all their terms so large a share is in both (Jaccard similarity). Pairs are found by
-prefixes (Chaudhuri et al. 2006, Bayardo et al. 2007): with terms in the order of rising frequency, two sets with similarity s
-or more share one of the first |x| − ⌈s |x|⌉ + 1 terms of each, so that only documents that share a rare term are compared. All
-pairs are found, but for those that share no term rarer than one that stands in the prefixes of very many documents. Most
-others are told apart by sketches, in which every bit is the parity of the terms that are dealt to it: a term that only one of
-two documents has changes one bit, so that documents with more different bits than terms they may differ in are not similar.
+Two texts are near-duplicates where the fraction of terms that both have (Jaccard similarity) is large enough. Pairs are found by
+prefix filtering (Chaudhuri et al. 2006, Bayardo et al. 2007): with terms in order of rising frequency, two sets with similarity s or
+more have a common term among the first |x| − ⌈s |x|⌉ + 1 terms of each, so that only documents with a common rare term are compared.
+All pairs are found, except those whose only common terms are in the prefixes of very many documents. Sketches exclude most other
+pairs: every bit of a sketch is the parity of the terms that are hashed to it. A term that only one of two documents has changes one
+bit, so documents with more different bits than terms they may differ in are not similar.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.sparse.csgraph import connected_components
 from ramify.parallel import stage
 from ramify.workflows.auditing.out_of_fold import Ints
 
-MOST_SHARING = 1000  # documents with a term in their prefix, beyond which it leads to no comparison
+MAX_COMMON = 1000  # documents with a term in their prefix; terms of more documents lead to no comparison
 AT_ONCE = 1 << 18  # pairs that are compared together
 EXACT = 1e-9
 SKETCH = 256  # bits
@@ -31,7 +31,7 @@ BITS = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)).reshape
 
 @dataclass(frozen=True, slots=True)
 class DuplicateGroup:
-    """Documents that are the same or nearly, each to some other of the group, and whose labels differ.
+    """Documents that are duplicates or near-duplicates, each of some other of the group, and whose labels differ.
 
     documents: positions. is_equal: whether all have the same terms.
     """
@@ -53,21 +53,21 @@ def find_groups(X: csr_array, own: csr_array, similarity: float, are_texts: bool
     group = connected_components(graph, directed=False)[1]
     order = np.argsort(group, kind="stable")
     bounds = np.flatnonzero(np.diff(group[order])) + 1
-    members = [part for part in np.split(order, bounds) if len(part) > 1 and _differ(own, part)]
-    found = [DuplicateGroup(tuple(part.tolist()), len(np.unique(first[part])) == 1) for part in members]
+    groups = [part for part in np.split(order, bounds) if len(part) > 1 and _differ(own, part)]
+    found = [DuplicateGroup(tuple(part.tolist()), len(np.unique(first[part])) == 1) for part in groups]
     return sorted(found, key=lambda each: each.documents)
 
 
 def similar_pairs(X: csr_array, first: Ints, similarity: float) -> Ints:
-    """Pairs of rows whose sets of columns have so large a Jaccard similarity, without rows that equal an earlier one."""
+    """Pairs of rows whose sets of columns have at least this Jaccard similarity, without rows that equal an earlier one."""
     sizes = np.diff(X.indptr).astype(np.int64)
     rows = np.flatnonzero((first == np.arange(len(first))) & (sizes > 0))
     sets = csr_array((np.ones(len(X.indices), dtype=np.float32), X.indices, X.indptr), shape=X.shape)
     term, row = _prefixes(sets, rows, sizes, similarity)
     sketches, differing = _sketches(sets), (1 - similarity) / (1 + similarity)
     found = [np.zeros((0, 2), dtype=np.int64)]
-    with stage("looking for duplicates"):
-        for a, b in _sharing(term, row, sizes, similarity):
+    with stage("finding duplicates"):
+        for a, b in _candidates(term, row, sizes, similarity):
             few = BITS[sketches[a] ^ sketches[b]].sum(axis=1) <= differing * (sizes[a] + sizes[b]) + EXACT
             a, b = a[few], b[few]
             shared = np.asarray(sets[a].multiply(sets[b]).sum(axis=1)).ravel()
@@ -77,18 +77,18 @@ def similar_pairs(X: csr_array, first: Ints, similarity: float) -> Ints:
 
 
 def _sketches(sets: csr_array) -> NDArray[np.uint16]:
-    """Of every row the parities of the terms that are dealt to each bit."""
+    """For every row, the parities of the terms that are hashed to each bit."""
     bits = np.random.default_rng(0).integers(0, SKETCH, sets.shape[1])
-    dealt = csr_array((np.ones(len(bits), dtype=np.float32), bits, np.arange(len(bits) + 1)), shape=(len(bits), SKETCH))
+    hashed = csr_array((np.ones(len(bits), dtype=np.float32), bits, np.arange(len(bits) + 1)), shape=(len(bits), SKETCH))
     found = np.zeros((sets.shape[0], SKETCH // 16), dtype=np.uint16)
     for start in range(0, sets.shape[0], AT_ONCE // 16):
-        counts = (sets[start : start + AT_ONCE // 16] @ dealt).toarray().astype(np.int64)
+        counts = (sets[start : start + AT_ONCE // 16] @ hashed).toarray().astype(np.int64)
         found[start : start + len(counts)] = np.packbits(counts % 2 == 1, axis=1).view(np.uint16)
     return found
 
 
 def _first_of_equals(X: csr_array, are_texts: bool) -> Ints:
-    """For every row the first one that has the same columns, and also the same values where they are no texts."""
+    """For every row the first one that has the same columns, and also the same values where they are not texts."""
     X = csr_array(X)
     X.sort_indices()
     seen: dict[Any, int] = {}
@@ -111,24 +111,24 @@ def _prefixes(sets: csr_array, rows: Ints, sizes: Ints, similarity: float) -> tu
     place, size = np.arange(len(of)) - ranked.indptr[:-1][of], sizes[rows][of]
     is_prefix = place < size - np.ceil(similarity * size - EXACT).astype(np.int64) + 1
     term, row = ranked.indices[is_prefix].astype(np.int64), rows[of[is_prefix]]
-    kept = np.bincount(term, minlength=sets.shape[1])[term] <= MOST_SHARING
-    term, row = term[kept], row[kept]
+    is_rare = np.bincount(term, minlength=sets.shape[1])[term] <= MAX_COMMON
+    term, row = term[is_rare], row[is_rare]
     order = np.lexsort((row, sizes[row], term))
     return term[order], row[order]
 
 
-def _sharing(term: Ints, row: Ints, sizes: Ints, similarity: float) -> Iterator[tuple[Ints, Ints]]:
-    """Pairs of rows with a term of their prefixes in common and sizes that may do, some at a time; some come twice."""
-    here, waiting, apart = np.arange(len(term)), list[NDArray[np.int64]](), 1
-    while len(here) or waiting:
-        here = here[here + apart < len(term)]
-        other = here + apart
-        # sizes rise within a term, so that what is too large now has nothing beyond it
-        is_near = (term[here] == term[other]) & (similarity * sizes[row[other]] <= sizes[row[here]] + EXACT)
-        here = here[is_near]
-        waiting.append(np.stack([row[here], row[here + apart]]))
+def _candidates(term: Ints, row: Ints, sizes: Ints, similarity: float) -> Iterator[tuple[Ints, Ints]]:
+    """Pairs of rows with a common term in their prefixes and compatible sizes, in blocks; a pair may come twice."""
+    first, waiting, apart = np.arange(len(term)), list[NDArray[np.int64]](), 1
+    while len(first) or waiting:
+        first = first[first + apart < len(term)]
+        other = first + apart
+        # sizes rise within a term: after one that is too large, all are too large
+        is_candidate = (term[first] == term[other]) & (similarity * sizes[row[other]] <= sizes[row[first]] + EXACT)
+        first = first[is_candidate]
+        waiting.append(np.stack([row[first], row[first + apart]]))
         apart += 1
-        if not len(here) or sum(part.shape[1] for part in waiting) >= AT_ONCE:
+        if not len(first) or sum(part.shape[1] for part in waiting) >= AT_ONCE:
             a, b = np.concatenate(waiting, axis=1)
             keys = np.unique(a * len(sizes) + b)
             waiting = []

@@ -1,163 +1,195 @@
-"""Labels that seem wrong, most doubtful first.
-
-A label g of document x is as doubtful as
-
-    ln Σ_t P(t | x) slip(t → g) − ln P(g | x) − ln usual(s, g)
-
-says: how much likelier it is that the label slipped to g from any other class than that g is right, and how rare it is among
-documents that are taken for the same class s as x. Classes that are always confused are a matter of their own; see
-siblings.py. An inner node is right where a class below it is. Of several labels each is judged without the others. Where
-documents have several labels, one may also be missing; it counts by its odds.
-"""
+"""Label issues with all that a person needs to decide: the place, the given and the suggested label, and why."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
-from ramify.workflows.auditing.class_probabilities import Competition
-from ramify.workflows.auditing.noise_model import Slips, above_classes, usual_confusions
-from ramify.workflows.auditing.out_of_fold import Floats, Ints, Unseen
+from ramify.classifier.explanation import names_of_features
+from ramify.data import Corpus
+from ramify.learners.base import Contributions
+from ramify.taxonomy import LabelFormat
+from ramify.workflows.auditing.detection import KINDS, NO_NODE, RankedIssues
+from ramify.workflows.auditing.noise_model import above_classes
+from ramify.workflows.auditing.out_of_fold import ClassProbabilities, Floats, Ints, OutOfFold
 
-KINDS = ("wrong", "too many", "missing")
-NOBODY = -1  # where no label is suggested, or none is given
-TINY = 1e-13
+N_WORDS = 6  # of each issue
+DIGITS = 6
+
+Words = list[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
-class Doubts:
-    """Doubtful labels, side by side, most doubtful first.
+class LabelInfo:
+    """A label, the titles of its path, and the out-of-fold probability of each node of the path.
 
-    documents: positions. given, suggested: nodes, NOBODY where there is none. kinds: places in KINDS.
-    p_given, p_suggested: how likely they are. doubt: what they are ranked by.
+    probability: that the label is right; for an inner node, that it is a most specific label.
     """
 
-    documents: Ints
-    given: Ints
-    suggested: Ints
-    kinds: Ints
-    p_given: Floats
-    p_suggested: Floats
-    doubt: Floats
-
-    def __len__(self) -> int:
-        return len(self.documents)
-
-    def ranked(self, is_doubtful: NDArray[np.bool_]) -> Doubts:
-        """Some of them, by doubt, then by position."""
-        order = np.lexsort((self.documents, -self.doubt))
-        order = order[is_doubtful[order]]
-        return Doubts(*(getattr(self, name)[order] for name in self.__slots__))
+    label: str
+    path: tuple[str, ...]
+    probabilities: tuple[float, ...]
+    probability: float
 
 
-# ---- labels that are given ------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class LabelIssue:
+    """A document with a label that is probably wrong.
+
+    document: its position. place: where it is, in words. text: None for vectors. labels: all that it has.
+    kind: "wrong": `given` should be `suggested`; "extra": `given` should go; "missing": `suggested` should be added.
+    proposed: all labels that it should have. distance: steps in the tree between given and suggested; where a label is missing,
+    from the closest given one; 0 where there is none.
+    score: what issues are ranked by. words: those that speak for the suggested and against the given label, with weights.
+    """
+
+    document: int
+    place: str
+    line: int | None
+    text: str | None
+    labels: tuple[str, ...]
+    kind: str
+    given: LabelInfo | None
+    suggested: LabelInfo | None
+    proposed: tuple[LabelInfo, ...]
+    distance: int
+    score: float
+    words: Words
+
+    @property
+    def unchanged(self) -> tuple[LabelInfo, ...]:
+        """The labels that it has and should keep."""
+        return tuple(info for info in self.proposed if info != self.suggested)
 
 
-class Given:
-    """Sets every label beside the best other class; only labels that learners could know are doubted."""
+class IssueDescriber:
+    """Describes ranked issues, with the learners that were not trained on their documents."""
 
-    def __init__(self, unseen: Unseen, competition: Competition, slips: Slips) -> None:
-        self.unseen, self.classes, self.slips = unseen, competition.classes, slips
-        self.documents, self.nodes = unseen.pairs
-        self.columns = np.searchsorted(self.classes, self.nodes)
-        self.within = csr_array(above_classes(self.classes, unseen.taxonomy)[:, self.classes].T)  # classes at or below each
-        self.inner = np.flatnonzero(np.diff(self.within.indptr) > 1)
-        self.starts = unseen.own.indptr.astype(np.int64)
-        self.taken = np.zeros(unseen.own.shape[0], dtype=np.int64)
-        self.best, self.kinds = (np.zeros(len(self.nodes), dtype=np.int64) for _ in range(2))
-        self.p_given, self.p_best, self.slipped = (np.zeros(len(self.nodes)) for _ in range(3))
+    def __init__(self, out_of_fold: OutOfFold, corpus: Corpus, form: LabelFormat, probabilities: ClassProbabilities) -> None:
+        self.out_of_fold, self.corpus, self.form, self.probabilities = out_of_fold, corpus, form, probabilities
+        self.above = above_classes(probabilities.classes, out_of_fold.taxonomy).astype(np.float64)
 
-    def look(self, rows: Ints, P: Floats) -> None:
-        """Take in some documents; P: how likely each class is."""
-        self.taken[rows] = P.argmax(axis=1)
-        pairs = _ranges(self.starts[rows], self.starts[rows + 1])
-        row = np.repeat(np.arange(len(rows)), self.starts[rows + 1] - self.starts[rows])
-        there, mine = np.arange(len(pairs)), self.columns[pairs]
-        Q, likeliest = _without_others(P, row, mine)
-        self.p_given[pairs] = self._take_given(Q, mine)
-        self.slipped[pairs] = self.slips.onto(Q, mine)
-        best = Q.argmax(axis=1)
-        self.best[pairs], self.p_best[pairs] = best, Q[there, best]
-        self.kinds[pairs] = likeliest > P[row, best]
+    def describe(self, issues: RankedIssues, most: int) -> list[LabelIssue]:
+        """The first issues."""
+        n = min(most, len(issues))
+        wanted: dict[int, list[int]] = {}
+        for place, document in enumerate(issues.documents[:n].tolist()):
+            wanted.setdefault(document, []).append(place)
+        found: dict[int, LabelIssue] = {}
+        documents = np.asarray(sorted(wanted), dtype=np.int64)
+        for rows, (P, scores) in self.out_of_fold.blocks(documents, lambda learner, S: (self.probabilities(learner, S), S)):
+            nodes = np.minimum(np.asarray(P @ self.above), 1.0)
+            for row, document in enumerate(rows.tolist()):
+                found |= {place: self._issue(issues, place, nodes[row], scores[row]) for place in wanted[document]}
+        return [found[place] for place in range(n)]
 
-    def _take_given(self, Q: Floats, mine: Ints) -> Floats:
-        """How likely it is that a document ends at its label or below it; that is set to 0."""
-        there = np.arange(len(mine))
-        found = Q[there, mine]
-        Q[there, mine] = 0.0
-        for column in np.intersect1d(mine, self.inner).tolist():
-            rows, below = np.flatnonzero(mine == column), self.within.indices[slice(*self.within.indptr[column : column + 2])]
-            found[rows] += Q[np.ix_(rows, below)].sum(axis=1)
-            Q[np.ix_(rows, below)] = 0.0
-        return found
+    def _issue(self, issues: RankedIssues, place: int, nodes: Floats, scores: Any) -> LabelIssue:
+        document, given, suggested = (int(each[place]) for each in (issues.documents, issues.given, issues.suggested))
+        own = self.out_of_fold.own
+        labels = own.indices[own.indptr[document] : own.indptr[document + 1]].astype(np.int64)
+        unchanged = [self._info(node, nodes, float(nodes[node])) for node in labels[labels != given].tolist()]
+        better = self._info(suggested, nodes, float(issues.p_suggested[place]))
+        return LabelIssue(
+            document=document,
+            place=self.corpus.location_of(document),
+            line=line_of(self.corpus, document),
+            text=None if self.corpus.has_vectors else self.corpus.documents[document],
+            labels=tuple(self.form.write(self.out_of_fold.taxonomy, labels.tolist())),
+            kind=KINDS[issues.kinds[place]],
+            given=self._info(given, nodes, float(issues.p_given[place])),
+            suggested=better,
+            proposed=tuple(info for info in (*unchanged, better) if info is not None),
+            distance=self._distance(given, suggested, labels),
+            score=round(float(issues.scores[place]), DIGITS),
+            words=self._words(document, given, suggested, labels, scores),
+        )
 
-    def find(self) -> Doubts:
-        """Labels that another class is likelier than."""
-        usual = usual_confusions(self.taken[self.documents], self.columns, len(self.classes))(self.best, self.columns)
-        doubt = np.log(self.slipped + TINY) - np.log(self.p_given + TINY) - np.log(usual + TINY)
-        suggested = np.where(self.kinds == 1, NOBODY, self.classes[self.best])
-        found = Doubts(self.documents, self.nodes, suggested, self.kinds, self.p_given, self.p_best, doubt)
-        return found.ranked((self.p_best > self.p_given) & self.unseen.was_learnt())
+    def _info(self, node: int, nodes: Floats, probability: float) -> LabelInfo | None:
+        if node == NO_NODE:
+            return None
+        taxonomy = self.out_of_fold.taxonomy
+        path = tuple(round(float(nodes[each]), DIGITS) for each in taxonomy.nodes_to(node))
+        return LabelInfo(self.form.write(taxonomy, [node])[0], taxonomy.path_of(node), path, round(probability, DIGITS))
 
+    def _distance(self, given: int, suggested: int, labels: Ints) -> int:
+        if suggested == NO_NODE:
+            return 0
+        others = labels.tolist() if given == NO_NODE else [given]
+        path = self._with_ancestors(suggested)
+        return min((len(path ^ self._with_ancestors(other)) for other in others), default=0)
 
-def _ranges(starts: Ints, ends: Ints) -> Ints:
-    """All places from each start to its end, one range after the other."""
-    counts = ends - starts
-    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts))
+    def _with_ancestors(self, node: int) -> set[int]:
+        return {node, *self.out_of_fold.taxonomy.ancestors_of(node).tolist()}
 
+    def _words(self, document: int, given: int, suggested: int, labels: Ints, scores: Any) -> Words:
+        """The words that speak most for the suggested label, or one that stays, and against the given one."""
+        learner, x = self.out_of_fold.learners[self.out_of_fold.fold[document]], self.out_of_fold.X[[document]]
+        others = labels[labels != given]
+        better = suggested if suggested != NO_NODE else int(others[0]) if len(others) else NO_NODE
+        if not learner.is_additive:
+            return []
+        x.sort_indices()
+        both = [_contributions(learner, x, scores, node) for node in (better, given)]
+        added = np.subtract(*(np.zeros(x.nnz) if each is None else each[1] for each in both))
+        features = next((each[0] for each in both if each is not None), np.zeros(0, dtype=np.int64))
+        return self._named(document, x, features, added)
 
-def _without_others(P: Floats, row: Ints, columns: Ints) -> tuple[Floats, Floats]:
-    """Rows of one label each, without the other labels of its document, and how likely the likeliest of those was."""
-    is_given = np.zeros(P.shape, dtype=bool)
-    is_given[row, columns] = True
-    is_other = is_given[row]
-    is_other[np.arange(len(row)), columns] = False
-    Q = P[row]
-    likeliest = np.where(is_other, Q, 0.0).max(axis=1, initial=0.0)
-    Q[is_other] = 0.0
-    several = is_other.any(axis=1)
-    Q[several] /= np.maximum(Q[several].sum(axis=1, keepdims=True), TINY)
-    return Q, likeliest
-
-
-# ---- labels that are missing --------------------------------------------------------------------------------------------
-
-
-class Missing:
-    """Looks, where documents have several labels, for the likeliest class that each document lacks."""
-
-    def __init__(self, unseen: Unseen, classes: Ints) -> None:
-        self.unseen, self.classes = unseen, classes
-        self.above = above_classes(classes, unseen.taxonomy)[:, classes].astype(np.int32)
-        self.best, self.p_best = np.zeros(unseen.own.shape[0], dtype=np.int64), np.zeros(unseen.own.shape[0])
-        self.likely = csr_array(unseen.own.shape, dtype=bool)
-
-    def look(self, rows: Ints, M: Floats) -> None:
-        """Take in some documents; M: how likely it is that each has each label."""
-        given = self.unseen.own[rows][:, self.classes].astype(np.int32)
-        # what lies above a label is given with it, and what lies below one only makes it finer
-        is_out = (given @ self.above + given @ self.above.T).toarray() > 0
-        lacking = np.where(is_out, 0.0, M)
-        self.best[rows], self.p_best[rows] = lacking.argmax(axis=1), lacking.max(axis=1)
-        row, column = np.nonzero(np.where(given.toarray() > 0, M, 0.0) >= 0.5)
-        ones = np.ones(len(row), dtype=bool)
-        self.likely = self.likely + csr_array((ones, (rows[row], self.classes[column])), shape=self.likely.shape)
-
-    def find(self, others: Doubts) -> Doubts:
-        """Labels that documents rather have than not, where their own are not doubted; and other doubts of unlikely labels."""
-        others = others.ranked(~np.asarray(self.likely[others.documents, others.given]).ravel())
-        n = len(self.best)
-        nobody, ones = np.full(n, NOBODY), np.ones(n)
-        doubt = _log_odds(self.p_best)
-        every = Doubts(np.arange(n), nobody, self.classes[self.best], 2 * ones.astype(np.int64), ones, self.p_best, doubt)
-        mine = every.ranked((doubt > 0) & ~np.isin(np.arange(n), others.documents))
-        joined = Doubts(*(np.concatenate([getattr(each, name) for each in (others, mine)]) for name in Doubts.__slots__))
-        return joined.ranked(np.ones(len(joined), dtype=bool))
+    def _named(self, document: int, x: Any, features: NDArray[np.int64], added: Floats) -> Words:
+        names = names_of_features(self.out_of_fold.vectorizer, x, self.corpus.documents[document])
+        order = np.argsort(-added[: len(features)], kind="stable")[:N_WORDS]
+        return [(names[int(features[k])], round(float(added[k]), DIGITS)) for k in order if added[k] > 0]
 
 
-def _log_odds(p: Floats) -> Floats:
-    p = np.clip(p, 1e-6, 1 - 1e-6)
-    return np.asarray(np.log(p) - np.log1p(-p))
+def line_of(corpus: Corpus, document: int) -> int | None:
+    """The line of a document, where the corpus comes from one file."""
+    return int(corpus.lines[document]) if corpus.lines else None
+
+
+def _contributions(learner: Any, x: Any, scores: Any, node: int) -> Contributions | None:
+    speaker = None if node == NO_NODE else learner.explaining_node(scores, node)
+    return None if speaker is None else learner.contributions(x, speaker)
+
+
+# ---- files --------------------------------------------------------------------------------------------------------------
+
+COLUMNS = (
+    "rank", "place", "kind", "labels", "given", "suggested", "p_given", "p_suggested", "distance", "score", "words", "text",
+)  # fmt: skip
+SEPARATOR = " | "  # between labels
+
+
+def issue_lines(issues: Iterable[LabelIssue], kind: str) -> Iterator[str]:
+    """Lines of a file. kind: "csv" or "tsv" to read, "jsonl" with all that the review queue needs."""
+    if kind == "jsonl":
+        for rank, issue in enumerate(issues, start=1):
+            yield json.dumps({"rank": rank, **asdict(issue)}, ensure_ascii=False) + "\n"
+        return
+    yield _line(COLUMNS, kind)
+    for rank, issue in enumerate(issues, start=1):
+        yield _line(_cells(rank, issue), kind)
+
+
+def words_of(issue: LabelIssue) -> str:
+    """The words of an issue on one line."""
+    return ", ".join(word for word, _ in issue.words)
+
+
+def _cells(rank: int, issue: LabelIssue) -> Iterator[Any]:
+    both = issue.given, issue.suggested
+    yield from (rank, issue.place, issue.kind, SEPARATOR.join(issue.labels))
+    yield from ("" if info is None else info.label for info in both)
+    yield from ("" if info is None else info.probability for info in both)
+    yield from (issue.distance, issue.score, words_of(issue), issue.text or "")
+
+
+def _line(cells: Iterable[Any], kind: str) -> str:
+    line = io.StringIO()
+    csv.writer(line, lineterminator="\n", delimiter="\t" if kind == "tsv" else ",").writerow(cells)
+    return line.getvalue()

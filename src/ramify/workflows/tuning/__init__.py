@@ -1,8 +1,8 @@
-"""Choosing features, system, cost, rule and thresholds by cross-validation, within a time."""
+"""Tuning: features, system, C, decision rule and thresholds by cross-validation, within a time limit."""
 
 from ramify.workflows.tuning.candidates import Candidate, Fixed
-from ramify.workflows.tuning.result import Trial, TuningResult, Untried
-from ramify.workflows.tuning.trials import Sureness
-from ramify.workflows.tuning.tune import Chosen, tune
+from ramify.workflows.tuning.result import TrialSummary, TuningResult, Untried
+from ramify.workflows.tuning.trials import WinProbability
+from ramify.workflows.tuning.tune import Tuned, tune
 
-__all__ = ["Candidate", "Chosen", "Fixed", "Sureness", "Trial", "TuningResult", "Untried", "tune"]
+__all__ = ["Candidate", "Fixed", "TrialSummary", "Tuned", "TuningResult", "Untried", "WinProbability", "tune"]

@@ -1,4 +1,4 @@
-"""What can be chosen: a system, one number of its learner, and how texts become features."""
+"""The search space: a system, one parameter of its learner, and the features of texts."""
 
 from __future__ import annotations
 
@@ -19,65 +19,65 @@ Settings = tuple[tuple[str, Any], ...]  # names and values, in the order in whic
 
 
 @dataclass(frozen=True, slots=True)
-class Prospect:
-    """What is known of a system before anything is tried.
+class Prior:
+    """What is known of a system before the first trial.
 
-    cost: how long it takes, flat machines with C = 1 being 1. promise: how much it is worth to try it, the best of all being 1.
-    knob: the number of its learner that matters most, if one does; ladder: what it may be, rising; first: what is tried first.
+    cost: training time, relative to a flat SVM with C = 1. merit: expected quality, relative to the best system.
+    parameter: the parameter of its learner that matters most, if any; grid: its values, rising; first: where the search starts.
     """
 
     cost: float
-    promise: float
-    knob: str | None = None
-    ladder: tuple[float, ...] = ()
+    merit: float
+    parameter: str | None = None
+    grid: tuple[float, ...] = ()
     first: float | None = None
 
 
-Prospects = Mapping[str, Prospect]
+Priors = Mapping[str, Prior]
 
 
-def _of_costs(cost: float, promise: float, first: float = 1.0) -> Prospect:
-    return Prospect(cost, promise, "C", COSTS, first)
+def _over_C(cost: float, merit: float, first: float = 1.0) -> Prior:
+    return Prior(cost, merit, "C", COSTS, first)
 
 
-# times and promises as in docs/choosing.md, rounded: where each system stood on five corpora, and how long it took
-ON_WORDS: Prospects = {
-    "nb": Prospect(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
-    "shrinkage-nb": Prospect(0.5, 0.7),
-    "pachinko-nb": Prospect(0.2, 0.1, "alpha", SMOOTHINGS, 0.1),
-    "svm": _of_costs(1, 1.0),
-    "lr": _of_costs(4, 1.0, first=10.0),
-    "td-svm": _of_costs(0.7, 0.3),
-    "hr-svm": _of_costs(4, 0.9),
-    "hr-lr": _of_costs(10, 0.9, first=10.0),
-    "hsvm": _of_costs(5, 0.5),
-    "ot": _of_costs(7, 0.1),
-    "hblr": Prospect(60, 0.5),
-    "h-svm": _of_costs(2, 0.2),
-    "b-svm": _of_costs(2, 0.1),
-    "adaboost-mh": Prospect(3, 0.2, "n_rounds", ROUNDS, 500),
-    "treeboost-mh": Prospect(1, 0.2, "n_rounds", ROUNDS, 500),
-    "isotonic-svm": _of_costs(7, 0.4),
-    "isotonic-nb": Prospect(2, 0.1, "alpha", SMOOTHINGS, 0.1),
+# measured on five corpora, rounded: see docs/choosing.md
+TEXT_PRIORS: Priors = {
+    "nb": Prior(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
+    "shrinkage-nb": Prior(0.5, 0.7),
+    "pachinko-nb": Prior(0.2, 0.1, "alpha", SMOOTHINGS, 0.1),
+    "svm": _over_C(1, 1.0),
+    "lr": _over_C(4, 1.0, first=10.0),
+    "td-svm": _over_C(0.7, 0.3),
+    "hr-svm": _over_C(4, 0.9),
+    "hr-lr": _over_C(10, 0.9, first=10.0),
+    "hsvm": _over_C(5, 0.5),
+    "ot": _over_C(7, 0.1),
+    "hblr": Prior(60, 0.5),
+    "h-svm": _over_C(2, 0.2),
+    "b-svm": _over_C(2, 0.1),
+    "adaboost-mh": Prior(3, 0.2, "n_rounds", ROUNDS, 500),
+    "treeboost-mh": Prior(1, 0.2, "n_rounds", ROUNDS, 500),
+    "isotonic-svm": _over_C(7, 0.4),
+    "isotonic-nb": Prior(2, 0.1, "alpha", SMOOTHINGS, 0.1),
 }
-# few features that most documents have, as in docs/papers/gopal2013.md: logistic problems are solved soonest
-ON_FEW_FEATURES: Prospects = {
-    **ON_WORDS,
-    "svm": _of_costs(5, 0.4),
-    "lr": _of_costs(2, 1.0),
-    "td-svm": _of_costs(4, 0.2, first=0.1),
-    "hr-svm": _of_costs(9, 0.6, first=0.1),
-    "hr-lr": _of_costs(3, 1.0),
-    "hsvm": _of_costs(7, 0.8, first=0.1),
-    "ot": _of_costs(12, 0.1, first=0.1),
-    "hblr": Prospect(13, 0.9),
-    "h-svm": _of_costs(5, 0.2),
-    "b-svm": _of_costs(5, 0.1),
-    "isotonic-svm": _of_costs(15, 0.3),
+# a few dense features, as in docs/papers/gopal2013.md: logistic regression is trained fastest
+DENSE_PRIORS: Priors = {
+    **TEXT_PRIORS,
+    "svm": _over_C(5, 0.4),
+    "lr": _over_C(2, 1.0),
+    "td-svm": _over_C(4, 0.2, first=0.1),
+    "hr-svm": _over_C(9, 0.6, first=0.1),
+    "hr-lr": _over_C(3, 1.0),
+    "hsvm": _over_C(7, 0.8, first=0.1),
+    "ot": _over_C(12, 0.1, first=0.1),
+    "hblr": Prior(13, 0.9),
+    "h-svm": _over_C(5, 0.2),
+    "b-svm": _over_C(5, 0.1),
+    "isotonic-svm": _over_C(15, 0.3),
 }
-UNKNOWN = Prospect(10, 0.1)  # a system that was added and not measured yet
+DEFAULT_PRIOR = Prior(10, 0.1)  # of a system that was not measured yet
 
-# what may be done to texts, beside what a system does; a later one may follow on an earlier one
+# changes of the vectorizer of a system; a later one may build on an earlier one
 PAIRS: Settings = (("ngram_range", (1, 2)),)
 CHANGES: tuple[Settings, ...] = (
     (*PAIRS, ("min_df", 2)),
@@ -87,12 +87,12 @@ CHANGES: tuple[Settings, ...] = (
     (("stemmer", "english"),),
     (("ngram_range", (1, 3)), ("min_df", 2)),
 )
-NEEDED: dict[Settings, Settings] = {(("ngram_range", (1, 3)), ("min_df", 2)): PAIRS}  # what has to be there before
+NEEDED: dict[Settings, Settings] = {(("ngram_range", (1, 3)), ("min_df", 2)): PAIRS}  # changes that must come first
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One way to classify, but for its rule. params: of the learner. features: of the vectorizer; both beside what is usual."""
+    """A system with settings that differ from its defaults. params: of the learner. features: of the vectorizer."""
 
     system: str
     params: Settings = ()
@@ -123,91 +123,93 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Fixed:
-    """What is not to be chosen, since the user has said it.
+    """What the user has set, so that it is not tuned.
 
-    system, params: of the learner. features: of the vectorizer. rule: how to decide. prospects: what is known of systems.
+    params: of the learner. features: of the vectorizer. rule: the decision rule. priors: what is known of systems.
     """
 
     system: str | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
     rule: DecisionRule | None = None
-    prospects: Prospects = field(default_factory=lambda: ON_WORDS)
+    priors: Priors = field(default_factory=lambda: TEXT_PRIORS)
 
     def check(self) -> None:
-        """Refuse parameters of nobody."""
+        """Refuse parameters without their system."""
         if self.system is not None:
             find_system(self.system)
         elif self.params:
-            raise InputError("parameters were given without the system that has them; say which, or let them be chosen.")
+            raise InputError(
+                "parameters were given without their system; name the system, or leave the parameters to the search."
+            )
 
-    def prospect(self, system: str) -> Prospect:
+    def prior(self, system: str) -> Prior:
         """What is known of a system."""
-        return self.prospects.get(system, UNKNOWN)
+        return self.priors.get(system, DEFAULT_PRIOR)
 
     def starts(self) -> list[Candidate]:
-        """Every system as it is tried first, the most promising for its time first; of equals those that are listed first."""
+        """The first candidate of every system, the best expected quality for its time first; ties in the order of the list."""
         names = SYSTEMS if self.system is None else (self.system,)
-        ordered = sorted(names, key=lambda name: -self.prospect(name).promise / self.prospect(name).cost)
+        ordered = sorted(names, key=lambda name: -self.prior(name).merit / self.prior(name).cost)
         return [self._start(name) for name in ordered]
 
     def _start(self, name: str) -> Candidate:
-        known = self.prospect(name)
-        first = {} if known.knob is None else {known.knob: known.first}
+        known = self.prior(name)
+        first = {} if known.parameter is None else {known.parameter: known.first}
         features = tuple(sorted((setting, _hashable(value)) for setting, value in self.features.items()))
         return Candidate(name, tuple((first | dict(self.params)).items()), features)
 
     def steps(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The same with the number of its learner one step up, and one down."""
-        known = self.prospect(candidate.system)
-        if known.knob is None or known.knob in self.params:
+        """The same with the parameter of its learner one step up, and one down."""
+        known = self.prior(candidate.system)
+        if known.parameter is None or known.parameter in self.params:
             return
-        place = known.ladder.index(dict(candidate.params)[known.knob])
+        place = known.grid.index(dict(candidate.params)[known.parameter])
         for there in (place + 1, place - 1):
-            if 0 <= there < len(known.ladder):
-                yield candidate.with_param(known.knob, known.ladder[there])
+            if 0 <= there < len(known.grid):
+                yield candidate.with_param(known.parameter, known.grid[there])
 
     def changes(self, candidate: Candidate) -> Iterator[Candidate]:
-        """The same with one change of its features that may be made."""
+        """The same with one allowed change of its features."""
         has = dict(candidate.features)
         for change in CHANGES:
-            allowed = tuple((name, value) for name, value in change if not self._is_settled(name))
+            allowed = tuple((name, value) for name, value in change if not self._is_fixed(name))
             is_ready = set(NEEDED.get(change, ())) <= {*has.items(), *set(change) - set(allowed)}
             if change[0] in allowed and is_ready and any(has.get(name) != value for name, value in allowed):
                 yield candidate.with_features(allowed)
 
-    def _is_settled(self, name: str) -> bool:
-        """Whether a setting of the vectorizer cannot be chosen."""
+    def _is_fixed(self, name: str) -> bool:
+        """Whether a setting of the vectorizer is not tuned."""
         if name == "stemmer" and importlib.util.find_spec("snowballstemmer") is None:
             return True
         return name in self.features or (name == "min_df" and "hashing" in self.features)
 
 
-def relative_cost(candidate: Candidate, prospects: Prospects = ON_WORDS) -> float:
-    """How long a candidate takes before it was ever tried, flat machines with C = 1 on words being 1."""
-    known = prospects.get(candidate.system, UNKNOWN)
-    runs = _cost_of_runs(dict(candidate.features))
-    if known.knob is None or known.first is None:
-        return float(known.cost * runs)
-    value = float(dict(candidate.params).get(known.knob, known.first))
-    return float(known.cost * runs * growth(known, value / known.first))
+def relative_cost(candidate: Candidate, priors: Priors = TEXT_PRIORS) -> float:
+    """The expected time of a candidate, relative to a flat SVM with C = 1 on words."""
+    known = priors.get(candidate.system, DEFAULT_PRIOR)
+    ngrams = _cost_of_ngrams(dict(candidate.features))
+    if known.parameter is None or known.first is None:
+        return float(known.cost * ngrams)
+    value = float(dict(candidate.params).get(known.parameter, known.first))
+    return float(known.cost * ngrams * growth(known, value / known.first))
 
 
-def _cost_of_runs(features: dict[str, Any]) -> float:
-    """How much longer everything takes with runs of words; most of them occur once."""
+def _cost_of_ngrams(features: dict[str, Any]) -> float:
+    """How much longer training takes with n-grams; most of them occur once."""
     longest = int(features.get("ngram_range", (1, 1))[1])
     return 1.0 if longest == 1 else 0.75 * longest if features.get("min_df", 1) != 1 else 1.25 * longest
 
 
-def growth(known: Prospect, times: float) -> float:
-    """How much longer a learner takes when its number is so many times as large.
+def growth(known: Prior, factor: float) -> float:
+    """How much longer a learner takes when its parameter is this many times as large.
 
-    >>> growth(ON_WORDS["svm"], 1.0), growth(ON_WORDS["adaboost-mh"], 2.0), growth(ON_WORDS["nb"], 0.1)
+    >>> growth(TEXT_PRIORS["svm"], 1.0), growth(TEXT_PRIORS["adaboost-mh"], 2.0), growth(TEXT_PRIORS["nb"], 0.1)
     (1.0, 2.0, 1.0)
     """
-    if known.knob == "alpha":
+    if known.parameter == "alpha":
         return 1.0
-    return float(times) if known.knob == "n_rounds" else float(max(times, 0.1) ** 0.4)
+    return float(factor) if known.parameter == "n_rounds" else float(max(factor, 0.1) ** 0.4)
 
 
 def _hashable(value: Any) -> Any:
@@ -215,7 +217,7 @@ def _hashable(value: Any) -> Any:
 
 
 def _short(value: Any) -> str:
-    """A value in few letters.
+    """A value in short.
 
     >>> _short((1, 2)), _short(10.0), _short("english")
     ('2', '10', 'english')

@@ -1,4 +1,4 @@
-"""How long candidates took, and how long others will take."""
+"""Evaluation of candidates on folds within a time budget, and estimates of how long candidates take."""
 
 from __future__ import annotations
 
@@ -13,82 +13,82 @@ from ramify.decisions import DecisionRule
 from ramify.errors import RamifyError
 from ramify.parallel import Clock, OutOfTime, deadline_at
 from ramify.workflows.compare_trials import NO_MEMORY
-from ramify.workflows.tuning.candidates import ON_WORDS, Candidate, Prospects, relative_cost
-from ramify.workflows.tuning.folds import Ground
-from ramify.workflows.tuning.trials import Look, Tried, rules_for, try_out
+from ramify.workflows.tuning.candidates import TEXT_PRIORS, Candidate, Priors, relative_cost
+from ramify.workflows.tuning.folds import TuningFolds
+from ramify.workflows.tuning.trials import FoldResult, Trial, rules_for, run_fold
 
-POWER = 1.1  # time grows with so high a power of the number of documents
-CAUTION = 1.5  # times as long as others suggest is what a system may take that was never tried
-NEAREST = 3  # measurements of which the middle one counts, since any of them may have met a busy moment
-LEAST = 0.02  # seconds that everything takes
+POWER = 1.1  # time grows with this power of the number of documents
+CAUTION = 1.5  # factor for systems without a measurement of their own
+CLOSEST = 3  # measurements of which the median counts, since any of them may come from a busy moment
+MIN_SECONDS = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
-    """Seconds that may be used from a moment on."""
+class TimeBudget:
+    """A number of seconds from a start."""
 
     seconds: float
-    begun: float
+    started: float
     clock: Clock = time.monotonic
 
     @property
     def end(self) -> float:
-        """The moment by which all must be done."""
-        return self.begun + self.seconds
+        """When everything must be done."""
+        return self.started + self.seconds
 
     @property
     def used(self) -> float:
-        """Seconds that are gone."""
-        return self.clock() - self.begun
+        """Seconds used so far."""
+        return self.clock() - self.started
 
     @property
     def left(self) -> float:
-        """Seconds that remain; below zero when it is late."""
+        """Seconds left; negative when it is late."""
         return self.seconds - self.used
 
 
 @dataclass(slots=True)
-class Times:
-    """What was measured: candidate, documents that it learnt from or answered, seconds. prospects: what was known before."""
+class Timings:
+    """Measured times: candidate, training and test documents, seconds. priors: what was known before."""
 
-    prospects: Prospects = field(default_factory=lambda: ON_WORDS)
-    seen: list[tuple[Candidate, int, float]] = field(default_factory=list)
+    priors: Priors = field(default_factory=lambda: TEXT_PRIORS)
+    measured: list[tuple[Candidate, int, float]] = field(default_factory=list)
 
-    def note(self, candidate: Candidate, n_documents: int, seconds: float) -> None:
-        """Remember how long one training and its answers took."""
-        self.seen.append((candidate, n_documents, max(seconds, LEAST)))
+    def add(self, candidate: Candidate, n_documents: int, seconds: float) -> None:
+        """Add the time of one training with its predictions."""
+        self.measured.append((candidate, n_documents, max(seconds, MIN_SECONDS)))
 
-    def knows(self, system: str) -> bool:
+    def has_measured(self, system: str) -> bool:
         """Whether a system was measured."""
-        return any(candidate.system == system for candidate, _, _ in self.seen)
+        return any(candidate.system == system for candidate, _, _ in self.measured)
 
     def predict(self, candidate: Candidate, n_documents: int) -> float:
-        """Seconds that a candidate will take: by the nearest of its system that were measured, or else by other systems.
+        """Expected seconds of a candidate: from the closest measurements of its system, or else from other systems.
 
-        >>> times = Times()
-        >>> times.note(Candidate("svm", (("C", 1.0),)), 1000, 2.0)
-        >>> times.predict(Candidate("svm", (("C", 1.0),)), 1000), times.predict(Candidate("hr-svm", (("C", 1.0),)), 1000)
+        >>> timings = Timings()
+        >>> timings.add(Candidate("svm", (("C", 1.0),)), 1000, 2.0)
+        >>> timings.predict(Candidate("svm", (("C", 1.0),)), 1000), timings.predict(Candidate("hr-svm", (("C", 1.0),)), 1000)
         (2.0, 12.0)
         """
-        own = [each for each in self.seen if each[0].system == candidate.system]
+        own = [each for each in self.measured if each[0].system == candidate.system]
         if own:
-            nearest = nsmallest(NEAREST, reversed(own), key=lambda each: self._distance(each, candidate, n_documents))
-            nearest = [each for each in nearest if _is_far(each[1], n_documents) == _is_far(nearest[0][1], n_documents)]
-            return median(seconds * self._ratio(candidate, like) * _growth(n_documents, n) for like, n, seconds in nearest)
-        others = [seconds * self._ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.seen]
+            closest = nsmallest(CLOSEST, reversed(own), key=lambda each: self._distance(each, candidate, n_documents))
+            closest = [each for each in closest if _is_far(each[1], n_documents) == _is_far(closest[0][1], n_documents)]
+            return median(seconds * self._ratio(candidate, like) * _growth(n_documents, n) for like, n, seconds in closest)
+        others = [seconds * self._ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.measured]
         return CAUTION * median(others) if others else 0.0
 
     def _ratio(self, candidate: Candidate, other: Candidate) -> float:
-        return relative_cost(candidate, self.prospects) / relative_cost(other, self.prospects)
+        return relative_cost(candidate, self.priors) / relative_cost(other, self.priors)
 
-    def _distance(self, seen: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
-        """How unlike something that was measured is: another number of documents, then other settings."""
-        like, size, _ = seen
+    def _distance(self, one: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
+        """How different a measurement is: by the number of documents, then by the settings."""
+        like, size, _ = one
         return _is_far(size, n_documents), abs(math.log(self._ratio(candidate, like))), like != candidate
 
 
 def _is_far(size: int, n_documents: int) -> bool:
-    """Whether something was measured on a very different number of documents."""
+    """Whether a measurement is from a very different number of documents."""
     return abs(size - n_documents) > 0.2 * n_documents
 
 
@@ -96,76 +96,74 @@ def _growth(n_documents: int, other: int) -> float:
     return float((n_documents / max(1, other)) ** POWER)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Trials that are timed, that end in time, and that say why they could not be made.
+# ---- trials -------------------------------------------------------------------------------------------------------------
 
+PATIENCE, SHORTEST = 4.0, 1.0  # a trial is stopped after this many times the expected time, and not before these seconds
+FIRST = 0.1  # fraction of the time left that the first trial of a system may take in any case
 
-PATIENCE, SHORTEST = 4.0, 1.0  # times as long as was thought, and seconds, after which a trial is broken off
-FIRST = 0.1  # of what is left: what the first trial of a system may take, whatever was thought
-
-Attempt = Callable[[Candidate, Ground, int, float, list[DecisionRule]], Tried]
+RunFold = Callable[[Candidate, TuningFolds, int, float, list[DecisionRule]], FoldResult]
 
 
 @dataclass(slots=True)
-class Examiner:
-    """Tries candidates on folds.
+class Evaluator:
+    """Evaluates candidates on folds.
 
-    by: the measure. several: whether documents have several labels. rule: the one that was given, if any. attempt: makes a
-    trial. refused: why candidates cannot take the documents. slow: those that were broken off, and after how many seconds.
+    by: the measure. rule: the decision rule that the user has set, if any. run: runs a candidate on one fold.
+    refused: candidates that cannot be used on the documents, with reasons. slow: those that were stopped, and after how many seconds.
     """
 
-    ground: Ground
+    folds: TuningFolds
     by: str
-    several: bool
+    is_multi_label: bool
     rule: DecisionRule | None
-    allowance: Allowance
-    attempt: Attempt = try_out
-    times: Times = field(default_factory=Times)
+    budget: TimeBudget
+    run: RunFold = run_fold
+    timings: Timings = field(default_factory=Timings)
     refused: dict[Candidate, str] = field(default_factory=dict)
     slow: dict[Candidate, float] = field(default_factory=dict)
 
-    def look(self, candidate: Candidate, numbers: Iterable[int], share: float, latest: float) -> Look | None:
-        """A candidate on some folds, judged; None where it cannot take the documents, or is not done by the latest moment."""
-        n_scores = len(self.ground.corpus) * len(self.ground.taxonomy)
-        look = Look(candidate, share, rules_for(candidate, self.several, n_scores, self.rule))
-        return look if self.go_on(look, numbers, latest) else None
+    def evaluate(self, candidate: Candidate, numbers: Iterable[int], fraction: float, latest: float) -> Trial | None:
+        """A candidate on some folds; None if it cannot be used on the documents, or is not done in time."""
+        n_scores = len(self.folds.corpus) * len(self.folds.taxonomy)
+        trial = Trial(candidate, fraction, rules_for(candidate, self.is_multi_label, n_scores, self.rule))
+        return trial if self.extend(trial, numbers, latest) else None
 
-    def go_on(self, look: Look, numbers: Iterable[int], latest: float) -> bool:
-        """Some more folds of a look, judged with those that it has; gives whether they could be tried."""
+    def extend(self, trial: Trial, numbers: Iterable[int], latest: float) -> bool:
+        """Run a trial on more folds; gives whether that was possible in time."""
         for number in numbers:
             try:
-                self._try(look, number, latest)
+                self._run(trial, number, latest)
             except OutOfTime:
                 return False
             except RamifyError as error:
-                self.refused[look.candidate] = str(error)
+                self.refused[trial.candidate] = str(error)
                 return False
             except MemoryError:
-                self.refused[look.candidate] = NO_MEMORY
+                self.refused[trial.candidate] = NO_MEMORY
                 return False
-        look.judge(self.ground, self.by)
+        trial.score_rules(self.folds, self.by)
         return True
 
-    def predict(self, candidate: Candidate, numbers: Iterable[int], share: float) -> float:
-        """Seconds that a candidate will take on some folds."""
-        return sum(self.times.predict(candidate, self.ground.size(number, share)) for number in numbers)
+    def predict(self, candidate: Candidate, numbers: Iterable[int], fraction: float) -> float:
+        """Expected seconds of a candidate on some folds."""
+        return sum(self.timings.predict(candidate, self.folds.size(number, fraction)) for number in numbers)
 
-    def _try(self, look: Look, number: int, latest: float) -> None:
-        candidate, clock, size = look.candidate, self.allowance.clock, self.ground.size(number, look.share)
-        began, spared = clock(), self.ground.spared(candidate, number, look.share)
+    def _run(self, trial: Trial, number: int, latest: float) -> None:
+        candidate, clock, size = trial.candidate, self.budget.clock, self.folds.size(number, trial.fraction)
+        began, saved = clock(), self.folds.seconds_saved(candidate, number, trial.fraction)
         try:
             with deadline_at(min(latest, began + self._patience(candidate, size)), clock):
-                look.folds[number] = self.attempt(candidate, self.ground, number, look.share, look.rules)
+                trial.results[number] = self.run(candidate, self.folds, number, trial.fraction, trial.rules)
         except OutOfTime:
             self.slow[candidate] = clock() - began
-            self.times.note(candidate, size, clock() - began + spared)
+            self.timings.add(candidate, size, clock() - began + saved)
             raise
-        look.seconds += clock() - began
-        self.times.note(candidate, size, clock() - began + spared)
+        trial.seconds += clock() - began
+        self.timings.add(candidate, size, clock() - began + saved)
 
     def _patience(self, candidate: Candidate, size: int) -> float:
-        """Seconds after which a trial is broken off; a system that was never tried is given some time in any case."""
-        if not self.times.seen:
+        """Seconds after which a trial is stopped; the first trial of a system has some time in any case."""
+        if not self.timings.measured:
             return math.inf
-        least = SHORTEST if self.times.knows(candidate.system) else FIRST * self.allowance.left
-        return max(least, PATIENCE * self.times.predict(candidate, size))
+        least = SHORTEST if self.timings.has_measured(candidate.system) else FIRST * self.budget.left
+        return max(least, PATIENCE * self.timings.predict(candidate, size))

@@ -1,4 +1,4 @@
-"""The last training, of what was chosen: as good as the time that is left allows, and never longer."""
+"""The final training of the winner: as accurate as the time left allows, and never longer."""
 
 from __future__ import annotations
 
@@ -16,88 +16,85 @@ from ramify.errors import InputError
 from ramify.formatting import duration
 from ramify.parallel import OutOfTime, deadline_at
 from ramify.workflows.training import Parts, TrainResult, train_on_all, train_on_part
-from ramify.workflows.tuning.evaluator import Allowance, Times
-from ramify.workflows.tuning.trials import LOOSE, Look, has_to_learn
+from ramify.workflows.tuning.evaluator import TimeBudget, Timings
+from ramify.workflows.tuning.trials import LOOSE_TOL, Trial, needs_fitting
 
-CAUTION = 1.5  # times as long as was thought, a training is expected to take at most
-SURELY = 2.0  # times as long as was thought is what is kept back for the quickest way
-QUICK = 0.4  # of the time of the best: what one takes that is trained if the best cannot be
-CLOSELY = 3.0  # times as long as a loose training takes one that is as close as usual
-CALIBRATION = 0.25  # of the time: what may be kept back for calibrated probabilities
-EVALUATED = 1e6  # probabilities that are judged in a second
-CALIBRATED = 1e6  # and that are calibrated in one
-OVERHEAD = 2.0  # seconds for what is not training, such as resamples
+CAUTION = 1.5  # factor on the expected time of a training
+SAFETY = 2.0  # factor on the expected time of the quickest mode, which is reserved
+QUICK = 0.4  # fraction of the time of the winner that a substitute may take
+ACCURATE_FACTOR = 3.0  # time of a training to the default tolerance, relative to a loose one
+CALIBRATION_TIME = 0.25  # fraction of the time that may be reserved for calibration
+EVALUATED_PER_SECOND = 1e6  # probabilities
+CALIBRATED_PER_SECOND = 1e6
+OVERHEAD = 2.0  # seconds for everything else, such as resamples
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """One way to train what was chosen. closely: to the usual gap. calibrated: with calibrated probabilities."""
+class TrainingMode:
+    """How to train the winner. accurate: to the default tolerance. calibrated: with calibrated probabilities."""
 
-    closely: bool
+    accurate: bool
     calibrated: bool
 
 
-WAYS = (Way(True, True), Way(False, True), Way(True, False), Way(False, False))  # the best first
-LEAST = WAYS[-1]
+MODES = tuple(TrainingMode(*each) for each in ((True, True), (False, True), (True, False), (False, False)))  # best first
+QUICKEST = MODES[-1]
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
-    """What is to be trained at the end. refit: whether all documents are learnt from after a report on some.
-
-    rule: the one that was given, if any.
-    """
+class FinalTraining:
+    """The training at the end. refit: whether to train on all documents after the report. rule: set by the user, if any."""
 
     parts: Parts
     refit: bool
-    allowance: Allowance
-    times: Times
+    budget: TimeBudget
+    timings: Timings
     rule: DecisionRule | None = None
 
-    def reserve(self, look: Look) -> float:
-        """Seconds to keep back: for calibrated probabilities too, unless they take very long."""
-        least, calibrated = SURELY * self.cost(look, LEAST), CAUTION * self.cost(look, Way(False, True))
-        return least + (calibrated if calibrated <= CALIBRATION * self.allowance.seconds else 0.0)
+    def reserve(self, trial: Trial) -> float:
+        """Seconds to reserve: also for calibrated probabilities, unless they take very long."""
+        least, calibrated = SAFETY * self.cost(trial, QUICKEST), CAUTION * self.cost(trial, TrainingMode(False, True))
+        return least + (calibrated if calibrated <= CALIBRATION_TIME * self.budget.seconds else 0.0)
 
-    def cost(self, look: Look, way: Way) -> float:
-        """Seconds of all that is left to do."""
-        return OVERHEAD + self._part(look, way) + (self._again(look, way) if self._is_refitted else 0.0)
+    def cost(self, trial: Trial, mode: TrainingMode) -> float:
+        """Expected seconds of everything that follows the search."""
+        return OVERHEAD + self._part(trial, mode) + (self._again(trial, mode) if self._is_refitted else 0.0)
 
-    def run(self, best: Look, others: Sequence[Look]) -> tuple[Look, TrainResult]:
-        """Train the best in the best way for which there is time; if that took longer than was thought, in a quicker one."""
-        for look, way, kept in self._plans(best, others):
-            parts = replace(self.parts, classifier=self._classifier(look, way))
-            trained = self._in_time(partial(train_on_part, parts), kept)
+    def run(self, best: Trial, others: Sequence[Trial]) -> tuple[Trial, TrainResult]:
+        """Train the winner in the best mode for which there is time; if that takes too long, in a quicker one."""
+        for trial, mode, reserved in self._plans(best, others):
+            parts = replace(self.parts, classifier=self._classifier(trial, mode))
+            trained = self._in_time(partial(train_on_part, parts), reserved)
             if trained is not None:
-                return look, self._all(parts, trained, look, way)
-        raise InputError(f"no system could be trained within {duration(self.allowance.seconds)}; give more time.")
+                return trial, self._all(parts, trained, trial, mode)
+        raise InputError(f"no system could be trained within {duration(self.budget.seconds)}; give more time.")
 
-    def _plans(self, best: Look, others: Sequence[Look]) -> Iterator[tuple[Look, Way, float]]:
-        """What is to be trained, in which way, and how many seconds are kept back for the next plan, should it fail."""
+    def _plans(self, best: Trial, others: Sequence[Trial]) -> Iterator[tuple[Trial, TrainingMode, float]]:
+        """Trials with a mode, and the seconds that are reserved for the next plan in case it takes too long."""
         quick = self._quicker(best, others)
-        for_quick = 0.0 if quick is None else OVERHEAD + SURELY * self._part(quick, LEAST)
-        for_least = OVERHEAD + SURELY * self._part(best, LEAST)
-        way = next((way for way in WAYS if CAUTION * self.cost(best, way) + for_least <= self.allowance.left), LEAST)
-        if way != LEAST:
-            yield best, way, for_least
-        yield best, LEAST, for_quick
+        for_quick = 0.0 if quick is None else OVERHEAD + SAFETY * self._part(quick, QUICKEST)
+        for_quickest = OVERHEAD + SAFETY * self._part(best, QUICKEST)
+        mode = next((mode for mode in MODES if CAUTION * self.cost(best, mode) + for_quickest <= self.budget.left), QUICKEST)
+        if mode != QUICKEST:
+            yield best, mode, for_quickest
+        yield best, QUICKEST, for_quick
         if quick is not None:
-            yield quick, LEAST, 0.0
+            yield quick, QUICKEST, 0.0
 
-    def _quicker(self, best: Look, others: Sequence[Look]) -> Look | None:
-        """The best of those that are trained in much less time."""
-        enough = QUICK * self._part(best, LEAST)
-        return next((look for look in others if self._part(look, LEAST) <= enough), None)
+    def _quicker(self, best: Trial, others: Sequence[Trial]) -> Trial | None:
+        """The best trial that is trained in much less time."""
+        enough = QUICK * self._part(best, QUICKEST)
+        return next((trial for trial in others if self._part(trial, QUICKEST) <= enough), None)
 
-    def _all(self, parts: Parts, trained: TrainResult, look: Look, way: Way) -> TrainResult:
-        """What was trained on a part, trained once more on everything, if that is wanted and there is time."""
-        if not self._is_refitted or self._again(look, way) > self.allowance.left:
+    def _all(self, parts: Parts, trained: TrainResult, trial: Trial, mode: TrainingMode) -> TrainResult:
+        """Train again on all documents, if that is wanted and there is time."""
+        if not self._is_refitted or self._again(trial, mode) > self.budget.left:
             return trained
         return self._in_time(partial(train_on_all, parts, trained), 0.0) or trained
 
-    def _in_time(self, work: Callable[[], TrainResult], kept: float) -> TrainResult | None:
+    def _in_time(self, work: Callable[[], TrainResult], reserved: float) -> TrainResult | None:
         try:
-            with deadline_at(self.allowance.end - kept, self.allowance.clock):
+            with deadline_at(self.budget.end - reserved, self.budget.clock):
                 return work()
         except OutOfTime:
             return None
@@ -106,42 +103,42 @@ class Finish:
     def _is_refitted(self) -> bool:
         return self.refit and self.parts.is_held_out and self.parts.tested is not None
 
-    def _part(self, look: Look, way: Way) -> float:
+    def _part(self, trial: Trial, mode: TrainingMode) -> float:
         tested = self.parts.tested
-        evaluation = 0.0 if tested is None else len(tested) * len(self.parts.taxonomy) / EVALUATED
-        return self._training(look, way, len(self.parts.learn)) + evaluation
+        evaluation = 0.0 if tested is None else len(tested) * len(self.parts.taxonomy) / EVALUATED_PER_SECOND
+        return self._training(trial, mode, len(self.parts.learn)) + evaluation
 
-    def _again(self, look: Look, way: Way) -> float:
-        # what probabilities mean is known by then, unless documents are kept back
-        calibrated = way.calibrated and self.parts.classifier.keep_back > 0
-        return self._training(look, replace(way, calibrated=calibrated), len(self.parts.everything))
+    def _again(self, trial: Trial, mode: TrainingMode) -> float:
+        # the calibration of the first training is reused, unless documents are kept back for it
+        calibrated = mode.calibrated and self.parts.classifier.keep_back > 0
+        return self._training(trial, replace(mode, calibrated=calibrated), len(self.parts.everything))
 
-    def _training(self, look: Look, way: Way, n_documents: int) -> float:
-        candidate = look.candidate
-        once, extra, learner = self.times.predict(candidate, n_documents), 0.0, candidate.learner()
-        if way.closely and _is_solved(learner):
-            once *= CLOSELY
-        if has_to_learn(look.rule) and learner.calibration is None:
+    def _training(self, trial: Trial, mode: TrainingMode, n_documents: int) -> float:
+        candidate = trial.candidate
+        once, extra, learner = self.timings.predict(candidate, n_documents), 0.0, candidate.learner()
+        if mode.accurate and _has_tolerance(learner):
+            once *= ACCURATE_FACTOR
+        if needs_fitting(trial.rule) and learner.calibration is None:
             extra += FOLDS * (1 - 1 / FOLDS)
-        if way.calibrated and n_documents >= FEWEST_HELD_OUT and len(self.parts.taxonomy) <= MOST_NODES:
+        if mode.calibrated and n_documents >= FEWEST_HELD_OUT and len(self.parts.taxonomy) <= MOST_NODES:
             folds = few_folds(n_documents, len(self.parts.taxonomy))
             extra += len(folds)
-            return once * (1 + extra) + sum(map(len, folds)) * len(self.parts.taxonomy) / CALIBRATED
+            return once * (1 + extra) + sum(map(len, folds)) * len(self.parts.taxonomy) / CALIBRATED_PER_SECOND
         return once * (1 + extra)
 
-    def _classifier(self, look: Look, way: Way) -> Any:
-        candidate = look.candidate
+    def _classifier(self, trial: Trial, mode: TrainingMode) -> Any:
+        candidate = trial.candidate
         learner = candidate.learner()
-        if _is_solved(learner) and not way.closely:
-            learner.set_params(tol=max(LOOSE, learner.tol))
-        calibrate = way.calibrated and self.parts.classifier.calibrate
+        if _has_tolerance(learner) and not mode.accurate:
+            learner.set_params(tol=max(LOOSE_TOL, learner.tol))
+        calibrate = mode.calibrated and self.parts.classifier.calibrate
         settings = {"system": candidate.system, "learner": learner, "calibrate": calibrate}
-        settings["decision"] = None if look.is_own_rule and self.rule is None else look.rule
+        settings["decision"] = None if trial.is_own_rule and self.rule is None else trial.rule
         if not self.parts.everything.has_vectors:
             settings["vectorizer"] = candidate.vectorizer()
         return clone(self.parts.classifier).set_params(**settings)
 
 
-def _is_solved(learner: Any) -> bool:
-    """Whether a learner is trained until a gap is small enough."""
+def _has_tolerance(learner: Any) -> bool:
+    """Whether a learner is trained up to a duality gap."""
     return {"C", "tol"} <= set(learner.get_params())

@@ -1,4 +1,4 @@
-"""What was chosen, what was tried, how sure the choice is, and what would be tried with more time."""
+"""The result of tuning: the winner and its probability of winning, all trials, and what more time would be used for."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ramify.decisions import DecisionRule
+from ramify.decisions import DecisionRule, FittableRule
 from ramify.formatting import duration
 from ramify.metrics.resampling import LOSSES
-from ramify.workflows.comparison import LABELS, Skipped, in_words
+from ramify.workflows.comparison import LABELS, Skipped, join_names
 from ramify.workflows.tuning.candidates import Candidate
 from ramify.workflows.tuning.search import Search
-from ramify.workflows.tuning.trials import Look, Sureness, how_sure
+from ramify.workflows.tuning.trials import Trial, WinProbability, estimate_winning
 
-MOST_LEFT = 5  # of what would be tried next
+MAX_UNTRIED = 5  # candidates that are listed
 
 
 @dataclass(frozen=True, slots=True)
-class Trial:
-    """One candidate that was tried.
+class TrialSummary:
+    """One candidate with its scores.
 
-    settings: in words. rule: by which it decides. score: of the measure, on `documents` that it had not learnt from; by_fold:
-    on each test set. learnt_from: documents, in each. seconds: in all. is_finalist: whether it was compared at the end.
+    settings: as text. rule: the best decision rule. score: of the measure, on `documents` test documents; by_fold: on each fold.
+    trained_on: training documents of a fold. seconds: of all folds. is_finalist: whether it was in the final round.
     """
 
     system: str
@@ -33,14 +33,14 @@ class Trial:
     score: float
     by_fold: list[float]
     documents: int
-    learnt_from: int
+    trained_on: int
     seconds: float
     is_finalist: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Untried:
-    """A candidate that there was no time for, and about how many seconds it would take."""
+    """A candidate that was not tried for lack of time, and its expected seconds."""
 
     settings: str
     seconds: float
@@ -48,87 +48,96 @@ class Untried:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """What :func:`~ramify.workflows.tuning.tune` found.
+    """The result of :func:`~ramify.workflows.tuning.tune`.
 
-    by: the measure. candidate, rule: what to take; is_own_rule: whether the rule is what the system has anyway. trials: best
-    first, finalists before all others. left: what would be tried next. skipped: systems that cannot take the documents.
-    seconds: that choosing took; allowed: how many were given for all. in_place_of: the best of all, where there was no time to
-    train it.
+    by: the measure. candidate, rule: the winner; is_own_rule: whether the rule is the default of the system. winning: how likely the
+    winner is the best. trials: best first, finalists before all others. untried: candidates that would be tried next.
+    skipped: systems that cannot be used on the documents. seconds: of the search; time_limit: of everything.
+    replaced: the winner, where there was no time to train it and another candidate was trained.
     """
 
     by: str
     candidate: Candidate
     rule: DecisionRule
     is_own_rule: bool
-    sureness: Sureness
-    trials: list[Trial]
-    left: list[Untried]
+    winning: WinProbability
+    trials: list[TrialSummary]
+    untried: list[Untried]
     skipped: list[Skipped]
     seconds: float
-    allowed: float
-    in_place_of: str | None = None
+    time_limit: float
+    replaced: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
-        chosen: dict[str, Any] = {"system": self.candidate.system, "params": dict(self.candidate.params)}
-        chosen |= {"features": {name: _plain(value) for name, value in self.candidate.features}}
-        chosen |= {"rule": self.rule.kind, "rule_params": rule_settings(self.rule), "is_own_rule": self.is_own_rule}
-        lists = {name: [asdict(each) for each in getattr(self, name)] for name in ("trials", "left", "skipped")}
-        spent = {"seconds": self.seconds, "allowed": self.allowed, "in_place_of": self.in_place_of}
-        return {"by": self.by, "chosen": chosen, "sureness": asdict(self.sureness), **lists, **spent}
+        winner: dict[str, Any] = {"system": self.candidate.system, "params": dict(self.candidate.params)}
+        winner |= {"features": {name: _plain(value) for name, value in self.candidate.features}}
+        winner |= {"rule": self.rule.kind, "rule_params": rule_settings(self.rule), "is_own_rule": self.is_own_rule}
+        lists = {"trials": self.trials, "untried": self.untried, "skipped": self.skipped}
+        return {
+            "by": self.by,
+            "winner": winner,
+            "winning": asdict(self.winning),
+            **{name: [asdict(each) for each in values] for name, values in lists.items()},  # type: ignore[attr-defined]
+            "seconds": self.seconds,
+            "time_limit": self.time_limit,
+            "replaced": self.replaced,
+        }
 
 
-def choice_of(search: Search, seed: int, allowed: float) -> TuningResult:
-    """What a search came to. allowed: seconds for all."""
-    examiner, winner = search.examiner, search.finalists[0]
-    sureness = how_sure(search.finalists, examiner.ground, examiner.by, seed)
-    beside = [look for look in search.ranked() if look.candidate not in {each.candidate for each in search.finalists}]
-    trials = [_trial(look, search, True) for look in search.finalists] + [_trial(look, search, False) for look in beside]
-    left = [Untried(str(candidate), seconds) for candidate, seconds in search.left()[:MOST_LEFT]]
+def make_result(search: Search, seed: int, time_limit: float) -> TuningResult:
+    """The result of a search. time_limit: seconds for everything."""
+    evaluator, winner = search.evaluator, search.finalists[0]
+    winning = estimate_winning(search.finalists, evaluator.folds, evaluator.by, seed)
+    beside = [trial for trial in search.ranked() if trial.candidate not in {each.candidate for each in search.finalists}]
+    trials = [_summarize(trial, search, True) for trial in search.finalists] + [
+        _summarize(trial, search, False) for trial in beside
+    ]
+    untried = [Untried(str(candidate), seconds) for candidate, seconds in search.untried()[:MAX_UNTRIED]]
     chosen = winner.candidate, winner.rule, winner.is_own_rule
-    return TuningResult(examiner.by, *chosen, sureness, trials, left, _skipped(search), examiner.allowance.used, allowed)
+    return TuningResult(evaluator.by, *chosen, winning, trials, untried, _skipped(search), evaluator.budget.used, time_limit)
 
 
-def taken_instead(choice: TuningResult, taken: Look) -> TuningResult:
-    """A choice after what was best could not be trained in time, and another was."""
-    if taken.candidate == choice.candidate:
-        return choice
-    best = str(choice.candidate)
-    return replace(choice, candidate=taken.candidate, rule=taken.rule, is_own_rule=taken.is_own_rule, in_place_of=best)
+def with_replacement(tuning: TuningResult, trained: Trial) -> TuningResult:
+    """The result where another candidate than the winner was trained for lack of time."""
+    if trained.candidate == tuning.candidate:
+        return tuning
+    changed = {"candidate": trained.candidate, "rule": trained.rule, "is_own_rule": trained.is_own_rule}
+    return replace(tuning, **changed, replaced=str(tuning.candidate))  # type: ignore[arg-type]
 
 
 def rule_settings(rule: DecisionRule) -> dict[str, Any]:
-    """The settings of a rule that differ from what they are when nothing is said."""
-    usual = type(rule)()
-    names = [name for name in getattr(rule, "__dataclass_fields__", {}) if rule.__dataclass_fields__[name].repr]  # type: ignore[attr-defined]
-    return {name: _plain(getattr(rule, name)) for name in names if repr(getattr(rule, name)) != repr(getattr(usual, name))}
+    """The settings of a rule that differ from their defaults."""
+    defaults = type(rule)().state()
+    settings = (rule.unfitted() if isinstance(rule, FittableRule) else rule).state()
+    return {name: value for name, value in settings.items() if value != defaults[name]}
 
 
 def describe_rule(rule: DecisionRule) -> str:
-    """A rule and its settings in few words."""
+    """A rule and its settings as text."""
     return " ".join([rule.kind, *(f"{name}={value}" for name, value in rule_settings(rule).items() if name != "at_least_one")])
 
 
-def _trial(look: Look, search: Search, is_finalist: bool) -> Trial:
-    examiner, sign = search.examiner, -1.0 if search.examiner.by in LOSSES else 1.0
-    ground = examiner.ground
-    learnt_from = len(ground.positions(0, look.share)[0])
-    return Trial(
-        look.candidate.system,
-        str(look.candidate),
-        describe_rule(look.rule),
-        sign * look.score,
-        [sign * score for score in look.by_fold(ground, examiner.by)],
-        sum(len(ground.positions(number, 0.0)[1]) for number in look.folds),
-        learnt_from,
-        look.seconds,
+def _summarize(trial: Trial, search: Search, is_finalist: bool) -> TrialSummary:
+    evaluator, sign = search.evaluator, -1.0 if search.evaluator.by in LOSSES else 1.0
+    folds = evaluator.folds
+    trained_on = len(folds.positions(0, trial.fraction)[0])
+    return TrialSummary(
+        trial.candidate.system,
+        str(trial.candidate),
+        describe_rule(trial.rule),
+        sign * trial.score,
+        [sign * score for score in trial.by_fold(folds, evaluator.by)],
+        sum(len(folds.positions(number, 0.0)[1]) for number in trial.results),
+        trained_on,
+        trial.seconds,
         is_finalist,
     )
 
 
 def _skipped(search: Search) -> list[Skipped]:
-    reasons = {candidate.system: reason for candidate, reason in search.examiner.refused.items()}
-    tried: Iterable[str] = {candidate.system for candidate in search.looks}
+    reasons = {candidate.system: reason for candidate, reason in search.evaluator.refused.items()}
+    tried: Iterable[str] = {candidate.system for candidate in search.trials}
     return [Skipped(system, reason) for system, reason in reasons.items() if system not in tried]
 
 
@@ -136,11 +145,9 @@ def _plain(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-# --------------------------------------------------------------------------------------------------------------
-# A choice in words: what was taken, how sure that is, what would be tried next, and how to get the same by hand.
+# ---- sentences ----------------------------------------------------------------------------------------------------------
 
-
-SURE, LIKELY = 0.95, 0.75  # shares of the resamples from which on a lead is more than luck, or likely
+SIGNIFICANT, LIKELY = 0.95, 0.75  # probabilities of winning
 OPTIONS = {
     "ngram_range": "--ngrams",
     "min_df": "--min-df",
@@ -151,49 +158,64 @@ OPTIONS = {
 }
 
 
-def choice_in_words(choice: TuningResult, is_reported: bool) -> list[str]:
-    """Sentences. is_reported: whether there is a report on documents that took no part in the choice."""
-    return [*_instead(choice), *_taken(choice), *_sure(choice), *_honest(is_reported), *_next(choice), *_left_out(choice)]
+def describe_tuning(tuning: TuningResult, has_holdout: bool) -> list[str]:
+    """Sentences. has_holdout: whether there is a report on documents that were not used for tuning."""
+    return [
+        *_replaced(tuning),
+        *_winner(tuning),
+        *_probability(tuning),
+        _bias(has_holdout),
+        _untried(tuning),
+        *_skipped_systems(tuning),
+    ]
 
 
-def options_by_hand(choice: TuningResult) -> str:
-    """The options of ``ramify train`` that train the same."""
-    words = ["--system", choice.candidate.system]
-    for name, value in choice.candidate.params:
+def command_options(tuning: TuningResult) -> str:
+    """The options of ``ramify train`` that train the same classifier."""
+    words = ["--system", tuning.candidate.system]
+    for name, value in tuning.candidate.params:
         words += ["--param", f"{name}={_written(value)}"]
-    for name, value in choice.candidate.features:
-        words += [OPTIONS[name], str(value[1] if name == "ngram_range" else value)] if _can_be_said(value) else []
-    if not choice.is_own_rule:
-        words += ["--rule", choice.rule.kind]
-        for name, value in rule_settings(choice.rule).items():
+    for name, value in tuning.candidate.features:
+        words += [OPTIONS[name], str(value[1] if name == "ngram_range" else value)] if _is_option(value) else []
+    if not tuning.is_own_rule:
+        words += ["--rule", tuning.rule.kind]
+        for name, value in rule_settings(tuning.rule).items():
             words += ["--rule-param", f"{name}={_written(value)}"]
     return shlex.join(words)
 
 
-def _taken(choice: TuningResult) -> Iterator[str]:
-    winner, n_tried = choice.trials[0], len(choice.trials)
-    most = "least" if choice.by in LOSSES else "highest"
-    among = f"the {most} of {n_tried} ways that were tried" if n_tried > 1 else "the only way that was tried"
-    score = f"{LABELS[choice.by]} {winner.score:.3f} ± {choice.sureness.error:.3f}"
-    found = "Took" if choice.in_place_of is None else "Found"
-    yield f"{found} {winner.settings}, decided by {winner.rule}: {score} in {_folds(winner)}, {among}."
+def _winner(tuning: TuningResult) -> Iterator[str]:
+    winner, n_trials = tuning.trials[0], len(tuning.trials)
+    most = "lowest" if tuning.by in LOSSES else "highest"
+    among = f"the {most} of {n_trials} candidates" if n_trials > 1 else "the only candidate that was tried"
+    score = f"{LABELS[tuning.by]} {winner.score:.3f} ± {tuning.winning.standard_error:.3f}"
+    folds = "1 fold" if len(winner.by_fold) == 1 else f"{len(winner.by_fold)} folds"
+    name = "Winner" if tuning.replaced is None else "Best"
+    yield f"{name}: {winner.settings}, decided by {winner.rule}: {score} in {folds}, {among}."
 
 
-def _instead(choice: TuningResult) -> Iterator[str]:
-    if choice.in_place_of is not None:
-        yield f"There was no time to train {choice.in_place_of}, the best of all, so {choice.candidate} was trained instead."
+def _replaced(tuning: TuningResult) -> Iterator[str]:
+    if tuning.replaced is not None:
+        yield f"There was no time to train the best candidate, {tuning.replaced}; {tuning.candidate} was trained instead."
 
 
-def _sure(choice: TuningResult) -> Iterator[str]:
-    sure, finalists = choice.sureness, [trial for trial in choice.trials if trial.is_finalist]
-    if sure.ahead is None or sure.low is None or sure.high is None:
-        yield "There was no other to compare it with at the end, so nothing is known of how sure that is."
+def _probability(tuning: TuningResult) -> Iterator[str]:
+    winning, finalists = tuning.winning, [trial for trial in tuning.trials if trial.is_finalist]
+    if winning.lead is None or winning.low is None or winning.high is None:
+        yield "There was no other finalist, so the probability that it is the best is unknown."
         return
-    lead = "so its lead is more than luck" if sure.first >= SURE else "so it is likely the best" if sure.first >= LIKELY else ""
-    lead = lead or "so these documents cannot tell which is best"
+    p = winning.probability
+    about = (
+        "its lead is significant"
+        if p >= SIGNIFICANT
+        else "it is likely the best"
+        if p >= LIKELY
+        else "other candidates may be as good"
+    )
     yield (
-        f"Of {len(finalists)} finalists it is first in {100 * sure.first:.0f} of 100 resamples of the {sure.documents:,} "
-        f"documents, {lead}; {finalists[1].settings} is next, {sure.ahead:.3f} behind [{sure.low:.3f}, {sure.high:.3f}]."
+        f"The probability that it is the best of {len(finalists)} finalists on other documents is {p:.0%} (bootstrap on "
+        f"{winning.documents:,} documents): {about}. Next is {finalists[1].settings}, {winning.lead:.3f} behind "
+        f"[{winning.low:.3f}, {winning.high:.3f}]."
     )
     other = next((trial for trial in finalists[1:] if trial.system != finalists[0].system), None)
     if other is not None and other is not finalists[1]:
@@ -201,31 +223,25 @@ def _sure(choice: TuningResult) -> Iterator[str]:
         yield f"The best of another system is {other.settings}, {apart:.3f} behind."
 
 
-def _honest(is_reported: bool) -> Iterator[str]:
-    but = "the report is on documents that took no part in the choice" if is_reported else "nothing was held out"
-    yield f"The score above is of the best of many, so it is a little too good; {but}."
+def _bias(has_holdout: bool) -> str:
+    but = "the report is on documents that were not used for tuning" if has_holdout else "no documents were held out"
+    return f"The score of the best of many candidates is slightly too high; {but}."
 
 
-def _next(choice: TuningResult) -> Iterator[str]:
-    if choice.left:
-        listed = in_words([f"{each.settings} (about {duration(each.seconds)})" for each in choice.left])
-        yield f"With more time it would try {listed}."
-    else:
-        yield "Nothing was left to try."
+def _untried(tuning: TuningResult) -> str:
+    if not tuning.untried:
+        return "All candidates were tried."
+    listed = join_names([f"{each.settings} (about {duration(each.seconds)})" for each in tuning.untried])
+    return f"With more time, the next trials would be {listed}."
 
 
-def _left_out(choice: TuningResult) -> Iterator[str]:
-    if choice.skipped:
-        were = "was" if len(choice.skipped) == 1 else "were"
-        yield f"{in_words([each.name for each in choice.skipped])} {were} left out, being unable to take these documents."
+def _skipped_systems(tuning: TuningResult) -> Iterator[str]:
+    if tuning.skipped:
+        were = "was" if len(tuning.skipped) == 1 else "were"
+        yield f"{join_names([each.name for each in tuning.skipped])} {were} skipped: not usable on these documents."
 
 
-def _folds(trial: Trial) -> str:
-    n = len(trial.by_fold)
-    return f"{n} folds" if n > 1 else "one fold"
-
-
-def _can_be_said(value: Any) -> bool:
+def _is_option(value: Any) -> bool:
     return not isinstance(value, tuple) or isinstance(value[-1], int)
 
 

@@ -1,7 +1,8 @@
-"""What to try next: every system once, then steps around the best of those that are near the best of all.
+"""The search: which candidate to try next, the final round of the best ones, and an end in time.
 
-The order is that of what a trial may gain for what it costs. Both are known before anything is measured, or come from scores,
-so the same scores always give the same order, however fast the machine is.
+Every system is tried once, then steps around the best candidates of the systems that are close to the best. The order is that of the
+expected gain for the cost. Both are known before anything is measured, or come from scores, so the same scores always give the same
+order, however fast the computer is.
 """
 
 from __future__ import annotations
@@ -9,265 +10,261 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from ramify.errors import InputError
 from ramify.formatting import duration
 from ramify.parallel.progress import SingleStage
-from ramify.workflows.tuning.candidates import Candidate, Fixed, Prospects, relative_cost
-from ramify.workflows.tuning.evaluator import Examiner
-from ramify.workflows.tuning.trials import Look, problem_with
+from ramify.workflows.tuning.candidates import Candidate, Fixed, Priors, relative_cost
+from ramify.workflows.tuning.evaluator import Evaluator
+from ramify.workflows.tuning.trials import Trial, problem_with
 
-NEAR = 0.02  # of the measure: a system so far behind the best gains a third as much from another step
-FAR = 0.05  # of what the best gains: systems that gain less are left as they are
-STEP, CHANGE = 0.6, 0.5  # what another number of the learner gains, and other features; trying the system itself is 1
+SCALE = 0.02  # of the measure: a system this far behind the best has a third of the expected gain
+MIN_GAIN = 0.05  # relative to the best system; systems below are not searched further
+STEP, CHANGE = 0.6, 0.5  # expected gain of another parameter value, and of other features; of a new system: 1
 
 
 def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[Candidate], has_texts: bool) -> list[Candidate]:
-    """Candidates that were not tried, the one to try next first.
+    """Candidates without a trial, the one to try next first.
 
-    scores: of those that were tried, higher is better. closed: others that are not to be tried, or not again.
+    scores: of those with a trial, higher is better. closed: others that are not to be tried, or not again.
     """
-    gains: dict[Candidate, float] = {start: fixed.prospect(start.system).promise for start in fixed.starts()}
+    gains: dict[Candidate, float] = {start: fixed.prior(start.system).merit for start in fixed.starts()}
     highest = max(scores.values(), default=0.0)
     for system in dict.fromkeys(candidate.system for candidate in scores):
-        best = _best(system, scores, fixed.prospects)
-        near = math.exp((scores[best] - highest) / NEAR)
-        worth = near * fixed.prospect(system).promise
-        if near >= FAR:
+        best = _best(system, scores, fixed.priors)
+        closeness = math.exp((scores[best] - highest) / SCALE)
+        worth = closeness * fixed.prior(system).merit
+        if closeness >= MIN_GAIN:
             for other in fixed.steps(best):
                 gains.setdefault(other, STEP * worth)
             for other in fixed.changes(best) if has_texts else ():
                 gains.setdefault(other, CHANGE * worth)
     left = [candidate for candidate in gains if candidate not in scores and candidate not in closed]
-    return sorted(left, key=lambda candidate: -gains[candidate] / relative_cost(candidate, fixed.prospects))
+    return sorted(left, key=lambda candidate: -gains[candidate] / relative_cost(candidate, fixed.priors))
 
 
-def _best(system: str, scores: Mapping[Candidate, float], prospects: Prospects) -> Candidate:
-    """The best candidate of a system; of equals the cheapest, and of equally cheap ones the first."""
+def _best(system: str, scores: Mapping[Candidate, float], priors: Priors) -> Candidate:
+    """The best candidate of a system; of ties the cheapest, then the first."""
     tried = [candidate for candidate in scores if candidate.system == system]
-    return min(tried, key=lambda candidate: (-scores[candidate], relative_cost(candidate, prospects)))
+    return min(tried, key=lambda candidate: (-scores[candidate], relative_cost(candidate, priors)))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The best few candidates on all folds, with all documents, as far as there is time.
+# ---- final round: the best candidates on all folds and all documents, as far as there is time ---------------------------
+
+MAX_FINALISTS, MAX_OF_SYSTEM = 4, 2
+
+Announce = Callable[[Candidate, int], None]  # reports which candidate runs on which fold
 
 
-FINALISTS, OF_EACH = 4, 2  # how many in all, and of one system
-
-Tell = Callable[[Candidate, int], None]  # says what is tried, on which fold
-
-
-def few_of_each(ranked: Sequence[Look]) -> list[Look]:
-    """Who takes part: the best, but not too many of one system. Whoever is not among them never will be, whatever is tried."""
-    chosen: list[Look] = []
-    for look in ranked:
-        if sum(other.candidate.system == look.candidate.system for other in chosen) < OF_EACH:
-            chosen.append(look)
-    return chosen[:FINALISTS]
+def select_finalists(ranked: Sequence[Trial]) -> list[Trial]:
+    """The best trials, but not too many of one system. A trial that is not among them never will be, whatever follows."""
+    chosen: list[Trial] = []
+    for trial in ranked:
+        if sum(other.candidate.system == trial.candidate.system for other in chosen) < MAX_OF_SYSTEM:
+            chosen.append(trial)
+    return chosen[:MAX_FINALISTS]
 
 
-def cost_of_final(examiner: Examiner, look: Look) -> float:
-    """Seconds that the folds take that a look has not seen; what was seen with fewer documents does not count."""
-    return examiner.predict(look.candidate, _missing(examiner, look), 1.0)
+def final_round_cost(evaluator: Evaluator, trial: Trial) -> float:
+    """Seconds for the folds that a trial lacks; folds with a fraction of the documents do not count."""
+    return evaluator.predict(trial.candidate, _missing(evaluator, trial), 1.0)
 
 
-def play_finals(examiner: Examiner, entered: Sequence[Look], last: float, tell: Tell) -> list[Look]:
-    """The best few looks, on the same folds, best first.
+def final_round(evaluator: Evaluator, entered: Sequence[Trial], reserve: float, announce: Announce) -> list[Trial]:
+    """The finalists on the same folds, best first.
 
-    entered: those that take part, best first. last: seconds that must be left over. All finalists take a fold before any takes
-    the next; what is not done when time is up does not count.
+    entered: those that take part, best first. reserve: seconds that must be left. All finalists run on a fold before any runs on
+    the next; folds that are not done in time do not count.
     """
-    chosen = [_begun(look) for look in entered[: _affordable(examiner, entered, last)]]
-    for number in range(examiner.ground.n_folds):
-        waiting = [look for look in chosen if number not in look.folds]
-        if sum(examiner.predict(look.candidate, [number], 1.0) for look in waiting) > examiner.allowance.left - last:
+    chosen = [_restarted(trial) for trial in entered[: _affordable(evaluator, entered, reserve)]]
+    for number in range(evaluator.folds.n_folds):
+        waiting = [trial for trial in chosen if number not in trial.results]
+        if sum(evaluator.predict(trial.candidate, [number], 1.0) for trial in waiting) > evaluator.budget.left - reserve:
             break
-        for look in waiting:
-            tell(look.candidate, number)
-            if not examiner.go_on(look, [number], examiner.allowance.end - last):
-                chosen.remove(look)
-    return _comparable(examiner, chosen) or _comparable(examiner, entered)
+        for trial in waiting:
+            announce(trial.candidate, number)
+            if not evaluator.extend(trial, [number], evaluator.budget.end - reserve):
+                chosen.remove(trial)
+    return _comparable(evaluator, chosen) or _comparable(evaluator, entered)
 
 
-def _affordable(examiner: Examiner, entered: Sequence[Look], last: float) -> int:
-    """How many of the best can be tried on one fold more; one alone would have nobody to beat."""
+def _affordable(evaluator: Evaluator, entered: Sequence[Trial], reserve: float) -> int:
+    """How many of the best can run on one more fold; at least two, or there is nothing to compare."""
     for n in range(len(entered), 1, -1):
-        seconds = sum(examiner.predict(look.candidate, _missing(examiner, look)[:1], 1.0) for look in entered[:n])
-        if seconds <= examiner.allowance.left - last:
+        seconds = sum(evaluator.predict(trial.candidate, _missing(evaluator, trial)[:1], 1.0) for trial in entered[:n])
+        if seconds <= evaluator.budget.left - reserve:
             return n
     return 0
 
 
-def _comparable(examiner: Examiner, chosen: Sequence[Look]) -> list[Look]:
-    """Looks on the folds that all of them have seen, best first; nothing where there are no such folds."""
-    shared = set(range(examiner.ground.n_folds)).intersection(*(look.folds for look in chosen))
+def _comparable(evaluator: Evaluator, chosen: Sequence[Trial]) -> list[Trial]:
+    """Trials reduced to the folds that all of them have, best first; empty where there are none."""
+    shared = set(range(evaluator.folds.n_folds)).intersection(*(trial.results for trial in chosen))
     if not shared:
         return []
-    for look in chosen:
-        if set(look.folds) != shared:
-            look.folds = {number: look.folds[number] for number in sorted(shared)}
-            look.judge(examiner.ground, examiner.by)
-    return sorted(chosen, key=lambda look: -look.score)
+    for trial in chosen:
+        if set(trial.results) != shared:
+            trial.results = {number: trial.results[number] for number in sorted(shared)}
+            trial.score_rules(evaluator.folds, evaluator.by)
+    return sorted(chosen, key=lambda trial: -trial.score)
 
 
-def _begun(look: Look) -> Look:
-    """A look that goes on; one that learnt from fewer documents begins anew."""
-    return look if look.share == 1.0 else Look(look.candidate, 1.0, look.rules)
+def _restarted(trial: Trial) -> Trial:
+    """A trial on all documents: the same, or a new one if it ran on a fraction of them."""
+    return trial if trial.fraction == 1.0 else Trial(trial.candidate, 1.0, trial.rules)
 
 
-def _missing(examiner: Examiner, look: Look) -> list[int]:
-    done = look.folds if look.share == 1.0 else {}
-    return [number for number in range(examiner.ground.n_folds) if number not in done]
+def _missing(evaluator: Evaluator, trial: Trial) -> list[int]:
+    done = trial.results if trial.fraction == 1.0 else {}
+    return [number for number in range(evaluator.folds.n_folds) if number not in done]
 
 
-# --------------------------------------------------------------------------------------------------------------
-# A search that knows when it must end.
-#
-# First looks: many candidates on one fold or a few, and where documents are many on a part of them. Then finals: the best
-# few on
-# all folds. A trial is begun only if what similar ones took says that it ends in time, with what must follow; one that takes
-# much
-# longer than was thought is broken off. Time for the last training is never touched.
+# ---- search -------------------------------------------------------------------------------------------------------------
+# First many candidates on one fold or a few and, where there are many documents, on a fraction of them; then the final round. A trial
+# starts only if it is expected to end in time, with all that must follow; one that takes much longer than expected is stopped. The time
+# reserved for the final training is never used.
 
-
-ENOUGH = 2000  # documents that are tested in a look, if there are so many
-FEW = 1000  # documents that the very first look learns from
-MANY = 10_000  # documents that a look learns from, unless that takes very long
-LOOK = 0.04  # of the time: what a look of flat machines may take, if it is to learn from more
-FOLDS = 0.08  # of the time: what a look of flat machines may take, if it is to be tested on more than one fold
-NEARLY = 0.7  # share of the documents from which on all of them can be taken as well
-LONGEST = 0.25  # of what is left: what a look may take at most
-FINALS = 0.25  # of the time: what is kept back for finals at most
-USUAL = 2.0  # what a system may cost by which the time of looks is judged; flat machines on words are 1
+TEST_DOCUMENTS = 2000  # of a trial, if there are so many
+PILOT_DOCUMENTS = 1000  # training documents of the pilot trials
+TRAINING_DOCUMENTS = 10_000  # of a trial, unless that takes very long
+TRIAL_TIME = 0.04  # fraction of the time that a trial of a flat SVM may take to train on more documents
+FOLDS_TIME = 0.08  # fraction of the time that a trial of a flat SVM may take to run on more than one fold
+ALMOST_ALL = 0.7  # fraction of the documents from which on all are used
+LONGEST_TRIAL = 0.25  # fraction of the time left
+FINAL_ROUND_TIME = 0.25  # fraction of the time that is reserved for the final round at most
+TYPICAL_COST = 2.0  # of systems that the time of trials is estimated by; a flat SVM on words is 1
 
 
 @dataclass(slots=True)
 class Search:
-    """What is being searched, and what was found so far.
+    """The state of a search.
 
-    ending: says how many seconds the last training of a candidate takes. looks: of candidates that were tried.
-    first: looks at few documents, which tell how fast this is.
-    share, n_folds: what a look learns from, and on how many folds. finalists: those that were compared at the end, on
-    the same folds, best first. shown: seconds that a listener has heard of.
+    reserve: seconds for the final training of a candidate. pilots: trials on few documents, which measure the speed.
+    fraction, n_folds: training documents and folds of a trial. finalists: compared in the final round, on the same folds, best
+    first. reported: seconds of the progress bar so far.
     """
 
-    examiner: Examiner
+    evaluator: Evaluator
     fixed: Fixed
-    ending: Callable[[Look], float]
-    looks: dict[Candidate, Look] = field(default_factory=dict)
-    first: dict[Candidate, Look] = field(default_factory=dict)
-    share: float = 1.0
+    reserve: Callable[[Trial], float]
+    trials: dict[Candidate, Trial] = field(default_factory=dict)
+    pilots: dict[Candidate, Trial] = field(default_factory=dict)
+    fraction: float = 1.0
     n_folds: int = 1
-    finalists: list[Look] = field(default_factory=list)
-    shown: float = 0.0
+    finalists: list[Trial] = field(default_factory=list)
+    reported: float = 0.0
 
     def run(self, whole: SingleStage) -> None:
-        """Look around, and put the best to the test."""
+        """Try candidates, then compare the best in the final round."""
         self._begin(whole)
         while (candidate := self._next()) is not None:
             self._tell(whole, candidate)
-            self._look(candidate)
-        self.looks = self.looks or self.first  # better than nothing
-        tell = lambda candidate, number: self._tell(whole, candidate, number)  # noqa: E731
-        self.finalists = play_finals(self.examiner, few_of_each(self.ranked()), self._last(), tell)
+            self._try(candidate)
+        self.trials = self.trials or self.pilots  # better than nothing
+        finalists = select_finalists(self.ranked())
+        self.finalists = final_round(self.evaluator, finalists, self._reserved(), partial(self._tell, whole))
 
-    def ranked(self) -> list[Look]:
-        """Looks, the best first; of equals the one that was tried first, which is the one that promised more."""
-        return sorted(self.looks.values(), key=lambda look: -look.score)
+    def ranked(self) -> list[Trial]:
+        """Trials, the best first; of ties the one that was tried first, which had the higher expected gain."""
+        return sorted(self.trials.values(), key=lambda trial: -trial.score)
 
-    def left(self) -> list[tuple[Candidate, float]]:
-        """What was not tried, or not to its end, in the order in which it would be; and seconds that it would take."""
-        folds = range(self.n_folds)
-        return [(each, self.examiner.predict(each, folds, self.share)) for each in (*self._proposals(), *self.examiner.slow)]
+    def untried(self) -> list[tuple[Candidate, float]]:
+        """Candidates without a complete trial, in the order of the search, and their expected seconds."""
+        numbers = range(self.n_folds)
+        return [
+            (each, self.evaluator.predict(each, numbers, self.fraction)) for each in (*self._proposals(), *self.evaluator.slow)
+        ]
 
     def _begin(self, whole: SingleStage) -> None:
-        """First looks at few documents tell how fast this is, and so how many of them other looks may have."""
-        ground, allowance = self.examiner.ground, self.examiner.allowance
+        """Measure the speed by pilot trials, and plan the size of the other trials."""
+        folds, budget = self.evaluator.folds, self.evaluator.budget
         starts = self.fixed.starts()
         for start in starts:
-            if problem := problem_with(start, ground):
-                self.examiner.refused[start] = problem
-        n_learnt = max(1, len(ground.positions(0, 1.0)[0]))
-        quickest = self._first_able(sorted(starts, key=self._cost), min(1.0, FEW / n_learnt), whole)
-        needed = self.examiner.predict(quickest, [0], 1.0)
-        if needed > allowance.left:
+            if problem := problem_with(start, folds):
+                self.evaluator.refused[start] = problem
+        n_training = max(1, len(folds.positions(0, 1.0)[0]))
+        quickest = self._first_usable(sorted(starts, key=self._cost), min(1.0, PILOT_DOCUMENTS / n_training), whole)
+        needed = self.evaluator.predict(quickest, [0], 1.0)
+        if needed > budget.left:
             raise InputError(
-                f"{quickest.system}, the quickest system here, would take about {duration(needed)}, and of "
-                f"{duration(allowance.seconds)} there are {duration(max(0.0, allowance.left))} left; give more time."
+                f"{quickest.system}, the fastest system here, would take about {duration(needed)}, and of "
+                f"{duration(budget.seconds)} there are {duration(max(0.0, budget.left))} left; give more time."
             )
-        usual = [start for start in starts if self._cost(start) <= USUAL]
-        usual.sort(key=lambda start: -self.fixed.prospect(start.system).promise)
-        self._plan(self._first_able([*usual, quickest], min(1.0, FEW / n_learnt), whole), n_learnt)
+        typical = [start for start in starts if self._cost(start) <= TYPICAL_COST]
+        typical.sort(key=lambda start: -self.fixed.prior(start.system).merit)
+        self._plan(self._first_usable([*typical, quickest], min(1.0, PILOT_DOCUMENTS / n_training), whole), n_training)
 
-    def _first_able(self, starts: Sequence[Candidate], share: float, whole: SingleStage) -> Candidate:
-        """The first of some candidates that can take the documents."""
+    def _first_usable(self, starts: Sequence[Candidate], fraction: float, whole: SingleStage) -> Candidate:
+        """The first of some candidates that can be used on the documents, after a pilot trial."""
         for start in starts:
-            if start in self.first:
+            if start in self.pilots:
                 return start
-            if start not in self.examiner.refused and start not in self.examiner.slow:
+            is_open = start not in self.evaluator.refused and start not in self.evaluator.slow
+            if is_open and self.evaluator.budget.left > 0:
                 self._tell(whole, start)
-                latest = self.examiner.allowance.end - (1 - LONGEST) * self.examiner.allowance.left
-                look = self.examiner.look(start, [0], share, latest)
-                if look is not None:
-                    self.first[start] = look
+                latest = self.evaluator.budget.end - (1 - LONGEST_TRIAL) * self.evaluator.budget.left
+                trial = self.evaluator.evaluate(start, [0], fraction, latest)
+                if trial is not None:
+                    self.pilots[start] = trial
                     return start
         raise self._refusal()
 
     def _cost(self, candidate: Candidate) -> float:
-        return relative_cost(candidate, self.fixed.prospects)
+        return relative_cost(candidate, self.fixed.priors)
 
-    def _plan(self, usual: Candidate, n_learnt: int) -> None:
-        """How many documents a look learns from, and on how many folds it is tested."""
-        ground, left = self.examiner.ground, self.examiner.allowance.left
-        fold = max(self.examiner.predict(usual, [0], 1.0), 1e-9)
-        wished = math.ceil(ENOUGH / len(ground.positions(0, 1.0)[1]))
-        self.n_folds = max(1, min(ground.n_folds, wished, math.floor(FOLDS * left / fold)))
+    def _plan(self, typical: Candidate, n_training: int) -> None:
+        """Set the training documents and folds of a trial."""
+        folds, left = self.evaluator.folds, self.evaluator.budget.left
+        fold = max(self.evaluator.predict(typical, [0], 1.0), 1e-9)
+        wanted = math.ceil(TEST_DOCUMENTS / len(folds.positions(0, 1.0)[1]))
+        self.n_folds = max(1, min(folds.n_folds, wanted, math.floor(FOLDS_TIME * left / fold)))
         seconds = self.n_folds * fold
-        wanted = max(LOOK * left / seconds, MANY / n_learnt)
-        share = min(wanted, LONGEST * left / seconds)
-        self.share = 1.0 if share > NEARLY else max(share, FEW / n_learnt)
+        fraction = max(TRIAL_TIME * left / seconds, TRAINING_DOCUMENTS / n_training)
+        fraction = min(fraction, LONGEST_TRIAL * left / seconds)
+        self.fraction = 1.0 if fraction > ALMOST_ALL else max(fraction, PILOT_DOCUMENTS / n_training)
 
     def _next(self) -> Candidate | None:
-        """The first of the proposals that can be looked at in time."""
-        left, folds = self.examiner.allowance.left, range(self.n_folds)
-        room = min(LONGEST * left, left - self._kept_back())
-        return next((each for each in self._proposals() if self.examiner.predict(each, folds, self.share) <= room), None)
+        """The first of the proposals that can be tried in time."""
+        left, numbers = self.evaluator.budget.left, range(self.n_folds)
+        room = min(LONGEST_TRIAL * left, left - self._needed())
+        return next((each for each in self._proposals() if self.evaluator.predict(each, numbers, self.fraction) <= room), None)
 
-    def _look(self, candidate: Candidate) -> None:
-        latest = self.examiner.allowance.end - self._last()
-        look = self.examiner.look(candidate, range(self.n_folds), self.share, latest)
-        if look is not None:
-            self.looks[candidate] = look
-            kept = {each.candidate for each in few_of_each(self.ranked())}
-            for each in self.looks.values():
-                if each.candidate not in kept:
-                    each.forget()
+    def _try(self, candidate: Candidate) -> None:
+        latest = self.evaluator.budget.end - self._reserved()
+        trial = self.evaluator.evaluate(candidate, range(self.n_folds), self.fraction, latest)
+        if trial is not None:
+            self.trials[candidate] = trial
+            finalists = {each.candidate for each in select_finalists(self.ranked())}
+            for each in self.trials.values():
+                if each.candidate not in finalists:
+                    each.drop_values()
 
     def _proposals(self) -> list[Candidate]:
-        scores = {candidate: look.score for candidate, look in self.looks.items()}
-        closed = {*self.examiner.refused, *self.examiner.slow}
-        return propose(self.fixed, scores, closed, not self.examiner.ground.corpus.has_vectors)
+        scores = {candidate: trial.score for candidate, trial in self.trials.items()}
+        closed = {*self.evaluator.refused, *self.evaluator.slow}
+        return propose(self.fixed, scores, closed, not self.evaluator.folds.corpus.has_vectors)
 
-    def _kept_back(self) -> float:
-        """Seconds for finals, once there are candidates enough for them, and for the last training."""
-        entered = few_of_each(self.ranked())
-        finals = sum(cost_of_final(self.examiner, look) for look in entered) if len(entered) == FINALISTS else 0.0
-        return min(finals, FINALS * self.examiner.allowance.seconds) + self._last()
+    def _needed(self) -> float:
+        """Seconds for the final round, once there are enough candidates for it, and for the final training."""
+        entered = select_finalists(self.ranked())
+        seconds = sum(final_round_cost(self.evaluator, trial) for trial in entered) if len(entered) == MAX_FINALISTS else 0.0
+        return min(seconds, FINAL_ROUND_TIME * self.evaluator.budget.seconds) + self._reserved()
 
-    def _last(self) -> float:
-        """Seconds for the last training of the best so far."""
-        return self.ending(self.ranked()[0]) if self.looks else 0.0
+    def _reserved(self) -> float:
+        """Seconds for the final training of the best so far."""
+        return self.reserve(self.ranked()[0]) if self.trials else 0.0
 
     def _tell(self, whole: SingleStage, candidate: Candidate, number: int | None = None) -> None:
-        where = "" if number is None else f", fold {number + 1} of {self.examiner.ground.n_folds}"
-        best = f"; best of {len(self.looks)} so far: {self.ranked()[0].candidate}" if self.looks else ""
-        whole.advance(self.examiner.allowance.used - self.shown)
-        self.shown = self.examiner.allowance.used
+        where = "" if number is None else f", fold {number + 1} of {self.evaluator.folds.n_folds}"
+        best = f"; best of {len(self.trials)} so far: {self.ranked()[0].candidate}" if self.trials else ""
+        whole.advance(self.evaluator.budget.used - self.reported)
+        self.reported = self.evaluator.budget.used
         whole.describe(f"{candidate}{where}{best}")
 
     def _refusal(self) -> InputError:
-        """Nothing was tried to its end: what the first of them says, or that there was no time."""
-        if self.examiner.refused.keys() >= set(self.fixed.starts()):
-            return InputError(next(iter(self.examiner.refused.values())))
-        seconds = duration(self.examiner.allowance.seconds)
+        """The error where no trial was completed: the reason of the first candidate, or the lack of time."""
+        if self.evaluator.refused.keys() >= set(self.fixed.starts()):
+            return InputError(next(iter(self.evaluator.refused.values())))
+        seconds = duration(self.evaluator.budget.seconds)
         return InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")

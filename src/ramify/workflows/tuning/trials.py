@@ -1,4 +1,4 @@
-"""One candidate on one fold: what it learns, what it costs, and what every rule makes of its scores."""
+"""One candidate on folds: its predictions by every decision rule, their scores, and the probability that it is the best."""
 
 from __future__ import annotations
 
@@ -19,228 +19,229 @@ from ramify.metrics.resampling import LOSSES, MEASURES, draw_measures, from_sums
 from ramify.systems import find_system
 from ramify.workflows.training import train_classifier
 from ramify.workflows.tuning.candidates import Candidate
-from ramify.workflows.tuning.folds import Ground
+from ramify.workflows.tuning.folds import TuningFolds
 
-PARTS = 3  # into which held-out documents are dealt, so that rules learn from some and decide others
-MOST_SCORES = 1 << 25  # of documents × nodes that may be kept for rules to learn from
-LOOSE = 0.03  # the gap that is enough to tell candidates apart
+PARTS = 3  # of the held-out documents, so that rules are fitted on some and decide others
+MAX_SCORES = 1 << 25  # documents × nodes that may be stored for fitting rules
+LOOSE_TOL = 0.03  # duality gap that is enough to rank candidates
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """What came of a fold.
+class FoldResult:
+    """The result of one fold.
 
-    answers: of the rules that learn nothing, by their place. values: what the others learn from, by what they take.
+    predictions: of rules without fitting, by place. values: for fitting the others, by the kind of values that they take.
     """
 
-    answers: dict[int, csr_array]
+    predictions: dict[int, csr_array]
     values: dict[str, NDArray[np.float32]]
 
 
-def rules_for(candidate: Candidate, several: bool, n_scores: int, given: DecisionRule | None = None) -> list[DecisionRule]:
-    """The rules among which one is chosen, the system's own first; one that is given leaves no choice.
+def rules_for(
+    candidate: Candidate, is_multi_label: bool, n_scores: int, given: DecisionRule | None = None
+) -> list[DecisionRule]:
+    """The rules to choose from, the system's own first; only the given one, if there is one.
 
-    several: whether documents have several labels. n_scores: documents × nodes; of too many no rule can learn.
+    n_scores: documents × nodes; with too many, rules that need fitting are left out.
     """
     if given is not None:
         return [given]
     system = find_system(candidate.system)
-    own = system.multi_label_decision() if several and system.multi_label_decision is not None else system.decision()
+    own = system.multi_label_decision() if is_multi_label and system.multi_label_decision is not None else system.decision()
     others: list[DecisionRule] = [Best()]
-    if several:
+    if is_multi_label:
         others = [SCut(at_least_one=True), SCut(fbr=0.3, at_least_one=True), PCut(at_least_one=True), RCut()]
         others += [PredictedCut(at_least_one=True), Best()]
     rules = [own, *(rule for rule in others if repr(rule) != repr(own))]
-    return rules if n_scores <= MOST_SCORES else [rule for rule in rules if not has_to_learn(rule)]
+    return rules if n_scores <= MAX_SCORES else [rule for rule in rules if not needs_fitting(rule)]
 
 
-def problem_with(candidate: Candidate, ground: Ground) -> str | None:
-    """Why a candidate cannot take the documents, as far as that shows without trying; None if nothing is against it."""
+def problem_with(candidate: Candidate, folds: TuningFolds) -> str | None:
+    """Why a candidate cannot be used on the documents, as far as that is known before a trial."""
     system = find_system(candidate.system)
     if system.needs_tree:
         try:
-            ground.taxonomy.require_tree(f"system {system.name!r}")
+            folds.taxonomy.require_tree(f"system {system.name!r}")
         except RamifyError as error:
             return str(error)
-    others = 0 if system.learner().supports_multi_label else ground.n_not_single
+    others = 0 if system.learner().supports_multi_label else folds.n_not_single
     if others:
-        return f"{others:,} documents have several labels or none, and {system.name} takes one label a document."
+        return f"{others:,} documents have no label or more than one, and {system.name} needs exactly one label per document."
     return None
 
 
-def try_out(candidate: Candidate, ground: Ground, number: int, share: float, rules: Sequence[DecisionRule]) -> Tried:
-    """Let a candidate learn and answer in one round; refuses with the reason for which it cannot."""
-    learn, tested = ground.round(candidate, number, share)
-    fitted = train_classifier(_loosely(candidate, ground), learn, holdout=0).classifier
+def run_fold(
+    candidate: Candidate, folds: TuningFolds, number: int, fraction: float, rules: Sequence[DecisionRule]
+) -> FoldResult:
+    """Train and test a candidate on one fold."""
+    training, tested = folds.split(candidate, number, fraction)
+    fitted = train_classifier(_loose_classifier(candidate, folds), training, holdout=0).classifier
     blocks = [block for _, block in fitted.map_scores(tested.documents, lambda scores: _decide(fitted, scores, rules))]
-    answers = {place: csr_array(vstack([given[place] for given, _ in blocks], format="csr")) for place in blocks[0][0]}
-    return Tried(answers, {takes: np.concatenate([kept[takes] for _, kept in blocks]) for takes in blocks[0][1]})
+    predictions = {place: csr_array(vstack([given[place] for given, _ in blocks], format="csr")) for place in blocks[0][0]}
+    return FoldResult(predictions, {takes: np.concatenate([values[takes] for _, values in blocks]) for takes in blocks[0][1]})
 
 
-def has_to_learn(rule: DecisionRule) -> bool:
-    """Whether a rule has something to learn."""
+def needs_fitting(rule: DecisionRule) -> bool:
+    """Whether a rule has to be fitted before it can decide."""
     return isinstance(rule, FittableRule) and not rule.is_fitted
 
 
-def answers_of(rule: FittableRule, values: NDArray[np.float32], truth: csr_array, ground: Ground) -> csr_array:
-    """The answers of a rule to held-out documents, in parts, each by what it learnt from the others."""
+def cross_decide(rule: FittableRule, values: NDArray[np.float32], truth: csr_array, folds: TuningFolds) -> csr_array:
+    """The predictions of a rule for held-out documents, in parts, each by a rule that was fitted on the others."""
     part = np.random.default_rng(0).permutation(len(values)) % PARTS
     given: list[csr_array] = []
     for k in range(PARTS):
-        learnt = rule.fit(values[part != k], truth[part != k], ground.taxonomy)
-        given.append(learnt.decide(values[part == k], ground.taxonomy))
+        fitted = rule.fit(values[part != k], truth[part != k], folds.taxonomy)
+        given.append(fitted.decide(values[part == k], folds.taxonomy))
     order = np.argsort(np.concatenate([np.flatnonzero(part == k) for k in range(PARTS)]))
     return csr_array(csr_array(vstack(given, format="csr"))[order])
 
 
-def _loosely(candidate: Candidate, ground: Ground) -> TextClassifier:
-    """The classifier of a candidate, trained as closely as telling candidates apart needs; its rule is not asked."""
+def _loose_classifier(candidate: Candidate, folds: TuningFolds) -> TextClassifier:
+    """The classifier of a candidate with a loose tolerance; its own rule is not used."""
     learner = candidate.learner()
     if "tol" in learner.get_params() and "C" in learner.get_params():
-        learner.set_params(tol=max(LOOSE, learner.tol))
-    settings: dict[str, Any] = {"learner": learner, "decision": Best(), "calibrate": False, "n_jobs": ground.n_jobs}
-    return TextClassifier(candidate.system, ground.taxonomy, **settings)
+        learner.set_params(tol=max(LOOSE_TOL, learner.tol))
+    settings: dict[str, Any] = {"learner": learner, "decision": Best(), "calibrate": False, "n_jobs": folds.n_jobs}
+    return TextClassifier(candidate.system, folds.taxonomy, **settings)
 
 
 def _decide(
     fitted: TextClassifier, scores: NDArray[np.float32], rules: Sequence[DecisionRule]
 ) -> tuple[dict[int, csr_array], dict[str, NDArray[np.float32]]]:
-    """What rules that learn nothing say, and what the others learn from."""
+    """Predictions of rules without fitting, and values for fitting the others."""
     given: dict[int, csr_array] = {}
-    kept: dict[str, NDArray[np.float32]] = {}
+    stored: dict[str, NDArray[np.float32]] = {}
     for place, rule in enumerate(rules):
-        if not has_to_learn(rule):
+        if not needs_fitting(rule):
             given[place] = rule.decide(values_for(rule, fitted.learner_, scores), fitted.taxonomy_)
-        elif rule.takes not in kept:
-            kept[rule.takes] = np.asarray(values_for(rule, fitted.learner_, scores), dtype=np.float32)
-    return given, kept
+        elif rule.takes not in stored:
+            stored[rule.takes] = np.asarray(values_for(rule, fitted.learner_, scores), dtype=np.float32)
+    return given, stored
 
 
-# --------------------------------------------------------------------------------------------------------------
-# What was seen of one candidate so far: its answers by every rule, and what they are worth.
+# ---- all folds of a candidate -------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
-class Look:
+class Trial:
     """One candidate on some folds.
 
-    share: of the documents that it might have learnt from. rules: those among which one is chosen. seconds: in all.
-    scores: what each rule is worth on all these folds, higher is better; place: of the best of them. answers: of that rule.
+    fraction: of the training documents. rules: those to choose from. seconds: of all folds.
+    scores: of each rule on all these folds, higher is better; place: of the best rule. predictions: of that rule.
     """
 
     candidate: Candidate
-    share: float
+    fraction: float
     rules: list[DecisionRule]
-    folds: dict[int, Tried] = field(default_factory=dict)
+    results: dict[int, FoldResult] = field(default_factory=dict)
     seconds: float = 0.0
     scores: list[float] = field(default_factory=list)
     place: int = 0
-    answers: csr_array | None = None
+    predictions: csr_array | None = None
 
     @property
     def score(self) -> float:
-        """What the best rule is worth."""
+        """The score of the best rule."""
         return self.scores[self.place]
 
     @property
     def rule(self) -> DecisionRule:
-        """The best rule; of equals the first."""
+        """The best rule; of ties the first."""
         return self.rules[self.place]
 
     @property
     def is_own_rule(self) -> bool:
-        """Whether it is the rule that the system has anyway."""
+        """Whether the best rule is the default of the system."""
         return self.place == 0
 
-    def judge(self, ground: Ground, by: str) -> None:
-        """Find the best rule on all folds that were tried."""
-        truth = pooled_truth(ground, self.folds)
-        given = [self._answers(place, truth, ground) for place in range(len(self.rules))]
-        self.scores = [-np.inf if answers is None else measure(truth, answers, ground, by) for answers in given]
+    def score_rules(self, folds: TuningFolds, by: str) -> None:
+        """Score all rules on the folds so far, and find the best."""
+        truth = pooled_truth(folds, self.results)
+        given = [self._predictions(place, truth, folds) for place in range(len(self.rules))]
+        self.scores = [-np.inf if predictions is None else measure(truth, predictions, folds, by) for predictions in given]
         self.place = int(np.argmax(self.scores))
-        self.answers = given[self.place]
+        self.predictions = given[self.place]
 
-    def forget(self) -> None:
-        """Give up what rules would learn from, where the candidate is out of the running."""
-        self.folds = {number: replace(tried, values={}) for number, tried in self.folds.items()}
+    def drop_values(self) -> None:
+        """Drop the values for fitting rules, once the candidate can no longer be a finalist."""
+        self.results = {number: replace(result, values={}) for number, result in self.results.items()}
 
-    def by_fold(self, ground: Ground, by: str) -> list[float]:
-        """What the best rule is worth on each fold."""
-        assert self.answers is not None
+    def by_fold(self, folds: TuningFolds, by: str) -> list[float]:
+        """The score of the best rule on each fold."""
+        assert self.predictions is not None
         found, start = [], 0
-        for number in sorted(self.folds):
-            truth = ground.truth(number)
-            found.append(measure(truth, csr_array(self.answers[start : start + truth.shape[0]]), ground, by))
+        for number in sorted(self.results):
+            truth = folds.truth(number)
+            found.append(measure(truth, csr_array(self.predictions[start : start + truth.shape[0]]), folds, by))
             start += truth.shape[0]
         return found
 
-    def _answers(self, place: int, truth: csr_array, ground: Ground) -> csr_array | None:
-        """The answers of a rule; None where there was nothing that it could learn from."""
-        rule, tried = self.rules[place], [self.folds[number] for number in sorted(self.folds)]
-        if not has_to_learn(rule):
-            return csr_array(vstack([each.answers[place] for each in tried], format="csr"))
-        values = np.concatenate([each.values[rule.takes] for each in tried])
+    def _predictions(self, place: int, truth: csr_array, folds: TuningFolds) -> csr_array | None:
+        """The predictions of a rule; None where it could not be fitted."""
+        rule, result = self.rules[place], [self.results[number] for number in sorted(self.results)]
+        if not needs_fitting(rule):
+            return csr_array(vstack([each.predictions[place] for each in result], format="csr"))
+        values = np.concatenate([each.values[rule.takes] for each in result])
         try:
-            return answers_of(cast(FittableRule, rule), values, truth, ground)
+            return cross_decide(cast(FittableRule, rule), values, truth, folds)
         except RamifyError:
             return None
 
 
-def pooled_truth(ground: Ground, numbers: Iterable[int]) -> csr_array:
-    """The labels of the documents of some folds, one fold after the other."""
-    return csr_array(vstack([ground.truth(number) for number in sorted(numbers)], format="csr"))
+def pooled_truth(folds: TuningFolds, numbers: Iterable[int]) -> csr_array:
+    """The labels of the test documents of some folds, in order."""
+    return csr_array(vstack([folds.truth(number) for number in sorted(numbers)], format="csr"))
 
 
-def measure(truth: csr_array, answers: csr_array, ground: Ground, by: str) -> float:
-    """A measure of answers; losses with a minus, so that higher is always better."""
-    rows = measure_rows(truth, answers, ground.taxonomy, ground.classes)
+def measure(truth: csr_array, predictions: csr_array, folds: TuningFolds, by: str) -> float:
+    """A measure of predictions; losses are negative, so that higher is better."""
+    rows = measure_rows(truth, predictions, folds.taxonomy, folds.classes)
     value = float(from_sums(np.asarray(rows.sum(axis=0)).ravel())[MEASURES.index(by)])
     return -value if by in LOSSES else value
 
 
-# --------------------------------------------------------------------------------------------------------------
-# How sure a choice is: whether it would be the same on other documents of the same kind.
+# ---- probability of winning ---------------------------------------------------------------------------------------------
 
-
-RESAMPLES, FEWEST_RESAMPLES = 1000, 200
+RESAMPLES, MIN_RESAMPLES = 1000, 200
 MANY = 2_000  # documents; with more of them fewer resamples are drawn
 
 
 @dataclass(frozen=True, slots=True)
-class Sureness:
-    """What resamples of the documents say of the winner.
+class WinProbability:
+    """Whether the best candidate would also be the best on other documents of the same kind, by bootstrap resamples.
 
-    first: the share of resamples in which no finalist is ahead of it. error: the standard error of its score.
-    ahead: by how much it is ahead of the next; low, high: between which values that lies in 95 of 100 resamples.
-    documents: how many were tested. Without another finalist, first is 1 and there is nothing to be ahead of.
+    probability: fraction of resamples in which it has the highest score of all finalists. standard_error: of its score.
+    lead: difference to the next finalist; low, high: its 95% interval. documents: number of test documents.
+    Without another finalist, the probability is 1 and there is no lead.
     """
 
-    first: float
-    error: float
-    ahead: float | None
+    probability: float
+    standard_error: float
+    lead: float | None
     low: float | None
     high: float | None
     documents: int
 
 
-def how_sure(finalists: Sequence[Look], ground: Ground, by: str, seed: int = 0) -> Sureness:
-    """What resampling the documents that all finalists were tested on says of the first of them."""
-    truth = pooled_truth(ground, finalists[0].folds)
+def estimate_winning(finalists: Sequence[Trial], folds: TuningFolds, by: str, seed: int = 0) -> WinProbability:
+    """The probability that the first finalist is the best, from resamples of the documents that all were tested on."""
+    truth = pooled_truth(folds, finalists[0].results)
     n_docs = truth.shape[0]
-    n_resamples = int(np.clip(RESAMPLES * MANY / n_docs, FEWEST_RESAMPLES, RESAMPLES))
-    rows = [measure_rows(truth, look.answers, ground.taxonomy, ground.classes) for look in finalists]
+    n_resamples = int(np.clip(RESAMPLES * MANY / n_docs, MIN_RESAMPLES, RESAMPLES))
+    rows = [measure_rows(truth, trial.predictions, folds.taxonomy, folds.classes) for trial in finalists]
     drawn = np.stack([draw_measures(some, n_resamples, seed)[:, MEASURES.index(by)] for some in rows])
-    first = share_first(drawn[:, 1:])
+    probability = fraction_first(drawn[:, 1:])
     if len(drawn) == 1:
-        return Sureness(first, float(drawn[0, 1:].std()), None, None, None, n_docs)
-    apart = drawn[0] - drawn[1]
-    return Sureness(first, float(drawn[0, 1:].std()), float(apart[0]), *interval(apart[1:]), n_docs)
+        return WinProbability(probability, float(drawn[0, 1:].std()), None, None, None, n_docs)
+    lead = drawn[0] - drawn[1]
+    return WinProbability(probability, float(drawn[0, 1:].std()), float(lead[0]), *interval(lead[1:]), n_docs)
 
 
-def share_first(drawn: Floats) -> float:
-    """In which share of the resamples the first row is ahead of all others; ties are shared out.
+def fraction_first(drawn: Floats) -> float:
+    """The fraction of resamples in which the first row is the highest; ties count in part.
 
-    >>> share_first(np.array([[0.5, 0.6, 0.6, 0.7], [0.4, 0.7, 0.6, 0.1]]))
+    >>> fraction_first(np.array([[0.5, 0.6, 0.6, 0.7], [0.4, 0.7, 0.6, 0.1]]))
     0.625
     """
     is_best = drawn == drawn.max(axis=0)

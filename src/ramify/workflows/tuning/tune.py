@@ -1,4 +1,4 @@
-"""From documents and minutes to a trained classifier: features, system, cost, rule and thresholds are chosen by testing."""
+"""Tuning within a time limit: features, system, C, decision rule and thresholds are selected by cross-validation."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from ramify.errors import InputError
 from ramify.parallel import Clock, single_stage
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.training import Parts, TrainResult, divide
-from ramify.workflows.tuning.candidates import ON_FEW_FEATURES, ON_WORDS, Fixed, Prospects
-from ramify.workflows.tuning.evaluator import Allowance, Attempt, Examiner, Times
-from ramify.workflows.tuning.final_training import Finish
-from ramify.workflows.tuning.folds import make_ground
-from ramify.workflows.tuning.result import TuningResult, choice_of, taken_instead
+from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed, Priors
+from ramify.workflows.tuning.evaluator import Evaluator, RunFold, TimeBudget, Timings
+from ramify.workflows.tuning.final_training import FinalTraining
+from ramify.workflows.tuning.folds import make_folds
+from ramify.workflows.tuning.result import TuningResult, make_result, with_replacement
 from ramify.workflows.tuning.search import Search
-from ramify.workflows.tuning.trials import try_out
+from ramify.workflows.tuning.trials import run_fold
 
-SPARE, SPARE_SHARE = 2.0, 0.03  # seconds, and of the time: for starting, writing the model and showing what was found
-FEWEST_SECONDS = 5.0
-DENSE = 0.5  # share of values that are there, from which on vectors are no bags of words
+OVERHEAD, OVERHEAD_FRACTION = 2.0, 0.03  # seconds, and fraction of the time: for starting, saving and printing
+MIN_SECONDS = 5.0
+DENSE = 0.5  # fraction of non-zero values from which on vectors are not bags of words
 
 
-class Chosen(NamedTuple):
-    """A classifier that was chosen and trained, and how it was chosen."""
+class Tuned(NamedTuple):
+    """The trained classifier, and how it was selected."""
 
     trained: TrainResult
-    choice: TuningResult
+    tuning: TuningResult
 
 
 def tune(
@@ -45,59 +45,59 @@ def tune(
     seed: int = 0,
     refit: bool = True,
     more: Corpus | None = None,
-    begun: float | None = None,
+    started: float | None = None,
     clock: Clock = time.monotonic,
-    attempt: Attempt = try_out,
-) -> Chosen:
-    """Choose what to train by cross-validation, train it, and test it on documents that took no part in the choice.
+    run_fold: RunFold = run_fold,
+) -> Tuned:
+    """Select a classifier by cross-validation, train it, and test it on documents that were not used for the selection.
 
-    classifier: gives the taxonomy, the separator of paths and the threads; everything else about it is chosen, but for what is
-    `fixed`. test, holdout, seed, refit, more: as ``ramify.workflows.train_classifier`` takes them. by: the measure to choose by.
-    seconds: for all of it, counted from `begun`, a moment of the clock, or from now. The same documents and seed give the same
-    trials in the same order; time decides only how many of them there are.
+    classifier: has the taxonomy, the separator of paths and the threads; everything else is tuned, except for what is `fixed`.
+    test, holdout, seed, refit, more: as for ``ramify.workflows.train_classifier``. by: the measure to maximize. seconds: for everything, counted
+    from `started`, a time of the clock (default: now). The same documents and seed give the same trials in the same order; the time
+    only limits how many of them there are.
 
     >>> from ramify.data import load_electronics
     >>> shop = load_electronics()
     >>> few, nb = shop.train.take(range(300)), Fixed("nb", {"alpha": 0.1})
     >>> found = tune(TextClassifier(taxonomy=shop.taxonomy), few, shop.test, seconds=60, fixed=nb)
-    >>> found.choice.candidate.system, found.trained.tested_on
+    >>> found.tuning.candidate.system, found.trained.tested_on
     ('nb', 1053)
     """
     check_measure(by)
     check_seconds(seconds)
     fixed = fixed or Fixed()
     fixed.check()
-    begun = clock() if begun is None else begun
+    started = clock() if started is None else started
     parts = divide(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
-    fixed = replace(fixed, prospects=prospects_for(parts.learn))
-    allowance, times = Allowance(seconds - SPARE - SPARE_SHARE * seconds, begun, clock), Times(fixed.prospects)
-    finish = Finish(parts, refit, allowance, times, fixed.rule)
-    with single_stage("choosing", seconds) as whole:
-        ground = make_ground(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
-        examiner = Examiner(ground, by, _has_several(parts), fixed.rule, allowance, attempt, times)
-        search = Search(examiner, fixed, finish.reserve)
+    fixed = replace(fixed, priors=priors_for(parts.learn))
+    budget, timings = TimeBudget(seconds - OVERHEAD - OVERHEAD_FRACTION * seconds, started, clock), Timings(fixed.priors)
+    final_training = FinalTraining(parts, refit, budget, timings, fixed.rule)
+    with single_stage("tuning", seconds) as whole:
+        folds = make_folds(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
+        evaluator = Evaluator(folds, by, _is_multi_label(parts), fixed.rule, budget, run_fold, timings)
+        search = Search(evaluator, fixed, final_training.reserve)
         search.run(whole)
-        choice = choice_of(search, seed, seconds)
-        whole.describe(f"training {choice.candidate}")
-        taken, trained = finish.run(search.finalists[0], search.ranked())
-    choice = taken_instead(choice, taken)
-    trained.classifier.figures_["choice"] = choice.as_dict()
-    return Chosen(trained, choice)
+        tuning = make_result(search, seed, seconds)
+        whole.describe(f"training {tuning.candidate}")
+        best, trained = final_training.run(search.finalists[0], search.ranked())
+    tuning = with_replacement(tuning, best)
+    trained.classifier.figures_["tuning"] = tuning.as_dict()
+    return Tuned(trained, tuning)
 
 
 def check_seconds(seconds: float) -> None:
-    """Refuse so little time that nothing can be tried."""
-    if not seconds >= FEWEST_SECONDS:
-        raise InputError(f"{seconds:g} seconds are too few to choose anything; give {FEWEST_SECONDS:g} or more.")
+    """Refuse a time limit that is too short for any trial."""
+    if not seconds >= MIN_SECONDS:
+        raise InputError(f"{seconds:g} seconds are too few for tuning; give {MIN_SECONDS:g} or more.")
 
 
-def _has_several(parts: Parts) -> bool:
+def _is_multi_label(parts: Parts) -> bool:
     return multi_label_share(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= MULTI_LABEL_SHARE
 
 
-def prospects_for(corpus: Corpus) -> Prospects:
-    """What is known of systems, for documents of one kind or the other."""
+def priors_for(corpus: Corpus) -> Priors:
+    """What is known of systems, for texts or for dense vectors."""
     if not corpus.has_vectors:
-        return ON_WORDS
+        return TEXT_PRIORS
     n_documents, n_features = corpus.documents.shape
-    return ON_FEW_FEATURES if corpus.documents.nnz > DENSE * n_documents * n_features else ON_WORDS
+    return DENSE_PRIORS if corpus.documents.nnz > DENSE * n_documents * n_features else TEXT_PRIORS

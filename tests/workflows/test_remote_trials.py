@@ -1,4 +1,4 @@
-"""Comparisons whose systems and folds run elsewhere: the same figures, the same systems left out, and honest times."""
+"""Comparisons whose systems and folds run on a cluster: the same figures, the same skipped systems, and honest times."""
 
 from contextlib import nullcontext
 
@@ -51,7 +51,7 @@ def figures(found):
     for system in values["systems"]:
         assert system.pop("documents_per_second") > 0
         del system["training_seconds"], system["peak_memory"]
-    values["notes"] = [note for note in values["notes"] if "slowed" not in note and "elsewhere" not in note]
+    values["notes"] = [note for note in values["notes"] if "slowed" not in note and "another node" not in note]
     return values
 
 
@@ -117,19 +117,19 @@ def systems_of(*names, **options):
     return {name: TextClassifier(name, **options) for name in names}
 
 
-def test_folds_give_the_same_figures_elsewhere(corpus):
+def test_folds_give_the_same_figures_on_a_cluster(corpus):
     apart = ApartExecutor(1, 1)
     compare_everywhere(systems_of(*NAMES), corpus, apart, ThreadExecutor(1), folds=3, seed=2)
-    assert set(apart.jobs) == {"try_out_elsewhere"}  # what systems spread themselves stays where they are
+    assert set(apart.jobs) == {"run_remote_trial"}  # what systems spread themselves stays where they are
 
 
-def test_a_test_corpus_gives_the_same_figures_elsewhere(corpus):
+def test_a_test_corpus_gives_the_same_figures_on_a_cluster(corpus):
     learn, tested = corpus.take(range(100)), corpus.take(range(90, 160))
     here, _ = compare_everywhere(systems_of("nb", "svm"), learn, ApartExecutor(1), test=tested)
-    assert here.seen_before == 10
+    assert here.duplicates == 10
 
 
-def test_fitted_models_give_the_same_figures_elsewhere_and_stay_as_they_were(corpus):
+def test_fitted_models_give_the_same_figures_on_a_cluster_and_stay_as_they_were(corpus):
     learn, tested = corpus.take(range(100)), corpus.take(range(100, 160))
     models = {name: TextClassifier(name).fit(learn.documents, learn.labels) for name in ("nb", "svm")}
     _, there = compare_everywhere(models, tested, ApartExecutor(1), ApartExecutor(2, 3), ThreadExecutor(2))
@@ -137,7 +137,7 @@ def test_fitted_models_give_the_same_figures_elsewhere_and_stay_as_they_were(cor
     assert all(model.n_jobs is None and model.learner_.n_jobs is None for model in models.values())
 
 
-def test_vectors_give_the_same_figures_elsewhere(corpus):
+def test_vectors_give_the_same_figures_on_a_cluster(corpus):
     fitted = TextClassifier("nb").fit(corpus.documents, corpus.labels)
     vectors = Corpus("memory", fitted.vectorizer_.transform(corpus.documents), corpus.labels)
     compare_everywhere(systems_of("nb", "shrinkage-nb"), vectors, ApartExecutor(1), folds=3)
@@ -152,7 +152,7 @@ def test_each_works_with_the_threads_of_one_machine_and_sends_nothing_on(corpus)
     assert systems["curious"].n_jobs is None
 
 
-def test_nothing_of_a_comparison_elsewhere_is_kept(corpus, tmp_path):
+def test_nothing_of_a_comparison_on_a_cluster_is_kept(corpus, tmp_path):
     with running_on(ApartExecutor(1)), checkpointing(Checkpoints(tmp_path)):
         compare(systems_of("nb", "treeboost-mh"), corpus, folds=2, n_resamples=5)
     assert list(tmp_path.iterdir()) == []
@@ -161,7 +161,7 @@ def test_nothing_of_a_comparison_elsewhere_is_kept(corpus, tmp_path):
 # ---- systems that cannot take the data ----------------------------------------------------------------------------------
 
 
-def test_what_cannot_take_the_data_is_left_out_elsewhere_with_the_same_reason(corpus, diamond):
+def test_what_cannot_take_the_data_is_skipped_on_a_cluster_with_the_same_reason(corpus, diamond):
     places = {"tv/picture": "left", "tv/sound": "bottom", "orders/late": "right", "orders": "top"}
     diamonds = Corpus("memory", corpus.documents, [[places[labels[0]]] for labels in corpus.labels])
     systems = systems_of("td-svm", "svm", "nb", "h-svm", taxonomy=diamond)
@@ -171,7 +171,7 @@ def test_what_cannot_take_the_data_is_left_out_elsewhere_with_the_same_reason(co
     assert here.skipped[2].reason == NO_MEMORY
 
 
-def test_a_system_may_also_fail_elsewhere_in_a_later_fold(corpus):
+def test_a_system_may_also_fail_on_a_cluster_in_a_later_fold(corpus):
     """The one document with several labels is tested in the first fold, and learnt from in the second."""
     labels = [labels[:1] for labels in corpus.labels]
     parts = split_into_folds(Corpus("memory", corpus.documents, labels), taxonomy_of_labels(labels, None), 4)
@@ -188,7 +188,7 @@ def test_a_system_may_also_fail_elsewhere_in_a_later_fold(corpus):
     compare_everywhere(systems, Corpus("memory", corpus.documents, labels), ApartExecutor(1), folds=4)
 
 
-def test_fewer_than_two_systems_left_are_refused_elsewhere_before_the_next_fold(corpus):
+def test_fewer_than_two_systems_left_are_refused_on_a_cluster_before_the_next_fold(corpus):
     systems = {"nb": TextClassifier("nb"), "one": TextClassifier("nb", learner=OneLabelOnly())}
     listener, apart = Listener(), ApartExecutor(1)
     messages = []
@@ -197,7 +197,7 @@ def test_fewer_than_two_systems_left_are_refused_elsewhere_before_the_next_fold(
             compare(systems, corpus, folds=4, n_resamples=5)
         messages.append(str(error.value))
     assert messages[0] == messages[1]
-    assert messages[0].startswith("only 'nb' can take these documents")
+    assert messages[0].startswith("only 'nb' can be used on these documents")
     assert not any("fold 2" in word for word in listener.words)
 
 
@@ -207,14 +207,14 @@ def test_fewer_than_two_systems_left_are_refused_elsewhere_before_the_next_fold(
 def test_times_that_were_taken_side_by_side_are_noted(corpus):
     here, there = compare_everywhere(systems_of("nb", "svm"), corpus, ApartExecutor(3, 2), folds=2)
     (note,) = set(there.notes) - set(here.notes)
-    assert note.startswith("systems ran side by side on a cluster, with 2 threads each; they may have slowed each other down")
+    assert note.startswith("systems ran in parallel on a cluster, with 2 threads each; they may have slowed each other down")
     here, there = compare_everywhere(systems_of("nb", "svm"), corpus, ApartExecutor(1), folds=2)
     (note,) = set(there.notes) - set(here.notes)
-    assert note == "systems were trained and timed elsewhere, with 1 thread each"
+    assert note == "systems were trained and timed on another node, with 1 thread each"
 
 
 def test_trials_are_told_as_they_are_done(corpus):
-    """Where they run side by side nobody knows which is at hand; what is told is done."""
+    """Where they run in parallel nobody knows which runs now; what is reported is done."""
     listener, told = Listener(), []
 
     class Watching(ApartExecutor):
@@ -237,7 +237,7 @@ def test_machines_are_warm_before_anything_is_measured(corpus, monkeypatch):
             sizes.append(X.shape[0])
             super()._fit(X, targets, weights)
 
-    monkeypatch.setattr("ramify.workflows.compare_trials.WARMING", 20)
+    monkeypatch.setattr("ramify.workflows.compare_trials.WARM_UP", 20)
     with running_on(ThreadExecutor(1)):
         compare({"a": TextClassifier("nb", learner=Sized()), "b": TextClassifier("nb")}, corpus, folds=2, n_resamples=5)
     assert sizes == [20, 80, 20, 20, 80, 20]

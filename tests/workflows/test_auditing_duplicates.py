@@ -1,4 +1,4 @@
-"""Documents that are the same, or nearly, and have different labels."""
+"""Duplicates and near-duplicates with different labels."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -40,5 +40,5 @@ def test_terms_of_very_many_documents_lead_to_no_comparison(monkeypatch):
     X = rows_of([{0, k} for k in range(1, 9)] + [{0, 1, 2}], 9)
     own = csr_array(np.eye(9, dtype=bool))
     assert find_groups(X, own, 0.6)
-    monkeypatch.setattr(duplicates, "MOST_SHARING", 0)
+    monkeypatch.setattr(duplicates, "MAX_COMMON", 0)
     assert find_groups(X, own, 0.6) == []

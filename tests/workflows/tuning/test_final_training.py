@@ -1,4 +1,4 @@
-"""The last training: in the best way for which there is time, and never without a model."""
+"""The last training: in the best mode for which there is time, and never without a model."""
 
 import pytest
 from fake_trials import FLAT, Clock, small_corpus
@@ -10,11 +10,11 @@ from ramify.parallel import check_deadline
 from ramify.workflows.training import divide
 from ramify.workflows.tuning import final_training
 from ramify.workflows.tuning.candidates import Candidate
-from ramify.workflows.tuning.evaluator import Allowance, Times
-from ramify.workflows.tuning.final_training import LEAST, Finish, Way
-from ramify.workflows.tuning.trials import Look
+from ramify.workflows.tuning.evaluator import TimeBudget, Timings
+from ramify.workflows.tuning.final_training import QUICKEST, FinalTraining, TrainingMode
+from ramify.workflows.tuning.trials import Trial
 
-SVM, NB = (Look(Candidate(name, params), 1.0, [Best()]) for name, params in (("svm", (("C", 3.0),)), ("nb", ())))
+SVM, NB = (Trial(Candidate(name, params), 1.0, [Best()]) for name, params in (("svm", (("C", 3.0),)), ("nb", ())))
 
 
 @pytest.fixture
@@ -24,16 +24,16 @@ def clock():
 
 def new_finish(clock, seconds, each=1.0, refit=True, share=0.2):
     """A finish of 300 documents, of which machines take so many seconds, and naive Bayes a tenth of them."""
-    times = Times()
-    times.note(SVM.candidate, 300, each)
-    times.note(NB.candidate, 300, each / 10)
+    timings = Timings()
+    timings.add(SVM.candidate, 300, each)
+    timings.add(NB.candidate, 300, each / 10)
     parts = divide(TextClassifier(taxonomy=FLAT), small_corpus(), None, holdout=share, seed=0, more=None)
-    return Finish(parts, refit, Allowance(seconds, clock.now, clock), times)
+    return FinalTraining(parts, refit, TimeBudget(seconds, clock.now, clock), timings)
 
 
 @pytest.fixture
 def trainings(monkeypatch, clock):
-    """What was trained, and in which way; and how long each takes, with calibration so many times as long."""
+    """What was trained, and in which mode; and how long each takes, with calibration so many timings as long."""
     real_part, real_all, done, seconds = (
         final_training.train_on_part,
         final_training.train_on_all,
@@ -44,7 +44,7 @@ def trainings(monkeypatch, clock):
     def watched(real):
         def train(parts, *more):
             made = parts.classifier
-            done.append((made.system, Way(getattr(made.learner, "tol", 0) < 0.01, made.calibrate), real is real_all))
+            done.append((made.system, TrainingMode(getattr(made.learner, "tol", 0) < 0.01, made.calibrate), real is real_all))
             clock.work(seconds[made.system] * (seconds["times"] if made.calibrate else 1), steps=10_000)
             check_deadline()
             return real(parts, *more)
@@ -56,17 +56,17 @@ def trainings(monkeypatch, clock):
     return done, seconds
 
 
-def test_with_time_enough_it_is_trained_closely_calibrated_and_on_everything(clock, trainings):
-    look, trained = new_finish(clock, 500).run(SVM, [SVM, NB])
-    assert look is SVM
+def test_with_time_enough_it_is_trained_accurately_calibrated_and_on_everything(clock, trainings):
+    trial, trained = new_finish(clock, 500).run(SVM, [SVM, NB])
+    assert trial is SVM
     assert trained.refitted
-    assert [way for _, way, _ in trainings[0]] == [Way(True, True)] * 2
+    assert [mode for _, mode, _ in trainings[0]] == [TrainingMode(True, True)] * 2
     assert trained.classifier.learner_.C == 3.0
 
 
 def test_with_little_time_it_is_trained_loosely_and_not_calibrated(clock, trainings):
     _, trained = new_finish(clock, 8).run(SVM, [SVM, NB])
-    assert [way for _, way, _ in trainings[0]] == [LEAST, LEAST]
+    assert [mode for _, mode, _ in trainings[0]] == [QUICKEST, QUICKEST]
     assert trained.classifier.calibration_ is None
     assert trained.report is not None
 
@@ -76,18 +76,18 @@ def test_what_took_too_long_is_trained_in_a_quicker_way(clock, trainings):
     finish = new_finish(clock, 60)
     _, trained = finish.run(SVM, [SVM])
     assert trainings[0][0][1].calibrated
-    assert trainings[0][1][1] == LEAST
-    assert clock.now <= finish.allowance.end
+    assert trainings[0][1][1] == QUICKEST
+    assert clock.now <= finish.budget.end
     assert trained.report is not None
 
 
 def test_where_the_best_cannot_be_trained_the_best_quick_one_is(clock, trainings):
     trainings[1]["svm"] = 1000.0
     finish = new_finish(clock, 12)
-    look, trained = finish.run(SVM, [SVM, NB])
-    assert look is NB
+    trial, trained = finish.run(SVM, [SVM, NB])
+    assert trial is NB
     assert trained.classifier.system == "nb"
-    assert clock.now <= finish.allowance.end
+    assert clock.now <= finish.budget.end
 
 
 def test_where_there_is_no_time_for_all_documents_the_model_of_the_report_stays(clock, trainings, monkeypatch):
@@ -112,6 +112,6 @@ def test_where_nothing_can_be_trained_that_is_told(clock, trainings):
 
 def test_what_is_kept_back_is_enough_for_the_quickest_way(clock):
     finish = new_finish(clock, 100)
-    assert finish.reserve(SVM) > 2 * finish.cost(SVM, LEAST)
-    assert finish.cost(SVM, LEAST) < finish.cost(SVM, Way(False, True)) < finish.cost(SVM, Way(True, True))
-    assert new_finish(clock, 100, refit=False).cost(SVM, LEAST) < finish.cost(SVM, LEAST)
+    assert finish.reserve(SVM) > 2 * finish.cost(SVM, QUICKEST)
+    assert finish.cost(SVM, QUICKEST) < finish.cost(SVM, TrainingMode(False, True)) < finish.cost(SVM, TrainingMode(True, True))
+    assert new_finish(clock, 100, refit=False).cost(SVM, QUICKEST) < finish.cost(SVM, QUICKEST)

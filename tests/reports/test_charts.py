@@ -1,4 +1,4 @@
-"""Named points over two axes."""
+"""Charts: axes, lines, bars and named points; well-formed, escaped, and with everything in its place."""
 
 import xml.etree.ElementTree as ET
 
@@ -7,27 +7,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ramify.reports.charts import DOT, FRAME, GAP, LONGEST, Box, Spot, place_names, scatter
+from ramify.reports.charts import GAP, LARGE, LONGEST, RADIUS, Box, NamedPoint, place_names, scatter
 
 SVG = "{http://www.w3.org/2000/svg}"
+FRAME = LARGE.frame
 KINDS = (("first", 4), ("second", 0))
-places = st.tuples(st.floats(FRAME.left, FRAME.right), st.floats(FRAME.top, FRAME.bottom))
+positions = st.tuples(st.floats(FRAME.left, FRAME.right), st.floats(FRAME.top, FRAME.bottom))
 
 
-def spot(name, x=1.0, y=0.5, kind=0):
-    return Spot(name, x, y, y - 0.1, y + 0.1, kind, f"{name}: tip")
+def point(name, x=1.0, y=0.5, kind=0):
+    return NamedPoint(name, x, y, y - 0.1, y + 0.1, kind, f"{name}: tip")
 
 
 def texts(drawn, kind):
     return [text.text for text in ET.fromstring(drawn).iter(f"{SVG}text") if kind in text.get("class").split()]
 
 
-@given(st.lists(places, max_size=25), st.integers(1, 20))
+@given(st.lists(positions, max_size=25), st.integers(1, 20))
 def test_no_name_covers_another_nor_a_point_nor_leaves_the_picture(points, length):
     boxes = place_names(points, ["n" * length] * len(points), FRAME)
     placed = [box for box in boxes if box is not None]
     assert not any(a.overlaps(b) for i, a in enumerate(placed) for b in placed[:i])
-    dots = [Box(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in points]
+    dots = [Box(x - RADIUS, y - RADIUS, x + RADIUS, y + RADIUS) for x, y in points]
     assert not any(box.overlaps(dot) for box in placed for dot in dots)
     assert all(box.lies_in(FRAME) for box in placed)
 
@@ -39,14 +40,16 @@ def test_twenty_systems_all_have_their_names(spread):
     assert None not in place_names(points, ["shrinkage-nb"] * 20, FRAME)
 
 
-def test_a_lonely_name_stands_right_of_its_point_and_at_the_edge_left_of_it():
+def test_a_lonely_name_is_right_of_its_point_and_at_the_edge_left_of_it():
     middle, edge = place_names([(300, 200), (FRAME.right, 100)], ["middle", "edge"], FRAME)
     assert 300 < middle.left < 310
     assert FRAME.right - 10 < edge.right < FRAME.right
 
 
 def test_a_name_left_of_its_point_ends_there_however_wide_its_letters_are():
-    drawn = scatter([Spot(n, x, 1, 1, 1, 0, n) for n, x in (("quick", 1), ("slow", 1000))], "", "", "", KINDS, less_is_up=False)
+    drawn = scatter(
+        [NamedPoint(n, x, 1, 1, 1, 0, n) for n, x in (("quick", 1), ("slow", 1000))], "", "", "", KINDS, less_is_up=False
+    )
     at = {text.text: float(text.get("x")) for text in ET.fromstring(drawn).iter(f"{SVG}text")}
     first, last, *_ = (float(circle.get("cx")) for circle in ET.fromstring(drawn).iter(f"{SVG}circle"))
     assert at["quick"] - first == pytest.approx(GAP)
@@ -55,16 +58,16 @@ def test_a_name_left_of_its_point_ends_there_however_wide_its_letters_are():
 
 
 def test_what_is_drawn_is_well_formed_and_escaped():
-    drawn = scatter([spot("<a & b>"), spot('"c"', 2.0, 0.7, 1)], "<t>", "<x>", "<y>", KINDS, less_is_up=False)
+    drawn = scatter([point("<a & b>"), point('"c"', 2.0, 0.7, 1)], "<t>", "<x>", "<y>", KINDS, less_is_up=False)
     assert texts(drawn, "name") == ["<a & b>", '"c"']
     assert {"<x>", "<y>"} <= set(texts(drawn, "tick"))
     circles = [circle.get("class") for circle in ET.fromstring(drawn).iter(f"{SVG}circle")]
     assert circles == ["s4", "s0", "s4", "s0"]  # two points, and two of the legend
 
 
-def test_small_values_stand_on_top_where_less_is_better():
+def test_small_values_are_on_top_where_less_is_better():
     def heights(less_is_up):
-        drawn = ET.fromstring(scatter([spot("a", 1, 0.2), spot("b", 2, 0.8)], "", "", "", KINDS, less_is_up=less_is_up))
+        drawn = ET.fromstring(scatter([point("a", 1, 0.2), point("b", 2, 0.8)], "", "", "", KINDS, less_is_up=less_is_up))
         return [float(circle.get("cy")) for circle in drawn.iter(f"{SVG}circle")][:2]
 
     low, high = heights(less_is_up=False)
@@ -72,18 +75,21 @@ def test_small_values_stand_on_top_where_less_is_better():
     assert heights(less_is_up=True)[0] < heights(less_is_up=True)[1]
 
 
-def test_time_stands_across_in_equal_factors():
-    drawn = ET.fromstring(scatter([spot("a", 0.1), spot("b", 1), spot("c", 10)], "", "", "", KINDS, less_is_up=False))
+def test_time_is_drawn_in_equal_factors():
+    drawn = ET.fromstring(scatter([point("a", 0.1), point("b", 1), point("c", 10)], "", "", "", KINDS, less_is_up=False))
     a, b, c = [float(circle.get("cx")) for circle in drawn.iter(f"{SVG}circle")][:3]
     assert b - a == pytest.approx(c - b, abs=0.2)
 
 
 def test_long_names_are_cut_and_the_tip_has_them_whole():
     name = "n" * 60
-    drawn = scatter([spot(name)], "", "", "", KINDS, less_is_up=False)
+    drawn = scatter([point(name)], "", "", "", KINDS, less_is_up=False)
     assert texts(drawn, "name") == [name[: LONGEST - 1] + "…"]
     assert f"{name}: tip" in drawn
 
 
 def test_points_that_are_all_the_same_are_drawn():
-    assert texts(scatter([Spot(n, 1, 1, 1, 1, 0, n) for n in "ab"], "", "", "", KINDS, less_is_up=False), "name") == ["a", "b"]
+    assert texts(scatter([NamedPoint(n, 1, 1, 1, 1, 0, n) for n in "ab"], "", "", "", KINDS, less_is_up=False), "name") == [
+        "a",
+        "b",
+    ]

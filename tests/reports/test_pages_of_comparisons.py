@@ -1,19 +1,21 @@
 """A comparison as a page."""
 
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 from comparisons import alike, comparison, pair, system
 
-from ramify.reports.comparison_page import render_comparison_page
+from ramify.reports.pages import comparison_page
 from ramify.workflows.comparison import LABELS, TESTS, Skipped, recommend
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def page(found, by="micro_f1"):
-    return render_comparison_page(found, recommend(found, by), "Systems on x.csv")
+    return comparison_page(found, recommend(found, by), "Systems on x.csv")
 
 
 def tree(found, by="micro_f1"):
@@ -28,10 +30,10 @@ def test_everything_is_on_it():
     found = comparison([system("one", 0.8), system("two", 0.6)], [pair("two", "one")], skipped=[Skipped("ot", "no tree")])
     root, text = tree(found), page(found)
     assert heads(root) == [
-        "Recommendation", "Quality against time", "Measures", "Time and memory", "Which differences are more than luck", "Left out",
+        "Recommendation", "Quality against time", "Measures", "Time and memory", "Significant differences", "Skipped",
         "Every pair",
     ]  # fmt: skip
-    assert all(sentence in text for sentence in recommend(found).words)
+    assert all(sentence in text for sentence in recommend(found).sentences)
     assert all(label in text for label in LABELS.values())
     assert "0.800* [0.700, 0.900]" in text
     assert "1.50 s" in text
@@ -71,7 +73,7 @@ def test_the_matrix_tells_who_is_ahead_of_whom_and_where_nobody_is():
     cells = [[cell.text or "" for cell in row.iter("td")] for row in matrix.iter("tr")][1:]
     assert cells == [["", "▲", "·"], ["▼", "", "·"], ["·", "·", ""]]
     tip = next(matrix.iter("td")).get("title") or list(matrix.iter("td"))[1].get("title")
-    assert "s decisions that one alone got right: 0.010 one" in tip
+    assert "s decisions that only one got right: 0.010 one" in tip
 
 
 def test_time_of_training_is_drawn_where_there_was_any():
@@ -91,5 +93,10 @@ def test_tests_that_could_not_be_made_are_dashes():
     assert "– where there are fewer than two classes" in text
 
 
-def test_what_was_seen_before_is_said():
-    assert "12 test documents have the text of one learnt from" in page(replace(alike(["x", "y"]), seen_before=12))
+def test_what_was_duplicates_is_said():
+    assert "12 test documents have the same text as a training document" in page(replace(alike(["x", "y"]), duplicates=12))
+
+
+def test_jinja_is_imported_only_when_a_page_is_rendered():
+    code = "import sys, ramify.reports.pages; assert 'jinja2' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)

@@ -1,0 +1,203 @@
+"""Reports, audits and comparisons as single HTML pages, rendered by the templates in ``templates/``.
+
+Jinja2 escapes every value, since texts and labels come from users; only the charts, which escape by themselves, are taken as they
+are. Jinja2 is imported when the first page is rendered.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from ramify.formatting import counted, duration
+from ramify.metrics.evaluation import Report
+from ramify.metrics.resampling import LOSSES
+from ramify.reports import charts, tables
+from ramify.workflows.auditing.audit import Audit
+from ramify.workflows.comparison import LABELS, LEVEL, TESTS, Comparison, Recommendation, SystemResult, letters_of
+from ramify.workflows.tuning.result import TuningResult, describe_tuning
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+MAX_DOTS, MAX_GROUPS, MAX_LETTERS = 2_000, 200, 160  # nodes of a chart, groups of duplicates, and letters of their texts
+KINDS = (("recommended", 4), ("not significantly different", 2), ("significantly worse", 0))  # names and colours of points
+SHORTEST = 1e-6  # seconds; a logarithmic axis has no place for 0
+CODE = re.compile(r"`([^`]+)`")
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from markupsafe import Markup, escape
+
+    def code(words: str) -> Markup:
+        """Text in which `backticks` become code."""
+        return Markup(CODE.sub(r"<code>\1</code>", str(escape(words))))
+
+    loader = PackageLoader("ramify.reports", "templates")
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters["code"] = code
+    made.globals |= {"counted": counted, "percentage": tables.percentage, "shorten": tables.shorten}
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """A page by a template; every value is escaped."""
+    return _environment().get_template(template).render(**values) + "\n"
+
+
+# ---- a report -----------------------------------------------------------------------------------------------------------
+
+
+def report_page(
+    report: Report, title: str, lead: str = "", tuning: TuningResult | None = None, has_holdout: bool = True
+) -> str:
+    """A report and, where there was one, the tuning that led to the classifier.
+
+    has_holdout: whether the report is on documents that were not used for tuning.
+    """
+    shown = (
+        tables.levels_table(report),
+        tables.modified_table(report),
+        tables.calibration_table(report),
+        tables.guarantee_table(report),
+        tables.branches_table(report),
+        tables.confusions_table(report),
+        tables.distances_table(report),
+        tables.nodes_table(report),
+    )
+    trials = None
+    if tuning is not None:
+        trials = {"sentences": describe_tuning(tuning, has_holdout), "trials": tables.trials_table(tuning)}
+    figures = [("documents", f"{report.documents:,}"), *tables.figure_rows(report)]
+    parts = {"figures": figures, "plots": _report_plots(report), "tables": shown, "notes": report.notes, "tuning": trials}
+    return render("report.html", title=title, lead=lead, **parts)
+
+
+def _report_plots(report: Report) -> list[tuple[str, str]]:
+    levels = [(f"level {row['key'] + 1}", (row["f1"], row["macro_f1"])) for row in report.levels]
+    points = [(row["support"], row["f1"], row["path"]) for row in report.nodes if row["support"]][:MAX_DOTS]
+    plots = [
+        ("F1 at each level", charts.bars(levels, ("micro F1", "macro F1"), "F1 at each level")),
+        ("F1 against support, one dot per node", charts.dots(points, "F1 against support", "documents of the node")),
+    ]
+    if report.reliability:
+        plots.append(("Predicted probability against observed frequency", _reliability_plot(report)))
+    if report.confusions:
+        worst = [(f"{row['true']} → {row['predicted']}", row["count"]) for row in report.confusions[:8]]
+        plots.append(("Most confused siblings (true → predicted)", charts.horizontal_bars(worst, "Most confused siblings")))
+    return plots
+
+
+def _reliability_plot(report: Report) -> str:
+    depths = sorted({row["depth"] for row in report.reliability})[: charts.N_COLOURS]
+    lines = [
+        charts.Line(
+            f"level {depth + 1}",
+            [(row["predicted"], row["observed"]) for row in report.reliability if row["depth"] == depth],
+        )
+        for depth in depths
+    ]
+    diagonal = charts.Line("", [(0.0, 0.0), (1.0, 1.0)], dashed=True)
+    title = "Predicted probability against observed frequency"
+    return charts.line_chart(charts.Chart(title, [*lines, diagonal], "predicted probability", "observed frequency"))
+
+
+# ---- an audit -----------------------------------------------------------------------------------------------------------
+
+
+def audit_page(found: Audit, title: str) -> str:
+    """Everything that an audit found."""
+    figures = (
+        ("documents", f"{found.documents:,}"),
+        ("wrong labels (estimate)", f"≈ {found.estimated_wrong:,.0f}"),
+        ("label issues", f"{found.n_issues:,}"),
+        ("groups of duplicates with different labels", f"{len(found.duplicates):,}"),
+        ("pairs of siblings that cannot be distinguished", f"{len(found.inseparable_siblings):,}"),
+        ("classes that cannot be learnt", f"{len(found.classes):,}"),
+    )
+    shown = f"The first {len(found.issues):,} of {found.n_issues:,}, the most likely errors first." if found.issues else "None."
+    return render(
+        "audit.html",
+        title=title,
+        lead=tables.describe_audit(found),
+        figures=figures,
+        shown=shown,
+        issues=found.issues,
+        kinds=tables.ISSUE_KINDS,
+        siblings=tables.siblings_table(found),
+        groups=[tables.duplicates_table(group, MAX_LETTERS) for group in found.duplicates[:MAX_GROUPS]],
+        more_groups=max(0, len(found.duplicates) - MAX_GROUPS),
+        classes=tables.classes_table(found),
+    )
+
+
+# ---- a comparison -------------------------------------------------------------------------------------------------------
+
+
+def comparison_page(found: Comparison, advice: Recommendation, title: str) -> str:
+    """Everything that a comparison of systems found."""
+    systems = found.ranked(advice.by)
+    letters = letters_of(systems)
+    folds = f" in {found.folds} folds" if found.folds > 1 else ""
+    about = (
+        f"▲ the system of the row is significantly better in {LABELS[advice.by]} than that of the column, ▼ significantly worse: "
+        f"paired bootstrap, two-sided, p < {LEVEL}, {tables.describe_correction(found)}; · not significant. "
+        "Point at a cell for all tests."
+    )
+    return render(
+        "comparison.html",
+        title=title,
+        lead=f"{len(systems)} systems on {found.documents:,} documents{folds}, compared by {LABELS[advice.by]}.",
+        advice=advice.sentences,
+        plots=_comparison_plots(advice, systems),
+        measures=tables.measures_table(found, systems, letters),
+        costs=tables.costs_table(systems, letters),
+        matrix=[
+            {"letter": letters[one.name], "name": one.name, "cells": [_cell(found, advice.by, one, each) for each in systems]}
+            for one in systems
+        ],
+        about_matrix=about,
+        skipped=tables.Table("Skipped", ("system", "reason"), [(s.name, s.reason) for s in found.skipped], range(2)),
+        pairs=tables.pairs_table(found, systems, letters),
+        notes=found.notes,
+    )
+
+
+def _comparison_plots(advice: Recommendation, systems: Sequence[SystemResult]) -> list[tuple[str, str]]:
+    """Quality against the time of training, where systems were trained, and of prediction."""
+    label = LABELS[advice.by]
+    times = [1000 / system.documents_per_second for system in systems]
+    plots = [_time_plot(f"{label} against prediction time", "seconds for 1,000 documents", times, advice, systems)]
+    training = [system.training_seconds for system in systems if system.training_seconds is not None]
+    if len(training) == len(systems):
+        plots.insert(0, _time_plot(f"{label} against training time", "seconds of one training", training, advice, systems))
+    return plots
+
+
+def _time_plot(
+    title: str, x: str, times: Sequence[float], advice: Recommendation, systems: Sequence[SystemResult]
+) -> tuple[str, str]:
+    points, is_loss = [], advice.by in LOSSES
+    for system, seconds in zip(systems, times, strict=True):
+        value = system.measures[advice.by]
+        kind = 0 if system.name == advice.system else 1 if system.name in advice.not_worse else 2
+        tip = f"{system.name}: {LABELS[advice.by]} {value.value:.3f}, {duration(seconds)}"
+        points.append(charts.NamedPoint(system.name, max(seconds, SHORTEST), value.value, value.low, value.high, kind, tip))
+    y = f"{LABELS[advice.by]} [95% interval]{', less is better' if is_loss else ''}"
+    return title, charts.scatter(points, title, f"{x}, logarithmic", y, KINDS, less_is_up=is_loss)
+
+
+def _cell(found: Comparison, by: str, one: SystemResult, other: SystemResult) -> dict[str, str] | None:
+    """A cell of the matrix: whether one system is better than another by the bootstrap, with all tests as a tip."""
+    if one is other:
+        return None
+    pair = found.pair(one.name, other.name)
+    winner = pair.winner(f"bootstrap_{by}")
+    kind, mark = ("unsure", "·") if winner is None else ("ahead", "▲") if winner == one.name else ("behind", "▼")
+    tests = [f"{symbol} {about}: {tables.p_and_winner(pair, test)}" for test, (symbol, about) in TESTS.items()]
+    return {"kind": kind, "mark": mark, "tip": "\n".join([f"{pair.a}, {pair.b}", *tests])}

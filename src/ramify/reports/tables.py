@@ -1,0 +1,284 @@
+"""The tables of reports, audits, comparisons and tuning as text: the terminal and the pages show the same cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from ramify.formatting import NOTHING, duration, memory, p_value, speed
+from ramify.metrics.evaluation import Report
+from ramify.workflows.auditing.audit import Audit, Duplicates
+from ramify.workflows.comparison import CORRECTION_NAMES, LABELS, LEVEL, TESTS, Comparison, Pair, SystemResult
+from ramify.workflows.tuning.result import TuningResult
+
+FIGURES = {
+    "accuracy": "exact match",
+    "hierarchical_f1": "hierarchical F1 (with ancestors)",
+    "micro_f1_own": "micro F1, most specific labels",
+    "macro_f1_own": "macro F1, most specific labels",
+    "micro_f1_leaves": "micro F1, leaves",
+    "macro_f1_leaves": "macro F1, leaves with documents",
+    "h_loss": "H-loss",
+    "mean_distance_of_errors": "distance of an error (steps in the tree)",
+    "document_auc": "AUC within a document",
+    "leaf_precision_at_1": "precision at 1 (leaves)",
+    "leaf_precision_at_3": "precision at 3 (leaves)",
+    "prediction_calibration_error": "calibration error of predicted labels",
+}
+LEAVES = {"all": "all leaves", "leaves": "original leaves", "dummies": "dummy leaves"}
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text below the names of columns.
+
+    text_columns: columns of words, aligned at the left; others are numbers, aligned at the right. note: a line below.
+    bars: one number between 0 and 1 per row, which the terminal also draws as a bar.
+    """
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    text_columns: Collection[int] = (0,)
+    note: str = ""
+    bars: Sequence[float] = ()
+
+
+def shorten(text: str, length: int) -> str:
+    """The beginning of a text on one line.
+
+    >>> shorten("no  picture\\non my new television", 20)
+    'no picture on my ne…'
+    """
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else line[: length - 1] + "…"
+
+
+def percentage(p: float) -> str:
+    """A probability as a percentage that is never rounded to 0% or 100%.
+
+    >>> percentage(0.5), percentage(0.0004), percentage(0.9996)
+    ('50%', '< 0.1%', '> 99.9%')
+    """
+    if p < 0.001:
+        return "< 0.1%"
+    if p > 0.999:
+        return "> 99.9%"
+    return f"{p:.1%}" if p < 0.1 or p > 0.9 else f"{p:.0%}"
+
+
+def _cells(row: Mapping[str, Any], form: str, *keys: str) -> list[str]:
+    """Some values of a row in one format; a dash where there is none."""
+    return [format(row[key], form) if key in row else NOTHING for key in keys]
+
+
+# ---- a report -----------------------------------------------------------------------------------------------------------
+
+
+def figure_rows(report: Report) -> list[tuple[str, str]]:
+    """The single figures of a report with their names."""
+    return [(label, f"{report.figures[key]:.3f}") for key, label in FIGURES.items() if key in report.figures]
+
+
+def levels_table(report: Report) -> Table:
+    """Precision, recall and F1 of each level."""
+    columns = ("level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss")
+    ratios = ("precision", "recall", "f1", "macro_f1", "h_loss")
+    rows = [[str(r["key"] + 1), *_cells(r, ",", "nodes", "support"), *_cells(r, ".3f", *ratios)] for r in report.levels]
+    return Table("By level", columns, rows, (), bars=[row["f1"] for row in report.levels])
+
+
+def modified_table(report: Report) -> Table:
+    """F1 on the modified hierarchy; a dash where there are no leaves of the kind."""
+    columns = ("", "leaves", "with documents", "labels", "micro F1", "macro F1", "macro F1 (with documents)")
+    rows = []
+    for row in report.modified:
+        ratios = _cells(row if row["n_classes"] else {}, ".3f", "micro_f1", "macro_f1", "macro_f1_occurring")
+        rows.append([LEAVES[row["over"]], *_cells(row, ",", "n_classes", "n_occurring", "n_labels"), *ratios])
+    return Table("Modified hierarchy", columns, rows)
+
+
+def calibration_table(report: Report) -> Table:
+    """Calibration errors of each level."""
+    columns = ("level", "all nodes", "before calibration", "most probable node", "before calibration")
+    keys = ("pairs", "pairs_uncalibrated", "top_label", "top_label_uncalibrated")
+    rows = [[str(row["depth"] + 1), *_cells(row, ".3f", *keys)] for row in report.calibration]
+    return Table("Calibration error by level", columns, rows, ())
+
+
+def guarantee_table(report: Report) -> Table:
+    """Guarantees at some risks and what was achieved."""
+    columns = ("risk", "guaranteed", "achieved", "mean depth", "depth without guarantee", "no label")
+    rows = [
+        [
+            f"{row['risk']:g}",
+            *_cells(row, ".1%", "guaranteed", "achieved"),
+            *_cells(row, ".2f", "depth", "depth_without_guarantee"),
+            *_cells(row, ".1%", "without_label"),
+        ]
+        for row in report.guarantees
+    ]
+    return Table("Backing off to a parent to keep the error rate", columns, rows, ())
+
+
+def branches_table(report: Report, most: int = 100) -> Table:
+    """Precision, recall and F1 of each branch of the top level."""
+    columns = ("branch", "nodes", "support", "precision", "recall", "micro F1", "macro F1")
+    ratios = ("precision", "recall", "f1", "macro_f1")
+    branches = report.branches[:most]
+    rows = [[r["name"], *_cells(r, ",", "nodes", "support"), *_cells(r, ".3f", *ratios)] for r in branches]
+    return Table("By branch", columns, rows, bars=[row["f1"] for row in branches])
+
+
+def confusions_table(report: Report, most: int = 20) -> Table:
+    """The siblings that are confused most often."""
+    rows = [[r["true"], r["predicted"], r["parent"] or "(top level)", str(r["count"])] for r in report.confusions[:most]]
+    return Table("Most confused siblings", ("true", "predicted", "below", "times"), rows, range(3))
+
+
+def distances_table(report: Report) -> Table:
+    """How far predictions are from the true labels."""
+    rows = [[str(d), f"{n:,}", f"{n / report.documents:.1%}"] for d, n in report.distances.items()]
+    return Table("Distance between true and predicted labels", ("steps in the tree", "documents", "fraction"), rows, ())
+
+
+def nodes_table(report: Report, most: int = 30) -> Table:
+    """The nodes with the lowest F1."""
+    worst = sorted(report.nodes, key=lambda row: (row["f1"], -row["support"]))[:most]
+    rows = [[r["path"], *_cells(r, ",", "support", "predicted"), *_cells(r, ".2f", "precision", "recall", "f1")] for r in worst]
+    return Table("Nodes with the lowest F1", ("node", "true", "predicted", "precision", "recall", "F1"), rows)
+
+
+# ---- tuning -------------------------------------------------------------------------------------------------------------
+
+
+def trials_table(result: TuningResult) -> Table:
+    """All trials, best first."""
+    columns = ("", "candidate", "rule", LABELS[result.by], "folds", "trained on", "time")
+    rows = [
+        [
+            "final" if trial.is_finalist else "",
+            *(trial.settings, trial.rule, f"{trial.score:.3f}"),
+            *(str(len(trial.by_fold)), f"{trial.trained_on:,}", duration(trial.seconds)),
+        ]
+        for trial in result.trials
+    ]
+    return Table(f"{len(rows)} trials" if len(rows) > 1 else "1 trial", columns, rows, range(3))
+
+
+# ---- an audit -----------------------------------------------------------------------------------------------------------
+
+ISSUE_KINDS = {"wrong": "probably wrong", "extra": "probably superfluous", "missing": "probably missing"}
+
+
+def describe_audit(found: Audit) -> str:
+    """What was audited, and how, in a sentence or two."""
+    skipped = f" {found.skipped:,} documents are the only ones of their class and were skipped." if found.skipped else ""
+    return (
+        f"{found.documents:,} documents of {found.source}, audited with {found.system} by {found.folds}-fold "
+        f"cross-validation: each document is scored by a model that was not trained on it.{skipped}"
+    )
+
+
+def siblings_table(found: Audit) -> Table:
+    """Siblings that the classifier cannot tell apart."""
+    rows = [
+        [p.first, p.second, *(f"{n:,}" for n in p.documents), f"{p.accuracy:.0%}", f"{p.p_value:.2g}"]
+        for p in found.inseparable_siblings
+    ]
+    columns = ("sibling", "sibling", "documents", "documents", "accuracy", "p, corrected")
+    note = "Guessing has an accuracy of 50%. Merge them, describe the difference more clearly, or review their labels."
+    return Table("Siblings that cannot be distinguished", columns, rows, range(2), note)
+
+
+def duplicates_table(group: Duplicates, length: int) -> Table:
+    """The documents of one group of duplicates."""
+    rows = [
+        [place, " | ".join(labels), "" if text is None else shorten(text, length)]
+        for place, labels, text in zip(group.places, group.labels, group.texts, strict=True)
+    ]
+    return Table("", ("same words" if group.is_equal else "almost the same words", "labels", "text"), rows, range(3))
+
+
+def classes_table(found: Audit) -> Table:
+    """Classes that cannot be learnt."""
+    rows = []
+    for each in found.classes:
+        confused = "" if each.confused_with is None else f"{each.confused_with} ({each.times:,})"
+        rows.append([each.label, each.kind, f"{each.documents:,}", confused])
+    return Table("Classes that cannot be learnt", ("class", "problem", "documents", "mostly predicted"), rows, (0, 1, 3))
+
+
+# ---- a comparison -------------------------------------------------------------------------------------------------------
+
+
+def costs_table(systems: Iterable[SystemResult], letters: Mapping[str, str]) -> Table:
+    """Time and memory of each system."""
+    rows = []
+    for each in systems:
+        costs = duration(each.training_seconds), speed(each.documents_per_second), memory(each.peak_memory)
+        rows.append([letters[each.name], each.name, *costs])
+    note = (
+        "Training is the mean of the folds, documents/s the median. Memory is the peak during training and prediction, median."
+    )
+    return Table("Time and memory", ("", "system", "training", "documents/s", "memory"), rows, range(2), note)
+
+
+def measures_table(found: Comparison, systems: Sequence[SystemResult], letters: Mapping[str, str]) -> Table:
+    """All measures with their intervals."""
+    best = best_values(found)
+    rows = []
+    for system in systems:
+        cells = [
+            f"{value.value:.3f}{'*' if round(value.value, 3) == best[name] else ''} [{value.low:.3f}, {value.high:.3f}]"
+            for name, value in system.measures.items()
+        ]
+        rows.append([letters[system.name], system.name, *cells])
+    return Table("Measures", ("", "system", *LABELS.values()), rows, range(2), describe_measures(found))
+
+
+def best_values(found: Comparison) -> dict[str, float]:
+    """The best value of each measure, rounded as it is shown."""
+    return {name: round(found.ranked(name)[0].measures[name].value, 3) for name in LABELS}
+
+
+def describe_measures(found: Comparison) -> str:
+    """What the numbers of the table of measures are."""
+    mean = f"means of {found.folds} folds" if found.folds > 1 else "values"
+    seen = f" {found.duplicates:,} test documents have the same text as a training document." if found.duplicates else ""
+    return (
+        f"* best; {mean} [95% interval, {found.n_resamples:,} bootstrap resamples of the documents]. "
+        f"F1 over {found.classes:,} classes: leaves, and inner nodes that are labels of documents.{seen}"
+    )
+
+
+def pairs_table(found: Comparison, systems: Sequence[SystemResult], letters: Mapping[str, str]) -> Table:
+    """The p-values of all tests for every pair."""
+    columns = ("pair", *(f"{symbol} {about.removesuffix(' on bootstrap resamples')}" for symbol, about in TESTS.values()))
+    rows = [
+        [f"{letters[a.name]} – {letters[b.name]}", *(p_and_winner(found.pair(a.name, b.name), test, letters) for test in TESTS)]
+        for a, b in combinations(systems, 2)
+    ]
+    return Table("Every pair", columns, rows, note=f"The letter is the better system where p < {LEVEL}.{missing_tests(found)}")
+
+
+def p_and_winner(pair: Pair, test: str, names: Mapping[str, str] | None = None) -> str:
+    """A corrected p-value and, where it is significant, the better system."""
+    winner = pair.winner(test)
+    return f"{p_value(pair.corrected[test], LEVEL)}{'' if winner is None else f' {names[winner] if names else winner}'}"
+
+
+def missing_tests(found: Comparison) -> str:
+    """Why some p-values are dashes, if any are."""
+    return " – where there are fewer than two classes." if any(math.isnan(pair.corrected["t"]) for pair in found.pairs) else ""
+
+
+def describe_correction(found: Comparison) -> str:
+    """How p-values were corrected."""
+    name = CORRECTION_NAMES.get(found.correction)
+    if len(found.pairs) == 1:
+        return "one comparison, so not corrected"
+    return "not corrected" if name is None else f"corrected for {len(found.pairs):,} comparisons by {name}'s method"
