@@ -452,7 +452,7 @@ def test_shards_that_have_no_file_yet_are_written_when_the_model_is(tmp_path, is
     made = copy(one)
     made.weights_, made.n_candidates_ = ShardedWeights(tuple(make(part, index_weights(part)) for part in parts)), 5 * is_fast
     for number, file in enumerate(made.shard_files()):
-        file.put(tmp_path / f"{number}")
+        file.write_to(tmp_path / f"{number}")
     mapped = [open_array_file(tmp_path / f"{number}") for number in range(2)]
     again = RecursiveSVM.from_state(TREE, *made.state(), shards=mapped)
     X = with_unknown(problem(TREE, False)[0])
