@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from ramify.metrics import BootstrapDifference, Measured, Significance
+from ramify.metrics import BootstrapDifference, MetricEstimate, Significance
 from ramify.workflows.comparison import LABELS, TESTS, Comparison, Pair, SystemResult
 
 
@@ -37,4 +37,4 @@ def alike(names, p_value=0.01, difference=-0.1, **settings):
 
 
 def _measured(value):
-    return Measured(value, value - 0.1, value + 0.1, [value])
+    return MetricEstimate(value, value - 0.1, value + 0.1, [value])

@@ -32,11 +32,11 @@ def test_every_pair_is_tested_as_it_would_be_alone(case, seed):
     assume(rows[0])
     taxonomy = build(parents)
     T, *answers = [as_matrix(some, len(taxonomy)) for some in rows]
-    given_answers = dict(zip("xyz", answers, strict=True))
-    found = compare_all_predictions(T, given_answers, taxonomy, n_resamples=15, seed=seed)
+    predictions = dict(zip("xyz", answers, strict=True))
+    found = compare_all_predictions(T, predictions, taxonomy, n_resamples=15, seed=seed)
     assert list(found) == list(combinations("xyz", 2))
     for a, b in found:
-        alone = metrics.compare_predictions(T, given_answers[a], given_answers[b], taxonomy, n_resamples=15, seed=seed)
+        alone = metrics.compare_predictions(T, predictions[a], predictions[b], taxonomy, n_resamples=15, seed=seed)
         assert list(found[a, b]) == list(alone)
         for test, its in found[a, b].items():
             assert close((its.p_value, its.difference, its.n), (alone[test].p_value, alone[test].difference, alone[test].n))
@@ -85,7 +85,7 @@ def test_many_sums_are_measured_as_one_by_one(case, seed):
 def test_resampling_nothing_and_nothing_to_resample_are_refused():
     taxonomy = Taxonomy.flat(["a", "b"])
     T = taxonomy.encode(["a"])
-    with pytest.raises(InputError, match="0 resamples"):
+    with pytest.raises(InputError, match="n_resamples is 0"):
         compare_all_predictions(T, {"x": T, "y": T}, taxonomy, n_resamples=0)
     nothing = taxonomy.encode([])
     for compare in (

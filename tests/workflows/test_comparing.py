@@ -378,7 +378,7 @@ def test_what_cannot_be_compared_is_refused(corpus, systems):
         compare({"one": fitted, "two": fitted}, corpus, test=corpus)
     with pytest.raises(InputError, match="correction 'hom' is unknown"):
         compare(systems, corpus, correction="hom")
-    with pytest.raises(InputError, match="0 resamples"):
+    with pytest.raises(InputError, match="n_resamples is 0"):
         compare(systems, corpus, n_resamples=0)
     with pytest.raises(LabelError, match="'tv/smell' is not in the taxonomy"):
         compare(systems, corpus, test=Corpus("test", ["odd"], [["tv/smell"]]))

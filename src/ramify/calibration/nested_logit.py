@@ -154,9 +154,9 @@ def fit_nested_logit(log_potentials: LogPotentials, truth: Truth, taxonomy: Taxo
         NestedLogit(np.full(n, _softmax_scale(log_potentials, truth)), np.ones(n), np.zeros(n)),
     )
     for depth in range(n - 1, -1, -1):
-        choices = list(_choices(utilities, levels[depth], documents, weights, paths, depth))
-        if choices:
-            found = _maximize_likelihood(choices, fitted.scale[depth])
+        groups = list(_alternatives(utilities, levels[depth], documents, weights, paths, depth))
+        if groups:
+            found = _maximize_likelihood(groups, fitted.scale[depth])
             fitted.scale[depth], fitted.dissimilarity[depth], fitted.stop_constant[depth] = found
         utilities.normalize(levels[depth], *fitted.at_depth(depth))
     return fitted
@@ -180,12 +180,12 @@ def _softmax_scale(log_potentials: LogPotentials, truth: Truth) -> float:
     counts = (known.sum(axis=1) > 1) & known[np.arange(len(ends)), ends]
     if not counts.any():
         return 1.0
-    choice = Choices(step[counts], np.zeros_like(step[counts]), ends[counts], weights[counts])
+    choice = Alternatives(step[counts], np.zeros_like(step[counts]), ends[counts], weights[counts])
     return _maximize_likelihood([choice], 1.0)[0]
 
 
 @dataclass(frozen=True, slots=True)
-class Choices:
+class Alternatives:
     """The documents at or below one node: v and W of its alternatives, stopping last; which one each took; and weights."""
 
     step: Floats
@@ -194,9 +194,9 @@ class Choices:
     weights: Floats
 
 
-def _choices(
+def _alternatives(
     utilities: Utilities, level: Level, documents: Ints, weights: Floats, paths: Ints, depth: int
-) -> Iterator[Choices]:
+) -> Iterator[Alternatives]:
     """One entry for every parent of a level that has documents with more than one alternative."""
     step, inclusive, stop = utilities.at_level(level)
     above = paths[:, depth - 1] if depth else np.full(len(paths), -1)
@@ -213,26 +213,26 @@ def _choices(
         known = np.isfinite(v)
         counts = (known.sum(axis=1) > 1) & known[np.arange(len(rows)), taken]
         if counts.any():
-            yield Choices(v[counts], W[counts], taken[counts], weights[rows][counts])
+            yield Alternatives(v[counts], W[counts], taken[counts], weights[rows][counts])
 
 
-def _maximize_likelihood(choices: list[Choices], default_scale: float) -> tuple[float, float, float]:
+def _maximize_likelihood(groups: list[Alternatives], default_scale: float) -> tuple[float, float, float]:
     """γ, κ and β with the highest likelihood of the alternatives taken, smoothed; the default scale where v does not vary."""
-    total = sum(float(each.weights.sum()) for each in choices)
-    width = float(np.mean([np.ptp(each.step[np.isfinite(each.step)]) for each in choices]))
+    total = sum(float(each.weights.sum()) for each in groups)
+    width = float(np.mean([np.ptp(each.step[np.isfinite(each.step)]) for each in groups]))
     unit = START_RANGE / width if width > 0 else 1.0
-    loss = partial(_loss, choices=choices, total=total, unit=unit)
+    loss = partial(_loss, groups=groups, total=total, unit=unit)
     bounds = [(0, MAX_COEFFICIENT), (0, MAX_COEFFICIENT), (-MAX_COEFFICIENT, MAX_COEFFICIENT)]
     found = minimize(loss, [1.0, 0.5, 0.0], jac=True, method="L-BFGS-B", bounds=bounds)
     scale = unit * max(float(found.x[0]), MIN_SCALE) if width > 0 else default_scale
     return scale, float(found.x[1]), float(found.x[2])
 
 
-def _loss(at: Floats, choices: list[Choices], total: float, unit: float) -> tuple[float, Floats]:
+def _loss(at: Floats, groups: list[Alternatives], total: float, unit: float) -> tuple[float, Floats]:
     """The mean negative log likelihood, and its gradient by γ, in units, κ and β."""
     smoothing = 1 / (total + 2)
     loss, gradient = 0.0, np.zeros(3)
-    for each in choices:
+    for each in groups:
         known = np.isfinite(each.step)
         step = unit * np.where(known, each.step, 0.0)
         z = np.where(known, at[0] * step + at[1] * each.inclusive, -np.inf)

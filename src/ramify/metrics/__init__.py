@@ -1,4 +1,4 @@
-"""Measures of how well label sets over a taxonomy agree; ``docs/metrics.md`` defines each of them."""
+"""Metrics of label sets over a taxonomy; ``docs/metrics.md`` defines each of them."""
 
 from ramify.metrics.breakdown import Confusion, GroupScores, by_level, by_subtree, sibling_confusion
 from ramify.metrics.calibration import ReliabilityBins, expected_calibration_error, prediction_calibration_error, reliability
@@ -26,7 +26,13 @@ from ramify.metrics.hierarchical import (
     modified_hierarchy,
 )
 from ramify.metrics.ranking import document_auc, precision_at_k
-from ramify.metrics.resampling import BootstrapDifference, Measured, compare_predictions, measure_predictions, paired_bootstrap
+from ramify.metrics.resampling import (
+    BootstrapDifference,
+    MetricEstimate,
+    compare_predictions,
+    measure_predictions,
+    paired_bootstrap,
+)
 from ramify.metrics.significance import (
     Significance,
     correct_p_values,
@@ -43,7 +49,7 @@ __all__ = [
     "Confusion",
     "GroupScores",
     "LeafScores",
-    "Measured",
+    "MetricEstimate",
     "ModifiedHierarchy",
     "ModifiedScores",
     "NodeScores",

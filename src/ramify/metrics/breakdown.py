@@ -1,4 +1,4 @@
-"""Scores by level and by branch, and which siblings are taken for each other."""
+"""Scores by level and by branch, and confusion between siblings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class GroupScores:
 
 @dataclass(frozen=True, slots=True)
 class Confusion:
-    """How often node `true` was missed while its sibling `predicted` was given in error."""
+    """How often `true` was missed while its sibling `predicted` was predicted wrongly."""
 
     true: int
     predicted: int
@@ -46,13 +46,13 @@ def by_subtree(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[GroupScores
     """Scores of each root with everything below it; `key` is the root."""
     scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
     roots = taxonomy.roots
-    below = ancestor_matrix(taxonomy)[:, roots].tocsc()  # nodes × roots: which roots a node lies below, itself included
+    below = ancestor_matrix(taxonomy)[:, roots].tocsc()  # nodes × roots: the roots above each node, itself included
     branches = (below.indices[below.indptr[r] : below.indptr[r + 1]] for r in range(len(roots)))
     return [_group(int(root), nodes, scores) for root, nodes in zip(roots, branches, strict=True)]
 
 
 def sibling_confusion(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[Confusion]:
-    """Pairs of siblings taken for each other, most frequent first."""
+    """Pairs of siblings confused with each other, most frequent first."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
     pairs: Counter[tuple[int, int]] = Counter()
     for d in range(T.shape[0]):
@@ -80,7 +80,7 @@ def _group(key: int, nodes: Counts, scores: NodeScores) -> GroupScores:
 
 
 def _sibling_pairs(missed: Iterable[int], wrong: Iterable[int], taxonomy: Taxonomy) -> Iterator[tuple[int, int]]:
-    """Pairs of a missed and a wrongly given node below one parent; roots lie below a common point."""
+    """Pairs of a missed and a wrongly predicted node with a common parent; all roots are siblings."""
     by_parent: dict[int, list[int]] = {}
     for node in wrong:
         for parent in _parents_or_top(taxonomy, node):

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say."""
+"""Calibration of probabilities, and the coverage, error and depth of predictions with a guarantee."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 @dataclass(frozen=True, slots=True)
 class ReliabilityBins:
-    """Document–node pairs at one depth, cut into bins of equal width by their probability.
-
-    mean_probability, fraction_true: one a bin, NaN where the bin is empty.
-    """
+    """Document–node pairs at one depth, in bins of equal width by probability; means are NaN where a bin is empty."""
 
     depth: int
     count: Counts
@@ -28,10 +25,7 @@ class ReliabilityBins:
 
 @dataclass(frozen=True, slots=True)
 class LevelErrors:
-    """How far promised and observed frequency lie apart at one depth.
-
-    pairs: over all document–node pairs. top_label: over the most probable node of each document.
-    """
+    """Calibration error at one depth: over all document–node pairs, and over the most probable node of each document."""
 
     depth: int
     pairs: float
@@ -39,10 +33,10 @@ class LevelErrors:
 
 
 def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> list[ReliabilityBins]:
-    """Predicted and observed frequency at each depth; pairs without a probability (NaN) take no part."""
+    """Predicted and observed frequency at each depth; pairs without a probability (NaN) are left out."""
     T, P = expand_to_ancestors(Y_true, taxonomy).toarray(), np.asarray(probabilities, dtype=np.float64)
     if P.shape != T.shape:
-        raise InputError(f"probabilities have shape {P.shape} but the labels {T.shape}; give one a document and node.")
+        raise InputError(f"probabilities have shape {P.shape} but the labels {T.shape}; give one per document and node.")
     inner_edges = np.arange(1, bins) / bins
     found = []
     for depth in range(taxonomy.n_levels):
@@ -54,15 +48,12 @@ def reliability(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int =
 
 
 def expected_calibration_error(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
-    """The mean over pairs of the distance between promised and observed frequency in their depth and bin.
-
-    It is 0 without pairs.
-    """
+    """The mean over pairs of the distance between predicted and observed frequency in their depth and bin; 0 without pairs."""
     return _mean_gap(reliability(Y_true, probabilities, taxonomy, bins))
 
 
 def prediction_calibration_error(Y_true: Any, Y_pred: Any, probabilities: Any, taxonomy: Taxonomy, bins: int = 10) -> float:
-    """The same for the answers alone: the most specific predicted labels and their probabilities, all depths together."""
+    """The calibration error of the most specific predicted labels alone, all depths together."""
     own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
     rows = np.repeat(np.arange(own.shape[0]), np.diff(own.indptr))
     p = np.asarray(probabilities, dtype=np.float64)[rows, own.indices]
@@ -85,7 +76,7 @@ def calibration_errors(Y_true: Any, probabilities: Any, taxonomy: Taxonomy, bins
 
 
 def binned_calibration_error(p: Floats, is_true: Any, bins: int = 10) -> float:
-    """The mean distance between promised and observed frequency of some probabilities, bin by bin.
+    """The mean distance between predicted and observed frequency of some probabilities, bin by bin.
 
     >>> binned_calibration_error(np.asarray([0.81, 0.85, 0.2]), np.asarray([True, False, False]))
     0.2866...
@@ -94,7 +85,6 @@ def binned_calibration_error(p: Floats, is_true: Any, bins: int = 10) -> float:
 
 
 def _mean_gap(filled: list[ReliabilityBins]) -> float:
-    """The mean over pairs of the distance between the two frequencies of their bin; 0 without pairs."""
     distance = total = 0.0
     for bins in filled:
         gaps = np.abs(bins.mean_probability - bins.fraction_true)
@@ -104,48 +94,46 @@ def _mean_gap(filled: list[ReliabilityBins]) -> float:
 
 
 def _fill_bins(depth: int, p: Floats, true: Any, inner_edges: Floats) -> ReliabilityBins:
-    place = np.searchsorted(inner_edges, p, side="right")
-    n_bins = len(inner_edges) + 1
-    count = np.bincount(place, minlength=n_bins).astype(np.int64)
+    bin_of, n_bins = np.searchsorted(inner_edges, p, side="right"), len(inner_edges) + 1
+    count = np.bincount(bin_of, minlength=n_bins).astype(np.int64)
     with np.errstate(invalid="ignore"):
-        mean_probability = np.bincount(place, weights=p, minlength=n_bins) / count
-        fraction_true = np.bincount(place, weights=true.astype(np.float64), minlength=n_bins) / count
+        mean_probability = np.bincount(bin_of, weights=p, minlength=n_bins) / count
+        fraction_true = np.bincount(bin_of, weights=true.astype(np.float64), minlength=n_bins) / count
     return ReliabilityBins(depth, count, mean_probability, fraction_true)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# What came of a promise: whether answers hold the truth, how many labels are wrong, and how deep answers go.
-
-
 def is_covered(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
-    """Whether the path to a true label passes through one of the nodes that a document was given; without any it does.
+    """Whether the path to a true label passes through a predicted node; an empty prediction counts as covered.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
     >>> is_covered(tree.encode([["a/b"]] * 3), tree.encode([["a"], ["a/c"], []]), tree).tolist()
     [True, False, True]
     """
-    own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
-    n_true = np.asarray(own.astype(np.int64).multiply(truth).sum(axis=1)).ravel()
-    holds: NDArray[np.bool_] = (n_true > 0) | (np.diff(own.indptr) == 0)
-    return holds
+    n_true, n_predicted = _count_true(Y_true, Y_pred, taxonomy)
+    covered: NDArray[np.bool_] = (n_true > 0) | (n_predicted == 0)
+    return covered
 
 
 def wrong_fraction(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> Floats:
-    """The share of the most specific labels of each document that are wrong; 0 without any.
+    """The fraction of the most specific predicted labels of each document that are wrong; 0 without any.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
     >>> wrong_fraction(tree.encode([["a/b"]] * 3), tree.encode([["a/b", "a/c"], ["a"], []]), tree).tolist()
     [0.5, 0.0, 0.0]
     """
-    own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
-    counts = np.diff(own.indptr)
-    n_true = np.asarray(own.astype(np.int64).multiply(truth).sum(axis=1)).ravel()
-    wrong: Floats = (counts - n_true) / np.maximum(counts, 1)
+    n_true, n_predicted = _count_true(Y_true, Y_pred, taxonomy)
+    wrong: Floats = (n_predicted - n_true) / np.maximum(n_predicted, 1)
     return wrong
 
 
+def _count_true(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> tuple[Counts, Counts]:
+    """How many of the most specific predicted labels of each document are true, and how many there are."""
+    own, truth = most_specific(Y_pred, taxonomy), expand_to_ancestors(Y_true, taxonomy)
+    return np.asarray(own.astype(np.int64).multiply(truth).sum(axis=1)).ravel(), np.diff(own.indptr)
+
+
 def predicted_depth(Y: Any, taxonomy: Taxonomy) -> Floats:
-    """How many levels down the deepest label of each document is; 0 without any.
+    """The depth of the deepest label of each document, counted from 1; 0 without any.
 
     >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
     >>> predicted_depth(tree.encode([["a/b"], ["a"], []]), tree).tolist()

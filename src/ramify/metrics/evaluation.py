@@ -1,7 +1,4 @@
-"""Everything worth knowing about a set of predictions, as plain values.
-
-It is what the terminal, the page and ``--json`` show.
-"""
+"""All figures of one evaluation as plain values: what the terminal, the web page and ``--json`` show."""
 
 from __future__ import annotations
 
@@ -28,7 +25,7 @@ from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision,
 from ramify.metrics.ranking import document_auc, precision_at_k
 from ramify.taxonomy import Taxonomy, most_specific
 
-MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration look at a dense matrix
+MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration need a dense matrix
 MAX_CONFUSIONS = 50
 NODE_FIGURES = ("support", "predicted", "precision", "recall", "f1")
 HIERARCHIES = ("original", "modified")
@@ -39,11 +36,11 @@ OPTIONAL = ("modified", "calibration", "guarantees")
 class Report:
     """The figures of one evaluation.
 
-    figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary a row.
-    distances: how many documents lie at each tree distance from the truth. notes: what was left out, and why.
-    modified: F1 on the modified hierarchy, for all its leaves, the original ones and the dummies; empty unless asked for.
-    calibration: how far probabilities are from what was observed at each level, as given and before they were calibrated.
-    guarantees: for some risks, what was promised and what came of it; empty where nothing can be promised.
+    figures: single numbers by name. levels, branches, nodes, confusions, reliability: tables, one dictionary per row.
+    distances: the number of documents at each tree distance from the truth. notes: what was left out, and why.
+    modified: F1 on the modified hierarchy, for all its leaves, the original ones and the dummies; empty by default.
+    calibration: calibration errors of each level, also before calibration.
+    guarantees: for some risks, the guaranteed and the achieved rate; empty where there is no guarantee.
     """
 
     documents: int
@@ -69,14 +66,10 @@ class Report:
         """Make a report from what :meth:`as_dict` gave, also after a trip through JSON; a ValueError where it is none."""
         made = cls(**{**values, "distances": {int(steps): int(n) for steps, n in values["distances"].items()}})
         tables = [made.levels, made.branches, made.nodes, made.confusions, made.reliability]
-        tables += [getattr(made, name) for name in OPTIONAL]
-        rows = [row for table in tables if isinstance(table, list) for row in table]
+        tables += [made.modified, made.calibration, made.guarantees]
         is_plain = isinstance(made.documents, int) and isinstance(made.figures, dict) and isinstance(made.notes, list)
-        if (
-            not is_plain
-            or not all(isinstance(table, list) for table in tables)
-            or not all(map(_is_flat, [*rows, made.figures]))
-        ):
+        is_plain = is_plain and all(isinstance(table, list) and all(map(_is_flat, table)) for table in tables)
+        if not is_plain or not _is_flat(made.figures):
             raise ValueError("not a report")
         if not all(isinstance(row["name"], str) and all(map(_is_number, map(row.get, NODE_FIGURES))) for row in made.nodes):
             raise ValueError("not the figures of nodes")
@@ -88,7 +81,7 @@ def _is_number(value: Any) -> bool:
 
 
 def _is_flat(row: Any) -> bool:
-    """Whether a row has words, numbers and nothing else."""
+    """Whether a row holds only strings and numbers."""
     return isinstance(row, dict) and all(value is None or isinstance(value, (str, int, float)) for value in row.values())
 
 
@@ -103,7 +96,7 @@ def make_report(
     """Evaluate predictions against the truth.
 
     probabilities: add ranking and calibration. hierarchy: "modified" adds F1 on the leaves of the modified hierarchy.
-    uncalibrated: probabilities before they were calibrated, to see what came of that.
+    uncalibrated: probabilities before calibration, to compare.
     """
     check_hierarchy(hierarchy)
     figures, notes = _decision_figures(Y_true, Y_pred, taxonomy), []
@@ -131,13 +124,13 @@ def make_report(
 
 
 def check_hierarchy(name: str) -> None:
-    """Refuse the name of a hierarchy that there is not."""
+    """Refuse an unknown hierarchy."""
     if name not in HIERARCHIES:
         raise InputError(f"hierarchy is {name!r}; give 'original' or 'modified'.")
 
 
 def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:
-    """Whether probabilities of so many documents may be held as one matrix."""
+    """Whether probabilities of so many documents fit into one dense matrix."""
     return n_documents * len(taxonomy) <= MAX_DENSE
 
 
@@ -178,8 +171,8 @@ def _reliability_rows(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> li
     rows = []
     for level in reliability(Y_true, probabilities, taxonomy):
         for i in np.flatnonzero(level.count):
-            predicted, seen = float(level.mean_probability[i]), float(level.fraction_true[i])
-            rows.append({"depth": level.depth, "count": int(level.count[i]), "predicted": predicted, "observed": seen})
+            predicted, observed = float(level.mean_probability[i]), float(level.fraction_true[i])
+            rows.append({"depth": level.depth, "count": int(level.count[i]), "predicted": predicted, "observed": observed})
     return rows
 
 
@@ -198,7 +191,7 @@ def _level_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, 
 
 
 def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    """Nodes that occur, with the number of documents that stop at each."""
+    """Nodes that occur; own_support is the number of documents whose most specific label it is."""
     scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
     own = np.bincount(most_specific(Y_true, taxonomy).indices, minlength=len(taxonomy))
     losses = h_loss_by_node(Y_true, Y_pred, taxonomy)

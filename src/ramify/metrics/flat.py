@@ -1,10 +1,10 @@
-"""What all metrics are made of: pairs of closed label matrices, counts of them, and ratios that are always defined."""
+"""Accuracy, precision, recall and F1 over nodes and over documents, and the counts that all metrics use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,11 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
+Over = Literal["leaves", "nodes", "own"]
 
 
 def label_pair(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> tuple[csr_array, csr_array]:
-    """Truth and prediction, both closed upward, of the same documents: the one door of all metrics."""
+    """Truth and prediction, both closed upward, of the same documents; every metric reads its input here."""
     T, P = expand_to_ancestors(Y_true, taxonomy), expand_to_ancestors(Y_pred, taxonomy)
     if T.shape[0] != P.shape[0]:
         raise InputError(f"Y_true has {T.shape[0]} documents and Y_pred has {P.shape[0]}; they must be the same documents.")
@@ -58,13 +59,6 @@ def mean(values: Floats, of_nothing: float) -> float:
     return float(values.mean()) if values.size else of_nothing
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Accuracy and F1 over nodes taken one by one.
-
-
-Over = Literal["leaves", "nodes", "own"]
-
-
 @dataclass(frozen=True, slots=True)
 class NodeScores:
     """Counts and ratios of every node, in node order."""
@@ -78,7 +72,7 @@ class NodeScores:
 
 
 def accuracy(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
-    """The share of documents whose label set is exactly right.
+    """The fraction of documents whose label set is exactly right.
 
     >>> fruit = Taxonomy.flat(["apple", "pear"])
     >>> accuracy([[1, 0], [0, 1]], [[1, 0], [1, 0]], fruit)
@@ -90,7 +84,7 @@ def accuracy(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
 
 
 def micro_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: Over = "leaves") -> float:
-    """F1 of all decisions about the chosen nodes taken together."""
+    """F1 of all document–node decisions on the chosen nodes, pooled."""
     T, P, nodes = _compared(Y_true, Y_pred, taxonomy, over)
     counts = (per_node(Y)[nodes].sum() for Y in (both(T, P), T, P))
     return float(f1(*counts))
@@ -106,7 +100,7 @@ def macro_f1(
     T, P, nodes = _compared(Y_true, Y_pred, taxonomy, over)
     correct, true, predicted = (per_node(Y)[nodes] for Y in (both(T, P), T, P))
     scores, occurs = f1(correct, true, predicted), (true + predicted) > 0
-    if empty != "skip" and not _is_number(empty):
+    if empty != "skip" and not isinstance(cast(Any, empty), Real):
         raise InputError(f"empty is {empty!r}; give a number, or 'skip'.")
     if empty == "skip":
         return mean(scores[occurs], of_nothing=1.0)
@@ -117,18 +111,8 @@ def precision_recall_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> NodeSco
     """Precision, recall and F1 of every node, ancestors included."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
     correct, true, predicted = (per_node(Y) for Y in (both(T, P), T, P))
-    return NodeScores(
-        true,
-        predicted,
-        correct,
-        ratio(correct, predicted, true),
-        ratio(correct, true, predicted),
-        f1(correct, true, predicted),
-    )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real)
+    precision, recall = ratio(correct, predicted, true), ratio(correct, true, predicted)
+    return NodeScores(true, predicted, correct, precision, recall, f1(correct, true, predicted))
 
 
 def _compared(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: str) -> tuple[csr_array, csr_array, Counts]:
@@ -142,18 +126,14 @@ def _compared(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: str) -> tuple[
     return T, P, np.flatnonzero(taxonomy.is_leaf) if over == "leaves" else np.arange(len(taxonomy))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Measures taken document by document.
-
-
 def document_precision(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
-    """The mean over documents of the share of predicted nodes that are true."""
+    """The mean over documents of the fraction of predicted nodes that are true."""
     correct, true, predicted = _counts(Y_true, Y_pred, taxonomy)
     return mean(ratio(correct, predicted, true), of_nothing=1.0)
 
 
 def document_recall(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
-    """The mean over documents of the share of true nodes that are predicted."""
+    """The mean over documents of the fraction of true nodes that are predicted."""
     correct, true, predicted = _counts(Y_true, Y_pred, taxonomy)
     return mean(ratio(correct, true, predicted), of_nothing=1.0)
 
@@ -164,7 +144,7 @@ def document_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
 
 
 def tree_distance(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> Counts:
-    """How far each prediction lies from the truth: the nodes in one closed label set and not in the other.
+    """The distance of each prediction from the truth: the number of nodes in just one of the two closed label sets.
 
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread/rye"])
     >>> tree_distance(food.encode(["fruit/apple"] * 2), food.encode(["fruit/pear", "bread/rye"]), food)

@@ -1,4 +1,4 @@
-"""H-loss: a mistake counts where a path first goes wrong, and nothing below it counts again.
+"""H-loss: an error counts where a path first goes wrong, and nothing below it counts again.
 
     ℓ_H(d) = Σ_i c_i · [ i is wrong for d, and every ancestor of i is right ]
 
@@ -46,26 +46,26 @@ def h_loss_by_node(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, costs: Costs = 
 
 
 def first_errors(T: csr_array, P: csr_array, taxonomy: Taxonomy) -> csr_array:
-    """The wrong nodes of each document that have no wrong ancestor: the contour of its H-loss."""
+    """The wrong nodes of each document that have no wrong ancestor."""
     # T and P are closed: a wrong node's parents lie in T or in P. If all are right, they lie in both, and so do all their
-    # ancestors; so looking at parents is enough
+    # ancestors; so checking the parents is enough
     return most_general(T != P, taxonomy)
 
 
 def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
-    """One cost a node: 1 everywhere, 1 / the number of siblings, or as given."""
+    """One cost per node: 1 everywhere, 1 / the number of siblings, or as given."""
     if costs is None:
         return np.ones(len(taxonomy))
     if isinstance(costs, str):
         if costs != "siblings":
-            raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number a node.")
+            raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number per node.")
         return _sibling_costs(taxonomy)
     try:
         given = np.ascontiguousarray(costs, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError("the costs are not numbers; give None, 'siblings', or one number a node.") from None
+        raise InputError("the costs are not numbers; give None, 'siblings', or one number per node.") from None
     if given.shape != (len(taxonomy),):
-        raise InputError(f"costs have shape {given.shape}; give {len(taxonomy)} numbers, one a node.")
+        raise InputError(f"costs have shape {given.shape}; give {len(taxonomy)} numbers, one per node.")
     if not np.all(np.isfinite(given) & (given >= 0)):
         raise InputError("costs must be numbers of 0 or more; one of them is negative, infinite or missing.")
     return given

@@ -1,4 +1,9 @@
-"""Precision, recall and F1 of label sets with all their ancestors, summed over documents."""
+"""Hierarchical precision, recall and F1, with all ancestors, summed over documents; and F1 on the modified hierarchy.
+
+The modified hierarchy of Esuli, Fagni & Sebastiani 2008 (Boosting multi-label hierarchical text categorization, section 5.2) has
+a dummy leaf below every inner node that is the most specific label of a document, and F1 is over leaves alone, so that documents
+which stop at inner nodes count like the others. Added: dummy leaves for given nodes, the mean over leaves that occur, and DAGs.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +18,17 @@ from ramify.errors import InputError
 from ramify.metrics.flat import Counts, both, f1, label_pair, mean, per_node, ratio
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
+OWN = " (own)"  # appended to the name of a node for its dummy leaf
+
 
 def hierarchical_precision(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
-    """The share of predicted nodes, ancestors included, that are true."""
+    """The fraction of predicted nodes, ancestors included, that are true."""
     correct, true, predicted = _sums(Y_true, Y_pred, taxonomy)
     return float(ratio(correct, predicted, true))
 
 
 def hierarchical_recall(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> float:
-    """The share of true nodes, ancestors included, that are predicted."""
+    """The fraction of true nodes, ancestors included, that are predicted."""
     correct, true, predicted = _sums(Y_true, Y_pred, taxonomy)
     return float(ratio(correct, true, predicted))
 
@@ -41,25 +48,12 @@ def _sums(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> tuple[int, int, int]:
     return both(T, P).nnz, T.nnz, P.nnz
 
 
-# --------------------------------------------------------------------------------------------------------------
-# F1 on the modified hierarchy: below every inner node that has documents of its own hangs a leaf that takes them.
-#
-# Esuli, Fagni & Sebastiani 2008, *Boosting multi-label hierarchical text categorization*, section 5.2. A document is a
-# node's own when the node is its most specific label. All measures then look at leaves alone, and documents that stop
-# at inner nodes count like the others. Ours in addition: nodes that get such a leaf without an own document, the mean
-# over the leaves that occur, and DAGs.
-
-
-OWN = " (own)"
-
-
 @dataclass(frozen=True, slots=True)
 class LeafScores:
     """F1 over some leaves of a modified hierarchy.
 
-    macro_f1: over all of them; a leaf that is neither true nor predicted anywhere has F1 = 1.
-    macro_f1_occurring: over those that are true or predicted somewhere.
-    n_classes, n_occurring: the number of leaves that each mean is over. n_labels: the true labels at these leaves.
+    macro_f1: over all n_classes; a leaf that is neither true nor predicted has F1 = 1.
+    macro_f1_occurring: over the n_occurring that are true or predicted. n_labels: the true labels at these leaves.
     """
 
     micro_f1: float
@@ -72,7 +66,7 @@ class LeafScores:
 
 @dataclass(frozen=True, slots=True)
 class ModifiedScores:
-    """F1 over all leaves of a modified hierarchy, over those that were leaves before, and over the dummies."""
+    """F1 over all leaves of a modified hierarchy, over the original leaves, and over the dummies."""
 
     all: LeafScores
     leaves: LeafScores
@@ -83,7 +77,7 @@ class ModifiedScores:
 class ModifiedHierarchy:
     """A taxonomy with dummy leaves in place.
 
-    original: the taxonomy as it was. own_nodes: its inner nodes that have a dummy, rising.
+    original: the taxonomy as it was. own_nodes: its inner nodes with a dummy, ascending.
     taxonomy: nodes of the original keep their numbers; the dummy of ``own_nodes[i]`` is node ``len(original) + i``.
     """
 
@@ -92,18 +86,15 @@ class ModifiedHierarchy:
     taxonomy: Taxonomy
 
     def map_labels(self, Y: Any) -> csr_array:
-        """Labels over the original, documents × nodes, as labels over the modified taxonomy, closed upward.
-
-        A document that stops at an inner node without a dummy reaches no leaf.
-        """
+        """Labels over the original, documents × nodes, as labels over the modified taxonomy, closed upward."""
         own = most_specific(Y, self.original)[:, self.own_nodes]
         return csr_array(hstack([expand_to_ancestors(Y, self.original), own], format="csr", dtype=bool))
 
 
 def modified_hierarchy(Y_true: Any, taxonomy: Taxonomy, own_nodes: Iterable[str | int] | None = None) -> ModifiedHierarchy:
-    """Hang a dummy leaf below every inner node that is a document's most specific label.
+    """Add a dummy leaf below every inner node that is a document's most specific label.
 
-    Y_true: documents × nodes. own_nodes: names or numbers of more nodes that get one; leaves among them need none.
+    Y_true: documents × nodes. own_nodes: names or numbers of further nodes that get one.
 
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread/rye"])
     >>> modified_hierarchy(food.encode(["fruit", "fruit/pear"]), food).taxonomy.names[-1]
@@ -119,11 +110,11 @@ def modified_hierarchy(Y_true: Any, taxonomy: Taxonomy, own_nodes: Iterable[str 
 def modified_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, own_nodes: Iterable[str | int] | None = None) -> ModifiedScores:
     """F1 over the leaves of the modified hierarchy: all, those of the taxonomy, and the dummies of inner nodes.
 
-    Y_true, Y_pred: documents × nodes. own_nodes: inner nodes that have a dummy although no document here is theirs.
+    Y_true, Y_pred: documents × nodes. own_nodes: inner nodes with a dummy although no document stops there.
 
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear", "bread/rye"])
-    >>> true, said = food.encode(["apple", "fruit", "fruit"]), food.encode(["apple", "fruit", "pear"])
-    >>> scores = modified_f1(true, said, food)
+    >>> Y_true, Y_pred = food.encode(["apple", "fruit", "fruit"]), food.encode(["apple", "fruit", "pear"])
+    >>> scores = modified_f1(Y_true, Y_pred, food)
     >>> scores.leaves.n_classes, scores.dummies.n_classes, round(scores.dummies.micro_f1, 3)
     (3, 1, 0.667)
     """
@@ -149,7 +140,6 @@ def _scores(counts: tuple[Counts, ...], leaves: Counts) -> LeafScores:
 
 
 def _as_nodes(given: Iterable[str | int] | None, taxonomy: Taxonomy) -> Counts:
-    """Nodes by number or by name, as numbers that the taxonomy has."""
     if isinstance(given, str):
         raise InputError(f"own_nodes is {given!r}; give a list of names or numbers of nodes.")
     return np.asarray([_as_node(node, taxonomy) for node in (() if given is None else given)], dtype=np.int64)

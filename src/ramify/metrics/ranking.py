@@ -1,4 +1,4 @@
-"""Measures of scores rather than of decisions. Nodes whose score is NaN have no classifier and take no part."""
+"""Metrics of scores rather than of decisions; nodes with a NaN score have no classifier and are left out."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 
 def document_auc(Y_true: Any, scores: Any, taxonomy: Taxonomy) -> Floats:
-    """For each document, the chance that a true node scores above another one; NaN where there is nothing to compare."""
+    """For each document, the probability that a true node scores above another one; NaN where there is nothing to compare."""
     return _over_blocks(Y_true, scores, taxonomy, _auc)
 
 
 def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> float:
-    """The mean share of true nodes among the k best-scoring ones; equal scores are taken in node order."""
+    """The mean fraction of true nodes among the k best-scoring ones; ties go by node order."""
     if k < 1:
         raise InputError(f"k is {k}; give a whole number of at least 1.")
     return mean(_over_blocks(Y_true, scores, taxonomy, lambda truth, S: _hits(truth, S, k)) / k, of_nothing=1.0)
@@ -30,10 +30,10 @@ def precision_at_k(Y_true: Any, scores: Any, taxonomy: Taxonomy, k: int) -> floa
 def _over_blocks(
     Y_true: Any, scores: Any, taxonomy: Taxonomy, measure: Callable[[NDArray[np.bool_], Floats], Floats]
 ) -> Floats:
-    """One number a document, from a few dense rows of truth and scores at a time."""
+    """One number per document, from a few dense rows of truth and scores at a time."""
     T, S = expand_to_ancestors(Y_true, taxonomy), np.asarray(scores)
     if S.shape != T.shape:
-        raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score a document and node.")
+        raise InputError(f"scores have shape {S.shape} but the labels {T.shape}; give one score per document and node.")
     blocks = row_blocks(len(S), 64 * len(taxonomy))
     parts = [measure(T[rows].toarray(), S[rows].astype(np.float64)) for rows in blocks]
     return np.concatenate([np.zeros(0), *parts])
@@ -44,7 +44,7 @@ def _auc(truth: NDArray[np.bool_], S: Floats) -> Floats:
     scored = ~np.isnan(S)
     positive = truth & scored
     n_true, n_other = positive.sum(axis=1), (~truth & scored).sum(axis=1)
-    # nodes without a score stand below all others and are counted off again
+    # nodes without a score rank below all others; their number is subtracted
     lowest = np.nan_to_num(S, nan=-np.inf, neginf=np.finfo(np.float64).min)
     ranks = rankdata(lowest, axis=1) - (~scored).sum(axis=1, keepdims=True)
     above = (ranks * positive).sum(axis=1) - n_true * (n_true + 1) / 2

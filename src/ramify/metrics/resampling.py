@@ -1,8 +1,9 @@
-"""Measures that need nothing of documents but sums, so that many resamples of them are measured in one product.
+"""The bootstrap: confidence intervals of metrics, and all significance tests of two or more systems.
 
-F1 looks at classes that exclude nothing and imply nothing, so the hierarchy is modified first (Esuli, Fagni & Sebastiani
-2008): the classes are the leaves and, for each inner node that is the most specific label of some true document, a leaf of its
-own below it, which holds just these documents.
+Documents are drawn with replacement, as many as there are, and measured again, many times (Efron & Tibshirani 1993). Metrics that
+need only sums over documents are computed for many resamples in one matrix product: a resample is a row of multiplicities. F1
+is over the classes of the modified hierarchy (Esuli, Fagni & Sebastiani 2008): the leaves, and a class of its own for each inner
+node that is the most specific label of some true document.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_docume
 from ramify.metrics.h_loss import first_errors
 from ramify.metrics.significance import (
     Alternative,
-    Share,
+    Proportion,
     Significance,
     check_alternative,
     macro_sign_test,
@@ -40,35 +41,32 @@ _PLAIN = 6  # columns before those of classes
 
 
 def modified_classes(Y_true: Any, taxonomy: Taxonomy) -> Counts:
-    """The nodes that are classes of the modified hierarchy: leaves, and inner nodes at which some true document stops."""
+    """The classes of the modified hierarchy: leaves, and inner nodes that are the most specific label of a true document."""
     own = per_node(most_specific(Y_true, taxonomy))
     return np.flatnonzero(taxonomy.is_leaf | (own > 0))
 
 
 def on_classes(Y: Any, classes: Counts, taxonomy: Taxonomy) -> csr_array:
-    """The most specific labels among some classes (documents × classes); an answer at any other node is no answer."""
+    """The most specific labels among some classes (documents × classes); labels at other nodes are dropped."""
     return csr_array(most_specific(Y, taxonomy)[:, classes])
 
 
 def measure_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, classes: Counts) -> csr_array:
-    """What the sums over documents must hold for all measures: one row a document."""
+    """The counts of each document, one row each, whose sums determine all metrics."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
-    shared, true, said = per_document(both(T, P)), per_document(T), per_document(P)
-    exact, wrong = (true == shared) & (said == shared), per_document(first_errors(T, P, taxonomy))
-    plain = np.column_stack([np.ones_like(shared), exact, shared, true, said, wrong]).astype(np.float64)
-    own_true, own_said = on_classes(T, classes, taxonomy), on_classes(P, classes, taxonomy)
-    parts = [csr_array(plain), both(own_true, own_said), own_true, own_said]
+    correct, true, predicted = per_document(both(T, P)), per_document(T), per_document(P)
+    exact, wrong = (true == correct) & (predicted == correct), per_document(first_errors(T, P, taxonomy))
+    plain = np.column_stack([np.ones_like(correct), exact, correct, true, predicted, wrong]).astype(np.float64)
+    own_true, own_predicted = on_classes(T, classes, taxonomy), on_classes(P, classes, taxonomy)
+    parts = [csr_array(plain), both(own_true, own_predicted), own_true, own_predicted]
     return csr_array(hstack(parts, format="csr", dtype=np.float64))
 
 
 def from_sums(sums: Floats) -> Floats:
-    """The measures, in the order of MEASURES, of documents whose rows add up to `sums`.
-
-    sums: one set of documents a row, … × columns of :func:`measure_rows`; gives … × measures.
-    """
-    n_docs, exact, shared, true, said, wrong = np.moveaxis(sums[..., :_PLAIN], -1, 0)
+    """The metrics, in the order of MEASURES, of documents whose rows add up to `sums` (… × columns of :func:`measure_rows`)."""
+    n_docs, exact, correct, true, predicted, wrong = np.moveaxis(sums[..., :_PLAIN], -1, 0)
     own = np.split(sums[..., _PLAIN:], 3, axis=-1)
-    return np.stack([exact / n_docs, micro(*own), macro(*own), f1(shared, true, said), wrong / n_docs], axis=-1)
+    return np.stack([exact / n_docs, micro(*own), macro(*own), f1(correct, true, predicted), wrong / n_docs], axis=-1)
 
 
 def micro(correct: Floats, true: Floats, predicted: Floats) -> Floats:
@@ -77,18 +75,14 @@ def micro(correct: Floats, true: Floats, predicted: Floats) -> Floats:
 
 
 def macro(correct: Floats, true: Floats, predicted: Floats) -> Floats:
-    """The mean F1 of the classes that occur in truth or answers (… × classes each)."""
+    """The mean F1 of the classes that occur in truth or predictions (… × classes each)."""
     occurs = true + predicted > 0
     return ratio(np.where(occurs, f1(correct, true, predicted), 0.0).sum(axis=-1), occurs.sum(axis=-1), 0)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The measures by which systems are compared, averaged over test sets, with the interval in which they would move.
-
-
 @dataclass(frozen=True, slots=True)
-class Measured:
-    """A measure, and between which values 95 of 100 resamples spread around it; by_fold: its value on each test set."""
+class MetricEstimate:
+    """A metric with its 95 % bootstrap interval; by_fold: its value on each test set."""
 
     value: float
     low: float
@@ -98,10 +92,10 @@ class Measured:
 
 def measure_predictions(
     folds: Sequence[tuple[Any, Any]], taxonomy: Taxonomy, classes: Counts, *, n_resamples: int = 1000, seed: int = 0
-) -> dict[str, Measured]:
-    """Every measure as the mean over test sets, with an interval by resampling the documents of each (folds: Y_true, Y_pred).
+) -> dict[str, MetricEstimate]:
+    """Every metric as the mean over test sets, with its bootstrap interval (folds: Y_true and Y_pred of each).
 
-    F1 is over `classes`; macro F1 is the mean over those that occur in the truth or in the answers of a test set.
+    F1 is over `classes`; macro F1 is the mean over those that occur in the truth or the predictions of a test set.
 
     >>> food = Taxonomy.from_paths(["fruit/apple", "fruit/pear"])
     >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
@@ -111,21 +105,14 @@ def measure_predictions(
     rows = [measure_rows(Y_true, Y_pred, taxonomy, classes) for Y_true, Y_pred in folds]
     by_fold = np.stack([from_sums(np.asarray(some.sum(axis=0)).ravel()) for some in rows])
     drawn = np.mean([resample_sums(some, from_sums, n_resamples, [seed, k]) for k, some in enumerate(rows)], axis=0)
-    # a resample repeats some documents and misses others, which moves means over rare classes: only its spread is used
+    # a resample repeats some documents and misses others, which biases means over rare classes: only its width is used
     drawn += by_fold.mean(axis=0) - drawn.mean(axis=0)
-    return {name: _measured(by_fold[:, i], drawn[:, i], name) for i, name in enumerate(MEASURES)}
+    return {name: _estimate(by_fold[:, i], drawn[:, i], name) for i, name in enumerate(MEASURES)}
 
 
-def _measured(by_fold: Floats, drawn: Floats, name: str) -> Measured:
+def _estimate(by_fold: Floats, drawn: Floats, name: str) -> MetricEstimate:
     low, high = interval(np.clip(drawn, 0.0, None if name in LOSSES else 1.0))
-    return Measured(float(by_fold.mean()), low, high, by_fold.tolist())
-
-
-# --------------------------------------------------------------------------------------------------------------
-# How far a measure would move on other documents of the same kind: the bootstrap.
-#
-# Documents are drawn with replacement, as many as there are, and measured anew, many times (Efron & Tibshirani 1993). Where a
-# measure needs nothing but sums over documents, a resample is a row of multiplicities, and many are summed in one product.
+    return MetricEstimate(float(by_fold.mean()), low, high, by_fold.tolist())
 
 
 Metric = Callable[[csr_array, csr_array], float]
@@ -135,10 +122,9 @@ TINY = 1e-12  # differences below it are rounding
 
 @dataclass(frozen=True, slots=True)
 class BootstrapDifference:
-    """How much better A is than B, and how sure that is.
+    """The difference between A and B in a metric, with its 95 % interval.
 
-    difference: measure of A less measure of B. low, high: where it lies in 95 of 100 resamples. p_value: twice the share of
-    resamples on the wrong side of zero. n: documents.
+    p_value: twice the fraction of resamples on the wrong side of zero. n: documents.
     """
 
     difference: float
@@ -159,11 +145,11 @@ def paired_bootstrap(
     seed: Seed = 0,
     alternative: Alternative = "two-sided",
 ) -> BootstrapDifference:
-    """The difference of a measure between two systems, resampled over documents; both systems see the same resamples.
+    """The difference of a metric between two systems, with paired resamples of the documents.
 
-    Y_true, A, B: documents × classes. metric: a function of truth and answers, both CSR, higher is better; or one of two names,
-    which are quicker. "macro_f1" is the mean over classes that occur in truth or answers: a class that a resample happens to
-    miss must not count as perfect.
+    Y_true, A, B: documents × classes. metric: a function of truth and predictions, both CSR, higher is better; or one of two
+    names, which are faster. "macro_f1" is the mean over classes that occur in truth or predictions: a class that a resample
+    misses must not count as perfect.
 
     >>> T, A, B = [[1, 0], [0, 1]] * 20, [[1, 0], [0, 1]] * 20, [[1, 0], [1, 0]] * 20
     >>> found = paired_bootstrap(T, A, B)
@@ -176,7 +162,7 @@ def paired_bootstrap(
     check_documents(T.shape[0])
     named = {"micro_f1": micro, "macro_f1": macro}
     if isinstance(metric, str) and metric not in named:
-        raise InputError(f"metric is {metric!r}; give 'micro_f1', 'macro_f1', or a function of truth and answers.")
+        raise InputError(f"metric is {metric!r}; give 'micro_f1', 'macro_f1', or a function of truth and predictions.")
     if isinstance(metric, str):
         observed, drawn = _by_sums(T, A, B, named[metric], n_resamples, seed)
     else:
@@ -187,16 +173,13 @@ def paired_bootstrap(
 
 
 def judge_differences(observed: float, drawn: Floats, n_docs: int, alternative: Alternative) -> BootstrapDifference:
-    """What a difference is worth, by the differences on resamples."""
+    """The interval and p-value of a difference, from the differences on resamples."""
     low, high = interval(drawn)
     return BootstrapDifference(observed, low, high, _p_value(drawn, alternative), n_docs, len(drawn))
 
 
 def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resamples: int, seed: Seed) -> Floats:
-    """What `finish` makes of the columns' sums, for every resample of the rows (rows: documents × what is summed).
-
-    finish: takes the sums of many resamples at once, one resample a row.
-    """
+    """`finish` of the sums of the columns of every resample of the rows; it gets many resamples at once, one per row."""
     rng, n_docs = np.random.default_rng(seed), rows.shape[0]
     rows = csr_array(rows, dtype=np.float64)
     values: list[Floats] = []
@@ -210,21 +193,21 @@ def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resampl
 
 
 def interval(values: Floats) -> tuple[float, float]:
-    """Where 95 of 100 values lie, as many below as above."""
+    """The 2.5th and the 97.5th percentile."""
     low, high = np.percentile(values, [2.5, 97.5])
     return float(low), float(high)
 
 
 def check_documents(n_docs: int) -> None:
-    """Refuse to draw from nothing."""
+    """Refuse to resample nothing."""
     if n_docs == 0:
         raise InputError("there are no documents to draw from; give some.")
 
 
 def check_resamples(n_resamples: int) -> None:
-    """Refuse to draw nothing."""
+    """Refuse a number of resamples below 1."""
     if n_resamples < 1:
-        raise InputError(f"{n_resamples} resamples tell nothing; give 1 or more, such as 1000.")
+        raise InputError(f"n_resamples is {n_resamples}; give 1 or more, such as 1000.")
 
 
 def _by_sums(
@@ -233,8 +216,8 @@ def _by_sums(
     rows = csr_array(hstack([T, both(T, A), A, both(T, B), B], format="csr", dtype=np.float64))
 
     def difference(sums: Floats) -> Floats:
-        true, right_a, said_a, right_b, said_b = np.split(sums, 5, axis=-1)
-        return measure(right_a, true, said_a) - measure(right_b, true, said_b)
+        true, correct_a, predicted_a, correct_b, predicted_b = np.split(sums, 5, axis=-1)
+        return measure(correct_a, true, predicted_a) - measure(correct_b, true, predicted_b)
 
     observed = float(difference(np.asarray(rows.sum(axis=0)).ravel()))
     return observed, resample_sums(rows, difference, n_resamples, seed)
@@ -253,7 +236,7 @@ def _one_by_one(T: csr_array, A: csr_array, B: csr_array, metric: Metric, n_resa
 
 
 def _p_value(differences: Floats, alternative: Alternative) -> float:
-    """The share of resamples on the wrong side of zero, the observed one counted as one of them."""
+    """The fraction of resamples on the wrong side of zero; the observed difference counts as one of them."""
     n = len(differences) + 1
     not_above = (1 + int((differences <= TINY).sum())) / n
     not_below = (1 + int((differences >= -TINY).sum())) / n
@@ -262,13 +245,9 @@ def _p_value(differences: Floats, alternative: Alternative) -> float:
     return not_above if alternative == "greater" else not_below
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Two systems' answers over a taxonomy, put to every test, on the classes of the modified hierarchy.
-
-
 Tested = Significance | BootstrapDifference
 _SIMPLE = {"sign": sign_test, "macro_sign": macro_sign_test, "t": t_test, "rank_t": rank_t_test, "wilcoxon": wilcoxon_test}
-_SHARES: tuple[Share, ...] = ("precision", "recall", "accuracy")
+_PROPORTIONS: tuple[Proportion, ...] = ("precision", "recall", "accuracy")
 
 
 def compare_predictions(
@@ -303,16 +282,13 @@ def compare_predictions(
 
 
 def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Alternative = "two-sided") -> dict[str, Tested]:
-    """The tests that draw nothing, by name (T, A, B: documents × classes)."""
+    """The tests without resampling, by name (T, A, B: documents × classes)."""
     found: dict[str, Tested] = {name: test(T, A, B, alternative) for name, test in _SIMPLE.items()}
-    return found | {share: proportions_test(T, A, B, share, alternative) for share in _SHARES}
+    return found | {name: proportions_test(T, A, B, name, alternative) for name in _PROPORTIONS}
 
 
 def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
-    """Every measure on all documents, and then on each resample of them (1 + resamples × measures); losses with a minus.
-
-    rows: of :func:`~ramify.metrics.resampling.measure_rows`.
-    """
+    """Every metric on all documents, then on each resample (1 + resamples × metrics), losses negated; rows: :func:`measure_rows`."""
     observed = from_sums(np.asarray(rows.sum(axis=0)).ravel())
     signs = np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
     values: Floats = signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])
@@ -320,46 +296,41 @@ def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
 
 
 def bootstraps(differences: Floats, n_docs: int, alternative: Alternative = "two-sided") -> dict[str, Tested]:
-    """The paired bootstrap of each measure (differences of :func:`draw_measures`: observed first, then on resamples)."""
-    judged = (judge_differences(float(of[0]), of[1:], n_docs, alternative) for of in differences.T)
-    return {f"bootstrap_{measure}": found for measure, found in zip(MEASURES, judged, strict=True)}
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Many systems' answers over a taxonomy, every pair put to every test.
-#
-# The p-values are those of :func:`~ramify.metrics.compare_predictions` for each pair. A pair of systems needs nothing of a resample
-# but what each of the two measures on it, so each system is resampled once, not once for every other.
+    """The paired bootstrap of each metric (differences of :func:`draw_measures`: observed first, then on resamples)."""
+    found = (judge_differences(float(column[0]), column[1:], n_docs, alternative) for column in differences.T)
+    return {f"bootstrap_{measure}": tested for measure, tested in zip(MEASURES, found, strict=True)}
 
 
 Tests = dict[tuple[str, str], dict[str, Tested]]
 
 
 def compare_all_predictions(
-    Y_true: Any, answers: Mapping[str, Any], taxonomy: Taxonomy, *, n_resamples: int = 1000, seed: Seed = 0
+    Y_true: Any, predictions: Mapping[str, Any], taxonomy: Taxonomy, *, n_resamples: int = 1000, seed: Seed = 0
 ) -> Tests:
-    """All tests of every pair of systems on the same documents, two-sided (Y_true and answers: documents × nodes).
+    """All tests of every pair of systems on the same documents, two-sided (Y_true and predictions: documents × nodes).
+
+    The p-values are those of :func:`compare_predictions`; each system is resampled once, not once per pair.
 
     >>> food = Taxonomy.from_paths(["apple", "pear"])
     >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
-    >>> found = compare_all_predictions(T, {"knows": T, "guesses": P, "also": T}, food, n_resamples=50)
-    >>> list(found), found["knows", "guesses"]["sign"].difference
-    ([('knows', 'guesses'), ('knows', 'also'), ('guesses', 'also')], 1.0)
+    >>> found = compare_all_predictions(T, {"good": T, "poor": P, "same": T}, food, n_resamples=50)
+    >>> list(found), found["good", "poor"]["sign"].difference
+    ([('good', 'poor'), ('good', 'same'), ('poor', 'same')], 1.0)
     """
     check_resamples(n_resamples)
     classes = modified_classes(Y_true, taxonomy)
     T = on_classes(label_pair(Y_true, Y_true, taxonomy)[0], classes, taxonomy)
-    said = {name: on_classes(label_pair(Y_true, Y, taxonomy)[1], classes, taxonomy) for name, Y in answers.items()}
+    given = {name: on_classes(label_pair(Y_true, Y, taxonomy)[1], classes, taxonomy) for name, Y in predictions.items()}
     check_documents(T.shape[0])
     drawn = {}
-    with stage("resampling systems", len(said)) as step:
-        for name, Y in answers.items():
+    with stage("resampling systems", len(given)) as step:
+        for name, Y in predictions.items():
             drawn[name] = draw_measures(measure_rows(Y_true, Y, taxonomy, classes), n_resamples, seed)
             step.advance()
     found: Tests = {}
-    pairs = list(combinations(said, 2))
+    pairs = list(combinations(given, 2))
     with stage("testing pairs", len(pairs)) as step:
         for a, b in pairs:
-            found[a, b] = decision_tests(T, said[a], said[b]) | bootstraps(drawn[a] - drawn[b], T.shape[0])
+            found[a, b] = decision_tests(T, given[a], given[b]) | bootstraps(drawn[a] - drawn[b], T.shape[0])
             step.advance()
     return found

@@ -1,12 +1,12 @@
-"""Whether one system is better than another on the same documents, or was only lucky.
+"""Significance tests of two systems on the same documents, and corrections for multiple comparisons.
 
 A decision is a document–class pair: does the document belong to the class? All tests take boolean matrices of decisions,
-documents × classes. Those on classes compare the F1 that both systems have on each class; a class that occurs in neither truth
-nor answers has F1 = 1.
+documents × classes. Tests on classes compare the F1 of both systems on each class; a class that occurs in neither truth nor
+predictions has F1 = 1.
 
 Source: Yang & Liu 1999, section 4 (s-test, S-test, T-test, T'-test, p-test).
-Deviation: p-values of sign tests are exact at any size, where the paper goes over to the normal distribution; the signed rank
-test of Wilcoxon is added.
+Deviation: p-values of sign tests are exact at any size, where the paper uses the normal distribution; Wilcoxon's signed rank
+test is added.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from ramify.errors import InputError, suggest
 from ramify.metrics.flat import Floats, both, f1, per_node, ratio
 
 Alternative = Literal["two-sided", "greater", "less"]
-Share = Literal["precision", "recall", "accuracy"]
+Proportion = Literal["precision", "recall", "accuracy"]
 EXACT, EXACT_TIED = 50, 13  # the exact distribution of signed ranks is used up to so many differences, as SciPy does
 DECIMALS = 12  # differences of F1 that agree so far are the same
 
 
 @dataclass(frozen=True, slots=True)
 class Significance:
-    """What a test found.
+    """The result of a test.
 
-    statistic: what the test looks at. p_value: the chance of one at least as far out if neither system is better.
-    n: how many decisions or classes speak. difference: above zero where A did better.
+    p_value: the probability of a statistic at least as extreme if neither system is better. n: decisions or classes that count.
+    difference: positive where A did better.
     """
 
     statistic: float
@@ -43,9 +43,9 @@ class Significance:
 
 
 def sign_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
-    """Micro sign test, s: of the decisions that one system alone got right, how many did A?
+    """Micro sign test, s: of the decisions that only one system got right, how many did A?
 
-    statistic: their number. difference: A's share of them less B's.
+    statistic: their number. difference: A's fraction of them minus B's.
 
     >>> sign_test([[1, 0], [0, 1], [1, 0]], [[1, 0], [0, 1], [1, 0]], [[0, 1], [1, 0], [0, 0]])
     Significance(statistic=5.0, p_value=0.0625, n=5, difference=1.0)
@@ -58,7 +58,7 @@ def sign_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided
 def macro_sign_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
     """Macro sign test, S: of the classes on which F1 differs, on how many is A's higher?
 
-    statistic: their number. difference: A's share of them less B's.
+    statistic: their number. difference: A's fraction of them minus B's.
 
     >>> macro_sign_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 0]])
     Significance(statistic=2.0, p_value=0.5, n=2, difference=1.0)
@@ -70,7 +70,7 @@ def macro_sign_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two
 def t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
     """Paired t test, T, on the F1 of each class.
 
-    difference: the mean of A's F1 less B's. All equal gives p = 1, and fewer than two classes NaN.
+    difference: the mean of A's F1 minus B's. p is 1 where all are equal, and NaN for fewer than two classes.
 
     >>> t_test([[1, 0], [0, 1], [1, 0]], [[1, 0], [0, 1], [1, 0]], [[1, 0], [1, 1], [0, 1]]).n
     2
@@ -79,9 +79,9 @@ def t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") 
 
 
 def rank_t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
-    """Paired t test, T', on ranks: the F1 values of both systems in one row, equal ones with the mean of their ranks.
+    """Paired t test, T', on the ranks of the F1 values of both systems together, ties with their mean rank.
 
-    difference: the mean of A's ranks less B's.
+    difference: the mean of A's ranks minus B's.
 
     >>> rank_t_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0, 1], [1, 0]])
     Significance(statistic=inf, p_value=0.0, n=2, difference=2.0)
@@ -94,8 +94,8 @@ def rank_t_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sid
 def wilcoxon_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-sided") -> Significance:
     """Wilcoxon's signed rank test, W, on the F1 of each class; classes with equal F1 are left out.
 
-    statistic: the ranks of the differences above zero, summed. difference: A's share of all ranks less B's.
-    Exact up to 50 classes, or 13 where some differences are equally large; by the normal distribution beyond.
+    statistic: the sum of the ranks of positive differences. difference: A's fraction of all ranks minus B's.
+    Exact up to 50 classes, or 13 with ties; the normal approximation beyond.
 
     >>> wilcoxon_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]).statistic
     3.0
@@ -115,31 +115,30 @@ def wilcoxon_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-s
 
 
 def proportions_test(
-    Y_true: Any, A: Any, B: Any, of: Share = "accuracy", alternative: Alternative = "two-sided"
+    Y_true: Any, A: Any, B: Any, of: Proportion = "accuracy", alternative: Alternative = "two-sided"
 ) -> Significance:
-    """Test of two proportions, p: micro precision, micro recall, or the share of decisions that are right.
+    """Test of two proportions, p: micro precision, micro recall, or the accuracy of decisions.
 
-    statistic: z. n: the decisions behind both shares together. difference: A's share less B's. Two shares of nothing, and
-    shares that are both 0 or both 1, give p = 1.
+    statistic: z. n: the decisions behind both proportions. difference: A's minus B's. p is 1 where a proportion is undefined, or
+    both are 0 or 1.
 
     >>> proportions_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]).difference
     0.5
     """
     check_alternative(alternative)
     T, A, B = same_decisions(Y_true, A, B)
-    (right_a, n_a, other_a), (right_b, n_b, other_b) = (_share(T, Y, of) for Y in (A, B))
+    (right_a, n_a, other_a), (right_b, n_b, other_b) = (_proportion(T, Y, of) for Y in (A, B))
     difference = float(ratio(right_a, n_a, other_a) - ratio(right_b, n_b, other_b))
     pooled = (right_a + right_b) / max(1, n_a + n_b)
     if n_a == 0 or n_b == 0 or pooled in (0.0, 1.0):
         return Significance(0.0, 1.0, n_a + n_b, difference)
-    spread = np.sqrt(pooled * (1 - pooled) * (1 / n_a + 1 / n_b))
-    z = difference / float(spread)
+    z = difference / float(np.sqrt(pooled * (1 - pooled) * (1 / n_a + 1 / n_b)))
     tail = {"two-sided": 2 * norm.sf(abs(z)), "greater": norm.sf(z), "less": norm.cdf(z)}
     return Significance(z, float(tail[alternative]), n_a + n_b, difference)
 
 
 def same_decisions(Y_true: Any, A: Any, B: Any) -> tuple[csr_array, csr_array, csr_array]:
-    """Three matrices of the same decisions as boolean CSR: the one door of all tests."""
+    """Three matrices of the same decisions as boolean CSR; every test reads its input here."""
     T, A, B = (_as_decisions(Y) for Y in (Y_true, A, B))
     if not T.shape == A.shape == B.shape:
         raise InputError(
@@ -159,7 +158,7 @@ def _as_decisions(Y: Any) -> csr_array:
     if not issparse(Y):
         Y = np.asarray(Y)
     if Y.ndim != 2:
-        raise InputError(f"a matrix of decisions has one row a document and one column a class, not {Y.ndim} dimensions.")
+        raise InputError(f"a matrix of decisions has one row per document and one column per class, not {Y.ndim} dimensions.")
     matrix = csr_array(Y).astype(bool)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -167,7 +166,7 @@ def _as_decisions(Y: Any) -> csr_array:
 
 
 def check_alternative(alternative: str) -> None:
-    """Refuse a side that is none."""
+    """Refuse an unknown alternative."""
     if alternative not in ("two-sided", "greater", "less"):
         raise InputError(f"alternative is {alternative!r}; give 'two-sided', 'greater' (A is better) or 'less'.")
 
@@ -181,15 +180,15 @@ def _signs(k: int, n: int, alternative: Alternative) -> Significance:
 
 
 def _signed_ranks(ranks: Floats, found: float, alternative: Alternative) -> float:
-    """The exact chance of a sum of ranks, each of which counts or not by the toss of a coin; equal ranks may be halves."""
+    """The exact p-value of a sum of ranks, each counted with probability 1/2; tied ranks may be halves."""
     doubled, sums = np.rint(2 * ranks).astype(np.int64), np.ones(1)
     for rank in doubled:
         wider = np.zeros(len(sums) + rank)
         wider[: len(sums)] += sums / 2
         wider[rank:] += sums / 2
         sums = wider
-    place = round(2 * found)
-    tails = {"greater": float(sums[place:].sum()), "less": float(sums[: place + 1].sum())}
+    at = round(2 * found)
+    tails = {"greater": float(sums[at:].sum()), "less": float(sums[: at + 1].sum())}
     return min(1.0, 2 * min(tails.values())) if alternative == "two-sided" else min(1.0, tails[alternative])
 
 
@@ -201,29 +200,23 @@ def _paired_t(a: Floats, b: Floats, alternative: Alternative) -> Significance:
         return Significance(float("nan"), float("nan"), n, mean)
     if not difference.any():
         return Significance(0.0, 1.0, n, 0.0)
-    if np.ptp(difference) < 10.0**-DECIMALS:  # all the same, but for rounding
+    if np.ptp(difference) < 10.0**-DECIMALS:  # all equal but for rounding
         surprising = alternative == "two-sided" or (mean > 0) == (alternative == "greater")
         return Significance(float(np.copysign(np.inf, mean)), 0.0 if surprising else 1.0, n, mean)
     found = ttest_rel(a, b, alternative=alternative)
     return Significance(float(found.statistic), float(found.pvalue), n, mean)
 
 
-def _share(T: csr_array, Y: csr_array, of: str) -> tuple[int, int, int]:
-    """How many decisions are right, of how many, and how many stand on the other side."""
+def _proportion(T: csr_array, Y: csr_array, of: str) -> tuple[int, int, int]:
+    """The number of right decisions, of how many, and the number on the other side."""
     if of == "precision":
         return both(T, Y).nnz, Y.nnz, T.nnz
     if of == "recall":
         return both(T, Y).nnz, T.nnz, Y.nnz
     if of != "accuracy":
-        raise InputError(f"the share is {of!r}; give 'precision', 'recall' or 'accuracy'.")
+        raise InputError(f"of is {of!r}; give 'precision', 'recall' or 'accuracy'.")
     n_decisions: int = T.shape[0] * T.shape[1]
     return n_decisions - (T != Y).nnz, n_decisions, 0
-
-
-# --------------------------------------------------------------------------------------------------------------
-# p-values of several comparisons, made larger so that luck is not taken for a difference.
-#
-# Who makes m comparisons finds p < 0.05 in one of twenty, even where nothing differs.
 
 
 Correction = Literal["holm", "bonferroni", "benjamini-hochberg", "none"]
@@ -231,11 +224,10 @@ CORRECTIONS = ("holm", "bonferroni", "benjamini-hochberg", "none")
 
 
 def correct_p_values(p_values: Sequence[float] | Floats, correction: Correction = "holm") -> Floats:
-    """p-values corrected for how many they are, in the same order.
+    """p-values corrected for multiple comparisons, in the same order.
 
-    correction: "holm" and "bonferroni" bound the chance of even one false alarm, and Holm's is never larger;
-    "benjamini-hochberg" bounds the share of false alarms among all alarms; "none" leaves them alone.
-    NaN stands for a test that could not be made: it stays, and is not counted.
+    correction: "holm" and "bonferroni" bound the family-wise error rate, and Holm's p-values are never larger;
+    "benjamini-hochberg" bounds the false discovery rate; "none" changes nothing. A NaN stays and is not counted.
 
     >>> correct_p_values([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
@@ -250,10 +242,10 @@ def correct_p_values(p_values: Sequence[float] | Floats, correction: Correction 
 
 
 def check_correction(correction: str) -> None:
-    """Refuse a name that no correction has."""
+    """Refuse an unknown correction."""
     if correction not in CORRECTIONS:
-        near = suggest(str(correction), CORRECTIONS)
-        raise InputError(f"correction {correction!r} is unknown; the corrections are {', '.join(CORRECTIONS)}.{near}")
+        hint = suggest(str(correction), CORRECTIONS)
+        raise InputError(f"correction {correction!r} is unknown; the corrections are {', '.join(CORRECTIONS)}.{hint}")
 
 
 def _corrected(p: Floats, correction: str) -> Floats:
@@ -263,13 +255,13 @@ def _corrected(p: Floats, correction: str) -> Floats:
     if correction == "bonferroni":
         return np.minimum(m * p, 1.0)
     order = np.argsort(p, kind="stable")
-    place = np.arange(1, m + 1)
+    rank = np.arange(1, m + 1)
     if correction == "holm":
         # the smallest of m, the next of m - 1, …; none below the one before it
-        in_order = np.maximum.accumulate((m + 1 - place) * p[order])
+        in_order = np.maximum.accumulate((m + 1 - rank) * p[order])
     else:
-        # m / place, from the largest down; none above the one after it
-        in_order = np.minimum.accumulate((m / place * p[order])[::-1])[::-1]
+        # m / rank, from the largest down; none above the one after it
+        in_order = np.minimum.accumulate((m / rank * p[order])[::-1])[::-1]
     corrected = np.empty(m)
     corrected[order] = np.minimum(in_order, 1.0)
     return corrected

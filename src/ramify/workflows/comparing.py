@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, vstack
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import DataError, InputError
-from ramify.metrics import Measured, correct_p_values, measure_predictions
+from ramify.metrics import MetricEstimate, correct_p_values, measure_predictions
 from ramify.metrics.flat import Counts
 from ramify.metrics.resampling import check_resamples, compare_all_predictions, modified_classes
 from ramify.metrics.significance import Correction, check_correction
@@ -251,7 +251,7 @@ def _classes(Y_true: Sequence[csr_array], taxonomy: Taxonomy) -> Counts:
     return modified_classes(csr_array(vstack(Y_true, format="csr")), taxonomy)
 
 
-def _result(name: str, found: _Predictions, measures: dict[str, Measured]) -> SystemResult:
+def _result(name: str, found: _Predictions, measures: dict[str, MetricEstimate]) -> SystemResult:
     seconds = float(np.mean(found.training)) if found.training else None
     memory = [megabytes for megabytes in found.memory if megabytes is not None]
     peak = float(np.median(memory)) if memory else None

@@ -11,7 +11,7 @@ from typing import Any
 
 from ramify.errors import InputError, suggest
 from ramify.formatting import duration, factor, memory, speed
-from ramify.metrics import Measured
+from ramify.metrics import MetricEstimate
 from ramify.metrics.resampling import LOSSES, Tested
 
 LEVEL = 0.05  # significance level
@@ -45,7 +45,7 @@ class SystemResult:
     """
 
     name: str
-    measures: dict[str, Measured]
+    measures: dict[str, MetricEstimate]
     training_seconds: float | None
     documents_per_second: float
     peak_memory: float | None = None
