@@ -9,9 +9,9 @@ from ramify.data import Corpus
 from ramify.decisions import Best
 from ramify.parallel import check_deadline, single_stage
 from ramify.taxonomy import Taxonomy
+from ramify.workflows.folds import make_folds
 from ramify.workflows.tuning.candidates import Fixed, relative_cost
 from ramify.workflows.tuning.evaluator import Evaluator, TimeBudget
-from ramify.workflows.tuning.folds import make_folds
 from ramify.workflows.tuning.search import Search
 from ramify.workflows.tuning.trials import FoldResult
 

@@ -104,7 +104,7 @@ def test_folds_that_leave_one_class_are_refused():
 # ---- comparing ----------------------------------------------------------------------------------------------------------
 
 
-def test_folds_are_learnt_and_tested_as_one_would_by_hand(corpus):
+def test_folds_are_trained_and_tested_as_one_would_by_hand(corpus):
     systems = {"nb": TextClassifier("nb"), "svm": TextClassifier("svm")}
     found = compare(systems, corpus, folds=4, seed=3, n_resamples=20)
     taxonomy, parts = in_folds(corpus, 4, 3)
@@ -123,7 +123,7 @@ def test_folds_are_learnt_and_tested_as_one_would_by_hand(corpus):
     assert (found.documents, found.folds, found.classes, found.duplicates) == (160, 4, 4, 0)
 
 
-def test_pairs_are_tested_on_the_answers_of_all_folds_together(corpus):
+def test_pairs_are_tested_on_the_predictions_of_all_folds_together(corpus):
     systems = {"nb": TextClassifier("nb"), "svm": TextClassifier("svm")}
     found = compare(systems, corpus, folds=4, n_resamples=20)
     taxonomy, parts = in_folds(corpus, 4)
@@ -233,7 +233,7 @@ class Listener:
         self.words.append(what)
 
 
-def test_progress_is_told_as_one_stage_and_in_words(corpus):
+def test_progress_is_one_stage_with_descriptions(corpus):
     listener = Listener()
     with reporting_to(listener):
         compare({"a": TextClassifier("nb"), "b": TextClassifier("svm")}, corpus, folds=3, n_resamples=5)
@@ -316,7 +316,7 @@ def test_fewer_than_two_systems_left_are_refused_with_each_reason_once(diamonds,
 
 
 def test_a_system_may_also_fail_in_a_later_fold(corpus):
-    """The one document with several labels is tested in the first fold, and learnt from in the second."""
+    """The one document with several labels is tested in the first fold, and trained on in the second."""
     labels = [labels[:1] for labels in corpus.labels]
     place = int(in_folds(Corpus("memory", corpus.documents, labels), 4)[1][0][0])
     labels[place] = [*labels[place], next(label for label in WORDS if label not in (*labels[place], "orders"))]
@@ -349,7 +349,7 @@ def test_memory_is_measured_for_each_system(corpus):
     assert all(system.peak_memory is None or 0 <= system.peak_memory < 200 for system in found.systems)
 
 
-def test_systems_that_answer_with_one_label_where_there_are_several_are_noted(corpus):
+def test_systems_that_predict_one_label_where_there_are_more_are_noted(corpus):
     systems = {name: TextClassifier(name) for name in ("nb", "shrinkage-nb", "svm")}
     found = compare(systems, corpus, folds=2, n_resamples=5)
     several = sum(len(labels) > 1 for labels in corpus.labels)

@@ -172,7 +172,7 @@ def test_what_cannot_take_the_data_is_skipped_on_a_cluster_with_the_same_reason(
 
 
 def test_a_system_may_also_fail_on_a_cluster_in_a_later_fold(corpus):
-    """The one document with several labels is tested in the first fold, and learnt from in the second."""
+    """The one document with several labels is tested in the first fold, and trained on in the second."""
     labels = [labels[:1] for labels in corpus.labels]
     parts = split_into_folds(Corpus("memory", corpus.documents, labels), taxonomy_of_labels(labels, None), 4)
     place = int(parts[0][0])
@@ -213,7 +213,7 @@ def test_times_that_were_taken_side_by_side_are_noted(corpus):
     assert note == "systems were trained and timed on another node, with 1 thread each"
 
 
-def test_trials_are_told_as_they_are_done(corpus):
+def test_trials_are_reported_when_they_are_done(corpus):
     """Where they run in parallel nobody knows which runs now; what is reported is done."""
     listener, told = Listener(), []
 

@@ -1,7 +1,7 @@
 """Reports, audits and comparisons as single HTML pages, rendered by the templates in ``templates/``.
 
-Jinja2 escapes every value, since texts and labels come from users; only the charts, which escape by themselves, are taken as they
-are. Jinja2 is imported when the first page is rendered.
+Jinja2 escapes every value, since texts and labels come from users; only the charts, which escape by themselves, are taken
+as they are. Jinja2 is imported when the first page is rendered.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def comparison_page(found: Comparison, advice: Recommendation, title: str) -> st
     letters = letters_of(systems)
     folds = f" in {found.folds} folds" if found.folds > 1 else ""
     about = (
-        f"▲ the system of the row is significantly better in {LABELS[advice.by]} than that of the column, ▼ significantly worse: "
+        f"▲ the system of the row is significantly better in {LABELS[advice.by]} than that of the column, ▼ worse: "
         f"paired bootstrap, two-sided, p < {LEVEL}, {tables.describe_correction(found)}; · not significant. "
         "Point at a cell for all tests."
     )

@@ -1,9 +1,9 @@
 """The trials of a comparison: one system on one train/test split, with its predictions, time and peak memory.
 
-Memory is the peak of the resident set of the process during the trial, above what was resident before, so that arrays of the C++ core
-count as those of Python do. Freed memory that the allocator holds is returned first, or the next trial would seem to need none. Linux
-resets and reports the peak; where that is forbidden, the resident set is sampled every few milliseconds. Other platforms report
-nothing.
+Memory is the peak of the resident set of the process during the trial, above what was resident before, so that arrays of
+the C++ core count as those of Python do. Freed memory that the allocator holds is returned first, or the next trial would
+seem to need none. Linux resets and reports the peak; where that is forbidden, the resident set is sampled every few
+milliseconds. Other platforms report nothing.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Comparison of systems on the same documents: measures, costs, and which differences are significant.
 
-Systems are trained and tested on the same folds, or trained on one corpus and tested on another, or, if they are trained already,
-only tested. Every document is predicted once, so that all predictions can be pooled for the significance tests. A system that cannot
-be used on the data is skipped with its reason. On one computer, systems run one after the other, since they are timed; on a cluster
-they run in parallel, each with the threads of one node.
+Systems are trained and tested on the same folds, or trained on one corpus and tested on another, or, if they are trained
+already, only tested. Every document is predicted once, so that all predictions can be pooled for the significance tests. A
+system that cannot be used on the data is skipped with its reason. On one computer, systems run one after the other, since
+they are timed; on a cluster they run in parallel, each with the threads of one node.
 """
 
 from __future__ import annotations
@@ -76,10 +76,11 @@ def compare(
 ) -> Comparison:
     """Compare classifiers, given by name, on the same documents.
 
-    With `test`, they are trained on `corpus` and tested on `test`; without, they are cross-validated. Fitted classifiers are tested
-    on the corpus as they are; clone them to train them again. Intervals come from `n_resamples` bootstrap resamples of the documents;
-    default: 1,000, or more if many pairs need more. p-values are corrected over all pairs. Systems that cannot be used on the data are
-    skipped. Within ``ramify.parallel.running_on(executor)``, systems and folds run there in parallel.
+    With `test`, they are trained on `corpus` and tested on `test`; without, they are cross-validated. Fitted classifiers
+    are tested on the corpus as they are; clone them to train them again. Intervals come from `n_resamples` bootstrap
+    resamples of the documents; default: 1,000, or more if many pairs need more. p-values are corrected over all pairs.
+    Systems that cannot be used on the data are skipped. Within ``ramify.parallel.running_on(executor)``, systems and folds
+    run there in parallel.
 
     >>> from ramify.data import load_electronics
     >>> shop = load_electronics()

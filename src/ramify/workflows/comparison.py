@@ -161,8 +161,8 @@ def _plain(value: Any) -> Any:
 
 
 # ---- recommendation -----------------------------------------------------------------------------------------------------
-# The recommended system has the best value of a measure. Others may be as good where the bootstrap of that measure, after correction,
-# finds no significant difference; that does not prove that they are equal.
+# The recommended system has the best value of a measure. Others may be as good where the bootstrap of that measure, after
+# correction, finds no significant difference; that does not prove that they are equal.
 
 NOUNS = LABELS | {"accuracy": "fraction of exact matches"}
 MUCH_FASTER = 2.0  # factor from which on a faster system is mentioned
@@ -222,7 +222,8 @@ def _recommended(found: Comparison, by: str, best: SystemResult, others: list[Sy
         who = "Both" if len(found.systems) == 2 else f"All {len(found.systems)}"
         yield f"{who} systems have the same {NOUNS[by]}, {value}. Recommended: {best.name}, the cheapest of them."
     elif equal:
-        yield f"Recommended: {best.name}. {join_names([best.name, *equal])} have the {most} {NOUNS[by]}, {value}; it is the cheapest."
+        tied = join_names([best.name, *equal])
+        yield f"Recommended: {best.name}. {tied} have the {most} {NOUNS[by]}, {value}; it is the cheapest."
     else:
         interval = f"[{measured.low:.3f}, {measured.high:.3f}]"
         yield f"Recommended: {best.name}, with the {most} {NOUNS[by]} of {len(found.systems)} systems, {value} {interval}."

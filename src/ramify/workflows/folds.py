@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import time
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.data import Corpus
-from ramify.errors import InputError, LabelError
+from ramify.errors import InputError, LabelError, RamifyError
 from ramify.learners.linear.select_C import assign_folds
 from ramify.learners.targets import refuse_single_class
 from ramify.metrics.flat import per_node
+from ramify.metrics.resampling import modified_classes
+from ramify.parallel import Clock
 from ramify.taxonomy import Taxonomy, most_specific
+
+if TYPE_CHECKING:
+    from ramify.workflows.tuning.candidates import Candidate
 
 
 def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int = 0) -> list[NDArray[np.int64]]:
@@ -44,3 +55,119 @@ def _refuse_few_classes(own: csr_array, tested: NDArray[np.bool_], number: int) 
             f"without the documents of fold {number} fewer than two classes are left to train on; "
             "give fewer folds, or more documents."
         )
+
+
+# ---- folds for tuning: features are made once for all candidates with the same vectorizer -----------------------------
+
+FOLDS = (5, 3, 2)  # the first number that the documents allow
+MAX_TEST = 10_000  # test documents of a fold
+MIN_TRAINING = 500  # documents, if there are so many
+MAX_CACHED = 6  # folds whose features are cached
+
+
+@dataclass(slots=True)
+class TuningFolds:
+    """Training and test documents of every fold.
+
+    fold: the fold of each document. order: all positions, shuffled; a fraction of the documents is the first of them.
+    classes: nodes that F1 is averaged over.
+    """
+
+    corpus: Corpus
+    taxonomy: Taxonomy
+    fold: NDArray[np.int64]
+    order: NDArray[np.int64]
+    classes: NDArray[np.int64]
+    n_jobs: int | None = None
+    clock: Clock = time.monotonic
+    _positions: dict[tuple[int, float], tuple[NDArray[np.int64], NDArray[np.int64]]] = field(default_factory=dict)
+    _truth: dict[int, csr_array] = field(default_factory=dict)
+    _seconds: dict[Any, float] = field(default_factory=dict)
+    _made: OrderedDict[Any, tuple[Corpus, Corpus]] = field(default_factory=OrderedDict)
+
+    @property
+    def n_folds(self) -> int:
+        """The number of folds."""
+        return int(self.fold.max()) + 1
+
+    @property
+    def n_not_single(self) -> int:
+        """The number of documents with no label, or with more than one."""
+        own = most_specific(self.taxonomy.encode(self.corpus.labels), self.taxonomy)
+        return int((np.diff(own.indptr) != 1).sum())
+
+    def split(self, candidate: Candidate, number: int, fraction: float) -> tuple[Corpus, Corpus]:
+        """Training and test vectors of a fold; fraction: of the other folds, for training."""
+        if self.corpus.has_vectors:
+            training, tested = self.positions(number, fraction)
+            return self.corpus.take(training), self.corpus.take(tested)
+        key = self._key(candidate, number, fraction)
+        if key not in self._made:
+            while len(self._made) >= MAX_CACHED:
+                self._made.popitem(last=False)
+            began = self.clock()
+            self._made[key] = self._vectors(candidate.vectorizer().set_params(n_jobs=self.n_jobs), number, fraction)
+            self._seconds[key] = self.clock() - began
+        self._made.move_to_end(key)
+        return self._made[key]
+
+    def seconds_saved(self, candidate: Candidate, number: int, fraction: float) -> float:
+        """Seconds that a fold does not need because its features are cached."""
+        key = self._key(candidate, number, fraction)
+        return self._seconds[key] if key in self._made else 0.0
+
+    @staticmethod
+    def _key(candidate: Candidate, number: int, fraction: float) -> Any:
+        return number, fraction, repr(candidate.vectorizer().get_params())
+
+    def positions(self, number: int, fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Positions of the training and test documents, rising."""
+        if (number, fraction) not in self._positions:
+            self._positions[number, fraction] = self._find(number, fraction)
+        return self._positions[number, fraction]
+
+    def _find(self, number: int, fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        is_tested = self.fold[self.order] == number
+        others, tested = self.order[~is_tested], self.order[is_tested][:MAX_TEST]
+        return np.sort(others[: max(MIN_TRAINING, round(fraction * len(others)))]), np.sort(tested)
+
+    def size(self, number: int, fraction: float) -> int:
+        """The number of training and test documents."""
+        return sum(len(some) for some in self.positions(number, fraction))
+
+    def truth(self, number: int) -> csr_array:
+        """The labels of the test documents of a fold."""
+        if number not in self._truth:
+            self._truth[number] = self.taxonomy.encode([self.corpus.labels[i] for i in self.positions(number, 0.0)[1]])
+        return self._truth[number]
+
+    def _vectors(self, vectorizer: Any, number: int, fraction: float) -> tuple[Corpus, Corpus]:
+        training, tested = (self.corpus.take(some) for some in self.positions(number, fraction))
+        X = vectorizer.fit_transform(training.documents)
+        return replace(training, documents=X), replace(tested, documents=vectorizer.transform(tested.documents))
+
+
+def make_folds(corpus: Corpus, taxonomy: Taxonomy, seed: int, n_jobs: int | None) -> TuningFolds:
+    """Split documents into folds, or refuse them."""
+    parts = _split(corpus, taxonomy, seed)
+    fold = np.empty(len(corpus), dtype=np.int64)
+    for number, part in enumerate(parts):
+        fold[part] = number
+    order = np.random.default_rng(seed).permutation(len(corpus))
+    return TuningFolds(corpus, taxonomy, fold, order, modified_classes(taxonomy.encode(corpus.labels), taxonomy), n_jobs)
+
+
+def _split(corpus: Corpus, taxonomy: Taxonomy, seed: int) -> list[NDArray[np.int64]]:
+    *more, least = FOLDS
+    for n_folds in more:
+        with suppress(RamifyError):
+            return split_into_folds(corpus, taxonomy, n_folds, seed)
+    own = most_specific(taxonomy.encode(corpus.labels), taxonomy)
+    refuse_single_class(np.unique(own.indices), taxonomy)
+    try:
+        return split_into_folds(corpus, taxonomy, least, seed)
+    except RamifyError:
+        raise InputError(
+            f"the {len(corpus):,} documents are too few, or too much alike, for cross-validation; "
+            "name the system to train, or give more documents."
+        ) from None

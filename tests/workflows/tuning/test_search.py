@@ -187,7 +187,7 @@ def test_finalists_are_compared_on_the_same_folds_and_are_not_all_of_one_system(
     assert all(systems.count(system) <= 2 for system in systems)
 
 
-def test_what_rules_learn_from_is_kept_for_those_who_may_still_be_finalists():
+def test_values_for_fitting_rules_are_stored_for_possible_finalists():
     trials = Trials(Clock(), 0.01, skill_of)
 
     def run_fold(*given):

@@ -1,4 +1,4 @@
-"""What trials are worth: rules that learn from others than they decide, scores, and how sure a choice is."""
+"""Trials: rules that are fitted on other documents than they decide, scores, and the probability of winning."""
 
 import numpy as np
 import pytest
@@ -13,8 +13,8 @@ from ramify.data import Corpus
 from ramify.decisions import Best, RCut, SCut
 from ramify.errors import InputError, LabelError
 from ramify.metrics import accuracy
+from ramify.workflows.folds import MAX_TEST, make_folds
 from ramify.workflows.tuning.candidates import Candidate
-from ramify.workflows.tuning.folds import MAX_TEST, make_folds
 from ramify.workflows.tuning.trials import (
     MAX_SCORES,
     Trial,
@@ -36,7 +36,7 @@ def folds(shop):
     return make_folds(few, shop.taxonomy, 0, None)
 
 
-def test_a_document_is_never_learnt_from_and_tested_in_one_round(folds):
+def test_a_document_is_never_in_training_and_test_of_one_fold(folds):
     tested = []
     for number in range(folds.n_folds):
         for fraction in (0.3, 1.0):

@@ -16,12 +16,11 @@ from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, find_label_format
-from ramify.workflows.auditing.detection import GivenLabels, MissingLabels, RankedIssues
+from ramify.workflows.auditing.detection import GivenLabels, MissingLabels, RankedIssues, SiblingConfusions
 from ramify.workflows.auditing.duplicates import DuplicateGroup, find_groups
 from ramify.workflows.auditing.label_issues import IssueDescriber, LabelIssue, line_of
 from ramify.workflows.auditing.noise_model import NoiseModel
 from ramify.workflows.auditing.out_of_fold import ClassProbabilities, Ints, Memberships, OutOfFold, Sample, fit_folds
-from ramify.workflows.auditing.siblings import SiblingConfusions
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.folds import split_into_folds
 from ramify.workflows.training import prepared
@@ -80,8 +79,8 @@ class InseparableSiblings:
 class Audit:
     """What an audit found.
 
-    n_issues: how many labels have a more likely one; `issues` has the first of them. skipped: documents of classes that no other
-    document has. estimated_wrong: estimated number of wrong labels, by the noise model.
+    n_issues: how many labels have a more likely one; `issues` has the first of them. skipped: documents of classes that no
+    other document has. estimated_wrong: estimated number of wrong labels, by the noise model.
     """
 
     source: str
@@ -117,8 +116,8 @@ def audit(
 ) -> Audit:
     """Find labels that are probably wrong by cross-validation: no document is scored by a model that was trained on it.
 
-    max_issues: how many label issues are described, the most likely ones. similarity: fraction of common terms from which on two
-    texts are near-duplicates. min_documents: a class with fewer documents is reported as tiny.
+    max_issues: how many label issues are described, the most likely ones. similarity: fraction of common terms from which
+    on two texts are near-duplicates. min_documents: a class with fewer documents is reported as tiny.
     """
     _check(corpus, max_issues, similarity, min_documents)
     classifier, taxonomy = prepared(classifier, corpus)

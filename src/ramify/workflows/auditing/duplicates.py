@@ -1,11 +1,12 @@
 """Duplicates and near-duplicates with different labels.
 
-Two texts are near-duplicates where the fraction of terms that both have (Jaccard similarity) is large enough. Pairs are found by
-prefix filtering (Chaudhuri et al. 2006, Bayardo et al. 2007): with terms in order of rising frequency, two sets with similarity s or
-more have a common term among the first |x| − ⌈s |x|⌉ + 1 terms of each, so that only documents with a common rare term are compared.
-All pairs are found, except those whose only common terms are in the prefixes of very many documents. Sketches exclude most other
-pairs: every bit of a sketch is the parity of the terms that are hashed to it. A term that only one of two documents has changes one
-bit, so documents with more different bits than terms they may differ in are not similar.
+Two texts are near-duplicates where the fraction of terms that both have (Jaccard similarity) is large enough. Pairs are
+found by prefix filtering (Chaudhuri et al. 2006, Bayardo et al. 2007): with terms in order of rising frequency, two sets
+with similarity s or more have a common term among the first |x| − ⌈s |x|⌉ + 1 terms of each, so that only documents with a
+common rare term are compared. All pairs are found, except those whose only common terms are in the prefixes of very many
+documents. Sketches exclude most other pairs: every bit of a sketch is the parity of the terms that are hashed to it. A term
+that only one of two documents has changes one bit, so documents with more different bits than terms they may differ in are
+not similar.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Noise model: how often a label was replaced by a class at each distance in the tree.
 
-It is estimated from labels with a very low probability: below a fraction of the average for classes as far from the most likely one.
-The class probabilities give the expected number of such labels; those beyond that number are noise.
+It is estimated from labels with a very low probability: below a fraction of the average for classes as far from the most
+likely one. The class probabilities give the expected number of such labels; those beyond that number are noise.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class NoiseModel:
         )
 
     def probability(self, P: Floats, columns: Ints) -> Floats:
-        """How likely it is that a label of another class was replaced by this one, for rows of probabilities and a class each."""
+        """How likely a label of another class was replaced by this one, for rows of probabilities and a class each."""
         return np.asarray(np.einsum("ij,ij->i", P, (self.rates**TRUST)[self.kind.T[columns]]))
 
 

@@ -3,8 +3,8 @@
     P(class | document) ∝ exp(γ score + b(class))
 
 γ maximizes the likelihood of held-out documents; b makes the expected number of documents of every class the observed one. With
-only two numbers per score, outliers stay outliers: wrong labels are found in that tail. The probability of an inner node is the sum
-over the classes at or below it.
+only two numbers per score, outliers stay outliers: wrong labels are found in that tail. The probability of an inner node is
+the sum over the classes at or below it.
 """
 
 from __future__ import annotations

@@ -13,8 +13,8 @@ from ramify.decisions import DecisionRule
 from ramify.errors import RamifyError
 from ramify.parallel import Clock, OutOfTime, deadline_at
 from ramify.workflows.compare_trials import NO_MEMORY
+from ramify.workflows.folds import TuningFolds
 from ramify.workflows.tuning.candidates import TEXT_PRIORS, Candidate, Priors, relative_cost
-from ramify.workflows.tuning.folds import TuningFolds
 from ramify.workflows.tuning.trials import FoldResult, Trial, rules_for, run_fold
 
 POWER = 1.1  # time grows with this power of the number of documents
@@ -109,7 +109,8 @@ class Evaluator:
     """Evaluates candidates on folds.
 
     by: the measure. rule: the decision rule that the user has set, if any. run: runs a candidate on one fold.
-    refused: candidates that cannot be used on the documents, with reasons. slow: those that were stopped, and after how many seconds.
+    refused: candidates that cannot be used on the documents, with reasons. slow: those that were stopped, and after how
+    many seconds.
     """
 
     folds: TuningFolds

@@ -23,8 +23,8 @@ MAX_UNTRIED = 5  # candidates that are listed
 class TrialSummary:
     """One candidate with its scores.
 
-    settings: as text. rule: the best decision rule. score: of the measure, on `documents` test documents; by_fold: on each fold.
-    trained_on: training documents of a fold. seconds: of all folds. is_finalist: whether it was in the final round.
+    settings: as text. rule: the best decision rule. score: of the measure, on `documents` test documents; by_fold: on each
+    fold. trained_on: training documents of a fold. seconds: of all folds. is_finalist: whether it was in the final round.
     """
 
     system: str
@@ -50,9 +50,9 @@ class Untried:
 class TuningResult:
     """The result of :func:`~ramify.workflows.tuning.tune`.
 
-    by: the measure. candidate, rule: the winner; is_own_rule: whether the rule is the default of the system. winning: how likely the
-    winner is the best. trials: best first, finalists before all others. untried: candidates that would be tried next.
-    skipped: systems that cannot be used on the documents. seconds: of the search; time_limit: of everything.
+    by: the measure. candidate, rule: the winner; is_own_rule: whether the rule is the default of the system. winning: how
+    likely the winner is the best. trials: best first, finalists before all others. untried: candidates that would be tried
+    next. skipped: systems that cannot be used on the documents. seconds: of the search; time_limit: of everything.
     replaced: the winner, where there was no time to train it and another candidate was trained.
     """
 

@@ -1,8 +1,8 @@
 """The search: which candidate to try next, the final round of the best ones, and an end in time.
 
-Every system is tried once, then steps around the best candidates of the systems that are close to the best. The order is that of the
-expected gain for the cost. Both are known before anything is measured, or come from scores, so the same scores always give the same
-order, however fast the computer is.
+Every system is tried once, then steps around the best candidates of the systems that are close to the best. The order is
+that of the expected gain for the cost. Both are known before anything is measured, or come from scores, so the same scores
+always give the same order, however fast the computer is.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def final_round_cost(evaluator: Evaluator, trial: Trial) -> float:
 def final_round(evaluator: Evaluator, entered: Sequence[Trial], reserve: float, announce: Announce) -> list[Trial]:
     """The finalists on the same folds, best first.
 
-    entered: those that take part, best first. reserve: seconds that must be left. All finalists run on a fold before any runs on
-    the next; folds that are not done in time do not count.
+    entered: those that take part, best first. reserve: seconds that must be left. All finalists run on a fold before any
+    runs on the next; folds that are not done in time do not count.
     """
     chosen = [_restarted(trial) for trial in entered[: _affordable(evaluator, entered, reserve)]]
     for number in range(evaluator.folds.n_folds):
@@ -121,9 +121,9 @@ def _missing(evaluator: Evaluator, trial: Trial) -> list[int]:
 
 
 # ---- search -------------------------------------------------------------------------------------------------------------
-# First many candidates on one fold or a few and, where there are many documents, on a fraction of them; then the final round. A trial
-# starts only if it is expected to end in time, with all that must follow; one that takes much longer than expected is stopped. The time
-# reserved for the final training is never used.
+# First many candidates on one fold or a few and, where there are many documents, on a fraction of them; then the final
+# round. A trial starts only if it is expected to end in time, with all that must follow; one that takes much longer than
+# expected is stopped. The time reserved for the final training is never used.
 
 TEST_DOCUMENTS = 2000  # of a trial, if there are so many
 PILOT_DOCUMENTS = 1000  # training documents of the pilot trials

@@ -17,9 +17,9 @@ from ramify.errors import RamifyError
 from ramify.metrics.flat import Floats
 from ramify.metrics.resampling import LOSSES, MEASURES, draw_measures, from_sums, interval, measure_rows
 from ramify.systems import find_system
+from ramify.workflows.folds import TuningFolds
 from ramify.workflows.training import train_classifier
 from ramify.workflows.tuning.candidates import Candidate
-from ramify.workflows.tuning.folds import TuningFolds
 
 PARTS = 3  # of the held-out documents, so that rules are fitted on some and decide others
 MAX_SCORES = 1 << 25  # documents × nodes that may be stored for fitting rules

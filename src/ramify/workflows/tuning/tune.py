@@ -12,11 +12,11 @@ from ramify.data import Corpus
 from ramify.errors import InputError
 from ramify.parallel import Clock, single_stage
 from ramify.workflows.comparison import check_measure
+from ramify.workflows.folds import make_folds
 from ramify.workflows.training import Parts, TrainResult, divide
 from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed, Priors
 from ramify.workflows.tuning.evaluator import Evaluator, RunFold, TimeBudget, Timings
 from ramify.workflows.tuning.final_training import FinalTraining
-from ramify.workflows.tuning.folds import make_folds
 from ramify.workflows.tuning.result import TuningResult, make_result, with_replacement
 from ramify.workflows.tuning.search import Search
 from ramify.workflows.tuning.trials import run_fold
@@ -52,9 +52,9 @@ def tune(
     """Select a classifier by cross-validation, train it, and test it on documents that were not used for the selection.
 
     classifier: has the taxonomy, the separator of paths and the threads; everything else is tuned, except for what is `fixed`.
-    test, holdout, seed, refit, more: as for ``ramify.workflows.train_classifier``. by: the measure to maximize. seconds: for everything, counted
-    from `started`, a time of the clock (default: now). The same documents and seed give the same trials in the same order; the time
-    only limits how many of them there are.
+    test, holdout, seed, refit, more: as for ``ramify.workflows.train_classifier``. by: the measure to maximize. seconds:
+    for everything, counted from `started`, a time of the clock (default: now). The same documents and seed give the same
+    trials in the same order; the time only limits how many of them there are.
 
     >>> from ramify.data import load_electronics
     >>> shop = load_electronics()
