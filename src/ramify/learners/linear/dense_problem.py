@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,13 +28,6 @@ GRADIENT_STEPS, GRADIENT_TOLERANCE = 300, 1e-9  # of conjugate gradients
 PAIRS_AT_ONCE = 1 << 19  # keeps temporary arrays small
 ROWS_AT_ONCE = 4096  # documents per matrix product
 SMALL_GRAM = 1 << 21  # N d² below which no document is left out
-
-
-class Factor(Protocol):
-    """A factorized block matrix."""
-
-    def solve(self, r: Floats) -> Floats:
-        """The x of r, both units × features."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +220,7 @@ class DenseProblem:
         """½ tr(U' M⁻¹ U)."""
         return 0.5 * float(np.vdot(U, self.M_factor.solve(U)))
 
-    def factor(self, curvature: Callable[[int], Floats], neglect: float) -> Factor:
+    def factor(self, curvature: Callable[[int], Floats], neglect: float) -> Elimination | ConjugateGradients:
         """Of M ⊗ I + blockdiag(X' D_n X), D_n the curvature of class n. neglect: see `add_gram_in_place`."""
         blocks = np.zeros((self.shape[0], self.shape[1], self.shape[1]))
         blocks[:, range(self.shape[1]), range(self.shape[1])] = self.M.diagonal()[:, None]

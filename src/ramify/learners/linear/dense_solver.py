@@ -318,17 +318,13 @@ def _begin(problem: DenseProblem, start: Floats) -> Interior:
     if not start.any():
         W = descend(problem, SMOOTH["squared_hinge"], start, FIRST_STEPS).W
     while True:
-        now = _soften(problem, W, width, ROUGH)
+        now = descend(problem, soft_hinge(width), W, SOFT_STEPS, rough=ROUGH)
         W, blur = now.W, _blur(problem, now.W, width)
         if blur <= BLUR or (blur <= MOST_BLUR and now.best.iterations > EASY) or width < NARROWEST:
             break
         width *= NARROWER
-    now = _soften(problem, W, width, FINE)
+    now = descend(problem, soft_hinge(width), W, SOFT_STEPS, rough=FINE)
     return _first_point(now.W, (1 - now.Z) / width, width)
-
-
-def _soften(problem: DenseProblem, W: Floats, width: float, rough: float) -> Descent:
-    return descend(problem, soft_hinge(width), W, SOFT_STEPS, rough=rough)
 
 
 def _blur(problem: DenseProblem, W: Floats, width: float) -> float:
@@ -384,7 +380,12 @@ def _advance(problem: DenseProblem, now: Interior, mu: float, U: Floats) -> floa
     dZ = problem.margins(dW)
     step, _ = _room(problem, now, first, dZ, aim)
     step = min(1.0, SHORT_OF_THE_BOUND * step)
-    _move_in_place(problem, now, first, dZ, aim, step)
+    for part in problem.parts():
+        da, dt, dxi = _changes(now, part, first, dZ[part], aim)
+        now.a[part] += step * da
+        now.b[part] -= step * da
+        now.t[part] += step * dt
+        now.xi[part] += step * dxi
     now.W = now.W + step * dW
     return step
 
@@ -393,17 +394,14 @@ def _theta(a: Floats, b: Floats, t: Floats, xi: Floats) -> Floats:
     return t / a + xi / b
 
 
-def _aims(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats | float, Floats | float]:
-    """The aimed products a t and b ξ. first: the change of margins by the predictor, None before it."""
-    if first is None:
-        return 0.0, 0.0
-    da, dt, dxi = _changes(now, part, None, first[part], 0.0)
-    return aim * now.target_t[part] - da * dt, aim * now.target_xi[part] + da * dxi
-
-
 def _lift(now: Interior, part: slice, first: Floats | None, aim: float) -> tuple[Floats, Floats | float, Floats | float]:
+    """The lift of margins by the aims, and the aimed products a t and b ξ. first: the predictor's change of margins."""
     a, b, t, xi = now.pairs(part)
-    aim_t, aim_xi = _aims(now, part, first, aim)
+    aim_t: Floats | float = 0.0
+    aim_xi: Floats | float = 0.0
+    if first is not None:
+        da, dt, dxi = _changes(now, part, None, first[part], 0.0)
+        aim_t, aim_xi = aim * now.target_t[part] - da * dt, aim * now.target_xi[part] + da * dxi
     return (aim_t / a - t) - (aim_xi / b - xi), aim_t, aim_xi
 
 
@@ -435,12 +433,3 @@ def _room(problem: DenseProblem, now: Interior, first: Floats | None, dZ: Floats
         total += float(np.vdot(costs, now.target_t[part] + now.target_xi[part]))
     step = 1 / shrink
     return step, max(0.0, float(sums @ [1, step, step**2])) / max(total, 1e-300)
-
-
-def _move_in_place(problem: DenseProblem, now: Interior, first: Floats, dZ: Floats, aim: float, step: float) -> None:
-    for part in problem.parts():
-        da, dt, dxi = _changes(now, part, first, dZ[part], aim)
-        now.a[part] += step * da
-        now.b[part] -= step * da
-        now.t[part] += step * dt
-        now.xi[part] += step * dxi

@@ -176,11 +176,6 @@ class Structure:
         """The node or label of every class."""
         return self.node[self.class_units]
 
-    @property
-    def free_units(self) -> Ints:
-        """The units that are not classes."""
-        return np.setdiff1d(np.arange(len(self)), self.class_units)
-
 
 def tie_dag(taxonomy: Taxonomy, labelled: Ints) -> Structure:
     """Every node with a labelled node at or below it, tied to all its parents.
