@@ -76,7 +76,7 @@ def test_training_on_a_table_that_cannot_be_learnt_from(capsys, good, name):
 
 TAXONOMIES = {
     "label not in the taxonomy": ("Orders > Late\n", "'TV > Picture' is not in the taxonomy"),
-    "cycle": ("Orders\tTV\nTV\tOrders\n", "goes in a circle"),
+    "cycle": ("Orders\tTV\nTV\tOrders\n", "has a cycle"),
     "duplicate node": ("TV\tROOT\nOrders\tROOT\nTV\tROOT\n", "'TV' is listed twice"),
     "unnamed parent": ("TV\tROOT\nPicture\tTele\n", "'Tele', the parent of 'Picture', has no row of its own"),
     "empty taxonomy": ("", "the file is empty"),
@@ -253,7 +253,7 @@ def test_files_that_are_no_tables_are_named_for_what_they_are(capsys, good, cont
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a\tb\nb\ta\n", "goes in a circle"),
+        (b"a\tb\nb\ta\n", "has a cycle"),
         (b"a\tROOT\nb\tmissing\nc\ta\n", "'missing', the parent of 'b'"),
     ],
 )

@@ -116,7 +116,7 @@ GOOD = "".join(f"text {i},a\n" for i in range(30))
         (b",a\n", "the text is empty"),
         (b"   ,a\n", "the text is empty"),
         (b"caf\xe9,a\n", "not UTF-8"),
-        (b"one,two,three\n", "3 cells where the first row names 2 columns"),
+        (b"one,two,three\n", "3 cells, but 2 columns"),
         (b"lonely\n", "1 cells"),
         (b'"a"b,c\n', "expected"),
     ],
@@ -161,7 +161,7 @@ def test_a_file_with_many_bad_rows_is_refused_even_without_strict(tmp_path):
     [
         ("", {}, "is empty; give a table"),
         ("\n\n", {}, "is empty"),
-        ("text,label\n", {}, "has no rows below its column names"),
+        ("text,label\n", {}, "has column names but no rows"),
         ("text,label\nx,a\n", {"text": "body"}, "has no column 'body'; its columns are 'text', 'label'"),
         ("text,label\nx,a\n", {"label": "lable"}, "Did you mean 'label'"),
         ("text,label\nx,a\n", {"label": "level1,level2"}, "has no column 'level1'"),

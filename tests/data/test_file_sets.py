@@ -148,7 +148,7 @@ def spoilt(folder, how):
         return r"parts: all 1 files are empty"
     if how == "headers only":
         (folder / "b.csv").write_bytes(b"text,label\n")
-        return r"parts has no rows below its column names"
+        return r"parts has column names but no rows"
     if how == "a model":
         (folder / "manifest.json").write_text("{}")
         return r"parts is a model directory; give documents"

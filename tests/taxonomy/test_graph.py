@@ -24,7 +24,7 @@ def test_a_taxonomy_forgets_its_direction(diamond):
 
 
 def test_mistakes_are_refused():
-    with pytest.raises(TaxonomyError, match="'a' is joined to itself"):
+    with pytest.raises(TaxonomyError, match="'a' has an edge to itself"):
         LabelGraph.from_edges([("a", "a")])
     with pytest.raises(LabelError, match="Did you mean 'apple'"):
         LabelGraph.from_edges([("apple", "pear")]).index("aple")

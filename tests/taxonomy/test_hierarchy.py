@@ -73,7 +73,7 @@ def test_a_path_finds_a_node_of_a_taxonomy_made_from_edges():
 
 def test_an_ambiguous_title_asks_for_the_path():
     taxonomy = Taxonomy.from_paths(["a/other", "b/other"])
-    advice = "several nodes are titled 'other'; give the whole path, for example 'a/other'"
+    advice = "more than one node has the title 'other'; give the whole path, for example 'a/other'"
     with pytest.raises(LabelError, match=advice):
         taxonomy.index("other")
 
@@ -87,8 +87,8 @@ def test_an_unknown_label_names_the_nearest_one(food):
 @pytest.mark.parametrize(
     ("edges", "message"),
     [
-        ([("a", "b"), ("b", "a")], "goes in a circle: 'a' is below 'b' is below 'a'"),
-        ([("a", "a")], "goes in a circle: 'a' is below 'a'"),
+        ([("a", "b"), ("b", "a")], "has a cycle: 'a' is below 'b' is below 'a'"),
+        ([("a", "a")], "has a cycle: 'a' is below 'a'"),
         ([("a", None), ("a", None)], "node 'a' is listed twice as a root"),
         ([("b", None), ("a", "b"), ("a", "b")], "node 'a' is listed twice below 'b'"),
         ([("b", None), ("a", "b"), ("a", None)], "both as a root and below 'b'"),
@@ -155,7 +155,7 @@ def test_a_path_is_followed_through_every_sibling_of_the_same_title():
     edges = [("1", None), ("2", None), ("x1", "1"), ("y2", "2"), ("x2", "2")]
     taxonomy = Taxonomy.from_edges(edges, titles={"1": "A", "2": "A", "x1": "x", "x2": "x", "y2": "y"})
     assert taxonomy.names[taxonomy.index("A > y")] == "y2"
-    with pytest.raises(LabelError, match="several nodes are titled 'A > x'"):
+    with pytest.raises(LabelError, match="more than one node has the title 'A > x'"):
         taxonomy.index("A > x")
 
 
@@ -187,7 +187,7 @@ def test_long_paths_and_many_equal_titles_are_no_trouble():
     for i in range(1, 40):
         ladder += [(f"{side}{i}", f"{above}{i - 1}") for side in "ab" for above in "ab"]
     titles = {f"{side}{i}": str(i) for side in "ab" for i in range(40)}
-    with pytest.raises(LabelError, match="several nodes"):
+    with pytest.raises(LabelError, match="more than one node"):
         Taxonomy.from_edges(ladder, titles=titles).index("/".join(map(str, range(40))))
 
 
@@ -206,5 +206,5 @@ def test_labels_nested_too_deeply_are_refused(food):
 @pytest.mark.parametrize("method", ["children_of", "parents_of", "ancestors_of", "descendants_of"])
 @pytest.mark.parametrize("node", [-1, 6])
 def test_a_node_outside_the_taxonomy_is_refused(food, method, node):
-    with pytest.raises(InputError, match="counted from 0"):
+    with pytest.raises(InputError, match="numbered from 0"):
         getattr(food, method)(node)

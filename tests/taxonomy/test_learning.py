@@ -175,8 +175,8 @@ def test_a_group_that_a_finer_level_does_not_split_has_one_group_below_it():
 
 
 def test_groups_are_not_called_like_categories():
-    taxonomy = learn_taxonomy(np.eye(3), np.eye(3), ["group-2", "learnt-group-1", "x"], 2)
-    assert {taxonomy.names[i] for i in taxonomy.roots} == {"learnt-learnt-group-1", "learnt-learnt-group-2"}
+    taxonomy = learn_taxonomy(np.eye(3), np.eye(3), ["group-2", "learned-group-1", "x"], 2)
+    assert {taxonomy.names[i] for i in taxonomy.roots} == {"learned-learned-group-1", "learned-learned-group-2"}
 
 
 BAD = {
@@ -186,7 +186,7 @@ BAD = {
     "an empty name": ({"names": ["a", "b", ""]}, "name"),
     "other documents": ({"X": np.eye(4)}, "X has 4 rows, Y has 3 rows and 3 columns"),
     "other columns": ({"names": ["a", "b"]}, "there are 2 names"),
-    "a row of vectors": ({"X": [1, 2, 3]}, "X is no matrix"),
+    "a row of vectors": ({"X": [1, 2, 3]}, "X is not a matrix"),
     "missing values": ({"X": [[np.nan, 1], [0, 1], [1, 0]]}, "not finite; fill in missing values"),
     "a category without documents": ({"Y": [[1, 0, 0], [0, 0, 1], [0, 0, 1]]}, "category 'b' has no documents"),
     "too many groups": ({"n_groups": 4}, "4 groups are more than the 3 categories"),

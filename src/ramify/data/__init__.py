@@ -1,4 +1,4 @@
-"""Documents: files of texts or vectors with labels, hold-outs, and the corpus that comes with Ramify."""
+"""Documents: files of texts or vectors with labels, splits, the bundled corpus, synthetic problems."""
 
 from ramify.data.bundled import load_electronics
 from ramify.data.corpus import BadRow, Corpus, comparable_keys

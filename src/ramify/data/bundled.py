@@ -1,4 +1,4 @@
-"""The corpus that comes with Ramify: support requests to an electronics shop, written for this project."""
+"""The bundled corpus: support requests to an electronics shop, written for this project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Label cells: how many labels a cell holds, and what stands between them."""
+"""Columns of a table: which hold the text and the labels, and how a cell lists several labels."""
 
 from __future__ import annotations
 
@@ -10,37 +10,36 @@ from typing import Any
 from ramify.errors import DataError, suggest
 from ramify.taxonomy import ARROW
 
-# how large a share of the pieces must be known labels before a mark counts as a separator;
-# commas are common inside names
+# the fraction of pieces that must be known labels for a mark to be a separator; commas are common inside names
 SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9}
 
 
 def find_label_separator(cells: Iterable[str], is_label: Callable[[str], bool] | None = None) -> str | None:
-    """The mark that stands between several labels of one cell, or None when every cell holds one label.
+    """The separator between labels in a cell, or None if every cell holds one label.
 
-    A mark counts when the pieces it makes are labels themselves: of the taxonomy, or else whole cells of other rows.
+    The pieces of split cells must be labels themselves: of the taxonomy, or else whole cells of other rows.
 
     >>> find_label_separator(["food|drink", "food", "drink"]), find_label_separator(["TV, audio", "phones"])
     ('|', None)
     """
     distinct = {cell.strip() for cell in cells if cell.strip()}
     known = is_label or distinct.__contains__
-    for mark, share in SEPARATORS.items():
+    for mark, fraction in SEPARATORS.items():
         joined = [cell for cell in distinct if mark in cell and not (is_label and is_label(cell))]
         pieces = [piece for cell in joined for piece in split_cell(cell, mark)]
-        if pieces and sum(map(known, pieces)) >= share * len(pieces):
+        if pieces and sum(map(known, pieces)) >= fraction * len(pieces):
             return mark
     return None
 
 
 def split_cell(cell: str, separator: str | None, is_label: Callable[[str], bool] | None = None) -> list[str]:
-    """The labels of a cell, without outer spaces and repetitions; an empty cell has none, a known label stays whole."""
+    """The distinct labels of a cell, stripped; a known label is not split."""
     pieces = cell.split(separator) if separator and not (is_label and is_label(cell.strip())) else [cell]
     return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))
 
 
 def join_levels(cells: Iterable[Any]) -> str:
-    """One path from the cells of level columns; it ends at the first empty one."""
+    """Join the cells of level columns into a path, up to the first empty cell."""
     parts: list[str] = []
     for cell in cells:
         if cell is None or not str(cell).strip():
@@ -49,48 +48,20 @@ def join_levels(cells: Iterable[Any]) -> str:
     return ARROW.join(parts)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Which columns of a table hold the text and the labels, when the user does not say.
-
-
 TEXT_NAMES = (
-    "text",
-    "body",
-    "message",
-    "description",
-    "content",
-    "document",
-    "request",
-    "question",
-    "review",
-    "abstract",
-    "comment",
-    "title",
-    "subject",
-)
+    "text", "body", "message", "description", "content", "document", "request", "question", "review", "abstract", "comment",
+    "title", "subject",
+)  # fmt: skip
 LABEL_NAMES = (
-    "label",
-    "labels",
-    "category",
-    "categories",
-    "class",
-    "classes",
-    "topic",
-    "topics",
-    "path",
-    "target",
-    "node",
-    "code",
-    "tag",
-    "tags",
-    "type",
-)
+    "label", "labels", "category", "categories", "class", "classes", "topic", "topics", "path", "target", "node", "code",
+    "tag", "tags", "type",
+)  # fmt: skip
 LEVEL_NAME = re.compile(r"(?:level|lvl|l|cat|category|tier)[ _-]?(\d+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The columns in use; several label columns are the levels of one path, from the top."""
+    """The columns in use; more than one label column are the levels of a path, from the top."""
 
     text: str
     labels: tuple[str, ...]
@@ -103,7 +74,7 @@ def find_columns(
     text: str | None = None,
     labels: Sequence[str] | None = None,
 ) -> Columns:
-    """The columns that are named, or else those that look like it; there may be none with labels."""
+    """The named columns, or else columns that look like text and labels; `labels` may be empty."""
     if text is not None:
         _refuse_missing(source, names, text, "--text")
     for column in labels or ():
@@ -115,16 +86,16 @@ def find_columns(
 
 
 def split_names(label: str, names: Sequence[str]) -> list[str]:
-    """One column name, or several with commas between them."""
+    """A column name, or a comma-separated list of column names."""
     return [label] if label in names else [part.strip() for part in label.split(",")]
 
 
 def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, sample: Sequence[dict[str, Any]]) -> None:
-    """Refuse a table that cannot be learnt from: no labels, the text as label, or a document in place of column names."""
+    """Refuse to train on a table without labels, with the text as label, or without a header row."""
     if not columns.labels:
         raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
     if columns.text in columns.labels:
-        raise DataError(f"{source}: column {columns.text!r} is to be both text and label; name two different columns.")
+        raise DataError(f"{source}: column {columns.text!r} cannot be both text and label; name two different columns.")
     first = columns.labels[0]
     known_name = first.lower() in LABEL_NAMES
     if len(columns.labels) == 1 and not known_name and any(row.get(first) == first for row in sample):
@@ -179,7 +150,7 @@ def _mean_length(sample: Sequence[dict[str, Any]], name: str) -> float:
 
 
 def _repeats(sample: Sequence[dict[str, Any]], name: str) -> bool:
-    """Words that come again and again, as labels do; numbers do not count."""
+    """Whether a column repeats its values, as labels do; numbers do not count."""
     cells = [str(row.get(name)) for row in sample if row.get(name) not in (None, "")]
     return len(cells) > 3 and 1 < len(set(cells)) <= 0.5 * len(cells) and not all(map(_is_number, cells))
 

@@ -1,4 +1,4 @@
-"""What reading a file of documents gives."""
+"""Documents and labels that were read from files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HASH_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that could not be used: where it stands, why, and what could be read of it."""
+    """A row that could not be used: its line, the reason, and the readable cells."""
 
     source: str
     line: int
@@ -29,26 +29,26 @@ class BadRow:
 
 @runtime_checkable
 class StoredTexts(Protocol):
-    """Texts that are not held here, such as those of many files. keys: what stands for each, made by :func:`hash_text`."""
+    """Texts that are not in memory, such as those of many files. keys: the hash of each text, by :func:`hash_text`."""
 
     @property
     def keys(self) -> list[bytes]: ...  # noqa: D102
 
     def take(self, positions: NDArray[np.int64]) -> Self:
-        """The texts at some rising positions."""
+        """The texts at increasing positions."""
 
     def joined(self, texts: Sequence[str], keys: Sequence[bytes]) -> Self:
-        """These texts, and behind them others that are here."""
+        """These texts, followed by texts in memory."""
 
 
 def hash_text(text: str) -> bytes:
-    """What stands for a text where it is asked whether two are the same: in all likelihood no other text has it."""
+    """A hash of a text, to find equal texts."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=HASH_BYTES).digest()
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentLocations:
-    """Where the documents of several files stand: document i in line lines[i] of files[file_of[i]]."""
+    """Where documents of several files were read: document i in line lines[i] of files[file_of[i]]."""
 
     files: Sequence[str]
     file_of: NDArray[np.int32]
@@ -56,13 +56,13 @@ class DocumentLocations:
 
     @classmethod
     def of(cls, files: Sequence[str], lines: Sequence[Sequence[int] | NDArray[np.int64]]) -> DocumentLocations:
-        """The places of all documents, from the lines of each file."""
+        """The locations of all documents, from the lines of each file."""
         counts = [len(some) for some in lines]
         together = np.concatenate([np.asarray(some, dtype=np.int64) for some in lines] or [np.zeros(0, dtype=np.int64)])
         return cls(files, np.repeat(np.arange(len(files), dtype=np.int32), counts), together)
 
     def take(self, chosen: NDArray[np.int64]) -> DocumentLocations:
-        """Some of them."""
+        """The locations of some documents."""
         return replace(self, file_of=self.file_of[chosen], lines=self.lines[chosen])
 
     def __getitem__(self, position: int) -> str:
@@ -73,11 +73,10 @@ class DocumentLocations:
 class Corpus:
     """Documents and their labels.
 
-    documents: texts, texts that are not held here, or a CSR matrix of vectors.
-    labels: the labels of each document, most specific ones; empty lists where there are none.
-    lines: where each document stands in its file. locations: the same, where there are several files.
-    bad_rows: what was left out.
-    found: what was found out about the file: columns, separators.
+    documents: a list of texts, stored texts, or a CSR matrix of vectors.
+    labels: the most specific labels of each document; may be empty.
+    lines: the line of each document in its file. locations: the same for several files.
+    bad_rows: rows that were left out. found: the detected columns and label separator.
     """
 
     source: str
@@ -98,7 +97,7 @@ class Corpus:
 
     @property
     def keys(self) -> Sequence[Hashable]:
-        """What tells texts apart: the texts, or what stands for them where they are not held."""
+        """The texts, or their hashes if they are not in memory; equal keys mean equal texts."""
         return self.documents.keys if isinstance(self.documents, StoredTexts) else self.documents
 
     def take(self, positions: Any) -> Corpus:
@@ -113,14 +112,14 @@ class Corpus:
         return replace(self, documents=documents, labels=[self.labels[i] for i in chosen], lines=lines, locations=locations)
 
     def without_texts_of(self, other: Corpus) -> Corpus:
-        """The documents whose text no document of another corpus has; both hold texts."""
+        """The documents whose text is not in another corpus; both hold texts."""
         ours, theirs = comparable_keys(self, other)
-        left_out = set(theirs)
-        kept = [i for i, key in enumerate(ours) if key not in left_out]
-        return self if len(kept) == len(self) else self.take(kept)
+        excluded = set(theirs)
+        rest = [i for i, key in enumerate(ours) if key not in excluded]
+        return self if len(rest) == len(self) else self.take(rest)
 
     def joined(self, other: Corpus) -> Corpus:
-        """The documents of both, of which this one tells where they were found; both have texts, the other holds them."""
+        """The documents of both; both hold texts, those of the other in memory."""
         if isinstance(self.documents, StoredTexts):
             documents: Any = self.documents.joined(other.documents, [hash_text(text) for text in other.documents])
         else:
@@ -132,7 +131,7 @@ class Corpus:
         return self if all(self.labels) else self.take([i for i, labels in enumerate(self.labels) if labels])
 
     def with_width(self, n_features: int) -> Corpus:
-        """Vectors with just so many features: absent ones are 0, and those that a model never saw are left out."""
+        """Vectors with a given number of features: missing ones are 0, further ones are dropped."""
         if not self.has_vectors or self.documents.shape[1] == n_features:
             return self
         resized = self.documents.copy()
@@ -140,19 +139,19 @@ class Corpus:
         return replace(self, documents=resized)
 
     def location_of(self, position: int) -> str:
-        """Where a document stands, in words."""
+        """File and line of a document, for messages."""
         if self.locations is not None:
             return self.locations[position]
         return f"{self.source}, line {self.lines[position]}" if self.lines else f"{self.source}, document {position + 1}"
 
 
 def comparable_keys(one: Corpus, other: Corpus) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
-    """What tells the texts of two corpora apart, in the same form for both."""
-    is_held = [isinstance(corpus.documents, list) for corpus in (one, other)]
-    if all(is_held):
+    """The keys of two corpora in the same form: texts, or hashes."""
+    in_memory = [isinstance(corpus.documents, list) for corpus in (one, other)]
+    if all(in_memory):
         return one.documents, other.documents
     first, second = (
-        [hash_text(text) for text in corpus.documents] if held else corpus.keys
-        for corpus, held in zip((one, other), is_held, strict=True)
+        [hash_text(text) for text in corpus.documents] if is_list else corpus.keys
+        for corpus, is_list in zip((one, other), in_memory, strict=True)
     )
     return first, second

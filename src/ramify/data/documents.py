@@ -1,4 +1,4 @@
-"""Files of documents, read whole for learning and row by row for classifying."""
+"""Read files of documents: whole for training, row by row for prediction."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def read_corpus(
 ) -> Corpus:
     """Read documents and labels from CSV, TSV, JSON Lines, Parquet or svmlight.
 
-    path: a file; or a directory or a pattern such as ``parts/*.csv``, for all of its files in the order of their names.
-    text, label: column names, found from the table when not given; `label` may list level columns: "level1,level2".
-    label_separator: what stands between several labels of one cell; found from the cells when not given.
-    is_label: whether a word is a known label, when there is a taxonomy already.
-    like: what an earlier corpus of the kind had `found`; its columns are preferred where the table has them.
-    may_be_empty: take a table that has no rows.
-    strict: refuse the file at the first bad row. Otherwise bad rows are left out and named, unless one in ten is bad.
+    path: a file; or a directory or a pattern such as ``parts/*.csv`` for all its files, sorted by name.
+    text, label: column names (default: detected); `label` may list level columns: "level1,level2".
+    label_separator: between labels of one cell (default: detected).
+    is_label: whether a string is a known label, if there is a taxonomy.
+    like: `found` of an earlier corpus; its columns are preferred if the table has them.
+    strict: refuse any bad row. Otherwise bad rows are left out and listed, unless more than one in ten is bad.
+    may_be_empty: accept a table without rows.
     """
     path, encoding = Path(path), known_encoding(encoding)
     if is_file_set(path):
@@ -68,23 +68,23 @@ def read_corpus(
 def training_columns(
     source: str, names: list[str], sample: list[tuple[int, Row | BadRow]], text: str | None, label: str | None, like: Any
 ) -> Columns:
-    """The columns to learn from, by the first rows of a table; refuses a table without labels."""
+    """The columns for training, from the first rows of a table; refuses a table without labels."""
     columns = find_columns(source, names, _readable_rows(sample), *_preferred(names, text, label, like))
     refuse_without_labels(source, names, columns, _readable_rows(sample))
     return columns
 
 
 def check_corpus(corpus: Corpus, strict: bool, may_be_empty: bool = False) -> None:
-    """Refuse a corpus with nothing in it, or with more bad rows than may be left out."""
+    """Refuse an empty corpus, and one with too many bad rows."""
     if not len(corpus) and not corpus.bad_rows and not may_be_empty and not corpus.has_vectors:
-        raise DataError(f"{corpus.source} has no rows below its column names; give at least two documents.")
+        raise DataError(f"{corpus.source} has column names but no rows; give at least two documents.")
     _judge_bad_rows(corpus, strict)
 
 
 def stream_rows(
     path: str | Path, text: str | None = None, *, like: dict[str, Any] | None = None, encoding: str = "utf-8"
 ) -> tuple[list[str], str, Rows]:
-    """The columns, the text column, and every row with its line, without holding the file in memory."""
+    """The columns, the text column, and a stream of rows with their lines."""
     path, encoding = Path(path), known_encoding(encoding)
     names, rows = stream_table(path, find_kind(path, encoding), encoding)
     sample = list(islice(rows, SAMPLE))
@@ -94,14 +94,14 @@ def stream_rows(
 def text_column(
     source: str, names: list[str], sample: list[tuple[int, Row | BadRow]], text: str | None, like: dict[str, Any] | None
 ) -> str:
-    """The column with the text to classify, by the first rows of a table."""
+    """The column with the text to classify, from the first rows of a table."""
     return find_columns(source, names, _readable_rows(sample), *_preferred(names, text, None, like)).text
 
 
 def _preferred(
     names: list[str], text: str | None, label: str | None, like: dict[str, Any] | None
 ) -> tuple[str | None, Sequence[str] | None]:
-    """The columns that the user names, or else those of an earlier corpus that are here too."""
+    """The columns that the user names, or else those of an earlier corpus that this table has too."""
     known = like or {}
     if text is None and known.get("text") in names:
         text = known["text"]
@@ -116,7 +116,7 @@ def _readable_rows(sample: list[tuple[int, Row | BadRow]]) -> list[Row]:
 
 
 def why_not_text(value: Any) -> str | None:
-    """The reason why a cell cannot be classified, or None when it is a text."""
+    """Why a cell cannot be classified, or None if it is a text."""
     if value is None:
         return "the text is null"
     if not isinstance(value, str):
@@ -126,7 +126,7 @@ def why_not_text(value: Any) -> str | None:
 
 @dataclass(slots=True)
 class RowCollector:
-    """What is noted of rows while their texts pass: the cell with the labels, the line, and rows that are bad."""
+    """Collects label cells, lines and bad rows while the texts of a table are streamed."""
 
     columns: Columns
     cells: list[Any] = field(default_factory=list)
@@ -134,7 +134,7 @@ class RowCollector:
     bad: list[BadRow] = field(default_factory=list)
 
     def texts(self, path: Path, rows: Rows) -> Iterator[str]:
-        """The texts of the rows that can be learnt from."""
+        """Stream the texts of usable rows."""
         for line, row in rows:
             problem = row if isinstance(row, BadRow) else _problem(path, line, row, self.columns)
             if problem is not None:
@@ -148,7 +148,7 @@ class RowCollector:
 def _collect(path: Path, rows: Rows, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
     collected = RowCollector(columns)
     with stage(f"reading {path.name}") as step:
-        texts = list(_told(collected.texts(path, rows), step))
+        texts = list(_with_progress(collected.texts(path, rows), step))
     labels, found = read_labels(collected.cells, columns, separator, is_label)
     return Corpus(str(path), texts, labels, collected.lines, collected.bad, found)
 
@@ -158,13 +158,13 @@ def _collect_parts(parts: FileSet, columns: Columns, separator: str | None, is_l
     each = [RowCollector(columns) for _ in parts.paths]
     with stage(f"reading {parts.source}") as step:
         for collected, path in zip(each, parts.paths, strict=True):
-            texts += _told(collected.texts(path, parts.rows_of(path)), step)
+            texts += _with_progress(collected.texts(path, parts.rows_of(path)), step)
     labels, found = read_labels([cell for collected in each for cell in collected.cells], columns, separator, is_label)
     locations = DocumentLocations.of([str(path) for path in parts.paths], [collected.lines for collected in each])
     return Corpus(parts.source, texts, labels, (), [bad for collected in each for bad in collected.bad], found, locations)
 
 
-def _told(texts: Iterator[str], step: Stage) -> Iterator[str]:
+def _with_progress(texts: Iterator[str], step: Stage) -> Iterator[str]:
     for text in texts:
         step.advance()
         yield text
@@ -173,7 +173,7 @@ def _told(texts: Iterator[str], step: Stage) -> Iterator[str]:
 def read_labels(
     cells: Sequence[Any], columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
 ) -> tuple[list[list[str]], dict[str, Any]]:
-    """The labels in each cell, and what was found out about the table; equal cells share one list."""
+    """The labels of each cell, and the detected layout of the table; equal cells share one list."""
     separator = separator or find_label_separator((cell for cell in cells if isinstance(cell, str)), is_label)
     known: dict[Hashable, list[str]] = {}
     labels = []
@@ -196,7 +196,7 @@ def _why_not_label(row: Row, columns: Columns) -> str | None:
     cells = [row.get(name) for name in columns.labels]
     if len(cells) > 1:
         odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
-        return f"the level {str(odd[0])[:40]} is no word" if odd else None
+        return f"the level {str(odd[0])[:40]} is not a string" if odd else None
     cell = cells[0]
     if isinstance(cell, list) and not all(isinstance(label, str) for label in cell):
         return f"the label list {str(cell)[:40]} holds something other than strings"
@@ -217,7 +217,7 @@ def _label_cell(row: Row, columns: Columns) -> Any:
 def _judge_bad_rows(corpus: Corpus, strict: bool) -> None:
     n_bad = len(corpus.bad_rows)
     if n_bad and (strict or n_bad > MAX_BAD_FRACTION * (n_bad + len(corpus))):
-        rule = "--strict allows none" if strict else "more than one in ten is too many to leave out"
+        rule = "--strict allows none" if strict else "more than one in ten is too many"
         raise DataError(
-            f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; put them right. The first: {corpus.bad_rows[0]}."
+            f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; fix them. The first: {corpus.bad_rows[0]}."
         )

@@ -1,7 +1,7 @@
-"""svmlight and LSHTC files: ``label,label feature:value feature:value …`` a line.
+"""svmlight and LSHTC files: ``label,label feature:value feature:value …`` per line.
 
-Labels are any words, with commas or commas and spaces between them. Features keep their numbers, from 0 or from 1 as they
-stand, so column f of the matrix is feature f.
+Labels are strings, separated by commas or commas and spaces. Column f of the matrix is feature f, whether the file counts from
+0 or from 1.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def read_vectors(path: Path) -> Corpus:
             pairs.append(vector)
             lines.append(number)
     if not labels and not bad:
-        raise DataError(f"{path} is empty; give one document a line: {FORM}")
+        raise DataError(f"{path} is empty; give one document per line: {FORM}")
     return Corpus(str(path), stack_pairs(pairs), labels, lines, bad, {"vectors": True})
 
 
@@ -72,13 +72,13 @@ def _parse(line: bytes) -> tuple[list[str], NDArray[np.float64]]:
 
 
 def _is_header(line: bytes) -> bool:
-    """Some collections begin with the numbers of documents, features and labels."""
+    """Some collections begin with a line of the numbers of documents, features and labels."""
     tokens = line.split()
     return len(tokens) == 3 and all(token.isdigit() for token in tokens)
 
 
 def stack_pairs(pairs: list[NDArray[np.float64]]) -> csr_array:
-    """Documents as a matrix, from the features and values of each."""
+    """Stack (feature, value) pairs of documents into a matrix."""
     offsets = np.zeros(len(pairs) + 1, dtype=np.int64)
     np.cumsum([len(vector) for vector in pairs], out=offsets[1:])
     together = np.concatenate(pairs) if pairs else np.zeros((0, 2))

@@ -1,8 +1,8 @@
-"""Problems made on the spot, for experiments and benchmarks; a seed fixes each of them.
+"""Synthetic problems for experiments and benchmarks; a seed fixes each of them.
 
-:func:`make_web_directory` is shaped like a web directory: a deep tree grown by splitting leaves, class sizes and words with
-long tails, and for every node some words of its own. A document of a leaf draws most of its words from everyday language,
-and the others from the leaf or a node above it, nearer ones more often; so siblings share words, and few set a leaf apart.
+:func:`make_web_directory` resembles a web directory: a deep tree grown by splitting leaves, long-tailed class sizes and
+word frequencies, and words of its own for each node. A document draws most of its words from a common vocabulary, and the others
+from its leaf or an ancestor, closer ones more often; so siblings have words in common, and few words distinguish a leaf.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
 WORDS_OF_A_NODE = 40
-EVERYDAY = 0.8  # the share of a document's words that say nothing about its class
-STAY = 0.35  # the chance that a telling word is the leaf's own; else it is the parent's, with the same chance, …
+COMMON = 0.8  # the fraction of words that do not depend on the class
+STAY = 0.35  # the probability that an informative word is the leaf's; else the parent's, with the same probability, …
 
 Ints = NDArray[np.int64]
 
@@ -35,9 +35,9 @@ class Problem:
 def make_web_directory(
     n_leaves: int = 1000, n_docs: int = 20_000, *, n_features: int | None = None, n_words: int = 180, seed: int = 0
 ) -> Problem:
-    """Make a web-directory-shaped problem: tf-idf rows of unit length, one leaf a document, every leaf with a document.
+    """Make a web-directory-shaped problem: tf-idf rows of unit length, one leaf per document, and at least one document per leaf.
 
-    n_features: words in the language, 31 for each leaf when not given. n_words: of a typical document, repetitions included.
+    n_features: size of the vocabulary (default: 31 per leaf). n_words: of a typical document, with repetitions.
 
     >>> problem = make_web_directory(n_leaves=20, n_docs=100, seed=1)
     >>> problem.X.shape, int(problem.taxonomy.is_leaf.sum())
@@ -56,10 +56,10 @@ def make_web_directory(
 
 
 def grow_tree(n_leaves: int, rng: np.random.Generator) -> Ints:
-    """Split leaves into 2 to 12 until there are enough; of three leaves picked by chance the shallowest is split."""
+    """Split leaves into 2 to 12 until there are enough: the shallowest of three random leaves at a time."""
     parent, depth, leaves = [-1], [0], [0]
     while len(leaves) < n_leaves:
-        picked = min(rng.integers(len(leaves), size=3).tolist(), key=lambda place: depth[leaves[place]])
+        picked = min(rng.integers(len(leaves), size=3).tolist(), key=lambda position: depth[leaves[position]])
         node, leaves[picked] = leaves[picked], leaves[-1]
         leaves.pop()
         for _ in range(min(int(rng.integers(2, 13)), n_leaves - len(leaves))):
@@ -70,36 +70,36 @@ def grow_tree(n_leaves: int, rng: np.random.Generator) -> Ints:
 
 
 def _draw_classes(leaves: Ints, n_docs: int, rng: np.random.Generator) -> Ints:
-    """A leaf for each document: every leaf once, the rest by a long-tailed law."""
+    """A leaf for each document: each leaf once, the rest from a long-tailed distribution."""
     ranked = rng.permutation(leaves)
     rest = ranked[_draw_ranks(len(leaves), 0.7, n_docs - len(leaves), rng)]
     return rng.permutation(np.concatenate([leaves, rest]))
 
 
 def _draw_words(parent: Ints, leaf_of: Ints, n_features: int, n_words: int, rng: np.random.Generator) -> csr_array:
-    """Word counts of every document."""
+    """The word counts of each document."""
     n_docs = len(leaf_of)
     lengths = np.maximum(10, rng.lognormal(np.log(n_words), 0.5, n_docs)).astype(np.int64)
     document = np.repeat(np.arange(n_docs), lengths)
     word = _draw_ranks(n_features, 0.9, len(document), rng)
     own_words = _draw_ranks(n_features, 0.5, len(parent) * WORDS_OF_A_NODE, rng).reshape(len(parent), WORDS_OF_A_NODE)
-    telling = np.flatnonzero(rng.random(len(document)) >= EVERYDAY)
-    node = _climb(parent, leaf_of[document[telling]], rng.geometric(STAY, len(telling)) - 1)
-    word[telling] = own_words[node, _draw_ranks(WORDS_OF_A_NODE, 1.0, len(telling), rng)]
+    informative = np.flatnonzero(rng.random(len(document)) >= COMMON)
+    node = _move_up(parent, leaf_of[document[informative]], rng.geometric(STAY, len(informative)) - 1)
+    word[informative] = own_words[node, _draw_ranks(WORDS_OF_A_NODE, 1.0, len(informative), rng)]
     counts = csr_array((np.ones(len(word), dtype=np.float32), (document, word)), shape=(n_docs, n_features))
     counts.sum_duplicates()
     return counts
 
 
-def _climb(parent: Ints, node: Ints, steps: Ints) -> Ints:
-    """Go so many steps up from each node, and stay at the root."""
+def _move_up(parent: Ints, node: Ints, steps: Ints) -> Ints:
+    """Move each node up by a number of steps, at most to the root."""
     for step in range(int(steps.max(initial=0))):
         node = np.where((steps > step) & (parent[node] >= 0), parent[node], node)
     return node
 
 
 def _draw_ranks(n: int, exponent: float, size: int, rng: np.random.Generator) -> Ints:
-    """Numbers from 0 to n − 1 by Zipf's law with an exponent."""
+    """Numbers from 0 to n − 1, by Zipf's law with the given exponent."""
     law = np.cumsum(np.arange(1, n + 1, dtype=np.float64) ** -exponent)
     ranks: Ints = np.minimum(np.searchsorted(law, rng.random(size) * law[-1]), n - 1)
     return ranks

@@ -1,7 +1,7 @@
-"""Tables as streams of rows, each with its line; a row that cannot be read comes as a BadRow in its place.
+"""Tables as streams of rows with their lines; an unreadable row becomes a BadRow.
 
-CSV and TSV (first row names the columns), JSON Lines or a JSON list, Parquet; all but Parquet may be gzipped. The only file
-that names polars.
+CSV and TSV with a header row, JSON Lines or a JSON list, Parquet; all but Parquet may be gzipped. The only file that imports
+polars.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
 
 
 def find_kind(path: Path, encoding: str = UTF_8) -> str:
-    """csv, jsonl, parquet or svmlight: by the ending of the name, or else by the first bytes."""
+    """csv, jsonl, parquet or svmlight: by the suffix, or else by the first bytes."""
     with open_binary(path) as file:
         start = file.read(4096)
     if start.startswith(b"PAR1"):
@@ -51,17 +51,17 @@ def find_kind(path: Path, encoding: str = UTF_8) -> str:
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file, gzipped or not; trouble while reading it is a DataError."""
+    """Open a file, gzipped or not; errors become DataErrors."""
     try:
         with open(path, "rb") as raw, ExitStack() as also:
             file: Any = also.enter_context(gzip.open(raw)) if raw.peek(2)[:2] == b"\x1f\x8b" else raw
             yield file
     except (OSError, EOFError, zlib.error) as error:
-        raise DataError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from None
+        raise DataError(f"{path} cannot be read: {(isinstance(error, OSError) and error.strerror) or error}.") from None
 
 
 def known_encoding(name: str) -> str:
-    """The proper name of a text encoding."""
+    """The canonical name of a text encoding."""
     try:
         "".encode(name)
         io.TextIOWrapper(io.BytesIO(), encoding=name)
@@ -71,21 +71,21 @@ def known_encoding(name: str) -> str:
 
 
 def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str], Rows]:
-    """The names of the columns, and the rows with their line numbers."""
+    """The columns, and the rows with their line numbers."""
     if kind == "parquet":
         return _stream_parquet(path)
     return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
 
 
 def stream_part(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
-    """The rows of a table whose columns are known already. rows: which ones, of Parquet; None for all."""
+    """The rows of a table whose columns are known. rows: a range, for Parquet; None for all."""
     if rows is not None:
         return _stream_parquet(path, rows)[1]
     return _json_objects(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[1]
 
 
 def read_names(path: Path, kind: str, encoding: str) -> list[str]:
-    """The names of the columns; of JSON Lines the keys of all objects, and none where no row can be read."""
+    """The columns; for JSON Lines, the keys of all objects."""
     return _json_names(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[0]
 
 
@@ -105,20 +105,17 @@ def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
 
 
 def csv_table(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
-    """The names of the columns, and the rows, of numbered lines of CSV; bytes that are no text come as lone surrogates.
-
-    path: what the table is called in messages.
-    """
+    """The columns and rows of numbered lines of CSV; undecodable bytes are lone surrogates. path: for messages."""
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
     if first is None:
-        raise DataError(f"{path} is empty; give a table whose first row names its columns.")
+        raise DataError(f"{path} is empty; give a table with a header row.")
     delimiter = _find_delimiter(first)
     try:
         columns = [column.strip() for column in next(csv.reader([first], delimiter=delimiter))]
     except csv.Error as error:
         raise DataError(f"the first row of {path} cannot be read: {error}.") from None
     if any(map(_has_bad_bytes, columns)):
-        raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or name its --encoding.")
+        raise DataError(f"the first row of {path} is not {encoding}; save the file as UTF-8, or give its --encoding.")
     if len(set(columns)) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
         raise DataError(f"{path} has two columns named {twice[:40]!r}; rename one of them.")
@@ -129,10 +126,10 @@ def _csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: int, columns: list[str], delimiter: str, encoding: str
 ) -> Rows:
     csv.field_size_limit(MAX_CELL)
-    reached = [header]  # the last line that the reader has taken
-    reader = csv.reader(_noting(lines, reached), delimiter=delimiter, strict=True)
+    last = [header]  # the last line that the reader consumed
+    reader = csv.reader(_tracking(lines, last), delimiter=delimiter, strict=True)
     while True:
-        start = reached[0] + 1
+        start = last[0] + 1
         try:
             cells = next(reader)
         except StopIteration:
@@ -147,16 +144,16 @@ def _csv_rows(
             yield start, _csv_row(path, start, columns, cells, encoding)
 
 
-def _noting(lines: Iterator[tuple[int, str]], reached: list[int]) -> Iterator[str]:
+def _tracking(lines: Iterator[tuple[int, str]], last: list[int]) -> Iterator[str]:
     for number, line in lines:
-        reached[0] = number
+        last[0] = number
         yield line
 
 
 def _csv_row(path: Path, line: int, columns: list[str], cells: list[str], encoding: str) -> Row | BadRow:
     row = dict(zip(columns, cells, strict=False))
     if len(cells) != len(columns):
-        reason = f"{len(cells)} cells where the first row names {len(columns)} columns"
+        reason = f"{len(cells)} cells, but {len(columns)} columns"
     elif any(map(_has_bad_bytes, cells)):
         reason = f"not {encoding.upper()}"
     else:
@@ -165,7 +162,7 @@ def _csv_row(path: Path, line: int, columns: list[str], cells: list[str], encodi
 
 
 def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
-    """Lines with their numbers; bytes that cannot be decoded become lone surrogates, to be found again in the cell."""
+    """Lines with their numbers; undecodable bytes become lone surrogates, which mark bad cells."""
     with open_binary(path) as raw:
         start = raw.read(2)
         if start in (b"\xff\xfe", b"\xfe\xff") and encoding == UTF_8:
@@ -200,13 +197,13 @@ def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
     columns = _json_names(path, encoding)
     if not columns:
         example = '{"text": "…", "label": "…"}'
-        raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object a line, such as {example}.")
+        raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object per line, such as {example}.")
     return columns, _json_objects(path, encoding)
 
 
 def _json_names(path: Path, encoding: str) -> list[str]:
     columns: dict[str, None] = {}
-    for _, row in _json_objects(path, encoding):  # the whole file: a key may come late, and its cells must not be lost
+    for _, row in _json_objects(path, encoding):  # the whole file: a key may appear late
         if isinstance(row, dict):
             columns.update(dict.fromkeys(row))
     return list(columns)
@@ -222,7 +219,7 @@ def _starts_a_list(path: Path) -> bool:
 
 
 def _json_list(path: Path, encoding: str) -> Rows:
-    """One JSON list of objects; objects are counted as if each stood on a line of its own."""
+    """A JSON list of objects, numbered from 1."""
     with open_binary(path) as file:
         data = file.read()
     try:
@@ -240,7 +237,7 @@ def _json_rows(path: Path, encoding: str) -> Rows:
 
 
 def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:
-    """Lines in UTF-8, as far as they can be decoded."""
+    """Lines as UTF-8 bytes."""
     if encoding == UTF_8:
         with open_binary(path) as file:
             for number, raw in enumerate(file, start=1):
@@ -265,7 +262,7 @@ def _checked_object(path: Path, number: int, row: Any) -> Row | BadRow:
         return BadRow(str(path), number, "not a JSON object")
     if any(map(_has_bad_bytes, _texts_in(row))):
         cells = {_readable(name): _readable(value) for name, value in row.items() if isinstance(value, str)}
-        return BadRow(str(path), number, "half of a two-part character (a lone surrogate), which is no text", cells)
+        return BadRow(str(path), number, "a lone surrogate, which is not valid text", cells)
     return row
 
 
@@ -285,7 +282,7 @@ def _texts_in(value: Any) -> Iterator[str]:
 
 
 def count_rows(path: Path) -> int:
-    """The rows of a Parquet file, which its end tells."""
+    """The number of rows of a Parquet file, from its footer."""
     import polars
 
     with _parquet_errors(path):

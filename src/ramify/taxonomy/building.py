@@ -1,4 +1,4 @@
-"""From edges and paths to parents-first arrays: the work behind :class:`~ramify.taxonomy.Taxonomy`'s constructors."""
+"""Build the arrays of a :class:`~ramify.taxonomy.Taxonomy` from edges and paths."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Parents = dict[str, list[str]]
 
 
 def collect_parents(edges: Iterable[tuple[str, str | None]]) -> Parents:
-    """Parents of every node, in order of first mention as a child; refuses what no taxonomy can be made from."""
+    """The parents of each node, in order of first mention as a child; refuses invalid edges."""
     parents: Parents = {}
     roots: set[str] = set()
     for edge in edges:
@@ -33,7 +33,7 @@ def collect_parents(edges: Iterable[tuple[str, str | None]]) -> Parents:
 def _checked(edge: tuple[str, str | None]) -> tuple[str, str | None]:
     child, parent = edge
     if isinstance(child, str) and any("\ud800" <= letter <= "\udfff" for letter in child):
-        raise TaxonomyError(f"the name {child!r} holds half of a two-part character; put it right.")
+        raise TaxonomyError(f"the name {child!r} contains a lone surrogate, which is not valid text; fix it.")
     if not isinstance(child, str) or not child.strip():
         raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
     if parent is not None and (not isinstance(parent, str) or not parent.strip()):
@@ -60,7 +60,7 @@ def _refuse_unknown_parents(parents: Parents) -> None:
 
 
 def parents_first(parents: Parents) -> list[str]:
-    """Order the nodes so that parents precede children and, where that allows, first-mentioned nodes come first."""
+    """Topological order: parents before children, otherwise in order of first mention."""
     rank = {name: position for position, name in enumerate(parents)}
     waiting_for = {name: len(above) for name, above in parents.items()}
     children: dict[str, list[str]] = {name: [] for name in parents}
@@ -78,12 +78,12 @@ def parents_first(parents: Parents) -> list[str]:
             if waiting_for[child] == 0:
                 heapq.heappush(ready, (rank[child], child))
     if len(order) < len(parents):
-        raise TaxonomyError(f"the taxonomy goes in a circle: {_cycle(parents, set(order))}; drop one of these edges.")
+        raise TaxonomyError(f"the taxonomy has a cycle: {_cycle(parents, set(order))}; drop one of these edges.")
     return order
 
 
 def _cycle(parents: Parents, placed: set[str]) -> str:
-    """Walk upward among the nodes that could not be placed until one comes round again."""
+    """Follow parents among the unplaced nodes until one repeats."""
     name = next(name for name in parents if name not in placed)
     seen: dict[str, int] = {}
     while name not in seen:
@@ -95,7 +95,7 @@ def _cycle(parents: Parents, placed: set[str]) -> str:
 
 
 def pack_parents(order: Sequence[str], parents: Parents) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Parents as offsets and positions in the given order."""
+    """Parents as offsets and node numbers in the given order."""
     position = {name: node for node, name in enumerate(order)}
     offsets = np.zeros(len(order) + 1, dtype=np.int64)
     np.cumsum([len(parents[name]) for name in order], out=offsets[1:])
@@ -104,7 +104,7 @@ def pack_parents(order: Sequence[str], parents: Parents) -> tuple[NDArray[np.int
 
 
 def edges_of_paths(paths: Iterable[Sequence[str]], separator: str) -> tuple[list[tuple[str, str | None]], dict[str, str]]:
-    """(child, parent) pairs and titles of every prefix of every path of titles; a name is the whole path, joined."""
+    """(child, parent) pairs and titles of every prefix of paths of titles; the name of a node is its joined path."""
     edges: dict[tuple[str, str | None], None] = {}
     titles: dict[str, str] = {}
     for path in paths:
@@ -118,10 +118,10 @@ def edges_of_paths(paths: Iterable[Sequence[str]], separator: str) -> tuple[list
 
 
 def free_separator(titles: Iterable[str]) -> str:
-    """A separator that stands in none of the titles, so that paths can be taken apart again."""
-    together = "\n".join(titles)
+    """A separator that occurs in none of the titles, so that paths can be split again."""
+    joined = "\n".join(titles)
     for separator in (" > ", "/", "::", " » ", "→"):
-        if separator.strip() not in together:
+        if separator.strip() not in joined:
             return separator
     raise TaxonomyError("the titles use every known separator; list the nodes with their parents instead.")
 
@@ -130,15 +130,15 @@ def split_path(path: str, separator: str) -> list[str]:
     """The parts of a path, without outer spaces; refuses an empty part."""
     parts = [part.strip() for part in path.split(separator)] if separator else [path.strip()]
     bare = separator.strip()
-    # of "a > > b" and "a >" the spaced separator leaves "> b" and "a >": parts that hang on to a bare one
-    hanging = bare != separator and any(f" {bare} " in f" {part} " for part in parts)
-    if hanging or not all(parts):
+    # splitting "a > > b" and "a >" at " > " leaves "> b" and "a >", parts with a bare separator
+    leftover = bare != separator and any(f" {bare} " in f" {part} " for part in parts)
+    if leftover or not all(parts):
         raise TaxonomyError(f"path {path!r} has an empty part beside a {separator!r}; give every part a name.")
     return parts
 
 
 def children(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The reverse of the parent lists; each node's children in node order."""
+    """The children of each node, in node order, from the parents."""
     n_nodes = len(parent_offsets) - 1
     child_of_edge = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(parent_offsets))
     offsets = np.zeros(n_nodes + 1, dtype=np.int64)
@@ -158,7 +158,7 @@ def depths(parent_offsets: NDArray[np.int64], parent_nodes: NDArray[np.int32]) -
 
 
 def nodes_by_title(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """The nodes that bear each title."""
+    """The nodes with each title."""
     found: dict[str, list[int]] = {}
     for node, title in enumerate(titles):
         found.setdefault(title, []).append(node)
@@ -166,7 +166,7 @@ def nodes_by_title(titles: Sequence[str]) -> dict[str, tuple[int, ...]]:
 
 
 def descendants(start: int, child_offsets: NDArray[np.int64], child_nodes: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Every node below a node, sorted; a whole level at a time, since there may be many."""
+    """All nodes below a node, sorted; computed level by level."""
     is_found = np.zeros(len(child_offsets) - 1, dtype=bool)
     level = np.asarray([start])
     while len(level):
@@ -179,7 +179,7 @@ def descendants(start: int, child_offsets: NDArray[np.int64], child_nodes: NDArr
 
 
 def reachable(start: int, step: Callable[[int], NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Every node that repeated steps lead to, sorted."""
+    """All nodes reachable by repeated steps, sorted."""
     seen: set[int] = set()
     queue = [start]
     while queue:

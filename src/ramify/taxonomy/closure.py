@@ -1,4 +1,4 @@
-"""Label matrices: names to nodes and back, ancestors added and taken away."""
+"""Label matrices: encode and decode labels, add and remove ancestors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def decode(taxonomy: Taxonomy, Y: Any) -> list[list[str]]:
 
 
 def expand_to_ancestors(Y: Any, taxonomy: Taxonomy) -> csr_array:
-    """The smallest label matrix above Y in which every node comes with all its ancestors."""
+    """Y with all ancestors of its labels added."""
     return _on_rows(close_upward, as_label_matrix(Y, taxonomy), taxonomy)
 
 
@@ -60,7 +60,7 @@ def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
     if not issparse(Y):
         Y = np.asarray(Y)
         if Y.ndim != 2:
-            raise InputError(f"a label matrix has one row a document and one column a node, not {Y.ndim} dimensions.")
+            raise InputError(f"a label matrix has documents as rows and nodes as columns, not {Y.ndim} dimensions.")
     if Y.shape[1] != len(taxonomy):
         raise InputError(f"the label matrix has {Y.shape[1]} columns, but the taxonomy has {len(taxonomy)} nodes.")
     if isinstance(Y, csr_array) and Y.dtype == bool and Y.has_canonical_format and Y.data.all():

@@ -1,4 +1,4 @@
-"""Reading a taxonomy from a file, whatever its format, and writing it back."""
+"""Read and write taxonomy files of any format."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUFFIXES = {".json": "json", ".ttl": "skos", ".txt": "paths", ".tsv": "edges"}
 
 
 def read_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
-    """Read a taxonomy file; without `format` the content tells which of the formats it is.
+    """Read a taxonomy file; the format is detected from the content by default.
 
     Formats: edges (child–parent table), paths, indented, json, lshtc (cat_hier), skos.
     """
@@ -28,7 +28,7 @@ def read_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
 
 
 def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:
-    """Make a taxonomy of the text of a file.
+    """Parse the text of a taxonomy file.
 
     >>> parse_taxonomy("Food > Fruit > Apple").names[-1]
     'Food > Fruit > Apple'
@@ -43,7 +43,7 @@ def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:
 
 
 def find_format(text: str) -> str:
-    """The name of the first format that recognizes a text."""
+    """The first format that recognizes a text."""
     for name, candidate in FORMATS.items():
         if candidate.looks_like(text):
             return name
@@ -60,7 +60,7 @@ def as_taxonomy(given: Taxonomy | str | Path) -> Taxonomy:
 
 
 def looks_like_taxonomy(path: str | Path) -> bool:
-    """Whether a file is rather a taxonomy than documents: a table must say so, a JSON list must not be of documents."""
+    """Whether a file is a taxonomy rather than documents: a table with a parent column, or JSON that lists no documents."""
     path = Path(path)
     suffix = path.suffix.lower()
     if suffix in (".jsonl", ".ndjson", ".parquet", ".gz", ".svm", ".svmlight", ".libsvm"):
@@ -75,7 +75,7 @@ def looks_like_taxonomy(path: str | Path) -> bool:
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = None) -> None:
-    """Write a taxonomy file; without `format` the ending of the name tells which (.tsv, .txt, .json, .ttl)."""
+    """Write a taxonomy file; the format is given by the suffix by default (.tsv, .txt, .json, .ttl)."""
     path = Path(path)
     name = format or SUFFIXES.get(path.suffix.lower())
     if name not in FORMATS:

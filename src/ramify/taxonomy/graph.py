@@ -1,4 +1,4 @@
-"""Undirected graphs of related labels, for taxonomies that are not hierarchies."""
+"""Undirected graphs of related labels. The only file that imports networkx (extra: ``ramify[networkx]``)."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ramify.taxonomy.hierarchy import Taxonomy
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LabelGraph:
-    """Named labels and who neighbours whom; edges have no direction and no weight.
+    """Labels and undirected, unweighted edges between them.
 
-    names: one unique name a label, in order of first mention.
+    names: unique names, in order of first mention.
     adjacency: labels × labels, boolean, symmetric, nothing on the diagonal.
 
     >>> graph = LabelGraph.from_edges([("wine", "grape"), ("grape", "raisin")], names=["tea"])
@@ -43,13 +43,13 @@ class LabelGraph:
         pairs: list[tuple[int, int]] = []
         for a, b in edges:
             if a == b:
-                raise TaxonomyError(f"label {a!r} is joined to itself; drop that edge.")
+                raise TaxonomyError(f"label {a!r} has an edge to itself; drop it.")
             pairs.append((position.setdefault(a, len(position)), position.setdefault(b, len(position))))
         return cls(tuple(position), _symmetric(pairs, len(position)))
 
     @classmethod
     def from_taxonomy(cls, taxonomy: Taxonomy) -> LabelGraph:
-        """Forget the direction of a taxonomy's edges."""
+        """The undirected graph of a taxonomy's edges."""
         edges = ((name, taxonomy.names[p]) for node, name in enumerate(taxonomy) for p in taxonomy.parents_of(node))
         return cls.from_edges(edges, names=taxonomy.names)
 
@@ -63,14 +63,14 @@ class LabelGraph:
         return self._position[name]
 
     def neighbours_of(self, node: int) -> NDArray[np.int64]:
-        """The labels joined to a label, in order."""
+        """The neighbours of a label, in order."""
         indices, indptr = self.adjacency.indices, self.adjacency.indptr
         return np.array(indices[indptr[node] : indptr[node + 1]], dtype=np.int64)
 
     def components(self) -> NDArray[np.int64]:
-        """The number of the connected part that each label lies in."""
-        _, part = connected_components(self.adjacency, directed=False)
-        return np.asarray(part, dtype=np.int64)
+        """The number of each label's connected component."""
+        _, component = connected_components(self.adjacency, directed=False)
+        return np.asarray(component, dtype=np.int64)
 
 
 def _symmetric(pairs: list[tuple[int, int]], size: int) -> csr_array:
@@ -79,10 +79,6 @@ def _symmetric(pairs: list[tuple[int, int]], size: int) -> csr_array:
     adjacency = csr_array(coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(size, size)))
     adjacency.sum_duplicates()
     return adjacency
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Taxonomies as networkx graphs. The only file that names networkx (extra: ``ramify[networkx]``).
 
 
 def to_networkx(taxonomy: Taxonomy) -> Any:

@@ -1,4 +1,4 @@
-"""The taxonomy itself: a tree, forest or directed acyclic graph of named nodes, as frozen arrays."""
+"""A taxonomy: a tree, forest or directed acyclic graph of named nodes, as frozen arrays."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ PATH_SEPARATORS = (ARROW, "/", ">", "::", "\\")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Taxonomy:
-    """Named nodes, parents before children; every other part of Ramify keeps its columns in this order.
+    """Named nodes, parents before children; node order is the column order of all label and score matrices.
 
-    names: one unique name a node. A taxonomy made from paths names each node by its whole path.
+    names: unique. A taxonomy made from paths names each node by its whole path.
     parent_offsets, parent_nodes: the parents of node i are ``parent_nodes[parent_offsets[i]:parent_offsets[i + 1]]``.
-    titles: what to show for a node; the last part of a path, the preferred label of a SKOS concept.
-    separator: what joins the titles of a path.
+    titles: display names; the last part of a path, or the preferred label of a SKOS concept.
+    separator: between the titles of a path.
 
     >>> fruit = Taxonomy.from_edges([("apple", "fruit"), ("pear", "fruit"), ("fruit", None)])
     >>> fruit.names
@@ -65,7 +65,7 @@ class Taxonomy:
         for name, value in {**arrays, **looked_up}.items():
             object.__setattr__(self, name, value)
 
-    # ---- making one -------------------------------------------------------------------------------------------------
+    # ---- constructors -------------------------------------------------------------------------------------------------
 
     @classmethod
     def from_edges(
@@ -94,7 +94,7 @@ class Taxonomy:
 
     @classmethod
     def from_title_paths(cls, paths: Iterable[Sequence[str]]) -> Taxonomy:
-        """Make a forest from paths given as sequences of titles, whatever stands in the titles."""
+        """Make a forest from paths given as sequences of titles, which may contain any separator."""
         listed = [[title.strip() for title in path] for path in paths]
         separator = building.free_separator(title for path in listed for title in path)
         edges, titles = building.edges_of_paths(listed, separator)
@@ -102,8 +102,8 @@ class Taxonomy:
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
-        """Make a taxonomy from a networkx ``DiGraph`` whose edges run from parent to child; node titles are kept."""
-        if not (hasattr(graph, "is_directed") and graph.is_directed()):
+        """Make a taxonomy from a networkx ``DiGraph`` whose edges go from parent to child; uses the attribute ``title``."""
+        if not _is_directed(graph):
             raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.")
         edges: list[tuple[str, str | None]] = []
         for node in graph.nodes:
@@ -113,10 +113,10 @@ class Taxonomy:
 
     @classmethod
     def flat(cls, names: Iterable[str]) -> Taxonomy:
-        """Make a forest of single nodes: the taxonomy of labels that have none."""
+        """Make a flat taxonomy: a forest of single nodes."""
         return cls.from_edges([(name, None) for name in names])
 
-    # ---- looking around ---------------------------------------------------------------------------------------------
+    # ---- structure ---------------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return len(self.names)
@@ -152,11 +152,11 @@ class Taxonomy:
         return self
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Taxonomy:
-        return self  # frozen: a copy could not be told from the original
+        return self  # frozen, so no copy is needed
 
     @property
     def n_levels(self) -> int:
-        """The number of levels: the greatest depth plus one, 0 when there are no nodes."""
+        """The number of levels: the greatest depth plus one, 0 without nodes."""
         return int(self.depth.max()) + 1 if len(self) else 0
 
     @property
@@ -171,21 +171,21 @@ class Taxonomy:
 
     @property
     def parent(self) -> IntArray:
-        """The parent of every node, -1 for roots; only a tree or forest has it."""
+        """The parent of each node, -1 for roots; only for a tree or forest."""
         self.require_tree("Taxonomy.parent")
         parent = np.full(len(self), -1, dtype=np.int64)
         parent[np.diff(self.parent_offsets) == 1] = self.parent_nodes
         return parent
 
     def require_tree(self, what: str) -> None:
-        """Refuse a node with two parents where a tree is needed."""
+        """Refuse a DAG where a tree is needed. what: needs the tree."""
         if self.is_tree:
             return
         node = int(np.argmax(np.diff(self.parent_offsets) > 1))
         first, second = (self.names[p] for p in self.parents_of(node)[:2])
         raise TaxonomyError(
             f"node {self.names[node]!r} has two parents, {first!r} and {second!r}; {what} needs a tree. "
-            "Drop an edge, or use something that takes a DAG."
+            "Drop an edge, or use a system that accepts a DAG."
         )
 
     def parents_of(self, node: int) -> IntArray:
@@ -199,17 +199,17 @@ class Taxonomy:
         return self.child_nodes[self.child_offsets[node] : self.child_offsets[node + 1]].astype(np.int64)
 
     def ancestors_of(self, node: int) -> IntArray:
-        """Every node above a node, in node order (so roots come first); the node itself is not among them."""
+        """All nodes above a node, in node order (roots first), without the node itself."""
         return building.reachable(node, self.parents_of)
 
     def descendants_of(self, node: int) -> IntArray:
-        """Every node below a node, in node order; the node itself is not among them."""
+        """All nodes below a node, in node order, without the node itself."""
         self._refuse_outside(node)
         return building.descendants(node, self.child_offsets, self.child_nodes)
 
     def path_of(self, node: int) -> tuple[str, ...]:
         """Titles from a root down to the node; in a DAG, along first parents."""
-        return tuple(self.titles[here] for here in self.nodes_to(node))
+        return tuple(self.titles[each] for each in self.nodes_to(node))
 
     def nodes_to(self, node: int) -> list[int]:
         """The nodes from a root down to the node; in a DAG, along first parents."""
@@ -225,20 +225,20 @@ class Taxonomy:
     # ---- labels -----------------------------------------------------------------------------------------------------
 
     def index(self, label: str) -> int:
-        """The position of a node, found by its name, its path, or its title where only one node bears it."""
+        """The position of a node, found by its name, its path, or its title if it is unique."""
         found = self._find(label)
         if len(found) == 1:
             return found[0]
         if found:
             example = self.show(found[0])
-            raise LabelError(f"several nodes are titled {label!r}; give the whole path, for example {example!r}.")
+            raise LabelError(f"more than one node has the title {label!r}; give the whole path, for example {example!r}.")
         known = suggest(label, self.names[:20_000])
         raise LabelError(f"label {label!r} is not in the taxonomy of {len(self)} nodes.{known}")
 
     def encode(self, labels: Iterable[str | Iterable[str] | None]) -> csr_array:
         """Label sets of documents as a boolean CSR matrix over nodes, closed upward.
 
-        A document's labels are one label, any number of them, or None; each is whatever :meth:`index` understands.
+        A document's labels are one label, any number of them, or None; each is a name, path or title that :meth:`index` finds.
         """
         return closure.encode(self, labels)
 
@@ -247,7 +247,7 @@ class Taxonomy:
         return closure.decode(self, Y)
 
     def has_node(self, label: str) -> bool:
-        """Whether any node has this name, title or path; several may."""
+        """Whether at least one node has this name, title or path."""
         return len(self._find(label)) > 0
 
     def nodes_titled(self, title: str) -> tuple[int, ...]:
@@ -256,10 +256,10 @@ class Taxonomy:
 
     def _refuse_outside(self, node: int) -> None:
         if not 0 <= node < len(self.names):
-            raise InputError(f"node {node} is not one of the {len(self)} nodes, which are counted from 0; -1 means no parent.")
+            raise InputError(f"node {node} is not one of the {len(self)} nodes, numbered from 0; -1 means no parent.")
 
     def _find(self, label: str) -> tuple[int, ...]:
-        """The nodes that a label may mean: by name, by title, or by path."""
+        """The nodes with this name, else this title, else this path."""
         if label in self._position:
             return (self._position[label],)
         return self._nodes_by_title.get(label) or self._find_by_path(label)
@@ -268,26 +268,33 @@ class Taxonomy:
         for separator in dict.fromkeys((self.separator, *PATH_SEPARATORS)):
             parts = [part.strip() for part in label.split(separator)] if separator else []
             if len(parts) > 1:
-                ends = [node for node in self._called(parts[-1]) if self._hangs_below(node, parts[:-1])]
+                ends = [node for node in self._named(parts[-1]) if self._is_below(node, parts[:-1])]
                 if ends:
                     return tuple(ends)
         return ()
 
-    def _called(self, part: str) -> list[int]:
+    def _named(self, part: str) -> list[int]:
         named = (self._position[part],) if part in self._position else ()
         return list(dict.fromkeys((*named, *self._nodes_by_title.get(part, ()))))
 
-    def _hangs_below(self, node: int, parts: Sequence[str]) -> bool:
-        """Whether parts lead from a root down to a parent of the node."""
+    def _is_below(self, node: int, parts: Sequence[str]) -> bool:
+        """Whether `parts` is a path from a root to a parent of the node."""
         level = {node}
         for part in reversed(parts):
-            above = {p for here in level for p in self.parents_of(here).tolist()}
+            above = {p for each in level for p in self.parents_of(each).tolist()}
             level = {p for p in above if part in (self.titles[p], self.names[p])}
         return any(len(self.parents_of(top)) == 0 for top in level)
 
 
+def _is_directed(graph: Any) -> bool:
+    try:
+        return bool(graph.is_directed())
+    except AttributeError:  # not a networkx graph
+        return False
+
+
 def refuse_unprintable(taxonomy: Taxonomy) -> None:
-    """Refuse titles that no line of text can hold, and siblings that share one, before they are written as text."""
+    """Refuse titles that do not fit on a line of text, and duplicate paths, before writing text."""
     for title in taxonomy.titles:
         if title != title.strip() or len(title.splitlines()) > 1 or "\t" in title:
             raise TaxonomyError(f"the title {title!r} does not fit on a line of text; write .json.")

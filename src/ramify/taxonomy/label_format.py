@@ -1,4 +1,4 @@
-"""The form in which a user gives labels, so that predictions can come back in the same one."""
+"""The format in which a user gives labels; predictions have the same format."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ STYLES = ("name", "title", "path")
 
 @dataclass(frozen=True, slots=True)
 class LabelFormat:
-    """How labels look.
+    """The format of labels.
 
-    multi_label: a list of labels a document, rather than one label.
+    multi_label: a list of labels per document, rather than one label.
     style: a node's "name", its "title", or its "path" of titles joined by `separator`.
-    integers: labels came as whole numbers, and go back as such.
+    integers: labels are integers.
     """
 
     multi_label: bool
@@ -31,7 +31,7 @@ class LabelFormat:
     integers: bool = False
 
     def write(self, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
-        """Nodes as the user would write them."""
+        """Labels of nodes in this format."""
         if self.style == "name":
             return [taxonomy.names[node] for node in nodes]
         if self.style == "title":
@@ -39,32 +39,32 @@ class LabelFormat:
         return [self.separator.join(taxonomy.path_of(node)) for node in nodes]
 
     def to_output(self, rows: list[list[str]]) -> Any:
-        """Label lists as they are, or an array with one label a document ('' where there is none)."""
+        """Predictions in this format: lists of labels, or an array with one label per document ('' if there is none)."""
         if self.integers:
             numbers = [[int(label) for label in row] for row in rows]
             return numbers if self.multi_label else np.asarray([row[0] if row else -1 for row in numbers])
         return rows if self.multi_label else np.asarray([row[0] if row else "" for row in rows], dtype=str)
 
     def state(self) -> dict[str, Any]:
-        """Plain values from which :meth:`from_state` makes the same form."""
+        """Plain values from which :meth:`from_state` makes an equal format."""
         return asdict(self)
 
     @classmethod
     def from_state(cls, values: dict[str, Any], taxonomy: Taxonomy) -> LabelFormat:
-        """Make a form from its state, for the labels of a taxonomy."""
+        """Make a format from its state, after checking it against the taxonomy."""
         form = cls(**values)
         flags = isinstance(form.multi_label, bool) and isinstance(form.integers, bool)
         if not flags or form.style not in STYLES or not (isinstance(form.separator, str) and form.separator):
-            raise ModelError("the form of the labels is not one that Ramify writes; train the model again.")
+            raise ModelError("the label format is invalid; train the model again.")
         if form.integers and not _are_integers(taxonomy.names):
-            raise ModelError("the labels are not the whole numbers that the model says they are; train the model again.")
+            raise ModelError("the label format says integers, but the labels are not; train the model again.")
         return form
 
 
 def normalize_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool]:
-    """Labels as one list of strings a document; whether they came as lists; and whether they came as whole numbers."""
+    """Labels as a list of strings per document; whether they were lists; and whether they were integers."""
     if isinstance(labels, (str, bytes)):
-        raise LabelError("a list of labels is needed, one entry a document, not one string; put it in brackets.")
+        raise LabelError("a list of labels is needed, one entry per document, not one string; put it in brackets.")
     entries = list(labels)
     multi_label = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in entries)
     raw = [[] if entry is None else [entry] if np.isscalar(entry) else list(entry) for entry in entries]
@@ -73,7 +73,7 @@ def normalize_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool
 
 
 def find_label_format(rows: Iterable[Iterable[str]], multi_label: bool, integers: bool, taxonomy: Taxonomy) -> LabelFormat:
-    """The form of labels that are all in the taxonomy."""
+    """The format of labels that are all in the taxonomy."""
     distinct = {label for row in rows for label in row}
     names = set(taxonomy.names)
     if distinct <= names:
@@ -84,10 +84,10 @@ def find_label_format(rows: Iterable[Iterable[str]], multi_label: bool, integers
 
 
 def taxonomy_of_labels(rows: Iterable[Iterable[str]], separator: str | None = None) -> Taxonomy:
-    """The taxonomy that labels spell out when they are paths, or a flat one when they are not."""
+    """The taxonomy of labels that are paths, or a flat one for other labels."""
     distinct = sorted({label for row in rows for label in row if label.strip()})
     if not distinct:
-        raise LabelError("no document has a label; learning needs documents of at least two classes.")
+        raise LabelError("no document has a label; training needs documents of at least two classes.")
     separator = separator or find_separator(distinct)
     return Taxonomy.from_paths(distinct, separator) if separator else Taxonomy.flat(distinct)
 

@@ -1,4 +1,9 @@
-"""From vectors of documents to groups of categories: centroids, their distances, and cuts of a dendrogram."""
+"""Learn a taxonomy for flat categories by clustering: categories whose documents use the same words become siblings.
+
+The centroid of a category is the mean of its documents' unit vectors, scaled to unit length. Agglomerative clustering merges the
+closest two groups repeatedly; the groups of a level are a cut of the dendrogram. All levels cut one dendrogram, so finer groups
+lie within coarser ones.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +22,11 @@ from ramify.parallel import stage
 from ramify.taxonomy.formats.paths import find_separator
 from ramify.taxonomy.hierarchy import Taxonomy
 
-DECIMALS = 12  # what rounding adds to a distance is gone, so that equal distances are equal in any order of documents
+DECIMALS = 12  # of distances, so that equal distances stay equal in any order of documents
 BLOCK = 256
+LINKAGES = ("ward", "average", "complete", "single")
+MAX_CATEGORIES = 10_000
+N_TOP = 5
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,28 +41,25 @@ def unit_rows(matrix: csr_array) -> csr_array:
 
 
 def centroids_of(X: csr_array, Y: csr_array) -> csr_array:
-    """categories × features: the direction of the mean of each category's documents."""
+    """categories × features: the centroid of each category, of unit length."""
     return unit_rows(csr_array(Y.T.astype(np.float64) @ X))
 
 
-def draw(X: csr_array, Y: csr_array, sample: int, seed: int) -> csr_array:
-    """The labels of at most so many documents of each category.
-
-    Documents are drawn by a hash of the seed and what is in them, so that their order does not matter.
-    """
-    ranks = np.argsort(np.argsort(_lots(X, seed), kind="stable"), kind="stable")
+def draw_sample(X: csr_array, Y: csr_array, sample: int, seed: int) -> csr_array:
+    """The labels of at most `sample` documents of each category, drawn by a hash of the seed and their content."""
+    ranks = np.argsort(np.argsort(_hashes(X, seed), kind="stable"), kind="stable")
     columns = Y.tocsc()
-    kept = []
+    drawn = []
     for a, b in pairwise(columns.indptr.tolist()):
         documents = columns.indices[a:b]
-        kept.append(documents[np.argsort(ranks[documents])[:sample]])
-    places = np.repeat(np.arange(len(kept)), [len(documents) for documents in kept])
-    rows = np.concatenate(kept)
-    return csr_array((np.ones(len(rows), dtype=bool), (rows, places)), shape=Y.shape)
+        drawn.append(documents[np.argsort(ranks[documents])[:sample]])
+    categories = np.repeat(np.arange(len(drawn)), [len(documents) for documents in drawn])
+    rows = np.concatenate(drawn)
+    return csr_array((np.ones(len(rows), dtype=bool), (rows, categories)), shape=Y.shape)
 
 
-def _lots(X: csr_array, seed: int) -> NDArray[np.uint64]:
-    """A number for each document that its content and the seed determine."""
+def _hashes(X: csr_array, seed: int) -> NDArray[np.uint64]:
+    """A hash of each document and the seed."""
     columns, values = X.indices.astype(np.int32), X.data.astype(np.float32)
     start = f"{int(seed)}:".encode()
     digests = b"".join(
@@ -64,20 +69,20 @@ def _lots(X: csr_array, seed: int) -> NDArray[np.uint64]:
     return np.frombuffer(digests, dtype="<u8")
 
 
-def join(centroids: csr_array, linkage: str) -> Floats:
-    """What is joined with what, nearest first: the dendrogram as scipy writes it."""
-    from scipy.cluster import hierarchy  # a tenth of a second that every other use of Ramify is spared
+def merge_groups(centroids: csr_array, linkage: str) -> Floats:
+    """The dendrogram in the form of scipy's ``linkage``."""
+    from scipy.cluster import hierarchy  # takes 0.1 s to import
 
     return np.asarray(hierarchy.linkage(distances_between(centroids, linkage), linkage), dtype=np.float64)
 
 
 def distances_between(centroids: csr_array, linkage: str) -> Floats:
-    """Cosine distances of all pairs, row after row; for Ward's linkage, which needs them, the Euclidean ones.
+    """Condensed cosine distances of all pairs; for Ward's linkage Euclidean ones, √(2 · cosine distance) for unit vectors.
 
-    Between vectors of length 1 these are √(2 · cosine distance). A category without any feature is at 1 from all others.
+    A category without any feature has distance 1 to all others.
     """
     n, end = centroids.shape[0], 0
-    distances = np.empty(n * (n - 1) // 2)  # a table of them may be large, so there is only this one
+    distances = np.empty(n * (n - 1) // 2)  # may be large, so it is computed in place
     for start in range(0, n, BLOCK):
         products = (centroids[start : start + BLOCK] @ centroids.T).toarray()
         for first, row in enumerate(products, start + 1):
@@ -88,10 +93,10 @@ def distances_between(centroids: csr_array, linkage: str) -> Floats:
 
 
 def cut(merges: Floats, n_categories: int, n_groups: int) -> Ints:
-    """The group of each category when so many groups are left, numbered by their first category."""
+    """The group of each category in a cut into n_groups, numbered by their first category."""
     group = np.arange(n_categories)
     members = {category: [category] for category in range(n_categories)}
-    # merges come nearest first, so those before the last n_groups - 1 leave just n_groups
+    # all but the last n_groups - 1 merges leave n_groups groups
     for step, (a, b) in enumerate(merges[: n_categories - n_groups, :2].astype(np.int64).tolist()):
         members[n_categories + step] = members.pop(a) + members.pop(b)
     for joined in members.values():
@@ -99,25 +104,12 @@ def cut(merges: Floats, n_categories: int, n_groups: int) -> Ints:
     return np.unique(group, return_inverse=True)[1].astype(np.int64)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# A taxonomy for categories that have none: categories whose documents use the same words go below one node.
-#
-# Every category becomes the mean of its documents' unit vectors, brought to unit length itself. Agglomerative clustering
-# joins the nearest two groups again and again, and the groups of a level are those that stand when so many are left.
-# Levels cut one dendrogram, so the groups of a finer level lie within those of a coarser one.
-
-
-LINKAGES = ("ward", "average", "complete", "single")
-MAX_CATEGORIES = 10_000
-N_TOP = 5
-
-
 @dataclass(frozen=True, slots=True)
 class Group:
     """A group of categories.
 
-    level: 0 for the coarsest. categories: by name, those with most documents first. documents: that have any of them.
-    top_features: the columns of X that stand out most against the other groups of the level.
+    level: 0 for the coarsest. categories: names, by falling number of documents. documents: how many have any of them.
+    top_features: the columns of X with the largest difference from the other groups of the level.
     """
 
     name: str
@@ -129,7 +121,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class LearnedTaxonomy:
-    """A taxonomy of groups over categories, and what is in each group, in the order of the taxonomy."""
+    """A taxonomy of groups of categories, and the groups in the order of the taxonomy."""
 
     taxonomy: Taxonomy
     groups: tuple[Group, ...]
@@ -145,12 +137,12 @@ def learn_taxonomy(
     sample: int | None = None,
     seed: int = 0,
 ) -> Taxonomy:
-    """Put flat categories into groups of like ones.
+    """Cluster flat categories into groups.
 
-    X: documents × features, rows of unit length (others are brought to it). Y: documents × categories, 0 or 1.
-    names: one a category. n_groups: how many groups, or a rising number for each level: ``(4, 12)``.
-    linkage: "ward", "average", "complete" or "single". sample: so many documents of each category are looked at,
-    drawn by `seed`; None for all.
+    X: documents × features, rows are scaled to unit length. Y: documents × categories, 0 or 1.
+    names: of the categories. n_groups: the number of groups, or one for each level, increasing: ``(4, 12)``.
+    linkage: "ward", "average", "complete" or "single". sample: the number of documents to use of each
+    category, drawn with `seed`; None for all.
 
     >>> X, Y = [[1, 0], [1, 0.1], [0, 1], [0.1, 1]], np.eye(4)
     >>> learn_taxonomy(X, Y, ["apple", "pear", "bus", "car"], n_groups=2).names
@@ -169,19 +161,19 @@ def learn_groups(
     sample: int | None = None,
     seed: int = 0,
 ) -> LearnedTaxonomy:
-    """The same as :func:`learn_taxonomy`, with what is in each group and which features tell it from others."""
+    """Like :func:`learn_taxonomy`, also returning the groups with their top features."""
     check_settings(n_groups, linkage, sample, seed)
     check_number(len(names), n_groups)
     X, Y, names = _checked(X, Y, names)
-    centroids = centroids_of(X, Y if sample is None else draw(X, Y, sample, seed))
-    with stage("joining categories"):
-        merges = join(centroids, linkage)
-    found = [_look_at(cut(merges, len(names), count), Y, centroids) for count in _listed(n_groups)]
-    return _put_together(names, Y, list(_walk(found, (), range(len(names)))))
+    centroids = centroids_of(X, Y if sample is None else draw_sample(X, Y, sample, seed))
+    with stage("clustering categories"):
+        merges = merge_groups(centroids, linkage)
+    found = [_describe(cut(merges, len(names), count), Y, centroids) for count in _listed(n_groups)]
+    return _assemble(names, Y, list(_ordered(found, (), range(len(names)))))
 
 
 def check_settings(n_groups: int | Sequence[int], linkage: str, sample: int | None, seed: int) -> None:
-    """Refuse settings that make no sense, before anything is read."""
+    """Refuse invalid settings, before any data is read."""
     if linkage not in LINKAGES:
         raise InputError(f"linkage is {linkage!r}; give one of {', '.join(LINKAGES)}.{suggest(str(linkage), LINKAGES)}")
     if sample is not None and not (_is_whole(sample) and sample >= 1):
@@ -196,7 +188,7 @@ def check_settings(n_groups: int | Sequence[int], linkage: str, sample: int | No
 
 
 def check_number(n_categories: int, n_groups: int | Sequence[int]) -> None:
-    """Refuse fewer than two categories, fewer than groups, and so many that their distances would not fit into memory."""
+    """Refuse fewer than two categories, fewer than groups, and too many for the memory of their distances."""
     if n_categories < 2:
         raise InputError(f"there {'is 1 category' if n_categories else 'are no categories'}; grouping needs at least two.")
     if n_categories > MAX_CATEGORIES:
@@ -211,7 +203,7 @@ def check_number(n_categories: int, n_groups: int | Sequence[int]) -> None:
 
 
 def refuse_paths(names: Sequence[str]) -> None:
-    """Refuse labels that spell out a tree already."""
+    """Refuse labels that are paths, which already form a tree."""
     separator = find_separator(names)
     if separator is not None:
         example = next(name for name in names if separator in name)
@@ -222,12 +214,12 @@ def refuse_paths(names: Sequence[str]) -> None:
 
 
 def _checked(X: Any, Y: Any, names: Sequence[str]) -> tuple[csr_array, csr_array, tuple[str, ...]]:
-    """Unit rows, and the columns of labels in the order of names, in which equal distances are then met."""
-    Taxonomy.flat(names)  # refuses names that are empty or there twice
+    """Unit rows, and label columns sorted by name, which fixes the order of ties."""
+    Taxonomy.flat(names)  # refuses empty and duplicate names
     X, Y = _as_matrix(X, "X").astype(np.float64), _as_matrix(Y, "Y").astype(bool)
     if X.shape[0] != Y.shape[0] or Y.shape[1] != len(names):
         found = f"X has {X.shape[0]:,} rows, Y has {Y.shape[0]:,} rows and {Y.shape[1]:,} columns"
-        raise InputError(f"{found}, and there are {len(names):,} names; give a row a document and a name a column of Y.")
+        raise InputError(f"{found}, and there are {len(names):,} names; give a row per document and a name per column of Y.")
     if not np.isfinite(X.data).all():
         raise InputError("X holds values that are not finite; fill in missing values first.")
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -242,7 +234,7 @@ def _as_matrix(values: Any, what: str) -> csr_array:
     if not issparse(values):
         values = np.asarray(values)
     if values.ndim != 2:
-        raise InputError(f"{what} is no matrix; give one with a row a document.")
+        raise InputError(f"{what} is not a matrix; give one with a row per document.")
     matrix = csr_array(values, copy=True)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
@@ -266,69 +258,69 @@ def _shown(n_groups: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """A group before it has a name; place: its position below each group above, the largest being 1."""
+    """A group without a name. number: its rank among its siblings and those of its ancestors, the largest group being 1."""
 
     members: list[int]
     documents: int
     top_features: tuple[int, ...]
-    place: tuple[int, ...] = ()
+    number: tuple[int, ...] = ()
 
 
-def _look_at(group_of: Ints, Y: csr_array, centroids: csr_array) -> dict[int, _Found]:
+def _describe(group_of: Ints, Y: csr_array, centroids: csr_array) -> dict[int, _Found]:
     """The groups of one level, by their first category."""
     n_categories = len(group_of)
     belongs = csr_array((np.ones(n_categories), (np.arange(n_categories), group_of)))
     n_groups = belongs.shape[1]
     documents = np.bincount(csr_array(Y.astype(np.float64) @ belongs).indices, minlength=n_groups)
-    middles = unit_rows(csr_array(belongs.T @ centroids))
-    total = np.asarray(middles.sum(axis=0)).ravel()
+    group_centroids = unit_rows(csr_array(belongs.T @ centroids))
+    total = np.asarray(group_centroids.sum(axis=0)).ravel()
     found: dict[int, _Found] = {}
     for g in range(n_groups):
         members = np.flatnonzero(group_of == g).tolist()
-        found[members[0]] = _Found(members, int(documents[g]), _top_features(middles[[g]], total, n_groups))
+        found[members[0]] = _Found(members, int(documents[g]), _top_features(group_centroids[[g]], total, n_groups))
     return found
 
 
-def _top_features(middle: csr_array, total: Floats, n_groups: int) -> tuple[int, ...]:
-    """The features that are highest in a group's middle less the mean of the others' middles; equal ones by column."""
-    columns, values = middle.indices, middle.data
+def _top_features(centroid: csr_array, total: Floats, n_groups: int) -> tuple[int, ...]:
+    """The features with the largest difference between a group's centroid and the mean of the others; ties by column."""
+    columns, values = centroid.indices, centroid.data
     others = (total[columns] - values) / (n_groups - 1)
-    stands_out = np.round(values - others, DECIMALS)
-    best = np.lexsort((columns, -stands_out))[:N_TOP]
-    return tuple(int(columns[i]) for i in best if stands_out[i] > 0)
+    difference = np.round(values - others, DECIMALS)
+    best = np.lexsort((columns, -difference))[:N_TOP]
+    return tuple(int(columns[i]) for i in best if difference[i] > 0)
 
 
-def _walk(levels: list[dict[int, _Found]], place: tuple[int, ...], within: Sequence[int]) -> Iterator[_Found]:
-    """Every group with the groups within it behind it; those with most documents first, then by their first category."""
+def _ordered(levels: list[dict[int, _Found]], prefix: tuple[int, ...], within: Sequence[int]) -> Iterator[_Found]:
+    """Groups in depth-first order; siblings by falling number of documents, then by their first category."""
     if not levels:
         return
-    here = [levels[0][first] for first in within if first in levels[0]]
-    for number, group in enumerate(sorted(here, key=lambda group: (-group.documents, group.members[0])), 1):
-        yield replace(group, place=(*place, number))
-        yield from _walk(levels[1:], (*place, number), group.members)
+    siblings = [levels[0][first] for first in within if first in levels[0]]
+    for rank, group in enumerate(sorted(siblings, key=lambda group: (-group.documents, group.members[0])), 1):
+        yield replace(group, number=(*prefix, rank))
+        yield from _ordered(levels[1:], (*prefix, rank), group.members)
 
 
-def _put_together(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> LearnedTaxonomy:
+def _assemble(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> LearnedTaxonomy:
     sizes = np.bincount(Y.indices, minlength=len(names))
-    called = _names_for([group.place for group in found], names)
-    deepest = max(len(group.place) for group in found)
+    called = _names_for([group.number for group in found], names)
+    deepest = max(len(group.number) for group in found)
     edges: list[tuple[str, str | None]] = []
     groups = []
     for group in found:
-        name = called[group.place]
-        edges.append((name, called.get(group.place[:-1])))
-        edges += [(names[i], name) for i in group.members if len(group.place) == deepest]
+        name = called[group.number]
+        edges.append((name, called.get(group.number[:-1])))
+        edges += [(names[i], name) for i in group.members if len(group.number) == deepest]
         largest_first = sorted(group.members, key=lambda i: (-sizes[i], i))
         members = tuple(names[i] for i in largest_first)
-        groups.append(Group(name, len(group.place) - 1, members, group.documents, group.top_features))
+        groups.append(Group(name, len(group.number) - 1, members, group.documents, group.top_features))
     return LearnedTaxonomy(Taxonomy.from_edges(edges), tuple(groups))
 
 
-def _names_for(places: list[tuple[int, ...]], taken: Sequence[str]) -> dict[tuple[int, ...], str]:
-    """group-1, group-1.2 and so on, or with a longer first word where a category is called so."""
+def _names_for(numbers: list[tuple[int, ...]], taken: Sequence[str]) -> dict[tuple[int, ...], str]:
+    """group-1, group-1.2 and so on; with a longer prefix if a category has such a name."""
     word, used = "group", set(taken)
     while True:
-        called = {place: f"{word}-{'.'.join(map(str, place))}" for place in places}
+        called = {number: f"{word}-{'.'.join(map(str, number))}" for number in numbers}
         if used.isdisjoint(called.values()):
             return called
-        word = f"learnt-{word}"
+        word = f"learned-{word}"

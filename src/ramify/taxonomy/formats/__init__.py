@@ -1,7 +1,7 @@
-"""One file a format, each with the same skeleton.
+"""One file per format, each with the same functions.
 
-``looks_like(text)`` says whether a text is of the format, ``parse(text)`` makes a taxonomy of it, and
-``render(taxonomy)`` writes one back. The first format that recognizes a text reads it.
+``looks_like(text)`` recognizes the format, ``parse(text)`` reads a taxonomy, and ``render(taxonomy)`` writes one. The first
+format that recognizes a text reads it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from ramify.taxonomy.hierarchy import Taxonomy
 
 
 class Format(Protocol):
-    """What every module of this package offers."""
+    """The functions of each module of this package."""
 
     def looks_like(self, text: str, /) -> bool:
         """Whether a text is of this format."""
 
     def parse(self, text: str, /) -> Taxonomy:
-        """Make a taxonomy of a text."""
+        """Parse a taxonomy."""
 
     def render(self, taxonomy: Taxonomy, /) -> str:
         """Write a taxonomy as text."""
 
 
-# in the order in which they are tried: from the unmistakable to the catch-all
+# tried in this order: the most specific first, the catch-all last
 FORMATS: dict[str, Format] = {
     "json": json_nodes,
     "skos": skos,

@@ -1,6 +1,6 @@
-"""A table of ``child, parent`` rows, with tabs, commas or semicolons; a third column may hold a title.
+"""A table of ``child, parent`` rows, separated by tabs, commas or semicolons; a third column may hold a title.
 
-An empty parent, or the word ROOT, stands for "no parent". A first row that names its columns may turn them round.
+An empty parent, or the word ROOT, means "no parent". A header row may give another order of columns.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TITLE_WORDS = ("title", "description", "text", "pref_label", "name", "label")
 
 
 def looks_like(text: str) -> bool:
-    """Tabs between two or three cells; with commas or semicolons, the table must also say that it is one."""
+    """Rows of two or three cells between tabs; with commas or semicolons, the table must also have parents."""
     return _delimiter(text) == "\t" or names_a_parent(text)
 
 
@@ -58,10 +58,7 @@ def _from_rows(rows: Any, delimiter: str) -> Taxonomy:
 
 
 def names_a_parent(text: str) -> bool:
-    """Whether a table says of itself that it is one.
-
-    It does by its column names, or when half of its second cells are roots or nodes of the first column.
-    """
+    """Whether a table has a parent column: by name, or because half of its second cells are roots or nodes of the first."""
     delimiter = _delimiter(text)
     if delimiter is None:
         return False
@@ -104,7 +101,7 @@ def _delimiter(text: str) -> str | None:
 
 
 def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
-    """The rows that are not empty; none when the text is no table."""
+    """The rows that are not empty; none if the text is not a table."""
     try:
         return [row for row in csv.reader(lines, delimiter=delimiter) if any(row)]
     except csv.Error:
@@ -112,7 +109,7 @@ def _rows(lines: list[str], delimiter: str) -> list[list[str]]:
 
 
 def _header(cells: list[str]) -> tuple[int, int, int] | None:
-    """Positions of child, parent and title when the first row names them."""
+    """The positions of child, parent and title in a header row."""
     words = [cell.lower() for cell in cells]
     parent = next((i for i, word in enumerate(words) if word in PARENT_WORDS), None)
     if parent is None:
@@ -126,7 +123,7 @@ def _header(cells: list[str]) -> tuple[int, int, int] | None:
 
 
 def _with_roots(edges: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
-    """Turn the root words into None, unless a word is itself a node."""
+    """Replace root words by None, unless the word is itself a node."""
     children = {child for child, _ in edges}
     roots = [word for word in ROOT_WORDS if word not in children]
     return [(child, None if parent in roots else parent) for child, parent in edges]

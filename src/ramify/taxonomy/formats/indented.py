@@ -1,4 +1,4 @@
-"""Indented text: a node a line, children further in than their parent. Nodes are named by their paths."""
+"""Indented text: one node per line, children indented below their parent. Nodes are named by their paths."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def parse(text: str) -> Taxonomy:
         indents = [width for width, _ in open_nodes]
         if indent not in indents and indents and indent < indents[-1]:
             raise TaxonomyError(
-                f"line {number}, {title!r}, is indented by {indent}, but no line above it is; line it up with a sibling."
+                f"line {number}, {title!r}, is indented by {indent}, but no line above it is; align it with a sibling."
             )
         open_nodes = [*((width, above) for width, above in open_nodes if width < indent), (indent, title)]
         path = tuple(above for _, above in open_nodes)
@@ -34,7 +34,7 @@ def parse(text: str) -> Taxonomy:
 
 
 def render(taxonomy: Taxonomy) -> str:
-    """Write every node below its parent, two spaces further in."""
+    """Write each node below its parent, indented by two spaces."""
     taxonomy.require_tree("the indented format")
     refuse_unprintable(taxonomy)
     lines: list[str] = []

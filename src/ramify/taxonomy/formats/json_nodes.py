@@ -16,7 +16,7 @@ from ramify.taxonomy.hierarchy import ARROW, Taxonomy
 
 
 def looks_like(text: str) -> bool:
-    """A JSON object or list: it begins as one, and goes on as one."""
+    """The text starts as a JSON object or list."""
     return re.match(r'\s*(\{\s*("|\})|\[\s*("|\{|\[|\]))', text) is not None
 
 
@@ -24,7 +24,7 @@ def parse(text: str) -> Taxonomy:
     """Read any of the three forms."""
     try:
         tree = json.loads(text, object_pairs_hook=_refuse_repeats)
-        return from_values(tree) if _lists_nodes(tree) else Taxonomy.from_title_paths(_distinct(_walk(tree, ())))
+        return from_values(tree) if _lists_nodes(tree) else Taxonomy.from_title_paths(_distinct(_paths(tree, ())))
     except json.JSONDecodeError as error:
         raise TaxonomyError(f"the taxonomy is not valid JSON: {error}.") from None
     except RecursionError:
@@ -32,7 +32,7 @@ def parse(text: str) -> Taxonomy:
 
 
 def render(taxonomy: Taxonomy) -> str:
-    """Write the first form, one node a line."""
+    """Write the first form, one node per line."""
     rows = ",\n".join(f"  {json.dumps(node, ensure_ascii=False)}" for node in to_values(taxonomy)["nodes"])
     return f'{{"separator": {json.dumps(taxonomy.separator)}, "nodes": [\n{rows}\n]}}\n'
 
@@ -49,7 +49,7 @@ def to_values(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def from_values(tree: Any) -> Taxonomy:
-    """Make a taxonomy of the first form."""
+    """Parse plain values of the first form."""
     if not _lists_nodes(tree):
         raise TaxonomyError("expected an object with a list of 'nodes'.")
     edges: list[tuple[str, str | None]] = []
@@ -97,18 +97,18 @@ def _fields(node: Any) -> tuple[str, list[str], str]:
     return node["name"], parents, title
 
 
-def _walk(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+def _paths(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     if isinstance(tree, str):
         yield (*above, tree)
     elif isinstance(tree, list):
         for part in tree:
-            yield from _walk(part, above)
+            yield from _paths(part, above)
     elif isinstance(tree, dict) and isinstance(tree.get("name"), str):
         yield (*above, tree["name"])
-        yield from _walk(tree.get("children") or [], (*above, tree["name"]))
+        yield from _paths(tree.get("children") or [], (*above, tree["name"]))
     elif isinstance(tree, dict):
         for name, below in tree.items():
             yield (*above, name)
-            yield from _walk([] if below is None else below, (*above, name))
+            yield from _paths([] if below is None else below, (*above, name))
     else:
         raise TaxonomyError(f"a taxonomy is made of names, lists and objects; found {str(tree)[:80]!r}.")

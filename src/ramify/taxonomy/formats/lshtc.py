@@ -1,4 +1,4 @@
-"""LSHTC's ``cat_hier``: one ``parent child`` pair of whole numbers a line; a node that is no child is a root."""
+"""LSHTC's ``cat_hier``: one ``parent child`` pair of whole numbers per line; a node without a parent is a root."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parse(text: str) -> Taxonomy:
 
 
 def render(taxonomy: Taxonomy) -> str:
-    """Write the pairs; refuses what the format cannot hold."""
+    """Write the pairs; refuses names that are not numbers, and single nodes."""
     lines = []
     for node, name in enumerate(taxonomy.names):
         parents, children = taxonomy.parents_of(node), taxonomy.children_of(node)

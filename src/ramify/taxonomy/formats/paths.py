@@ -1,4 +1,4 @@
-"""A list of paths, one a line: ``food/fruit/apple`` or ``Food > Fruit > Apple``.
+"""A list of paths, one per line: ``food/fruit/apple`` or ``Food > Fruit > Apple``.
 
 A list of plain names is a flat forest.
 """
@@ -28,7 +28,7 @@ def parse(text: str) -> Taxonomy:
 
 
 def render(taxonomy: Taxonomy) -> str:
-    """Write the path of every node, parents first; with its own separator where that reads back, or else with an arrow."""
+    """Write the path of each node, parents first, with the taxonomy's separator if that can be parsed, else with an arrow."""
     taxonomy.require_tree("a list of paths")
     refuse_unprintable(taxonomy)
     paths = [taxonomy.path_of(node) for node in range(len(taxonomy))]
@@ -37,11 +37,11 @@ def render(taxonomy: Taxonomy) -> str:
         expected = separator if taxonomy.n_levels > 1 else None
         if find_separator(lines) == expected and not any(separator in title for title in taxonomy.titles):
             return "".join(f"{line}\n" for line in lines)
-    raise TaxonomyError("the names hold separators of their own, so paths could not be told apart; write .tsv or .json.")
+    raise TaxonomyError("the names contain separators, so paths would be ambiguous; write .tsv or .json.")
 
 
 def find_separator(labels: Iterable[str]) -> str | None:
-    """What joins the parts of paths: an arrow between spaces, or another mark that stands in half of the distinct labels.
+    """The separator of paths: an arrow between spaces, or another separator that is in half of the distinct labels.
 
     >>> find_separator(["Food", "Food > Bread"]), find_separator(["a/b", "a/c"]), find_separator(["TCP/IP", "Fonts", "Mice"])
     (' > ', '/', None)

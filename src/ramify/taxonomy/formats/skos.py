@@ -1,4 +1,4 @@
-"""SKOS concept schemes as Turtle, RDF/XML or N-Triples. The only file that names rdflib (extra: ``ramify[skos]``).
+"""SKOS concept schemes as Turtle, RDF/XML or N-Triples. The only file that imports rdflib (extra: ``ramify[skos]``).
 
 A concept's URI is its name and its preferred label its title, English first.
 ``skos:broader`` and ``skos:narrower`` both count.
@@ -13,12 +13,12 @@ from urllib.parse import quote, unquote
 from ramify.errors import InputError, TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
-URN = "urn:ramify:"  # stands before names that are no URIs, and is taken off again
+URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
 MARK = "www.w3.org/2004/02/skos/core"
 
 
 def looks_like(text: str) -> bool:
-    """The SKOS namespace is named near the top."""
+    """The SKOS namespace is near the top."""
     return MARK in text[:20_000]
 
 
@@ -39,7 +39,7 @@ def parse(text: str) -> Taxonomy:
 
 
 def render(taxonomy: Taxonomy) -> str:
-    """Write Turtle; a name that is no URI gets the prefix ``urn:ramify:``."""
+    """Write Turtle; a name that is not a URI gets the prefix ``urn:ramify:``."""
     rdf = _rdflib()
     graph = rdf.Graph()
     graph.bind("skos", rdf.SKOS)
@@ -74,17 +74,18 @@ def _broader(graph: Any, skos: Any) -> dict[Any, set[Any]]:
         parents.setdefault(parent, set())
         parents.setdefault(child, set()).add(parent)
     if not parents:
-        raise TaxonomyError("the SKOS file holds no concept; expected skos:Concept, skos:broader or skos:narrower.")
+        raise TaxonomyError("the SKOS file has no concept; expected skos:Concept, skos:broader or skos:narrower.")
     return parents
 
 
 def _title(graph: Any, concept: Any, skos: Any) -> str:
-    labels = sorted(graph.objects(concept, skos.prefLabel), key=lambda label: (_language(label) != "en", str(label)))
+    literal = _rdflib().Literal
+
+    def is_english(label: Any) -> bool:
+        return isinstance(label, literal) and label.language == "en"
+
+    labels = sorted(graph.objects(concept, skos.prefLabel), key=lambda label: (not is_english(label), str(label)))
     return str(labels[0]) if labels else _name(concept).rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
-
-
-def _language(label: Any) -> str | None:
-    return getattr(label, "language", None)
 
 
 def _uri(name: str) -> str:
