@@ -48,7 +48,7 @@ TABLES = {
     "missing text column": (["--text", "body"], b"text,label\nx y,a\nz w,b\n", "no column 'body'"),
     "missing label column": (["--label", "kind"], b"text,label\nx y,a\nz w,b\n", "no column 'kind'"),
     "empty file": ([], b"", "is empty"),
-    "only a header": ([], b"text,label\n", "has no rows"),
+    "only a header": ([], b"text,label\n", "but no rows"),
     "null text": (["--strict"], b"text,label\n" + GOOD.encode() + b",a\n", "line 22: the text is empty"),
     "not UTF-8": (["--strict"], b"text,label\n" + GOOD.encode() + b"\xff\xfe\xfd,a\n", "line 22: not UTF-8"),
     "latin-1 throughout": ([], b"text,label\n" + "déjà vu,a\nvoilà,b\n".encode("latin-1"), "not UTF-8"),
