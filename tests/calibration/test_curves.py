@@ -87,7 +87,7 @@ def test_isotonic_calibration_is_isotonic_regression():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_classifier_with_too_few_documents_shares_the_curve_of_all(kind):
+def test_a_classifier_with_too_few_documents_gets_the_pooled_curve(kind):
     m, true = noisy(4)
     M = np.full((len(m) + 1, 2), NAN)
     M[:-1, 0], M[-1, 1] = m, 0.3

@@ -161,7 +161,7 @@ def test_a_node_raises_what_lies_above_it_but_in_the_last_round(turn):
 
 
 @pytest.mark.parametrize("is_right", [True, False])
-def test_what_is_always_so_is_said_to_be_so(is_right):
+def test_what_is_always_true_has_probability_near_one(is_right):
     """A level that is always right, or that nobody reaches: however sure it seemed, almost 1, or almost 0."""
     p = np.random.default_rng(0).uniform(0.3, 0.9, 1000)
     corners, found = fit_curve(p, np.full(1000, is_right))

@@ -14,7 +14,7 @@ from ramify.errors import InputError
 
 
 @st.composite
-def few_scores(draw):
+def sparse_scores(draw):
     """A taxonomy, and for each document the scores of some nodes, many of them equal, as sparse rows and with NaN elsewhere."""
     taxonomy = build(draw(parent_lists()))
     number = st.sampled_from([-1.0, 0.0, 0.0, 0.5, 2.0])
@@ -34,15 +34,15 @@ def same(found, expected):
     return found.shape == expected.shape and found.dtype == bool and (found != expected).nnz == 0
 
 
-@given(few_scores(), st.booleans())
-def test_the_best_of_few_is_that_of_dense_scores(problem, leaves_only):
+@given(sparse_scores(), st.booleans())
+def test_the_best_of_sparse_scores_is_that_of_dense_scores(problem, leaves_only):
     taxonomy, sparse, dense = problem
     rule = Best(leaves_only=leaves_only)
     assert same(rule.decide(sparse, taxonomy), rule.decide(dense, taxonomy))
 
 
-@given(few_scores(), st.data(), st.booleans(), st.sampled_from([SCut, PCut]))
-def test_thresholds_cut_few_as_they_cut_dense_scores(problem, data, at_least_one, kind):
+@given(sparse_scores(), st.data(), st.booleans(), st.sampled_from([SCut, PCut]))
+def test_thresholds_cut_sparse_as_they_cut_dense_scores(problem, data, at_least_one, kind):
     taxonomy, sparse, dense = problem
     cuts = st.sampled_from([-1.0, 0.0, 0.25, 2.0, np.inf])
     thresholds = data.draw(st.lists(cuts, min_size=len(taxonomy), max_size=len(taxonomy)))
@@ -56,7 +56,7 @@ def test_entries_that_are_no_scores_count_as_absent():
     assert taxonomy.decode(Best().decide(sparse, taxonomy)) == [["c"], []]
 
 
-def test_few_scores_of_another_width_and_infinite_ones_are_refused():
+def test_sparse_scores_of_another_width_and_infinite_ones_are_refused():
     taxonomy = Taxonomy.flat(["a", "b", "c"])
     with pytest.raises(InputError, match=r"scores have shape \(1, 2\); the taxonomy has 3 nodes"):
         read_sparse_scores(csr_array([[1.0, 2.0]]), taxonomy)

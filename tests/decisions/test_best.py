@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import decisions as oracle
+from oracles import best as oracle
 from strategies import as_sets, build, parent_lists
 
 from ramify.decisions import Best, best

@@ -1,4 +1,4 @@
-"""Backing off with a guarantee: against slow twins, and against the promise itself."""
+"""Backing off with a guarantee: against slow twins, and against the predictor itself."""
 
 from fractions import Fraction
 
@@ -56,17 +56,17 @@ def true_sets(truth):
 
 @given(answered(trees()), st.sampled_from(SIZES), st.integers(-1, 16))
 @settings(max_examples=200)
-def test_narrowing_equals_the_oracle(case, size, sixteenths):
+def test_nested_sets_equal_the_oracle(case, size, sixteenths):
     parents, P, truth = case
     taxonomy, threshold = build(parents), sixteenths / 16
     found = find_nested_sets(P, taxonomy, size)
-    losses, stops = found.nonconformity(truth), found.last_above(threshold)
+    losses, sets = found.nonconformity(truth), found.last_above(threshold)
     for row, (p, true) in enumerate(zip(P, true_sets(truth), strict=True)):
         steps = oracle.sets_of(p, parents, size)
         assert [[node for node in nodes if node >= 0] for nodes in found.nodes[row].tolist()] == steps
         assert found.masses[row].tolist() == oracle.masses_of(p, steps)
-        assert losses[row] == oracle.loss_of(p, true, parents, size)
-        assert [node for node in stops[row].tolist() if node >= 0] == oracle.stop_of(p, parents, size, threshold)
+        assert losses[row] == oracle.nonconformity_of(p, true, parents, size)
+        assert [node for node in sets[row].tolist() if node >= 0] == oracle.set_above(p, parents, size, threshold)
 
 
 @given(answered(trees(), min_documents=2), st.sampled_from(SIZES), st.sampled_from([0.25, 0.5, 0.75]))
@@ -74,14 +74,14 @@ def test_narrowing_equals_the_oracle(case, size, sixteenths):
 def test_more_risk_never_goes_less_deep(case, size, risk):
     parents, P, truth = case
     taxonomy = build(parents)
-    promise = ConformalPaths.fit(np.asarray(P), truth, taxonomy)
-    assume(promise.least_risk <= risk)
-    few, more = (promise.decide(P, taxonomy, each, size).toarray() for each in (risk, min(0.99, risk + 0.2)))
+    predictor = ConformalPaths.fit(np.asarray(P), truth, taxonomy)
+    assume(predictor.least_risk <= risk)
+    few, more = (predictor.decide(P, taxonomy, each, size).toarray() for each in (risk, min(0.99, risk + 0.2)))
     for shallow, deep in zip(few, more, strict=True):
         allowed = [below_or_same(build(parents), node) for node in most_specific(shallow, parents)]
-        reached = most_specific(deep, parents)
+        found = most_specific(deep, parents)
         # what is answered with more risk lies at or below what is answered with less
-        assert not shallow.any() or (reached and all(any(node in inside for inside in allowed) for node in reached))
+        assert not shallow.any() or (found and all(any(node in inside for inside in allowed) for node in found))
 
 
 def most_specific(row, parents):
@@ -93,7 +93,7 @@ def below_or_same(taxonomy, node):
     return {node, *taxonomy.descendants_of(node).tolist()}
 
 
-def test_answers_are_labels_with_their_ancestors_or_none():
+def test_sets_become_labels_with_their_ancestors_or_none():
     tree = Taxonomy.from_paths(["a/b/c", "d"])
     Y = nodes_to_labels(np.asarray([[1, -1], [-1, -1], [2, 3]]), tree)
     assert tree.decode(Y) == [["a/b"], [], ["a/b/c", "d"]]
@@ -106,38 +106,38 @@ def test_answers_are_labels_with_their_ancestors_or_none():
 @settings(max_examples=200)
 def test_thresholds_equal_the_oracle(case, size, risk):
     parents, P, truth = case
-    promise = fit_conformal(P, truth, build(parents), multi_label=False)
+    predictor = fit_conformal(P, truth, build(parents), multi_label=False)
     expected = oracle.threshold_of(
-        [oracle.loss_of(p, true, parents, size) for p, true in zip(P, true_sets(truth), strict=True)], risk
+        [oracle.nonconformity_of(p, true, parents, size) for p, true in zip(P, true_sets(truth), strict=True)], risk
     )
     if expected is None:
         with pytest.raises(
             InputError, match=rf"needs at least {round(1 / risk) - 1} held-out documents, and there are {len(P)}"
         ):
-            promise.threshold(risk, size)
+            predictor.threshold(risk, size)
     else:
-        assert promise.threshold(risk, size) == expected
+        assert predictor.threshold(risk, size) == expected
 
 
 @given(answered(trees(), min_documents=2, max_documents=12), st.sampled_from(SIZES), st.sampled_from(RISKS))
 @settings(max_examples=200)
-def test_each_document_against_all_others_is_covered_as_often_as_promised(case, size, risk):
+def test_each_document_against_all_others_is_covered_as_often_as_guaranteed(case, size, risk):
     """Exchangeable documents: whoever is the new one, the mean over all of them is what a new document can expect."""
     parents, P, truth = case
     taxonomy, P, n = build(parents), np.asarray(P), len(P)
     covered = 0
     for new in range(n):
         others = np.delete(np.arange(n), new)
-        promise = ConformalPaths.fit(P[others], truth[others], taxonomy)
-        if promise.least_risk > risk:
+        predictor = ConformalPaths.fit(P[others], truth[others], taxonomy)
+        if predictor.least_risk > risk:
             return
-        answer = promise.decide(P[[new]], taxonomy, risk, size).toarray()[0]
-        reached = most_specific(answer, parents)
-        covered += not reached or any(truth.toarray()[new, node] for node in reached)
+        answer = predictor.decide(P[[new]], taxonomy, risk, size).toarray()[0]
+        found = most_specific(answer, parents)
+        covered += not found or any(truth.toarray()[new, node] for node in found)
     assert Fraction(covered, n) >= 1 - Fraction(str(risk))
 
 
-def test_coverage_is_not_much_larger_than_promised_where_no_scores_are_equal():
+def test_coverage_is_not_much_larger_than_guaranteed_where_no_scores_are_equal():
     rng = np.random.default_rng(0)
     tree = Taxonomy.from_paths([f"{a}/{b}" for a in "xyz" for b in range(4)])
     leaves = np.flatnonzero(tree.is_leaf)
@@ -147,12 +147,12 @@ def test_coverage_is_not_much_larger_than_promised_where_no_scores_are_equal():
     P[:, leaves] = Q
     np.add.at(P.T, tree.parent[leaves], Q.T)
     truth = expand_to_ancestors(as_matrix([{node} for node in own], len(tree)), tree)
-    promise = ConformalPaths.fit(P[:2000], truth[:2000], tree)
+    predictor = ConformalPaths.fit(P[:2000], truth[:2000], tree)
     for risk in (0.05, 0.2):
         for size in (1, 2):
-            reached = find_nested_sets(P[2000:], tree, size).last_above(promise.threshold(risk, size))
-            is_true = truth[2000:].toarray()[np.arange(2000)[:, None], reached] & (reached >= 0)
-            covered = is_true.any(axis=1) | (reached < 0).all(axis=1)
+            found = find_nested_sets(P[2000:], tree, size).last_above(predictor.threshold(risk, size))
+            is_true = truth[2000:].toarray()[np.arange(2000)[:, None], found] & (found >= 0)
+            covered = is_true.any(axis=1) | (found < 0).all(axis=1)
             assert covered.mean() == pytest.approx(1 - risk, abs=4 * np.sqrt(risk * (1 - risk) / 1000))
 
 
@@ -160,16 +160,16 @@ def test_a_branch_has_its_own_threshold_or_a_sentence():
     tree = Taxonomy.from_paths(["a/x", "a/y", "b/z"])
     P = np.asarray([[0.9, 0.8, 0.1, 0.1, 0.1]] * 30 + [[0.2, 0.1, 0.1, 0.8, 0.8]] * 5)
     truth = tree.encode([["a/y"]] * 15 + [["a/x"]] * 15 + [["b/z"]] * 5)
-    promise = fit_conformal(P, truth, tree, multi_label=False)
-    assert tree.decode(promise.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
-    assert tree.decode(promise.decide(P[-1:], tree, 0.45)) == [["b/z"]]
-    assert promise.uncovered_branches(0.1, tree) == [tree.index("b")]
-    assert tree.decode(promise.decide(P[-1:], tree, 0.1, by_branch=True)) == [[]]
-    assert promise.uncovered_branches(0.25, tree) == []
+    predictor = fit_conformal(P, truth, tree, multi_label=False)
+    assert tree.decode(predictor.decide(P[:1], tree, 0.1, by_branch=True)) == [["a"]]
+    assert tree.decode(predictor.decide(P[-1:], tree, 0.45)) == [["b/z"]]
+    assert predictor.uncovered_branches(0.1, tree) == [tree.index("b")]
+    assert tree.decode(predictor.decide(P[-1:], tree, 0.1, by_branch=True)) == [[]]
+    assert predictor.uncovered_branches(0.25, tree) == []
     with pytest.raises(
         InputError, match=r"needs at least 49 .* in a branch, and the largest branch, 'a', has 30; .* leave out by_br"
     ):
-        promise.decide(P, tree, 0.02, by_branch=True)
+        predictor.decide(P, tree, 0.02, by_branch=True)
 
 
 @given(trees())
@@ -185,45 +185,45 @@ def test_branches_are_the_topmost_nodes_with_a_choice(parents):
 
 @given(answered(parent_lists(), max_documents=6))
 @settings(max_examples=150)
-def test_shares_of_wrong_labels_equal_the_oracle(case):
+def test_fractions_of_wrong_labels_equal_the_oracle(case):
     parents, P, truth = case
     taxonomy = build(parents)
     for p, true in zip(P, truth.toarray(), strict=True):
         thresholds, losses = worst_wrong_fractions(np.asarray(p), true, taxonomy)
         assert thresholds.tolist() == sorted({chance for chance in p if chance >= MIN_THRESHOLD}, reverse=True)
         members = set(np.flatnonzero(true).tolist())
-        expected = [float(oracle.wrong_share(p, members, parents, threshold)) for threshold in thresholds]
+        expected = [float(oracle.wrong_fraction(p, members, parents, threshold)) for threshold in thresholds]
         np.testing.assert_allclose(losses, expected)
 
 
 @given(answered(parent_lists(), max_documents=8), st.sampled_from([0.15, 0.25, 0.5]))
 @settings(max_examples=150)
-def test_thresholds_for_shares_equal_the_oracle(case, risk):
+def test_thresholds_of_risk_control_equal_the_oracle(case, risk):
     parents, P, truth = case
-    promise = fit_conformal(P, truth, build(parents), multi_label=True)
-    if promise.least_risk > risk:
+    predictor = fit_conformal(P, truth, build(parents), multi_label=True)
+    if predictor.least_risk > risk:
         with pytest.raises(InputError, match="needs at least"):
-            promise.threshold(risk)
+            predictor.threshold(risk)
     else:
-        assert promise.threshold(risk) == oracle.share_threshold(list(zip(P, true_sets(truth), strict=True)), parents, risk)
+        assert predictor.threshold(risk) == oracle.risk_threshold(list(zip(P, true_sets(truth), strict=True)), parents, risk)
 
 
 @given(answered(parent_lists(), min_documents=3, max_documents=9), st.sampled_from([0.25, 0.5]))
 @settings(max_examples=100)
-def test_each_document_against_all_others_has_as_few_wrong_labels_as_promised(case, risk):
+def test_each_document_against_all_others_has_as_few_wrong_labels_as_guaranteed(case, risk):
     parents, P, truth = case
     taxonomy, P, n, total = build(parents), np.asarray(P), len(P), Fraction(0)
     for new in range(n):
         others = np.delete(np.arange(n), new)
-        promise = ConformalRiskControl.fit(P[others], truth[others], taxonomy)
-        if promise.least_risk > risk:
+        predictor = ConformalRiskControl.fit(P[others], truth[others], taxonomy)
+        if predictor.least_risk > risk:
             return
-        reached = most_specific(promise.decide(P[[new]], taxonomy, risk).toarray()[0], parents)
-        total += Fraction(sum(not truth.toarray()[new, node] for node in reached), max(1, len(reached)))
+        found = most_specific(predictor.decide(P[[new]], taxonomy, risk).toarray()[0], parents)
+        total += Fraction(sum(not truth.toarray()[new, node] for node in found), max(1, len(found)))
     assert total / n <= Fraction(str(risk))
 
 
-def test_fewer_steps_promise_no_more(monkeypatch):
+def test_fewer_stored_thresholds_guarantee_no_more(monkeypatch):
     rng = np.random.default_rng(0)
     tree = build(random_forest(rng, 20))
     parents = [tree.parents_of(node).tolist() for node in range(20)]
@@ -241,16 +241,16 @@ def test_fewer_steps_promise_no_more(monkeypatch):
 
 @pytest.mark.parametrize("risk", [0, 1, -0.1, 1.5, np.nan, True, "0.05", None])
 def test_what_is_no_risk_is_refused(risk):
-    promise = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
+    predictor = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
     with pytest.raises(InputError, match="give a probability between 0 and 1"):
-        promise.threshold(risk)
+        predictor.threshold(risk)
 
 
 @pytest.mark.parametrize("nodes", [0, 4, -1, True, 2.5, "2"])
 def test_other_numbers_of_nodes_are_refused(nodes):
-    promise = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
+    predictor = ConformalPaths(np.zeros((100, len(SIZES))), np.zeros(100, dtype=np.int64))
     with pytest.raises(InputError, match="a prediction may have 1, 2, 3, 5 or 10 nodes"):
-        promise.threshold(0.1, nodes)
+        predictor.threshold(0.1, nodes)
 
 
 def test_a_dag_has_no_single_path():
@@ -259,24 +259,24 @@ def test_a_dag_has_no_single_path():
         find_nested_sets(np.ones((1, 3)), dag)
 
 
-def test_shares_are_promised_without_branches_and_numbers_of_nodes():
+def test_risk_control_takes_neither_branches_nor_numbers_of_nodes():
     tree = Taxonomy.from_paths(["a", "b"])
-    promise = fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, multi_label=True)
+    predictor = fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]] * 9), tree, multi_label=True)
     for more in ({"nodes": 2}, {"by_branch": True}):
         with pytest.raises(InputError, match="bounds the fraction of wrong"):
-            promise.decide([[0.5, 0.5]], tree, 0.2, **more)
+            predictor.decide([[0.5, 0.5]], tree, 0.2, **more)
     with pytest.raises(InputError, match="probabilities of 9 documents and labels of 1"):
         fit_conformal([[0.5, 0.5]] * 9, tree.encode([["a"]]), tree, multi_label=True)
 
 
 @pytest.mark.parametrize("multi_label", [False, True])
-def test_promises_survive_keeping_and_broken_ones_are_refused(multi_label):
+def test_predictors_can_be_stored_and_broken_ones_are_refused(multi_label):
     tree = Taxonomy.from_paths(["a/b", "c"])
     P = np.random.default_rng(0).random((40, 1)) * np.asarray([[0.9, 0.7, 0.1]])
-    promise = fit_conformal(P, tree.encode([["a/b"], ["c"]] * 20), tree, multi_label)
-    kind, arrays = CONFORMAL_KINDS[promise.kind], promise.arrays()
+    predictor = fit_conformal(P, tree.encode([["a/b"], ["c"]] * 20), tree, multi_label)
+    kind, arrays = CONFORMAL_KINDS[predictor.kind], predictor.arrays()
     again = kind.from_arrays(arrays, tree)
-    assert (again.decide(P, tree, 0.3) != promise.decide(P, tree, 0.3)).nnz == 0
+    assert (again.decide(P, tree, 0.3) != predictor.decide(P, tree, 0.3)).nnz == 0
     name = "losses" if multi_label else "scores"
     for broken in (arrays[name].astype(np.float32), arrays[name][:-1], arrays[name] - 3, arrays[name] * np.nan):
         with pytest.raises(ModelError):
@@ -292,9 +292,9 @@ def test_what_is_hardly_probable_is_no_threshold():
     assert (thresholds.tolist(), losses.tolist()) == ([0.5], [0.0])
 
 
-def test_where_nodes_have_several_parents_the_share_of_wrong_labels_is_promised():
+def test_where_nodes_have_multiple_parents_risk_control_is_used():
     dag = Taxonomy.from_edges([("a", None), ("b", None), ("c", "a"), ("c", "b")])
     P = np.tile([0.9, 0.9, 0.8], (50, 1))
-    promise = fit_conformal(P, dag.encode([["c"]] * 50), dag, multi_label=False)
-    assert isinstance(promise, ConformalRiskControl)
-    assert dag.decode(promise.decide(P[:1], dag, risk=0.1)) == [["c"]]
+    predictor = fit_conformal(P, dag.encode([["c"]] * 50), dag, multi_label=False)
+    assert isinstance(predictor, ConformalRiskControl)
+    assert dag.decode(predictor.decide(P[:1], dag, risk=0.1)) == [["c"]]

@@ -101,7 +101,7 @@ def test_no_set_is_better_on_thousands_of_random_forests(seed):
 
 
 @given(chances(max_nodes=5), st.integers(0, 4))
-def test_above_the_switch_depth_it_walks_down_and_below_no_set_is_better(case, switch_depth):
+def test_above_the_switch_depth_it_descends_and_below_no_set_is_better(case, switch_depth):
     parents, P, costs = case
     for p, y in zip(P, decide(P, parents, costs, switch_depth), strict=True):
         assert y in oracle.allowed_sets(p, parents, switch_depth)
@@ -203,7 +203,7 @@ def test_certain_nodes_are_taken_and_impossible_ones_left(food):
 
 
 @given(trees(max_nodes=9), st.data(), st.sampled_from([None, -1.0, 0.0, 0.5, 2.0]))
-def test_walking_down_equals_the_oracle_ties_and_missing_scores_included(parents, data, threshold):
+def test_top_down_equals_the_oracle_ties_and_missing_scores_included(parents, data, threshold):
     value = st.sampled_from([NAN, -2.0, -1.0, 0.0, 0.25, 0.5, 2.0])
     rows = data.draw(st.lists(st.lists(value, min_size=len(parents), max_size=len(parents)), max_size=4))
     S = np.asarray(rows, dtype=float).reshape(-1, len(parents))
@@ -213,14 +213,14 @@ def test_walking_down_equals_the_oracle_ties_and_missing_scores_included(parents
 
 
 @given(chances(value=EXACT))
-def test_switching_below_the_leaves_is_walking_down_by_one_half(case):
+def test_switching_below_the_leaves_is_top_down_by_one_half(case):
     parents, P, costs = case
     walked = as_sets(decisions.top_down(np.asarray(P, dtype=float), build(parents), threshold=0.5))
     for switch_depth in (build(parents).n_levels, 100):
         assert decide(P, parents, costs, switch_depth) == walked
 
 
-def test_a_walk_down_takes_a_likely_root_above_children_that_make_it_a_bad_choice():
+def test_top_down_takes_a_likely_root_above_children_that_make_it_a_bad_choice():
     # two children at 1/2 below a root at 0.6: leaving it costs 0.6, taking it 0.4 + 0.6 · (0.5 + 0.5)
     parents = [[], [0], [0]]
     assert decide([[0.6, 0.5, 0.5]], parents) == [set()]
@@ -258,7 +258,7 @@ def test_a_row_is_decided_the_same_in_any_batch(rule, n_documents):
 
 
 @every_rule
-def test_answers_are_sparse_boolean_and_closed_upward(rule):
+def test_labels_are_sparse_boolean_and_closed_upward(rule):
     P, taxonomy, parents = problem(20)
     answer = rule(P, taxonomy)
     assert issparse(answer)

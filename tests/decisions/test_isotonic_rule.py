@@ -90,7 +90,7 @@ def test_a_missing_score_is_filled_in_from_its_neighbours():
     assert smoothed[2:4].max() == 0.9
 
 
-def test_a_prior_stands_in_for_a_missing_score_and_moves_it_to_the_likelier_class():
+def test_a_prior_replaces_a_missing_score_and_moves_it_to_the_more_probable_class():
     S, Y = noisy(seed=1)
     rule = IsotonicSmooth(penalty="inf", prior_weight=0.1).fit(S, Y, TREE)
     np.testing.assert_allclose(rule.priors, Y.toarray().mean(axis=0))
@@ -116,7 +116,7 @@ def test_a_prior_counts_by_its_weight_and_only_where_a_score_is_missing():
     assert (smoothed != full).any()
 
 
-def test_it_refuses_to_decide_before_it_has_learnt():
+def test_it_refuses_to_decide_before_it_is_fitted():
     with pytest.raises(InputError, match="is not fitted yet"):
         IsotonicSmooth().decide(np.ones((1, 6)), TREE)
     assert not IsotonicSmooth().is_fitted

@@ -55,7 +55,7 @@ def scored(draw, numbers, shapes=None):
 
 
 @given(scored(COARSE), st.booleans())
-def test_the_best_says_where_it_stands(case, leaves_only):
+def test_the_best_compares_with_the_highest(case, leaves_only):
     parents, values = case
     assert_is_true(Best(leaves_only), values, build(parents), values)
 
@@ -89,13 +89,13 @@ def test_cuts_say_whether_a_node_reaches_its_threshold(case, at_least_one, thres
 
 
 @given(scored(COARSE), st.integers(1, 12))
-def test_ranks_are_told(case, k):
+def test_ranks_are_given(case, k):
     parents, values = case
     assert_is_true(RCut(k=k), values, build(parents), values)
 
 
 @given(scored(COARSE), st.booleans(), st.sampled_from([-0.2, 0.2, 20.0]))
-def test_the_threshold_predicted_for_a_text_is_told(case, at_least_one, intercept):
+def test_the_threshold_predicted_for_a_text_is_given(case, at_least_one, intercept):
     parents, values = case
     rule = PredictedCut(intercept=intercept, coefficients=[0.5, 0.25], at_least_one=at_least_one)
     predicted = rule.thresholds_of(np.asarray([values]))[0]

@@ -39,7 +39,7 @@ def held_out(draw):
     return parents, scores, labels
 
 
-def learn(rule, case):
+def fit(rule, case):
     parents, scores, labels = case
     return rule.fit(np.asarray(scores), as_matrix(labels, len(parents)), build(parents))
 
@@ -64,7 +64,7 @@ def test_there_are_rules_to_check():
 @given(held_out(), overs, st.sampled_from([0.0, 0.3, 0.5, 0.9, 1.0]), st.sampled_from(["highest", "never"]), st.booleans())
 def test_scut_equals_the_oracle_ties_and_missing_scores_included(case, over, fbr, below_fbr, at_least_one):
     parents, scores, labels = case
-    rule = learn(SCut(over, fbr, below_fbr, at_least_one), case)
+    rule = fit(SCut(over, fbr, below_fbr, at_least_one), case)
     expected = oracle.scut(scores, oracle.truth_of(labels, parents, over), len(parents), fbr, below_fbr)
     assert rule.thresholds.tolist() == expected
     assert decided(rule, case) == oracle.decide(oracle.passing(scores, expected), scores, parents, at_least_one)
@@ -73,7 +73,7 @@ def test_scut_equals_the_oracle_ties_and_missing_scores_included(case, over, fbr
 @given(held_out(), overs)
 def test_rcut_equals_the_oracle_ties_and_missing_scores_included(case, over):
     parents, scores, labels = case
-    rule = learn(RCut(over), case)
+    rule = fit(RCut(over), case)
     assert rule.k == oracle.rcut(scores, oracle.truth_of(labels, parents, over), len(parents))
     assert decided(rule, case) == oracle.decide([oracle.best_nodes(row, rule.k) for row in scores], scores, parents)
 
@@ -101,7 +101,7 @@ def test_pcut_equals_the_oracle_ties_and_missing_scores_included(case, over, at_
 @given(held_out(), overs, st.integers(1, 8), st.sampled_from([1e-3, 0.1, 10.0]), st.booleans())
 def test_predicted_cut_is_the_ridge_regression_to_the_best_thresholds_of_documents(case, over, n_scores, ridge, at_least_one):
     parents, scores, labels = case
-    rule = learn(PredictedCut(over, n_scores, ridge, at_least_one), case)
+    rule = fit(PredictedCut(over, n_scores, ridge, at_least_one), case)
     k = min(n_scores, len(parents))
     cuts = oracle.document_cuts(scores, oracle.truth_of(labels, parents, over))
     X = np.array([oracle.highest(row, k) for row, cut in zip(scores, cuts, strict=True) if cut < np.inf])
@@ -159,7 +159,7 @@ def test_a_row_is_decided_the_same_in_any_batch(rule, over):
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_answers_are_closed_upward_and_boolean(rule):
+def test_labels_are_closed_upward_and_boolean(rule):
     S, Y, taxonomy = problem()
     answer = rule().fit(S, Y, taxonomy).decide(S, taxonomy)
     assert answer.dtype == bool
@@ -170,17 +170,17 @@ def test_answers_are_closed_upward_and_boolean(rule):
 def test_learning_pays(rule):
     S, Y, taxonomy = problem(n_documents=400)
     best = decisions.Best().decide(S, taxonomy)
-    learnt = rule(over="nodes").fit(S[:200], Y[:200], taxonomy).decide(S[200:], taxonomy)
-    assert metrics.micro_f1(Y[200:], learnt, taxonomy, "nodes") > metrics.micro_f1(Y[200:], best[200:], taxonomy, "nodes")
+    fitted = rule(over="nodes").fit(S[:200], Y[:200], taxonomy).decide(S[200:], taxonomy)
+    assert metrics.micro_f1(Y[200:], fitted, taxonomy, "nodes") > metrics.micro_f1(Y[200:], best[200:], taxonomy, "nodes")
 
 
 @pytest.mark.parametrize("rule", RULES)
 def test_neither_scores_nor_the_rule_are_changed_by_learning_and_deciding(rule):
     S, Y, taxonomy = problem()
-    before, unlearnt = S.copy(), rule()
-    unlearnt.fit(S, Y, taxonomy).decide(S, taxonomy)
+    before, unfitted = S.copy(), rule()
+    unfitted.fit(S, Y, taxonomy).decide(S, taxonomy)
     np.testing.assert_array_equal(S, before)
-    assert unlearnt == rule()
+    assert unfitted == rule()
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -263,7 +263,7 @@ def test_own_labels_and_membership_are_different_things():
     assert SCut("nodes").fit(S, Y, chain).thresholds.tolist() == [4.0, 5.0]
 
 
-def test_neighbouring_numbers_are_told_apart():
+def test_neighbouring_numbers_are_distinguished():
     one, low = Taxonomy.flat(["a"]), 1.0
     high = np.nextafter(low, 2)
     rule = SCut().fit([[high], [low]], [[1], [0]], one)

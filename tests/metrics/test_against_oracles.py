@@ -141,7 +141,7 @@ def answered(draw):
 
 
 @given(answered(), st.integers(1, 12))
-def test_calibration_of_answers_equals_its_oracle(case, bins):
+def test_calibration_of_predictions_equals_its_oracle(case, bins):
     parents, true, predicted, probabilities = case
     P = np.asarray(probabilities, dtype=float).reshape(len(true), len(parents))
     pair = as_matrix(true, len(parents)), as_matrix(predicted, len(parents))

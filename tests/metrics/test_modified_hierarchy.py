@@ -64,7 +64,7 @@ def test_every_true_document_stops_at_leaves_only(case):
 
 
 @given(labelled())
-def test_a_perfect_answer_scores_one_everywhere(case):
+def test_a_perfect_prediction_scores_one_everywhere(case):
     parents, true = case
     scores = asdict(modified_f1(*matrices(parents, true, true), build(parents)))
     for row in scores.values():
@@ -81,7 +81,7 @@ def test_original_leaves_score_as_they_do_without_dummies(case):
     assert scores.n_classes == sum(is_leaf(parents, node) for node in range(len(parents)))
 
 
-def test_an_answer_at_an_inner_node_without_a_dummy_counts_nowhere(food):
+def test_a_prediction_at_an_inner_node_without_a_dummy_counts_nowhere(food):
     true, said = food.encode(["apple", "pear"]), food.encode(["fruit", "pear"])
     scores = modified_f1(true, said, food)
     assert scores.dummies.n_classes == 0

@@ -134,7 +134,7 @@ def test_signed_ranks_of_any_number_agree_with_scipy(n, tied):
     assert metrics.wilcoxon_test(T, A, B).p_value == pytest.approx(stats.wilcoxon(d).pvalue)
 
 
-def test_the_side_of_the_ranks_is_told_not_that_of_the_mean():
+def test_the_side_of_the_ranks_counts_not_that_of_the_mean():
     """A is a little better on many classes, and far worse on one."""
     found = metrics.wilcoxon_test(*with_f1([2] * 12 + [0], [1] * 12 + [20]))
     assert found.p_value < 0.05
@@ -234,7 +234,7 @@ def test_sparse_and_dense_matrices_give_the_same(matrices):
 
 @pytest.mark.parametrize("test", EVERY)
 @pytest.mark.parametrize("side", SIDES)
-def test_the_same_answers_have_a_p_value_of_one(test, side):
+def test_the_same_predictions_have_a_p_value_of_one(test, side):
     T, A, _ = twenty()
     half = test is metrics.proportions_test and side != "two-sided"  # z = 0 lies in the middle of the normal distribution
     assert test(T, A, A, alternative=side).p_value == pytest.approx(0.5 if half else 1.0)
@@ -243,7 +243,7 @@ def test_the_same_answers_have_a_p_value_of_one(test, side):
 
 @pytest.mark.parametrize("test", EVERY)
 @pytest.mark.parametrize("shape", [(0, 3), (4, 3)])
-def test_nothing_true_and_nothing_said_has_a_p_value_of_one(test, shape):
+def test_nothing_true_and_nothing_predicted_has_a_p_value_of_one(test, shape):
     found = test(*(np.zeros(shape, bool) for _ in range(3)))
     assert (found.p_value, found.difference) == (1.0, 0.0)
 
@@ -266,7 +266,7 @@ def test_a_constant_difference_is_infinitely_significant():
 
 
 @pytest.mark.parametrize("of", ["precision", "recall"])
-def test_shares_of_nothing_have_a_p_value_of_one(of):
+def test_proportions_of_nothing_have_a_p_value_of_one(of):
     T, nothing = np.eye(4, dtype=bool), np.zeros((4, 4), bool)
     assert metrics.proportions_test(nothing, T, nothing, "recall").p_value == 1.0
     found = metrics.proportions_test(T, T, nothing, "precision")
@@ -338,7 +338,7 @@ def test_a_bootstrap_of_a_clear_difference_is_as_sure_as_its_resamples_let_it_be
     assert metrics.paired_bootstrap(T, T, B, n_resamples=99, alternative="less").p_value == 1.0
 
 
-def test_a_bootstrap_of_the_same_answers_finds_nothing():
+def test_a_bootstrap_of_the_same_predictions_finds_nothing():
     T, A, _ = twenty()
     found = metrics.paired_bootstrap(T, A, A, n_resamples=50)
     assert (found.difference, found.low, found.high, found.p_value) == (0.0, 0.0, 0.0, 1.0)
@@ -470,7 +470,7 @@ def test_all_tests_look_at_leaves_and_at_inner_nodes_where_documents_stop(food):
 
 @settings(max_examples=30)
 @given(labelled(matrices=3))
-def test_any_answers_over_any_taxonomy_can_be_compared(case):
+def test_any_predictions_over_any_taxonomy_can_be_compared(case):
     parents, *rows = case
     taxonomy = build(parents)
     assume(rows[0])
@@ -479,7 +479,7 @@ def test_any_answers_over_any_taxonomy_can_be_compared(case):
     assert all(0 <= result.p_value <= 1 or math.isnan(result.p_value) for result in found.values())
 
 
-def test_answers_for_other_documents_are_refused(food):
+def test_predictions_for_other_documents_are_refused(food):
     T = food.encode(["drink", "drink"])
     with pytest.raises(InputError, match="must be the same documents"):
         metrics.compare_predictions(T, T, food.encode(["drink"]), food)

@@ -1,4 +1,4 @@
-"""Ever smaller sets of nodes and what may be promised of them, one document and one step at a time."""
+"""Ever smaller sets of nodes and what may be guarantee of them, one document and one step at a time."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def masses_of(p, steps):
     return masses
 
 
-def loss_of(p, true, parents, size):
+def nonconformity_of(p, true, parents, size):
     """The mass of the first set without a true node, -1 if there is none. true: closed upward."""
     steps = sets_of(p, parents, size)
     for nodes, mass in zip(steps, masses_of(p, steps), strict=True):
@@ -46,7 +46,7 @@ def loss_of(p, true, parents, size):
     return -1.0
 
 
-def stop_of(p, parents, size, threshold):
+def set_above(p, parents, size, threshold):
     """The nodes of the last set with a mass above a threshold."""
     steps = sets_of(p, parents, size)
     kept = [nodes for nodes, mass in zip(steps, masses_of(p, steps), strict=True) if mass > threshold]
@@ -65,8 +65,8 @@ def labels_at(p, parents, threshold):
     return [node for node in taken if not any(child in taken for child in children_of(parents, node))]
 
 
-def wrong_share(p, true, parents, threshold):
-    """The worst share of wrong labels of any threshold from 1 down to this one."""
+def wrong_fraction(p, true, parents, threshold):
+    """The worst fraction of wrong labels of any threshold from 1 down to this one."""
     worst = Fraction(0)
     for other in {*p, threshold}:
         given = labels_at(p, parents, other) if other >= threshold else []
@@ -75,12 +75,12 @@ def wrong_share(p, true, parents, threshold):
     return worst
 
 
-def share_threshold(documents, parents, risk):
+def risk_threshold(documents, parents, risk):
     """The lowest threshold among the probabilities at which enough is known; infinite where none is."""
     risk, n = Fraction(str(risk)), len(documents)
     kept = [float("inf")]
     for threshold in {chance for p, _ in documents for chance in p if chance >= FAINT}:
-        total = sum(wrong_share(p, true, parents, threshold) for p, true in documents)
+        total = sum(wrong_fraction(p, true, parents, threshold) for p, true in documents)
         if (total + 1) / (n + 1) <= risk:
             kept.append(threshold)
     return min(kept)

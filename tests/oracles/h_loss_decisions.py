@@ -1,4 +1,4 @@
-"""The slow twins of the decisions about the H-loss: every consistent set is tried against every true set.
+"""Oracle of the decisions about the H-loss: every consistent set is tried against every true set.
 
 The H-loss of a set y against the true set v, both closed upward on a forest, is the sum of c_i over the nodes i that are
 in exactly one of them while all ancestors of i are right. p[i] is the probability that node i is true when its parent

@@ -1,4 +1,4 @@
-"""The slow twins of isotonic smoothing on a forest: least costs by trying every assignment, by programs and by a table.
+"""Oracle of isotonic smoothing on a forest: least costs by trying every assignment, by programs and by a table.
 
     minimize  Σ_v w_v |x_v − y_v|  +  Σ_inner v  a_v (y_v − max_children u y_u)    subject to  y_parent >= y_child
 

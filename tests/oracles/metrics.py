@@ -1,4 +1,4 @@
-"""The slow twin of the metrics: every number computed from its definition in docs/metrics.md.
+"""Oracle of the metrics: every number computed from its definition in docs/metrics.md.
 
 Truth and prediction are one set of nodes a document, closed upward here before anything is counted. Scores and
 probabilities are one list a document with one number a node, NaN where there is none.
@@ -79,7 +79,7 @@ def compared(true: Labels, predicted: Labels, parents: Parents, over: str) -> tu
 
 
 def accuracy(true: Labels, predicted: Labels, parents: Parents) -> float:
-    """The share of documents whose closed sets are equal."""
+    """The fraction of documents whose closed sets are equal."""
     pairs = zip(close_all(true, parents), close_all(predicted, parents), strict=True)
     return mean([float(t == p) for t, p in pairs], nothing=1.0)
 
@@ -151,7 +151,7 @@ def node_costs(parents: Parents, costs: str | list[float] | None) -> list[float]
 
 
 def h_loss_by_node(true: Labels, predicted: Labels, parents: Parents, costs: str | list[float] | None = None) -> list[float]:
-    """For every node, its cost times the share of documents where it is wrong and all its ancestors are right."""
+    """For every node, its cost times the fraction of documents where it is wrong and all its ancestors are right."""
     wrong = [t ^ p for t, p in zip(close_all(true, parents), close_all(predicted, parents), strict=True)]
     losses: list[float] = []
     for node, cost in enumerate(node_costs(parents, costs)):
@@ -200,7 +200,7 @@ def document_f1(true: Labels, predicted: Labels, parents: Parents) -> float:
 
 
 def document_auc(true: Labels, scores: Scores, parents: Parents) -> list[float]:
-    """For each document, the share of (true, other) pairs of scored nodes in the right order, ties one half."""
+    """For each document, the fraction of (true, other) pairs of scored nodes in the right order, ties one half."""
     result: list[float] = []
     for t, row in zip(close_all(true, parents), scores, strict=True):
         inside = [score for node, score in enumerate(row) if node in t and not math.isnan(score)]
@@ -212,12 +212,12 @@ def document_auc(true: Labels, scores: Scores, parents: Parents) -> list[float]:
 
 def precision_at_k(true: Labels, scores: Scores, parents: Parents, k: int) -> float:
     """The mean over documents of the true nodes among the k best scored ones, always out of k."""
-    shares: list[float] = []
+    fractions: list[float] = []
     for t, row in zip(close_all(true, parents), scores, strict=True):
         ranked = sorted((-score, node) for node, score in enumerate(row) if not math.isnan(score))
         best = {node for _, node in ranked[:k]}
-        shares.append(len(t & best) / k)
-    return mean(shares, nothing=1.0)
+        fractions.append(len(t & best) / k)
+    return mean(fractions, nothing=1.0)
 
 
 # Tables
@@ -275,7 +275,7 @@ def bin_of(probability: float, bins: int) -> int:
 
 
 def reliability(true: Labels, probabilities: Scores, parents: Parents, bins: int = 10) -> list[list[tuple[int, float, float]]]:
-    """For each depth and bin: the number of pairs, their mean probability and the share of them that is true."""
+    """For each depth and bin: the number of pairs, their mean probability and the fraction of them that is true."""
     table: list[list[tuple[int, float, float]]] = []
     closed = close_all(true, parents)
     for level in levels(parents):
@@ -289,11 +289,11 @@ def reliability(true: Labels, probabilities: Scores, parents: Parents, bins: int
 
 
 def expected_calibration_error(true: Labels, probabilities: Scores, parents: Parents, bins: int = 10) -> float:
-    """The mean over pairs of the distance between mean probability and share true in the pair's depth and bin."""
+    """The mean over pairs of the distance between mean probability and fraction true in the pair's depth and bin."""
     distances: list[float] = []
     for level in reliability(true, probabilities, parents, bins):
-        for count, probability, share in level:
-            distances += [abs(probability - share)] * count
+        for count, probability, fraction in level:
+            distances += [abs(probability - fraction)] * count
     return mean(distances, nothing=0.0)
 
 

@@ -1,4 +1,4 @@
-"""The slow twin of F1 on the modified hierarchy: the modified tree is built with new names, then leaves are counted one by one."""
+"""Oracle of F1 on the modified hierarchy: the modified tree is built with new names, then leaves are counted one by one."""
 
 from oracles.metrics import Labels, Parents, mean, ratios
 from oracles.taxonomy import close_upward, is_leaf, most_specific

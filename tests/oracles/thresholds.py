@@ -1,4 +1,4 @@
-"""The slow twins of the learnt decision rules: every threshold, every number of labels and every factor is tried.
+"""Oracles of the fitted decision rules: every threshold, every number of labels and every factor is tried.
 
 Scores are lists of rows, NaN or -inf where there is none; `truth` is one set of nodes a document.
 """
@@ -75,13 +75,13 @@ def passing(scores, thresholds):
     return [{n for n, s in enumerate(row) if has_score(s) and s >= thresholds[n]} for row in scores]
 
 
-def pcut(scores, truth, n_nodes, factors, shares=None):
+def pcut(scores, truth, n_nodes, factors, proportions=None):
     """The first of the best factors, and its thresholds."""
     best = None
     for factor in factors:
         thresholds = []
         for node in range(n_nodes):
-            count = sum(node in nodes for nodes in truth) if shares is None else shares[node] * len(scores)
+            count = sum(node in nodes for nodes in truth) if proportions is None else proportions[node] * len(scores)
             thresholds.append(threshold_for([row[node] for row in scores], math.floor(factor * count + 0.5)))
         f1 = micro_f1(truth, passing(scores, thresholds))
         if best is None or f1 > best[0]:

@@ -1,4 +1,4 @@
-"""The slow twins of the decision rules."""
+"""Oracle of the decision rules."""
 
 import math
 
