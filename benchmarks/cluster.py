@@ -36,10 +36,10 @@ def main() -> None:
     head(f"{given.problem}: {split.X_train.shape[0]:,} documents", *COLUMNS)
     for name in given.row:
         for _ in range(given.repeat):
-            rows.append(measure_here(name, split, given.threads))
+            rows.append(measure_local(name, split, given.threads))
             tell(rows[-1], rows)
             for nodes in given.nodes:
-                rows.append(measure_there(name, split, [int(each) for each in nodes.split(",")], given.store))
+                rows.append(measure_cluster(name, split, [int(each) for each in nodes.split(",")], given.store))
                 tell(rows[-1], rows)
     if given.out:
         about = {"machine": machine_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -72,7 +72,7 @@ def learner(name: str, taxonomy: Any, **more: Any) -> Any:
     return getattr(ramify.learners, kind)(taxonomy, **dict(pair.split("=") for pair in pairs), **more)
 
 
-def measure_here(name: str, split: Any, threads: int) -> Figures:
+def measure_local(name: str, split: Any, threads: int) -> Figures:
     """Train on threads of this process."""
     start = time.perf_counter()
     fitted = learner(name, split.taxonomy, n_jobs=threads).fit(split.X_train, names_of(split))
@@ -80,7 +80,7 @@ def measure_here(name: str, split: Any, threads: int) -> Figures:
     return {"row": name, "where": f"{threads} threads", "seconds": seconds, **outcome(fitted)}
 
 
-def measure_there(name: str, split: Any, processors: list[int], store: int) -> Figures:
+def measure_cluster(name: str, split: Any, processors: list[int], store: int) -> Figures:
     """Train on a cluster of simulated nodes."""
     before = bytes_in_stores()
     with simulated_cluster(processors, store) as cluster, open_cluster(cluster.address) as executor, watching() as seen:
@@ -90,17 +90,17 @@ def measure_there(name: str, split: Any, processors: list[int], store: int) -> F
         with running_on(executor):
             fitted = learner(name, split.taxonomy, n_jobs=sum(processors)).fit(split.X_train, names_of(split))
         seconds = time.perf_counter() - start
-        heights = heights_of(executor)
+        peaks = peak_memory_of(executor)
     traffic, figures = executor.traffic, outcome(fitted)
     return {
         "row": name, "where": f"nodes of {' + '.join(map(str, processors))}", "seconds": seconds, "start": start - began,
-        "placed": traffic.placed, "moved_a_round": (traffic.sent + traffic.given) / max(1, figures["rounds"]),
-        "calls": traffic.calls, "stores": max(seen) - before, "workers": max(heights), **figures,
+        "placed": traffic.placed, "sent_per_round": (traffic.sent + traffic.received) / max(1, figures["rounds"]),
+        "calls": traffic.calls, "stores": max(seen) - before, "workers": max(peaks), **figures,
     }  # fmt: skip
 
 
 def names_of(split: Any) -> list[str]:
-    """The label of every document to learn from."""
+    """The label of every training document."""
     return [split.taxonomy.names[node] for node in split.y_train.tolist()]
 
 
@@ -110,9 +110,9 @@ def outcome(fitted: Any) -> Figures:
 
 
 class Idle:
-    """A member that has nothing to do; it is sent by value."""
+    """A worker that has nothing to do; it is sent by value."""
 
-    def __init__(self, common: Any, share: Any, frugality: int) -> None:
+    def __init__(self, common: Any, partition: Any, memory_saving: int) -> None:
         pass
 
     def begin(self) -> None:
@@ -121,9 +121,9 @@ class Idle:
 
 
 def warm_up(executor: Any) -> None:
-    """Start processes for members and for blocks on every machine; they wait for what comes."""
-    with executor.start_workers(Idle, None, [None] * len(executor.worker_threads)) as crew:
-        crew.ask("begin")
+    """Start processes for workers and for blocks on every node."""
+    with executor.start_workers(Idle, None, [None] * len(executor.worker_threads)) as group:
+        group.call(Idle.begin)
     list(executor.distribute(load_all, None, range(4 * sum(executor.worker_threads))))
 
 
@@ -135,11 +135,11 @@ def load_all(_: None, number: int) -> int:
     return number
 
 
-def heights_of(executor: Any) -> list[int]:
-    """The most bytes that each process held."""
+def peak_memory_of(executor: Any) -> list[int]:
+    """The most bytes that each process used."""
     import ray
 
-    return ray.get([actor.height.remote() for waiting in executor.staff.waiting.values() for actor in waiting])
+    return ray.get([actor.peak_memory.remote() for actors in executor.idle.values() for actor in actors])
 
 
 @contextmanager
@@ -147,11 +147,11 @@ def watching() -> Iterator[list[int]]:
     """Look into the object stores now and then."""
     seen, done = [bytes_in_stores()], threading.Event()
 
-    def look() -> None:
+    def watch() -> None:
         while not done.wait(0.1):
             seen.append(bytes_in_stores())
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=watch, daemon=True)
     thread.start()
     try:
         yield seen
@@ -163,7 +163,7 @@ def watching() -> Iterator[list[int]]:
 def tell(row: Figures, rows: list[Figures]) -> None:
     """One line of the table."""
     base = next(each for each in reversed(rows) if each["row"] == row["row"] and "start" not in each)
-    there = [f"{row[key] / 1e6:,.1f}" if key in row else "" for key in ("placed", "moved_a_round", "stores", "workers")]
+    there = [f"{row[key] / 1e6:,.1f}" if key in row else "" for key in ("placed", "sent_per_round", "stores", "workers")]
     show([
         f"`{row['row']}`", row["where"], f"{row['seconds']:.2f}", f"{row['seconds'] / base['seconds']:.2f}",
         f"{row['start']:.1f}" if "start" in row else "", f"{row['gap']:.1e}", f"{row['objective']:,.0f}",

@@ -1,9 +1,9 @@
-"""An executor for tests whose blocks and members could be on another machine: everything goes through bytes, arrays read-only."""
+"""An executor for tests whose blocks and workers could be on another node: everything goes through bytes, arrays read-only."""
 
 import pickle
 from collections import deque
 
-from ramify.parallel import SerialExecutor
+from ramify.parallel import SerialExecutor, WorkerGroup
 from ramify.parallel.executor import LocalWorkerGroup
 
 
@@ -15,19 +15,23 @@ def sent(value):
 
 
 class ApartWorkerGroup(LocalWorkerGroup):
-    def _call(self, what, arguments):
-        return [sent(getattr(member, what)(*sent(arguments))) for member in self.members]
+    all_reduce = WorkerGroup.all_reduce
+
+    def call(self, method, *arguments):
+        return [sent(sent(method)(worker, *sent(arguments))) for worker in self.workers]
 
 
 class ApartExecutor(SerialExecutor):
-    """Members and blocks that share nothing; `teams` threads for each member."""
+    """Workers and blocks that share no memory; `threads` for each worker."""
 
-    def __init__(self, *teams):
-        self._teams, self.jobs = teams or (1,), deque()
+    group = ApartWorkerGroup
+
+    def __init__(self, *threads):
+        self._threads, self.jobs = threads or (1,), deque()
 
     @property
     def worker_threads(self):
-        return self._teams
+        return self._threads
 
     def distribute(self, job, placed, blocks, codec=None, **options):
         self.jobs.append(job.__qualname__)
@@ -37,6 +41,8 @@ class ApartExecutor(SerialExecutor):
         far_job = sent(job)
         return (sent(far_job(placed, sent(block))) for block in blocks)
 
-    def start_workers(self, make, placed, shares, needs=None):
-        made = super().start_workers(sent(make), sent(placed), [sent(share) for share in shares], needs)
-        return ApartWorkerGroup(made.members, made.journal, made._run)
+    def start_workers(self, make, placed, partitions, needs=None):
+        made = super().start_workers(sent(make), sent(placed), [sent(each) for each in partitions], needs)
+        group = self.group(made.workers, made.checkpoint, made._run)
+        group.executor = self
+        return group

@@ -51,15 +51,15 @@ def test_a_host_that_cannot_be_one_gets_a_sentence(host, data, tmp_path, capsys)
 
 def interrupt(patch):
     """Have training be interrupted after a few rounds, all of which are kept."""
-    keep, rounds = LocalWorkerGroup.keep, []
+    save, rounds = LocalWorkerGroup.save, []
 
-    def keep_and_stop(crew):
-        keep(crew)
-        rounds.append(crew)
+    def save_and_stop(group, driver):
+        save(group, driver)
+        rounds.append(driver)
         if len(rounds) == 4:
             raise KeyboardInterrupt
 
-    patch.setattr(LocalWorkerGroup, "keep", keep_and_stop)
+    patch.setattr(LocalWorkerGroup, "save", save_and_stop)
 
 
 def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, monkeypatch):
@@ -68,7 +68,7 @@ def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, m
     with monkeypatch.context() as patch:
         interrupt(patch)
         assert train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5")[0] != 0
-    assert (kept / "0000" / "journal.json").exists()
+    assert (kept / "0000" / "checkpoint.json").exists()
     assert not (tmp_path / "model").exists()
     code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--resume", "--param", "tol=1e-5")
     assert code == 0, err
@@ -82,7 +82,7 @@ def test_resuming_what_was_never_begun_or_was_of_something_else_is_refused(data,
     assert code == 2
     assert f"there is no checkpoint in {tmp_path / 'model.checkpoints'}; train without --resume to begin." in err
     kept = Checkpoints(tmp_path / "kept")
-    kept.journal("other work")
+    kept.rounds("other work")
     code, _, err = train(capsys, data, tmp_path / "model", "--resume", "--checkpoints", kept.directory)
     assert code == 2
     assert "is of other documents, labels or settings; give those that it was begun with" in err
@@ -100,7 +100,7 @@ def test_a_command_with_a_mistake_leaves_the_checkpoints_of_an_interrupted_run(d
     assert {path.name: path.stat().st_mtime_ns for path in kept.rglob("*") if path.is_file()} == before
     code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept)
     assert code == 0
-    assert f"The checkpoints of an earlier run in {kept} are given up." in err.replace("\n", " ")
+    assert f"Removed the checkpoints of an earlier run in {kept}." in err.replace("\n", " ")
     assert not kept.exists()
 
 
@@ -123,11 +123,11 @@ def test_checkpoints_of_another_system_are_neither_taken_up_nor_removed(data, tm
     other = ["train", data, "--model", tmp_path / "other", "--system", "nb", "--checkpoints", kept, "--resume"]
     code, _, err = ramify(capsys, *other)
     assert code == 0
-    assert f"Nothing was taken up from {kept}, and it stays as it is" in err
+    assert f"Nothing was resumed from {kept}, and it stays as it is" in err
     assert sorted(path.name for path in kept.rglob("*")) == before
     code, _, err = train(capsys, data, tmp_path / "model", "--checkpoints", kept, "--param", "tol=1e-5", "--resume")
     assert code == 0
-    assert f"Going on from the checkpoints in {kept}." in err
+    assert f"Resuming from the checkpoints in {kept}." in err
     assert not kept.exists()
 
 

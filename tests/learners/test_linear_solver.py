@@ -74,9 +74,9 @@ def pairs_at_first(request, monkeypatch):
     """Small problems take all pairs at once; here also by way of near pairs and screening."""
     if request.param == "near pairs first":
         monkeypatch.setattr(dual_solver, "SMALL", 0)
-        monkeypatch.setattr(dual_solver, "NEAR", 1)
-        monkeypatch.setattr(dual_solver, "NEAR_IN_TREE", 1)
-        monkeypatch.setattr(flat_worker, "STRAYS", 3)
+        monkeypatch.setattr(dual_solver, "CANDIDATES", 1)
+        monkeypatch.setattr(dual_solver, "CANDIDATES_IN_TREE", 1)
+        monkeypatch.setattr(flat_worker, "MOST_VIOLATORS", 3)
 
 
 @pytest.mark.usefixtures("pairs_at_first")

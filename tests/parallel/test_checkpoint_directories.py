@@ -9,7 +9,7 @@ import pytest
 
 from ramify.errors import InputError, ModelError
 from ramify.parallel import Checkpoints, Codec, SerialExecutor, checkpointing
-from ramify.parallel.checkpoints import GUARD
+from ramify.parallel.checkpoints import LOCK
 
 
 def double(placed, block):
@@ -31,7 +31,7 @@ def files_of(directory):
 # ---- an earlier run -----------------------------------------------------------------------------------------------------
 
 
-def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_keep(tmp_path, notes):
+def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_save(tmp_path, notes):
     work(tmp_path)
     before = files_of(tmp_path)
     with pytest.raises(InputError, match="a typo"), checkpointing(Checkpoints(tmp_path)):
@@ -40,32 +40,32 @@ def test_checkpoints_of_an_earlier_run_stay_until_there_is_something_new_to_keep
     assert notes == []
     work(tmp_path, resume=True)
     assert files_of(tmp_path) == before
-    assert notes == [f"Going on from the checkpoints in {tmp_path}."]
+    assert notes == [f"Resuming from the checkpoints in {tmp_path}."]
 
 
-@pytest.mark.parametrize("begin", [lambda kept: kept.agreed_workers((1,)), lambda kept: kept.journal("other work")])
-def test_a_person_is_told_that_checkpoints_of_an_earlier_run_are_given_up(begin, tmp_path, notes):
+@pytest.mark.parametrize("begin", [lambda kept: kept.agreed_workers((1,)), lambda kept: kept.rounds("other work")])
+def test_a_note_says_that_checkpoints_of_an_earlier_run_are_removed(begin, tmp_path, notes):
     work(tmp_path)
     kept = Checkpoints(tmp_path)
     with checkpointing(kept):
         begin(kept)
         begin(kept)
-    assert notes == [f"The checkpoints of an earlier run in {tmp_path} are given up."]
+    assert notes == [f"Removed the checkpoints of an earlier run in {tmp_path}."]
     assert not list(tmp_path.rglob("block-*"))
 
 
-def test_nothing_is_told_where_there_is_nothing_to_give_up(tmp_path, notes):
+def test_there_is_no_note_if_there_is_nothing_to_remove(tmp_path, notes):
     (tmp_path / "mine").touch()
     work(tmp_path)
     assert notes == []
 
 
-def test_a_run_that_kept_nothing_does_not_forget_what_another_left(tmp_path):
+def test_a_run_that_saved_nothing_does_not_remove_what_another_left(tmp_path):
     work(tmp_path)
     before = files_of(tmp_path)
     kept = Checkpoints(tmp_path)
     with checkpointing(kept):
-        kept.forget()
+        kept.remove()
     assert files_of(tmp_path) == before
 
 
@@ -81,15 +81,15 @@ def test_a_second_run_on_the_same_directory_is_refused(resume, tmp_path):
             work(tmp_path, resume)
         assert files_of(tmp_path) == before
     work(tmp_path, resume)
-    assert not (tmp_path / GUARD).exists()
+    assert not (tmp_path / LOCK).exists()
 
 
 def test_a_run_that_was_killed_keeps_nobody_out(tmp_path):
-    (tmp_path / GUARD).touch()
+    (tmp_path / LOCK).touch()
     kept = Checkpoints(tmp_path)
     with checkpointing(kept):
         kept.agreed_workers((1,))
-        kept.forget()
+        kept.remove()
     assert not tmp_path.exists()
 
 
@@ -113,12 +113,14 @@ def refuse(monkeypatch, name, at):
 )
 def test_a_directory_that_cannot_be_read_is_refused_at_the_start(name, resume, tmp_path, monkeypatch):
     refuse(monkeypatch, name, tmp_path)
-    with pytest.raises(InputError, match=f"^cannot keep checkpoints in {tmp_path}: Permission denied; choose another place.$"):
+    with pytest.raises(
+        InputError, match=f"^cannot save checkpoints in {tmp_path}: Permission denied; choose another directory.$"
+    ):
         Checkpoints(tmp_path, resume=resume)
 
 
 def test_a_directory_that_cannot_be_written_is_refused_at_the_start(tmp_path, monkeypatch):
-    refuse(monkeypatch, "touch", tmp_path / GUARD)
+    refuse(monkeypatch, "touch", tmp_path / LOCK)
     with (
         pytest.raises(InputError, match=f"^cannot write {tmp_path}: Permission denied.$"),
         checkpointing(Checkpoints(tmp_path)),
@@ -127,40 +129,44 @@ def test_a_directory_that_cannot_be_written_is_refused_at_the_start(tmp_path, mo
 
 
 @pytest.mark.parametrize(("name", "at"), [("unlink", "0000/block-1.safetensors"), ("iterdir", "0000"), ("mkdir", "0000")])
-def test_what_cannot_be_given_up_is_told_in_one_sentence(name, at, tmp_path, monkeypatch):
+def test_what_cannot_be_removed_is_reported_in_one_sentence(name, at, tmp_path, monkeypatch):
     work(tmp_path)
     refuse(monkeypatch, name, tmp_path / at)
     with pytest.raises(
-        InputError, match=f"^cannot keep checkpoints in {tmp_path}.*: Permission denied; choose another place.$"
+        InputError, match=f"^cannot save checkpoints in {tmp_path}.*: Permission denied; choose another directory.$"
     ):
         work(tmp_path)
 
 
 @pytest.mark.parametrize(("name", "at"), [("unlink", "0000/block-1.safetensors"), ("iterdir", "0000"), ("iterdir", ".")])
-def test_what_cannot_be_forgotten_stays_without_complaint(name, at, tmp_path, monkeypatch):
+def test_what_cannot_be_removed_at_the_end_stays_without_complaint(name, at, tmp_path, monkeypatch):
     work(tmp_path)
     kept = Checkpoints(tmp_path, resume=True)
     refuse(monkeypatch, name, tmp_path / at)
-    kept.forget()
+    kept.remove()
     assert (tmp_path / "0000" / "block-1.safetensors").exists()
 
 
 # ---- other versions -----------------------------------------------------------------------------------------------------
 
 
-def test_teams_of_another_ramify_are_refused_on_going_on_and_given_up_otherwise(tmp_path):
+def test_workers_of_another_ramify_are_refused_on_resume_and_removed_otherwise(tmp_path):
     Checkpoints(tmp_path).agreed_workers((3,))
-    path = tmp_path / "teams.json"
+    path = tmp_path / "workers.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "ramify": "0.0.1"}))
-    with pytest.raises(InputError, match=r"teams\.json was written by Ramify 0\.0\.1, and this is .*; go on with that one, or"):
+    with pytest.raises(
+        InputError, match=r"workers\.json was written by Ramify 0\.0\.1, and this is .*; resume with that version, or"
+    ):
         Checkpoints(tmp_path, resume=True).agreed_workers((1,))
     assert Checkpoints(tmp_path).agreed_workers((1,)) == (1,)
 
 
-@pytest.mark.parametrize("change", [{"ramify": None}, {"format": "ramify-checkpoint-1"}, {"teams": [0]}, {"teams": []}])
-def test_teams_of_another_form_are_refused(change, tmp_path):
+@pytest.mark.parametrize(
+    "change", [{"ramify": None}, {"format": "ramify-checkpoint-1"}, {"worker_threads": [0]}, {"worker_threads": []}]
+)
+def test_workers_of_another_form_are_refused(change, tmp_path):
     Checkpoints(tmp_path).agreed_workers((3,))
-    path = tmp_path / "teams.json"
+    path = tmp_path / "workers.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
-    with pytest.raises(ModelError, match=r"teams\.json is not a file that this Ramify writes"):
+    with pytest.raises(ModelError, match=r"workers\.json is not a file that this Ramify writes"):
         Checkpoints(tmp_path, resume=True).agreed_workers((1,))

@@ -11,7 +11,7 @@ from apart import ApartExecutor
 
 from ramify.errors import InputError, ModelError, RamifyError
 from ramify.parallel import Checkpoints, Codec, SerialExecutor, ThreadExecutor, checkpointing, choose_executor
-from ramify.parallel.checkpoints import Keeping, read_state, write_state
+from ramify.parallel.checkpoints import SavingJob, read_state, write_state
 
 EXECUTORS = {"serial": SerialExecutor(), "threads": ThreadExecutor(2), "apart": ApartExecutor()}
 RAN = []  # blocks that were worked on
@@ -68,7 +68,7 @@ def one_sentence(error):
     return str(error.value)
 
 
-# ---- going on -----------------------------------------------------------------------------------------------------------
+# ---- resuming -----------------------------------------------------------------------------------------------------------
 
 
 def test_blocks_that_are_done_are_not_run_again(executor, tmp_path):
@@ -86,7 +86,7 @@ def test_blocks_that_are_done_are_not_run_again(executor, tmp_path):
     assert RAN == []
 
 
-def test_what_is_found_is_kept_before_earlier_blocks_are_done(tmp_path):
+def test_results_are_saved_before_earlier_blocks_are_done(tmp_path):
     """The first block waits until the file of the second is there."""
     second = tmp_path / "0000" / "block-1.safetensors"
 
@@ -100,7 +100,7 @@ def test_what_is_found_is_kept_before_earlier_blocks_are_done(tmp_path):
     assert distribute(ThreadExecutor(2), tmp_path, blocks=(1, 2), job=wait_or_work) == PRODUCTS[:2]
 
 
-def test_spreads_of_a_run_are_kept_apart(executor, tmp_path):
+def test_jobs_of_a_run_have_separate_directories(executor, tmp_path):
     def both(resume):
         with checkpointing(Checkpoints(tmp_path, resume=resume)):
             first = list(executor.distribute(multiply, executor.place(BASE), [1, 2], CODEC))
@@ -114,7 +114,7 @@ def test_spreads_of_a_run_are_kept_apart(executor, tmp_path):
     assert RAN == []
 
 
-def test_directories_are_numbered_in_the_order_in_which_spreads_were_asked_for(tmp_path):
+def test_directories_are_numbered_in_the_order_of_the_jobs(tmp_path):
     with checkpointing(Checkpoints(tmp_path)):
         first = SerialExecutor().distribute(multiply, BASE, [1], CODEC)
         second = SerialExecutor().distribute(multiply, -BASE, [2], CODEC)
@@ -123,7 +123,7 @@ def test_directories_are_numbered_in_the_order_in_which_spreads_were_asked_for(t
 
 
 @pytest.mark.parametrize("codec", [None, CODEC])
-def test_nothing_is_kept_without_a_keeper_or_without_checkpoints(executor, codec, tmp_path, monkeypatch):
+def test_nothing_is_saved_without_a_codec_or_without_checkpoints(executor, codec, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with checkpointing(Checkpoints(tmp_path) if codec is None else None):
         found = list(executor.distribute(multiply, executor.place(BASE), [1, 2], codec))
@@ -138,8 +138,8 @@ def test_without_resuming_everything_is_run_anew(executor, tmp_path):
     assert sorted(RAN) == [1, 2, 3, 4]
 
 
-def test_jobs_that_keep_what_they_find_can_be_sent():
-    sent = pickle.loads(pickle.dumps(Keeping(multiply, CODEC)))
+def test_saving_jobs_can_be_sent():
+    sent = pickle.loads(pickle.dumps(SavingJob(multiply, CODEC)))
     assert (sent.job, sent.codec) == (multiply, CODEC)
 
 
@@ -155,7 +155,7 @@ def test_blocks_that_use_threads_of_their_own_run_one_after_the_other():
     assert list(ThreadExecutor(3).distribute(job, None, list(range(50)), threads=3)) == list(range(50))
 
 
-def test_threads_are_told_when_nobody_wants_more_results():
+def test_threads_are_stopped_when_nobody_wants_more_results():
     stopped = []
     results = ThreadExecutor(2).distribute(other, 1, [1, 2, 3], stop=lambda: stopped.append(True))
     next(results)
@@ -195,7 +195,7 @@ def test_there_must_be_something_to_resume(tmp_path):
 @pytest.mark.parametrize("place", ["file", "file/below"])
 def test_places_that_cannot_be_written_to_are_refused(place, tmp_path):
     (tmp_path / "file").write_text("here")
-    with pytest.raises(InputError, match=r"cannot keep checkpoints in .*; choose another place") as error:
+    with pytest.raises(InputError, match=r"cannot save checkpoints in .*; choose another directory") as error:
         Checkpoints(tmp_path / place)
     one_sentence(error)
 
@@ -208,9 +208,9 @@ DAMAGED = [b"", b"{", b"[]", b"null", b"7", b'"x"', b"\xff\xfe", b"{}", b'{"form
 @pytest.mark.parametrize("content", [*DAMAGED, b'{"format": "ramify-checkpoint-0", "subject": "x"}'])
 def test_damaged_journals_are_refused_in_one_sentence(content, tmp_path):
     distribute(SerialExecutor(), tmp_path)
-    journal = tmp_path / "0000" / "journal.json"
-    journal.write_bytes(content)
-    with pytest.raises(ModelError, match=r"journal\.json is not a file that this Ramify writes; remove it") as error:
+    rounds = tmp_path / "0000" / "checkpoint.json"
+    rounds.write_bytes(content)
+    with pytest.raises(ModelError, match=r"checkpoint\.json is not a file that this Ramify writes; remove it") as error:
         distribute(SerialExecutor(), tmp_path, resume=True)
     one_sentence(error)
 
@@ -218,12 +218,12 @@ def test_damaged_journals_are_refused_in_one_sentence(content, tmp_path):
 @pytest.mark.parametrize("content", DAMAGED)
 def test_what_to_do_about_a_damaged_journal_helps(content, tmp_path):
     distribute(SerialExecutor(), tmp_path)
-    journal = tmp_path / "0000" / "journal.json"
-    journal.write_bytes(content)
+    rounds = tmp_path / "0000" / "checkpoint.json"
+    rounds.write_bytes(content)
     with pytest.raises(ModelError, match="remove it"):
         distribute(SerialExecutor(), tmp_path)
-    assert journal.read_bytes() == content  # nobody knows whose it is
-    journal.unlink()
+    assert rounds.read_bytes() == content  # nobody knows whose it is
+    rounds.unlink()
     assert distribute(SerialExecutor(), tmp_path) == PRODUCTS
 
 
@@ -269,10 +269,10 @@ def test_partial_files_count_for_nothing(tmp_path):
     with pytest.raises(InputError):
         distribute(SerialExecutor(), tmp_path)
     place = tmp_path / "0000"
-    partial = ["block-2.partial", "block-9.partial", "000012-0.partial", f".journal.json.{'0' * 32}.partial"]
+    partial = ["block-2.partial", "block-9.partial", "000012-0.partial", f".checkpoint.json.{'0' * 32}.partial"]
     for name in partial:
         (place / name).write_text("{")
-    (tmp_path / f".teams.json.{'0' * 32}.partial").write_text("{")
+    (tmp_path / f".workers.json.{'0' * 32}.partial").write_text("{")
     FAILING.clear()
     RAN.clear()
     assert distribute(SerialExecutor(), tmp_path, resume=True) == PRODUCTS
@@ -292,9 +292,9 @@ FOREIGN = {
     "notes.txt": "mine",
     "2024/report.csv": "a,b",
     "2024/block-1.safetensors": "mine, too",
-    "0001/journal.json": '{"dear": "diary"}',
-    "0002/journal.json": "not JSON",
-    "12/journal.json": '{"format": "ramify-checkpoint-1", "subject": "x"}',
+    "0001/checkpoint.json": '{"dear": "diary"}',
+    "0002/checkpoint.json": "not JSON",
+    "12/checkpoint.json": '{"format": "ramify-checkpoint-1", "subject": "x"}',
 }
 
 
@@ -307,7 +307,7 @@ def test_nothing_foreign_is_ever_removed(tmp_path):
     with checkpointing(checkpoints):
         list(SerialExecutor().distribute(multiply, BASE, [1, 2], CODEC))
     assert (tmp_path / "0000" / "block-1.safetensors").exists()
-    checkpoints.forget()
+    checkpoints.remove()
     assert snapshot(tmp_path) == before
     assert not (tmp_path / "0000").exists()
 
@@ -319,14 +319,16 @@ def finished(place):
     return kept
 
 
-def test_foreign_files_beside_kept_ones_stay(tmp_path):
+def test_foreign_files_beside_checkpoints_stay(tmp_path):
     distribute(SerialExecutor(), tmp_path)
     mine = ["notes.txt", "block-a.safetensors", "block-1.safetensors.bak", "download.partial"]
     for name in mine:
         (tmp_path / "0000" / name).write_text("mine")
-    finished(tmp_path).forget()
+    finished(tmp_path).remove()
     assert sorted(path.name for path in (tmp_path / "0000").iterdir()) == sorted(mine)
-    with pytest.raises(InputError, match="0000 holds files that no checkpoint consists of; choose another place") as error:
+    with pytest.raises(
+        InputError, match="0000 holds files that are not part of a checkpoint; choose another directory"
+    ) as error:
         distribute(SerialExecutor(), tmp_path)
     one_sentence(error)
 
@@ -337,24 +339,24 @@ def test_links_are_not_followed_to_what_others_own(tmp_path):
     here.mkdir()
     (here / "0000").symlink_to(elsewhere / "0000", target_is_directory=True)
     before = snapshot(elsewhere)
-    Checkpoints(here).forget()
+    Checkpoints(here).remove()
     assert snapshot(elsewhere) == before
 
 
-@pytest.mark.parametrize("left", ["journal.json", "000012-0.safetensors", "000012-0.partial", "block-3.partial"])
+@pytest.mark.parametrize("left", ["checkpoint.json", "000012-0.safetensors", "000012-0.partial", "block-3.partial"])
 def test_what_a_run_left_is_forgotten_with_its_directory(left, tmp_path):
     place = tmp_path / "run"
     distribute(SerialExecutor(), place)
     with open(place / "0000" / left, "a"):
         pass
-    finished(place).forget()
+    finished(place).remove()
     assert not place.exists()
 
 
 def test_checkpoints_of_an_earlier_format_are_given_up_without_complaint(tmp_path):
     distribute(SerialExecutor(), tmp_path)
-    journal = tmp_path / "0000" / "journal.json"
-    journal.write_text(json.dumps({**json.loads(journal.read_text()), "format": "ramify-checkpoint-0"}))
+    rounds = tmp_path / "0000" / "checkpoint.json"
+    rounds.write_text(json.dumps({**json.loads(rounds.read_text()), "format": "ramify-checkpoint-0"}))
     RAN.clear()
     assert distribute(SerialExecutor(), tmp_path) == PRODUCTS
     assert RAN == [1, 2, 3, 4]
@@ -364,19 +366,21 @@ def test_a_directory_may_be_given_as_text(tmp_path):
     assert Checkpoints(str(tmp_path / "a" / "b")).directory == Path(tmp_path / "a" / "b")
 
 
-def test_a_run_goes_on_with_as_many_members_as_it_began_with(tmp_path):
+def test_a_run_goes_on_with_as_many_workers_as_it_began_with(tmp_path):
     begun = Checkpoints(tmp_path / "kept")
     assert begun.agreed_workers((2, 1)) == (2, 1)
     assert Checkpoints(tmp_path / "kept", resume=True).agreed_workers((8,)) == (2, 1)
     with checkpointing(Checkpoints(tmp_path / "kept", resume=True)):
         assert choose_executor(1).worker_threads == (2, 1)
-    begun.forget()
+    begun.remove()
     assert not (tmp_path / "kept").exists()
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"format": "ramify-checkpoint-1", "teams": [0]}', '{"teams": [1]}'])
+@pytest.mark.parametrize(
+    "content", ["", "[]", '{"format": "ramify-checkpoint-1", "worker_threads": [0]}', '{"worker_threads": [1]}']
+)
 def test_teams_that_no_run_wrote_are_refused_and_stay(tmp_path, content):
-    (tmp_path / "teams.json").write_text(content)
-    with pytest.raises(ModelError, match=r"teams.json is not a file that this Ramify writes"):
+    (tmp_path / "workers.json").write_text(content)
+    with pytest.raises(ModelError, match=r"workers.json is not a file that this Ramify writes"):
         Checkpoints(tmp_path, resume=True).agreed_workers((1,))
-    assert (tmp_path / "teams.json").read_text() == content
+    assert (tmp_path / "workers.json").read_text() == content

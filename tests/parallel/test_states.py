@@ -12,7 +12,7 @@ from ramify.parallel.checkpoints import read_state, restore_saved, save_state, w
 BASE = np.arange(3.0)
 
 
-def test_arrays_that_were_kept_are_ones_own(tmp_path):
+def test_arrays_that_were_saved_are_copies(tmp_path):
     path = tmp_path / "a.safetensors"
     write_state(path, {"b": np.arange(3), "empty": np.zeros((0, 4)), "one": np.array(7)})
     read = read_state(path)
@@ -21,8 +21,8 @@ def test_arrays_that_were_kept_are_ones_own(tmp_path):
     assert read_state(path)["b"].tolist() == [0, 1, 2]
 
 
-def test_a_state_that_cannot_be_written_is_told_in_one_sentence(tmp_path):
-    with pytest.raises(InputError, match=r"cannot write the checkpoint .*; make room, or choose another place") as error:
+def test_a_state_that_cannot_be_written_is_reported_in_one_sentence(tmp_path):
+    with pytest.raises(InputError, match=r"cannot write the checkpoint .*; make room, or choose another directory") as error:
         write_state(tmp_path / "nowhere" / "a.safetensors", {"a": BASE})
     assert "\n" not in str(error.value)
 
@@ -41,7 +41,7 @@ def test_a_full_disk_leaves_neither_half_a_state_nor_another(tmp_path, monkeypat
     assert read_state(tmp_path / "a.safetensors")["a"].tolist() == BASE.tolist()
 
 
-def test_a_state_is_restored_as_it_was_kept(tmp_path):
+def test_a_state_is_restored_as_it_was_saved(tmp_path):
     restored = {}
     restore_saved(save_state(tmp_path / "a.safetensors", {"a": BASE}), restored.update)
     assert restored["a"].tolist() == BASE.tolist()

@@ -59,7 +59,7 @@ def progress_shown(cluster: str | None = None, checkpoints: Path | None = None, 
                 say(f"The work done so far is in {checkpoints}; run the same command with --resume to continue.")
             raise
         if kept is not None:
-            kept.forget()
+            kept.remove()
 
 
 class RichProgress:

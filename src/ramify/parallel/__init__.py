@@ -1,7 +1,7 @@
-"""Where blocks of work run, how they are kept, and how long work tells how far it is."""
+"""Where parallel work runs (threads or a cluster), checkpoints, progress and deadlines."""
 
-from ramify.parallel.base import Arrays, Codec, Executor, Needs, Worker, WorkerGroup, row_blocks
-from ramify.parallel.checkpoints import Checkpoints
+from ramify.parallel.base import Executor, Needs, Worker, WorkerGroup, WorkerLostError, row_blocks
+from ramify.parallel.checkpoints import Arrays, Checkpoints, Codec
 from ramify.parallel.cluster import open_cluster
 from ramify.parallel.deadlines import Clock, OutOfTime, check_deadline, deadline_at
 from ramify.parallel.executor import (
@@ -32,6 +32,7 @@ __all__ = [
     "ThreadExecutor",
     "Worker",
     "WorkerGroup",
+    "WorkerLostError",
     "check_deadline",
     "checkpointing",
     "choose_executor",

@@ -1,81 +1,118 @@
-"""What an executor is: a place where blocks of work run, and where crews work together for many rounds.
+"""The interfaces of parallel work: executors, and groups of workers that run rounds together.
 
-Three ways to hand out work. `map` runs a function in this process: it may write to arrays that it shares with others. `spread`
-runs a function that stands alone on blocks, with one thing that all of them need; it may run on other machines. A `crew` has
-members that each own a share of a problem and keep what they have found between two calls; they, too, may be anywhere.
-Blocks and members are independent, so results do not depend on the executor. Kernels release the interpreter lock; threads
-therefore suffice on one machine.
+An executor runs work in three ways. `map` runs a function in this process, which may write to shared arrays. `distribute` runs a
+job on independent blocks, perhaps on other nodes of a cluster. `start_workers` starts a group of workers: each owns a partition
+of a problem and holds its state between calls; workers, too, may be anywhere. Blocks and workers are independent, so results do
+not depend on the executor. Kernels release the interpreter lock, so threads suffice on one node.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-from numpy.typing import NDArray
+from ramify.parallel.checkpoints import Arrays, Codec, RoundCheckpoint, SavedState
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
-Arrays = dict[str, NDArray[Any]]
+Reduced = TypeVar("Reduced")
+Arguments = ParamSpec("Arguments")
 
 
 class Worker(Protocol):
-    """One of a crew: the owner of a share of a problem. Its methods are what a crew can be asked.
+    """The owner of one partition of a problem.
 
-    They take and give plain values and arrays; what they give must depend on nothing but the share and the calls so far.
+    Its methods take and return plain values and arrays, and depend on nothing but the partition and the calls so far.
     """
 
     def state(self) -> Arrays:
-        """All that has changed since the member was made."""
+        """Everything that has changed since the worker was created."""
 
     def restore(self, state: Arrays) -> None:
-        """Become as the member was whose state this is; the arrays are the new owner's."""
+        """Set the state that another worker of the same partition had; the arrays may be changed from now on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Codec:
-    """How the result of a block is written to a checkpoint, as named arrays, and made of them again.
+W = TypeVar("W", bound=Worker)
 
-    Functions of a module: results are written where they are found.
-    """
 
-    to_arrays: Callable[[Any], Arrays]
-    from_arrays: Callable[[Arrays], Any]
+class WorkerLostError(Exception):
+    """A worker of a group died; call :meth:`WorkerGroup.restart`, and repeat the work since the last saved round."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a crew is going to need: bytes of what all members share, bytes of each member beside that, and seconds."""
+    """What a worker group will need: bytes shared by all workers, bytes for each worker, and seconds."""
 
     shared: int
     each: tuple[int, ...]
     seconds: float
 
 
-class WorkerGroup(Protocol):
-    """Members that work together, somewhere."""
+class WorkerGroup(ABC, Generic[W]):
+    """Workers that run the rounds of an algorithm together. Use it as a context.
 
-    def ask(self, what: str, *arguments: Any) -> list[Any]:
-        """What every member's method gives, in their order: numbers, and lists of numbers, that are written down."""
+    A driver calls methods of all workers at once and saves after each round what it needs to continue. When the driver is
+    started again, or a worker is lost, the group goes back to the last saved round. Rounds are deterministic, so repeating
+    them gives the same results to the last bit.
+    """
 
-    def exchange(self, give: str, combine: Callable[[list[Any]], Any], take: str) -> None:
-        """Every member gives something; what is combined of that, all of them take."""
+    def __init__(self, checkpoint: RoundCheckpoint, n_workers: int) -> None:
+        checkpoint.check_workers(n_workers)
+        self.checkpoint, self.n_workers = checkpoint, n_workers
 
-    def fetch(self, what: str, *arguments: Any) -> Iterator[Any]:
-        """What members' methods give at the end, in their order: large things, that are not written down."""
+    def __enter__(self) -> WorkerGroup[W]:
+        return self
 
-    def keep(self) -> None:
-        """Say that work can be taken up again from here: if it is time, a checkpoint is written."""
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop(is_done=kind is None)
 
-    def told(self) -> str:
-        """What a person should know of the members, such as how much was sent; nothing where they are here."""
+    @property
+    def saved_round(self) -> dict[str, Any] | None:
+        """What the driver saved with the last round; None at the very beginning."""
+        return self.checkpoint.driver
+
+    @abstractmethod
+    def call(
+        self, method: Callable[Concatenate[W, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+    ) -> list[Result]:
+        """Call a method of every worker; the results come in the order of the workers."""
+
+    def all_reduce(
+        self, give: Callable[[W], Result], combine: Callable[[list[Result]], Reduced], take: Callable[[W, Reduced], None]
+    ) -> None:
+        """Every worker gives a value; all workers take the combined value."""
+        self.call(take, combine(self.call(give)))
+
+    def save(self, driver: dict[str, Any]) -> None:
+        """Save a round, if it is time: the workers' states, and what the driver needs to continue (plain JSON values)."""
+        if self.checkpoint.is_due():
+            self.checkpoint.write(driver, self._save_states, self.n_workers)
+
+    @abstractmethod
+    def _save_states(self, paths: list[Path]) -> list[SavedState]:
+        """Have every worker write its state to a path of its own."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """After a :class:`WorkerLostError`: replace what was lost, and go back to the last saved round."""
+
+    @abstractmethod
+    def stop(self, is_done: bool) -> None:
+        """Stop all workers; if the work is not done, without waiting for them."""
+
+    def traffic(self) -> str:
+        """How much was sent over the network, in words; empty for workers in this process."""
+        return ""
 
 
 class Executor(Protocol):
-    """Runs blocks of work somewhere.
+    """Runs work in this process or on a cluster.
 
-    teams: how many threads each member of a crew should have.
+    worker_threads: for each worker of a group, how many threads it gets.
     """
 
     @property
@@ -86,11 +123,11 @@ class Executor(Protocol):
     ) -> Iterator[Result]:
         """The function's results in this process, in the order of the blocks; the first error stops the work and is raised.
 
-        stop: called when no more results are wanted, so that long blocks under way can end early.
+        stop: called when no more results are wanted, so that long blocks can end early.
         """
 
     def place(self, common: Any) -> Any:
-        """Put a thing that many blocks or members need where all of them find it, once on each machine."""
+        """Put a value that many blocks or workers need where all of them find it, once on each node."""
 
     def distribute(
         self,
@@ -102,19 +139,19 @@ class Executor(Protocol):
         stop: Callable[[], None] | None = None,
         threads: int = 1,
     ) -> Iterator[Result]:
-        """The job's results for what was placed and each block, in order. job: a function of a module, which writes to neither.
+        """The job's results for the placed value and each block, in order. job: a module's function; it writes to neither.
 
-        blocks: of an iterator only a few are taken before results are asked for, as many as can be under way.
-        codec: how results are kept in checkpoints, where there are any. stop: as of :meth:`map`, for blocks that run in this
-        process. threads: how many a block uses.
+        blocks: an iterator is read only as far ahead as blocks can run at once.
+        codec: how results are saved in checkpoints, if there are any. stop: as in :meth:`map`, for blocks in this process.
+        threads: how many each block uses.
         """
 
     def start_workers(
-        self, make: Callable[[Any, Any, int], Worker], placed: Any, shares: Sequence[Any], needs: Needs | None = None
-    ) -> Any:
-        """A crew, as a context: one member for each share, made of what was placed, its share, and how frugal it must be.
+        self, make: Callable[[Any, Any, int], W], placed: Any, partitions: Sequence[Any], needs: Needs | None = None
+    ) -> WorkerGroup[W]:
+        """Start one worker per partition: make(placed value, partition, memory saving).
 
-        Frugality is 0 at first, and rises by one whenever the member ran out of memory.
+        Memory saving is 0 at first, and rises by one whenever the worker ran out of memory.
         """
 
 

@@ -1,4 +1,4 @@
-"""The machines of a cluster, what work needs of them, and what goes over the wire."""
+"""The nodes of a cluster: what they offer, what work needs of them, what is sent over the network, and the worker processes."""
 
 from __future__ import annotations
 
@@ -8,30 +8,42 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import issparse
-
 from ramify.errors import InputError
-from ramify.parallel.base import Needs
+from ramify.parallel.base import Needs, Worker
 from ramify.parallel.checkpoints import SavedState, restore_saved, save_state
+from ramify.parallel.values import arrays_in
 
 if TYPE_CHECKING:
     from ramify.parallel.ray import RayExecutor
 
+TIMEOUT = 5.0  # seconds to wait for an address
+LARGE_PAGE = 1 << 21
+COLLAPSE = 25  # linux/mman.h: turn small pages into large ones now, also of shared memory; since Linux 6.1
 
-PATIENCE = 5.0  # seconds to wait for an address
+
+def open_cluster(address: str = "auto") -> RayExecutor:
+    """Join a Ray cluster: ``"auto"`` for the one that this node is part of, ``"local"`` for one on this node alone.
+
+    Use the result as a context, and :func:`~ramify.parallel.running_on` for the work that runs there.
+    """
+    try:
+        from ramify.parallel.ray import RayExecutor
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] != "ray":
+            raise
+        raise InputError("work on a cluster needs Ray; install it with: pip install 'ramify[ray]'") from None
+    return RayExecutor(address)
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
-    """One machine of a cluster: what Ray calls it, where it is, and what it offers (bytes)."""
+class Node:
+    """One node of a cluster: its identifier, its address, and what it offers (memory and object store in bytes)."""
 
     name: str
     address: str
@@ -42,69 +54,67 @@ class Machine:
 
 @dataclass(slots=True)
 class Traffic:
-    """What went over the wire: bytes placed on all machines, sent to members and given by them; and workers lost."""
+    """Bytes placed on all nodes, sent to workers and received from them; calls; and workers lost."""
 
     placed: int = 0
     sent: int = 0
-    given: int = 0
+    received: int = 0
     calls: int = 0
     lost: int = 0
 
-    @property
-    def moved(self) -> int:
-        """Bytes in all."""
-        return self.placed + self.sent + self.given
-
-    def told(self) -> str:
-        """In words."""
+    def __str__(self) -> str:
         lost = f", {self.lost} worker{'s' if self.lost > 1 else ''} lost" if self.lost else ""
-        return f"{self.moved / 1e6:,.0f} MB moved{lost}"
+        return f"{(self.placed + self.sent + self.received) / 1e6:,.0f} MB sent{lost}"
 
 
-def refuse_what_cannot_fit(needs: Needs, machines: Sequence[Machine]) -> None:
-    """Refuse work that is going to need more memory than a machine has; members go to machines in turn."""
-    refuse_to_place(needs.shared, machines[: len(needs.each)])
-    for k, machine in enumerate(machines[: len(needs.each)]):
-        held = sum(needs.each[k :: len(machines)])
-        if held > machine.memory:
+# ---- what work needs ----------------------------------------------------------------------------------------------------------
+
+
+def refuse_what_cannot_fit(needs: Needs, nodes: Sequence[Node]) -> None:
+    """Refuse work that needs more memory than a node has; workers go to the nodes in turn."""
+    refuse_to_place(needs.shared, nodes[: len(needs.each)])
+    for k, node in enumerate(nodes[: len(needs.each)]):
+        size = sum(needs.each[k :: len(nodes)])
+        if size > node.memory:
             raise InputError(
-                f"the work needs about {_giga(held)} on {machine.address}, which has {_giga(machine.memory)} for it; "
-                "use more or larger machines, fewer features, or mode=fast."
+                f"the work needs about {_giga(size)} on {node.address}, which has {_giga(node.memory)} for it; "
+                "use more or larger nodes, fewer features, or mode=fast."
             )
 
 
-def refuse_to_place(size: int, machines: Sequence[Machine]) -> None:
-    """Refuse what is too large for the object store of a machine."""
-    for machine in machines:
-        if size > machine.store:
+def refuse_to_place(size: int, nodes: Sequence[Node]) -> None:
+    """Refuse what is too large for the object store of a node."""
+    for node in nodes:
+        if size > node.store:
             raise InputError(
-                f"the documents need {_giga(size)} in the object store of every machine, and {machine.address} has "
-                f"{_giga(machine.store)}; start Ray with a larger --object-store-memory, or keep fewer features."
+                f"the documents need {_giga(size)} in the object store of every node, and {node.address} has "
+                f"{_giga(node.store)}; start Ray with a larger --object-store-memory, or use fewer features."
             )
 
 
-def in_words(needs: Needs) -> str:
-    """What work is going to need.
+def describe_needs(needs: Needs) -> str:
+    """A sentence about what work will need.
 
-    >>> in_words(Needs(2 * 10**9, (10**9, 3 * 10**9), 200.0))
-    '2 members: about 3.0 GB of memory each and 2.0 GB on every machine for what they share; about 3 minutes.'
+    >>> describe_needs(Needs(2 * 10**9, (10**9, 3 * 10**9), 200.0))
+    '2 workers: about 3.0 GB of memory each and 2.0 GB on every node for shared data; about 3 minutes.'
     """
-    minutes = max(1, round(needs.seconds / 60))
-    time = (
-        f"about {minutes:,} minute{'s' if minutes > 1 else ''}" if needs.seconds < 5400 else f"about {minutes / 60:.0f} hours"
-    )
-    size = f"about {_giga(max(needs.each))} of memory each and {_giga(needs.shared)} on every machine for what they share"
-    return f"{len(needs.each)} member{'s' if len(needs.each) > 1 else ''}: {size}; {time}."
+    minutes, n = max(1, round(needs.seconds / 60)), len(needs.each)
+    duration = f"{minutes:,} minute{'s' if minutes > 1 else ''}" if needs.seconds < 5400 else f"{minutes / 60:.0f} hours"
+    size = f"about {_giga(max(needs.each))} of memory each and {_giga(needs.shared)} on every node for shared data"
+    return f"{n} worker{'s' if n > 1 else ''}: {size}; about {duration}."
 
 
 def _giga(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
 
 
-def parted(address: str) -> tuple[str, int]:
+# ---- addresses and signals ----------------------------------------------------------------------------------------------------
+
+
+def split_address(address: str) -> tuple[str, int]:
     """Host and port of an address.
 
-    >>> parted("10.0.0.5:6379")
+    >>> split_address("10.0.0.5:6379")
     ('10.0.0.5', 6379)
     """
     host, colon, port = address.rpartition(":")
@@ -113,30 +123,24 @@ def parted(address: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def knock(address: str) -> None:
-    """See at once whether somebody is there; Ray itself would try for minutes."""
-    if address != "auto":
-        socket.create_connection(parted(address), timeout=PATIENCE).close()
-
-
-def answers(host: str, port: int) -> bool:
-    """Whether somebody is there; it takes Ray a while to notice that a machine is gone."""
+def is_listening(host: str, port: int) -> bool:
+    """Whether a process listens at an address; Ray itself would try for minutes."""
     try:
-        socket.create_connection((host, port), timeout=PATIENCE).close()
-    except (OSError, UnicodeError):  # a name that cannot be one
+        socket.create_connection((host, port), timeout=TIMEOUT).close()
+    except (OSError, UnicodeError):  # UnicodeError: an invalid host name
         return False
     return True
 
 
 @contextmanager
-def signals_as_before() -> Iterator[None]:
-    """Have signals answered as before; Ray takes the place of whoever did when it is joined."""
+def keep_signal_handlers() -> Iterator[None]:
+    """Restore the signal handlers at the end; Ray replaces them when it is joined."""
     is_main = threading.current_thread() is threading.main_thread()
-    before = {each: signal.getsignal(each) or signal.SIG_DFL for each in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {each: signal.getsignal(each) or signal.SIG_DFL for each in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for each, handler in before.items() if is_main else ():
+        for each, handler in handlers.items() if is_main else ():
             signal.signal(each, handler)
 
 
@@ -146,46 +150,54 @@ def first_line(error: Exception) -> str:
     return lines[0][:160] if lines else type(error).__name__
 
 
-# --------------------------------------------------------------------------------------------------------------
-# How many bytes a value has, as far as it consists of arrays and texts.
+# ---- worker processes ---------------------------------------------------------------------------------------------------------
 
 
-def size_of(value: Any) -> int:
-    """Bytes of the arrays and texts in a value, and a few for everything else, such as what was placed before.
+class WorkerProcess:
+    """A process of a cluster that runs one worker."""
 
-    >>> import numpy as np
-    >>> size_of({"a": np.zeros(10), "b": [np.zeros(5, dtype=np.float32), 1]})
-    110
-    """
-    if isinstance(value, np.ndarray):
-        return int(value.nbytes)
-    if isinstance(value, (str, bytes)):
-        return len(value)
-    if issparse(value):
-        return sum(int(getattr(value, part).nbytes) for part in ("data", "indices", "indptr") if hasattr(value, part))
-    if is_dataclass(value) and not isinstance(value, type) and not hasattr(value, "reference"):
-        return sum(size_of(getattr(value, field.name)) for field in fields(value) if field.compare)
-    if isinstance(value, Mapping):
-        return sum(size_of(key) + size_of(each) for key, each in value.items())
-    if isinstance(value, (list, tuple)):
-        return sum(size_of(each) for each in value)
-    return 8
+    def __init__(self) -> None:
+        self.worker: Worker | None = None
 
+    def start(
+        self, make: Callable[[Any, Any, int], Worker], common: Any, partition: Any, saving: int, state: SavedState | None
+    ) -> None:
+        """Create the worker, with a saved state if there is one."""
+        use_large_pages(common)
+        self.worker = make(common, partition, saving)
+        if state is not None:
+            restore_saved(state, self.worker.restore)
 
-# --------------------------------------------------------------------------------------------------------------
-# Large pages for arrays in shared memory.
-#
-# Kernels read documents here and there, and with small pages spend part of their time on looking up where these are. Arrays
-# of a
-# process get large pages when they are made; what comes out of an object store does not, unless the system is asked for it.
+    def call(self, method: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        """Call a method of the worker."""
+        return method(self.worker, *arguments)
 
+    def save(self, path: Path) -> SavedState:
+        """Write the worker's state."""
+        assert self.worker is not None
+        return save_state(path, self.worker.state())
 
-LARGE_PAGE = 1 << 21
-COLLAPSE = 25  # linux/mman.h: make large pages of small ones, now, also of shared memory; since Linux 6.1
+    def stop(self) -> None:
+        """Drop the worker."""
+        self.worker = None
+
+    def process(self) -> int:
+        """The process identifier."""
+        return os.getpid()
+
+    def peak_memory(self) -> int:
+        """The most bytes that the process has used so far; the system does not count shared memory twice."""
+        import resource  # not on every system
+
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def use_large_pages(value: Any) -> None:
-    """Have the system gather the pages of all large arrays in a value; where it cannot, small pages serve, too."""
+    """Ask the system for large pages for all large arrays in a value; if it cannot, small pages work, too.
+
+    Kernels read documents in random order, and with small pages spend part of their time on address translation. Arrays from
+    an object store have small pages unless the system is asked.
+    """
     if sys.platform != "linux":
         return
     advise = ctypes.CDLL(None).madvise
@@ -194,87 +206,4 @@ def use_large_pages(value: Any) -> None:
         first = -(-array.ctypes.data // LARGE_PAGE) * LARGE_PAGE
         last = (array.ctypes.data + array.nbytes) // LARGE_PAGE * LARGE_PAGE
         if last > first and array.flags.c_contiguous and advise(first, last - first, COLLAPSE):
-            return  # it cannot, or has none to spare
-
-
-def arrays_in(value: Any) -> Iterator[NDArray[Any]]:
-    """All arrays that a value consists of.
-
-    >>> [array.tolist() for array in arrays_in({"a": np.arange(2), "b": [np.ones(1), 3]})]
-    [[0, 1], [1.0]]
-    """
-    if isinstance(value, np.ndarray):
-        yield value
-    elif issparse(value):
-        yield from (getattr(value, part) for part in ("data", "indices", "indptr") if hasattr(value, part))
-    elif is_dataclass(value) and not isinstance(value, type):
-        for field in fields(value):
-            yield from arrays_in(getattr(value, field.name))
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from arrays_in(each)
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from arrays_in(each)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# A process of a cluster that has a member of a crew.
-
-
-class WorkerProcess:
-    """Has a member, and does what it is asked."""
-
-    def __init__(self) -> None:
-        self.member: Any = None
-
-    def take_on(
-        self, make: Any, common: Any, share: Any, frugality: int, state: SavedState | None, calls: list[str], *arguments: Any
-    ) -> Any:
-        """Make the member, as it was; gives what the last of the calls gives."""
-        use_large_pages(common)
-        self.member = make(common, share, frugality)
-        if state is not None:
-            restore_saved(state, self.member.restore)
-        answer = None
-        for what, given in zip(calls, arguments, strict=True):
-            answer = self.work(what, given)
-        return answer
-
-    def work(self, what: str, arguments: tuple[Any, ...]) -> Any:
-        """Do what the member is asked; without a name, write its state."""
-        if what:
-            return getattr(self.member, what)(*arguments)
-        return save_state(Path(arguments[0]), self.member.state())
-
-    def let_go(self) -> None:
-        """Give up the member."""
-        self.member = None
-
-    def process(self) -> int:
-        """The number of the process."""
-        return os.getpid()
-
-    def height(self) -> int:
-        """The most bytes that the process has held so far; what machines share is not counted twice by the system."""
-        import resource  # not everywhere
-
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
-# --------------------------------------------------------------------------------------------------------------
-# A cluster by its address, where the library for it is installed.
-
-
-def open_cluster(address: str = "auto") -> RayExecutor:
-    """Join a Ray cluster: ``"auto"`` for the one that this machine is part of, ``"local"`` for one on this machine alone.
-
-    Use what it gives as a context, and :func:`~ramify.parallel.running_on` to say what runs there.
-    """
-    try:
-        from ramify.parallel.ray import RayExecutor
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] != "ray":
-            raise
-        raise InputError("work on a cluster needs Ray; install it with: pip install 'ramify[ray]'") from None
-    return RayExecutor(address)
+            return  # it cannot, or has none left

@@ -1,20 +1,21 @@
-"""Work that must end by some moment: it is broken off where it tells how far it is, and between blocks of an executor."""
+"""Deadlines: work stops where it reports progress, and between the blocks of an executor."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeVar
 
-from ramify.parallel.base import Block, Result
-
+Block = TypeVar("Block")
+Result = TypeVar("Result")
 Clock = Callable[[], float]  # seconds since some moment
 
 
-class OutOfTime(Exception):  # noqa: N818 - what happened, and nobody's mistake
-    """Work went on for longer than it may."""
+class OutOfTime(Exception):  # noqa: N818 - it is an event, not a fault
+    """Work took longer than it may."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +29,17 @@ _deadline: ContextVar[_Deadline | None] = ContextVar("ramify_deadline", default=
 
 @contextmanager
 def deadline_at(moment: float | None, clock: Clock = time.monotonic) -> Iterator[None]:
-    """Break off the work of this block with :class:`OutOfTime` once the clock is past a moment; None for no such moment.
+    """Stop the work of this block with :class:`OutOfTime` once the clock is past a moment; None for no deadline.
 
-    A block within can only be given less time than the one around it. Work is not stopped at once: a kernel ends first.
+    An inner block can only shorten the deadline of an outer one. Work does not stop at once: a running kernel ends first.
 
     >>> with deadline_at(2.0, clock=lambda: 1.0):
     ...     check_deadline()
     """
-    around = _deadline.get()
-    if moment is not None and around is not None:
-        moment = min(moment, around.moment)
-    token = _deadline.set(around if moment is None else _Deadline(moment, clock))
+    outer = _deadline.get()
+    if moment is not None and outer is not None:
+        moment = min(moment, outer.moment)
+    token = _deadline.set(outer if moment is None else _Deadline(moment, clock))
     try:
         yield
     finally:
@@ -46,23 +47,30 @@ def deadline_at(moment: float | None, clock: Clock = time.monotonic) -> Iterator
 
 
 def with_deadline(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
-    """The same work, which heeds the deadline of this thread wherever it is done."""
+    """The same function, with the deadline of this thread wherever it runs."""
     deadline = _deadline.get()
     if deadline is None:
         return work
 
-    def heeding(block: Block) -> Result:
+    def limited(block: Block) -> Result:
         token = _deadline.set(deadline)
         try:
             return work(block)
         finally:
             _deadline.reset(token)
 
-    return heeding
+    return limited
 
 
 def check_deadline() -> None:
-    """Break off here if it is late."""
+    """Raise :class:`OutOfTime` if the deadline has passed."""
     deadline = _deadline.get()
     if deadline is not None and deadline.clock() > deadline.moment:
         raise OutOfTime
+
+
+def in_time(blocks: Iterable[Block]) -> Iterator[Block]:
+    """Blocks one after the other, as long as the deadline has not passed."""
+    for block in blocks:
+        check_deadline()
+        yield block

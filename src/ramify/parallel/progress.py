@@ -1,7 +1,7 @@
-"""One way for long work to tell how far it is; silent until someone listens.
+"""Progress of long work; silent until someone listens.
 
-Work says ``with stage("training", total=n) as step: … step.advance()``.
-A front end listens with ``with reporting_to(progress):``. Work that is made of much other work shows itself as one piece with
+Work reports ``with stage("training", total=n) as step: … step.advance()``. A front end listens with
+``with reporting_to(progress):``. Work that consists of much other work shows itself as one stage:
 ``with single_stage("comparing", total=n) as whole: whole.describe("svm") … whole.advance()``.
 """
 
@@ -17,25 +17,33 @@ from ramify.parallel.deadlines import check_deadline
 
 
 class Stage(Protocol):
-    """One piece of work under way."""
+    """A piece of work in progress."""
 
     def advance(self, amount: float = 1) -> None:
-        """Say that some more of it is done."""
+        """Report that some more of it is done."""
 
 
 @runtime_checkable
 class DescribedStage(Stage, Protocol):
-    """One piece of work under way that can say in words where it is."""
+    """A piece of work in progress that can show in words what is being done."""
 
     def describe(self, what: str) -> None:
-        """Say what is being done now."""
+        """Show what is being done now."""
 
 
 class Progress(Protocol):
-    """Someone who listens."""
+    """A listener."""
 
     def stage(self, title: str, total: float | None) -> AbstractContextManager[Stage]:
-        """Begin to show a piece of work; a total of None means that nobody knows how long it is."""
+        """Begin to show a piece of work; a total of None means that its length is unknown."""
+
+
+@runtime_checkable
+class NotingProgress(Progress, Protocol):
+    """A listener that also takes lines that should stay."""
+
+    def note(self, line: str) -> None:
+        """Show a line."""
 
 
 class _Silent:
@@ -47,22 +55,14 @@ _listener: ContextVar[Progress | None] = ContextVar("ramify_progress", default=N
 
 
 def stage(title: str, total: float | None = None) -> AbstractContextManager[Stage]:
-    """A piece of work, told to whoever listens; work that must end by some moment is broken off here, and where it advances."""
+    """Begin a piece of work; deadlines are checked here, and wherever it advances."""
     check_deadline()
     listener = _listener.get()
     return nullcontext(_Silent()) if listener is None else listener.stage(title, total)
 
 
-@runtime_checkable
-class NotingProgress(Progress, Protocol):
-    """Someone who listens, and takes down lines that should stay."""
-
-    def note(self, line: str) -> None:
-        """Something that happened and that a person should know."""
-
-
 def note(line: str, level: int = logging.WARNING) -> None:
-    """Tell of something that happened: to whoever listens, or else to the log, at this level."""
+    """Report an event to the listener, or else to the log, at this level."""
     _note_to(_listener.get(), line, level)
 
 
@@ -74,14 +74,14 @@ def _note_to(listener: Progress | None, line: str, level: int = logging.WARNING)
 
 
 def describe(step: Stage, what: str) -> None:
-    """Say what is being done now, where there is someone who shows it."""
+    """Show what is being done now, if the stage can."""
     if isinstance(step, DescribedStage):
         step.describe(what)
 
 
 @contextmanager
 def reporting_to(progress: Progress | None) -> Iterator[None]:
-    """Let `progress` hear of all work in this block; None for nobody."""
+    """Report all work of this block to `progress`; None for nobody."""
     token = _listener.set(progress)
     try:
         yield
@@ -90,40 +90,37 @@ def reporting_to(progress: Progress | None) -> Iterator[None]:
 
 
 class SingleStage:
-    """One piece of work in the place of all that happens inside it; what happens there is told in words."""
+    """One stage for all work inside it, which is shown in words."""
 
-    def __init__(self, step: Stage, above: Progress | None = None) -> None:
-        self._step, self._above, self._at = step, above, ""
+    def __init__(self, step: Stage, outer: Progress | None = None) -> None:
+        self._step, self._outer, self._current = step, outer, ""
 
     def advance(self, amount: float = 1) -> None:
-        """Say that some more of it is done."""
+        """Report that some more of it is done."""
         self._step.advance(amount)
 
     def describe(self, what: str) -> None:
-        """Say what is being done now."""
-        self._at = what
-        self._show(what)
+        """Show what is being done now."""
+        self._current = what
+        describe(self._step, what)
 
     @contextmanager
     def stage(self, title: str, total: float | None) -> Iterator[Stage]:
-        """Take a piece of work inside as words."""
-        self._show(f"{self._at}: {title}" if self._at else title)
+        """Show an inner stage as words."""
+        describe(self._step, f"{self._current}: {title}" if self._current else title)
         try:
             yield _Silent()
         finally:
-            self._show(self._at)
+            describe(self._step, self._current)
 
     def note(self, line: str) -> None:
-        """Pass on what a person should know; to the log where nobody above takes it."""
-        _note_to(self._above, line)
-
-    def _show(self, what: str) -> None:
-        describe(self._step, what)
+        """Pass a line on to the outer listener, or else to the log."""
+        _note_to(self._outer, line)
 
 
 @contextmanager
 def single_stage(title: str, total: float | None = None) -> Iterator[SingleStage]:
-    """A piece of work, told to whoever listens, which alone shows how far everything in this block is."""
+    """A stage that alone shows the progress of everything in this block."""
     with stage(title, total) as step:
         whole = SingleStage(step, _listener.get())
         with reporting_to(whole):

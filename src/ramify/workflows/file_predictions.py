@@ -26,8 +26,8 @@ from ramify.data.tables import SUFFIXES, known_encoding
 from ramify.decisions import DecisionRule
 from ramify.errors import DataError, InputError, ModelError
 from ramify.parallel import choose_executor, is_distributed, running_on, stage
-from ramify.parallel.checkpoints import digest_of
 from ramify.parallel.progress import DescribedStage
+from ramify.parallel.values import digest_of
 from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
 from ramify.workflows.evaluation import refuse_texts
 from ramify.workflows.predict_stream import WRITERS, Tally, answer_stream, write_all

@@ -1,4 +1,4 @@
-"""The dual solver of all linear learners: classes drawn to zero, or tied along the paths of a tree.
+"""The dual solver of all linear learners: classes that are independent, or tied along the paths of a tree.
 
     min over W   ½ Σ_v ‖w_v − w_parent(v)‖² + Σ_n Σ_i U_in L(y_in w_n·x_i)
 
@@ -6,20 +6,20 @@ over all units v, with the loss L of the classes n (Gopal & Yang 2013, section 3
 flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at and below v, the dual is
 Σ U h(α/U) − ½ Σ_v ‖δ_v‖².
 
-Deviations from the paper. It alternates between levels; here every dual step moves the whole path. Only pairs of a document
-and a class that can matter are worked on: near ones first, then whatever a screening of all pairs finds. The objective
-reported is that of the weights that are kept: inner units as the dual has them, and each class solved once more with the
-weights above it held fixed, which removes nearly all that the dual still lacks. Training stops when that objective, losses
-of all pairs included, and the dual differ by no more than the tolerance.
+Deviations from the paper. It alternates between levels; here every dual step changes the whole path. Only pairs of a document
+and a class that can matter are in the working set: candidates first, then those that a screening of all pairs finds. The
+objective that is reported is that of the final weights: inner units as the dual has them, and each class solved once more with
+the weights above it fixed, which closes nearly all of the gap that dual ascent leaves. Training stops when that objective,
+losses of all pairs included, and the dual differ by no more than the tolerance.
 
-The work is done by a crew, whose members own the classes: one with all threads of this process, or many on a cluster. Here is
-said what they do next, and when they are done.
+The classes belong to the workers of a group: one worker with all threads of this process, or many on a cluster. This file is the
+driver. It saves its own few numbers after each round, so that a run can be resumed and a lost worker replaced.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,43 +30,47 @@ from scipy.sparse import csc_array, csr_array
 from ramify.learners.linear.candidates import Signatures, find_candidates, learn_signatures
 from ramify.learners.linear.estimates import count_weights, estimate_needs
 from ramify.learners.linear.flat_worker import FlatWorker
-from ramify.learners.linear.partition import Share, add_up, partition_classes, sum_counts, sums
+from ramify.learners.linear.partition import partition_classes, sum_counts, sum_vectors, sums
 from ramify.learners.linear.problem import Certificate, Pairs, Problem, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
-from ramify.learners.linear.tree_worker import WAKING, TreeWorker
+from ramify.learners.linear.tree_worker import REACTIVATION, TreeWorker
 from ramify.learners.linear.warm_start import Dual, resume
 from ramify.learners.linear.weights import Weights, merge_weights
-from ramify.parallel import Executor, Stage, WorkerGroup, describe, stage
+from ramify.parallel import Executor, Stage, WorkerGroup, WorkerLostError, describe, stage
+from ramify.parallel.checkpoints import invalid_checkpoint
 
-NEAR = 40  # classes near a document that it is a first negative of, when classes stand alone
-NEAR_IN_FAST = 20  # the same when they are all the negatives that it will ever have
-NEAR_IN_TREE = 20  # the same when they are tied: fewer documents then matter to a class
-SAMPLE = 64  # classes on which the fast mode judges what it did not look at
+CANDIDATES = 40  # classes for which a document is a candidate negative at first, if classes are independent
+CANDIDATES_IN_FAST = 20  # the same if there will be no other negatives
+CANDIDATES_IN_TREE = 20  # the same if classes are tied: fewer documents then matter to a class
+SAMPLE = 64  # classes on which the fast mode estimates the cost of missing pairs
 FIRST, FIRST_IN_TREE = 1e-2, 3e-2  # relative gap at which all pairs are screened for the first time
-SMALL = 1 << 18  # pairs up to which all are taken at once
-MARGIN = 5  # in tolerances: how far outside its margin an unknown pair of a tree may lie and still be taken
-LOOKS = 4  # at the pairs of a tree that are not known, while the weights above its classes stay
-MOST_LOOKS = 20  # at all pairs of classes that stand alone
-MOST_ROUNDS = 40  # over a tree before the next look, where there are pairs to look for
-MOST_GATHERED = 1 << 26  # weights that are gathered where they could be written by members
-SETTLED, MOST_PARTS = 1024, 16  # classes of a member that are settled before work can be kept, and parts at most
-JUDGES, JUDGES_OF_A_PART = 128, 48  # classes on which the gap is judged before all are settled
-AIM, AIM_UNSEEN = 0.9, 0.6  # share of the tolerance that must be reached there, and where pairs not yet known will add to it
-TURN, SPARED = 3, 0.25  # rounds before it is asked again who has something to gain; what others may gain, in tolerances
-PACE, SLOWEST = 0.17, 0.04  # by how much a round over a tree is taken to lower the logarithm of the gap, at most and at least
+SMALL = 1 << 18  # pairs up to which all are used from the start
+MARGIN = 5  # in tolerances: how far outside its margin a missing pair of a tree may be and still be added
+SCREENINGS = 4  # of the missing pairs of a tree, while the weights above its classes are fixed
+MOST_SCREENINGS = 20  # of independent classes
+MOST_ROUNDS = 40  # over a tree before the next screening
+MOST_GATHERED = 1 << 26  # weights that are gathered if workers could write them to shards
+CLASSES_PER_SAVE, MOST_PARTS = 1024, 16  # classes of a worker that are solved between two checkpoints, and parts at most
+GAP_SAMPLE, GAP_SAMPLE_OF_PART = 128, 48  # classes on which the gap is estimated before all are solved
+TARGET, TARGET_WITH_MISSING = 0.9, 0.6  # fraction of the tolerance to reach there; less if missing pairs will add to the gap
+ACTIVE_ROUNDS, IDLE_GAP = 3, 0.25  # rounds between two selections of active classes; gap of all others, in tolerances
+PACE, SLOWEST = (
+    0.17,
+    0.04,
+)  # by how much a round over a tree is expected to lower the logarithm of the gap, at most and at least
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """Weights and what is certain of them.
+    """Weights, and their certificate.
 
-    near: by what near classes were found, unless all pairs were taken. pairs: the dual variables, where they were asked for.
-    figures: of every class its part of the objective and of the bound; inner units add as much to both.
+    signatures: how candidates were found, unless all pairs were used. pairs: the dual variables, if requested.
+    figures: for each class its part of the objective and of the bound; inner units add the same to both.
     """
 
     weights: Weights | ShardedWeights
     certificate: Certificate
-    near: Signatures | None = None
+    signatures: Signatures | None = None
     pairs: Pairs | None = None
     figures: NDArray[np.float64] | None = None
 
@@ -74,47 +78,64 @@ class Solution:
 def solve(
     problem: Problem,
     executor: Executor,
-    start: Solution | Dual | None = None,
+    start: Solution | Dual | Pairs | None = None,
     keep_dual: bool = False,
     shards: Path | None = None,
 ) -> Solution:
-    """Solve a problem, from the dual variables of an earlier solution with other costs if there is one.
+    """Solve a problem to the relative duality gap of its settings.
 
-    start: a solution for the same classes, or dual variables of classes that may have changed.
-
-    keep_dual: whether another solution is going to start from this one. shards: where weights are written by the members, if
-    they are too many to be gathered.
+    start: a solution of the same classes with other costs; dual variables of classes that may have changed; or the pairs to
+    use, if all others cost nothing. keep_dual: whether to return the dual variables. shards: where workers write the weights
+    if there are too many to gather.
     """
-    complete = len(problem.rows) * problem.n_classes <= SMALL or problem.settings.loss == "logistic"
+    complete = len(problem.rows) * problem.n_classes <= SMALL or problem.settings.loss == "logistic" or isinstance(start, Pairs)
     placed = executor.place(problem.rows)
-    near: Signatures | None
-    if isinstance(start, Dual):
-        near, pairs = None, resume(start, problem, complete)
+    signatures: Signatures | None = None
+    if isinstance(start, Pairs):
+        pairs = start
+    elif isinstance(start, Dual):
+        pairs = resume(start, problem, complete)
     elif start is not None and start.pairs is not None:
-        near, pairs = start.near, _rescaled(start.pairs, problem)
+        signatures, pairs = start.signatures, _rescaled(start.pairs, problem)
     else:
-        near, others = (None, all_others(problem.own)) if complete else _find_near(problem, executor, placed)
+        signatures, others = (None, all_others(problem.own)) if complete else _find_candidates(problem, executor, placed)
         pairs = pair_up(problem.own, others, problem.costs.positive, problem.costs.negative)
-    signatures = near.in_original_order(problem.rows.place) if near is not None and problem.settings.fast else None
-    ending = Ending(problem, signatures, keep_dual, shards)
-    resumed = start if isinstance(start, Dual) else None
-    return replace(_solve(problem, executor, placed, pairs, complete, ending, resumed), near=near)
+    partitions = partition_classes(problem, pairs, executor.worker_threads, complete)
+    needs, n_weights = estimate_needs(problem, partitions), count_weights(problem, partitions)
+    del pairs  # the workers have them now
+    is_warm, placed_problem = isinstance(start, Dual), executor.place(replace(problem, rows=placed))
+    make, solver = (FlatWorker, FlatSolver) if problem.forest.is_flat else (TreeWorker, TreeSolver)
+    ranges = [(each.first, each.last) for each in partitions]
+    with executor.start_workers(make, placed_problem, partitions, needs) as group:
+        del partitions
+        while True:
+            try:
+                certificate = solver(problem, group, len(ranges), complete, is_warm).run()
+                figures = np.concatenate(group.call(FlatWorker.objective_by_class))
+                if shards is not None and n_weights > MOST_GATHERED:
+                    in_fast = signatures if problem.settings.fast else None
+                    stored = None if in_fast is None else in_fast.in_original_order(problem.rows.place)
+                    names = group.call(FlatWorker.write_shards, str(shards), stored)
+                    weights: Any = ShardedWeights.open([shards / name for each in names for name in each])
+                else:
+                    units = [problem.forest.part(*each)[1] for each in ranges] if len(ranges) > 1 else []
+                    weights = merge_weights(group.call(FlatWorker.weights), units, problem.forest, executor)
+                solved_pairs = Pairs.joined(group.call(FlatWorker.dual_variables)) if keep_dual else None
+                return Solution(weights, certificate, signatures, solved_pairs, figures)
+            except WorkerLostError:
+                group.restart()
 
 
-def solve_given(problem: Problem, executor: Executor, pairs: Pairs) -> Solution:
-    """Solve classes that stand alone on the pairs given, taking all others to cost nothing."""
-    return _solve(problem, executor, executor.place(problem.rows), pairs, complete=True, ending=Ending(problem))
-
-
-def _find_near(problem: Problem, executor: Executor, placed: Any) -> tuple[Signatures, csc_array]:
-    """How near classes are found, and for every class the documents that are near to it."""
-    with stage("finding near classes", 2) as step:
-        near = learn_signatures(problem.rows, problem.own, executor, placed)
+def _find_candidates(problem: Problem, executor: Executor, placed: Any) -> tuple[Signatures, csc_array]:
+    """How candidates are found, and for every class its candidate negatives."""
+    with stage("finding candidates", 2) as step:
+        signatures = learn_signatures(problem.rows, problem.own, executor, placed)
         step.advance()
-        count = NEAR_IN_FAST if problem.settings.fast else NEAR if problem.forest.is_flat else NEAR_IN_TREE
-        others = csc_array(find_candidates(problem.rows, near, csr_array(problem.own), count, executor, placed))
+        in_exact = CANDIDATES if problem.forest.is_flat else CANDIDATES_IN_TREE
+        count = CANDIDATES_IN_FAST if problem.settings.fast else in_exact
+        others = csc_array(find_candidates(problem.rows, signatures, csr_array(problem.own), count, executor, placed))
         step.advance()
-    return near, others
+    return signatures, others
 
 
 def _rescaled(pairs: Pairs, problem: Problem) -> Pairs:
@@ -125,110 +146,72 @@ def _rescaled(pairs: Pairs, problem: Problem) -> Pairs:
     return replace(pairs, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
 
 
-def _solve(
-    problem: Problem,
-    executor: Executor,
-    placed: Any,
-    pairs: Pairs,
-    complete: bool,
-    ending: Ending,
-    resumed: Dual | None = None,
-) -> Solution:
-    """Gather a crew, let it work, and take what it has found."""
-    make, solver = (FlatWorker, FlatSolver) if problem.forest.is_flat else (TreeWorker, TreeSolver)
-    shares = partition_classes(problem, pairs, executor.worker_threads, complete)
-    needs = estimate_needs(problem, shares)
-    del pairs  # the members have them now
-    with executor.start_workers(make, executor.place(replace(problem, rows=placed)), shares, needs) as crew:
-        certificate = solver(problem, crew, shares, complete, resumed).run()
-        crew.keep()
-        figures = np.concatenate(crew.ask("figures_by_class"))
-        return Solution(ending.weights(crew, shares, executor), certificate, pairs=ending.pairs(crew), figures=figures)
-
-
-@dataclass(frozen=True, slots=True)
-class Ending:
-    """What is taken from a crew when it is done.
-
-    near: the signatures of all classes, where these know near documents only. keep_dual, shards: as of :func:`solve`.
-    """
-
-    problem: Problem
-    near: Signatures | None = None
-    keep_dual: bool = False
-    shards: Path | None = None
-
-    def pairs(self, crew: WorkerGroup) -> Pairs | None:
-        """The dual variables, where they are wanted."""
-        return Pairs.joined(list(crew.fetch("dual_variables"))) if self.keep_dual else None
-
-    def weights(self, crew: WorkerGroup, shares: list[Share], executor: Executor) -> Weights | ShardedWeights:
-        """All weights: gathered, or, where they are too many for that, in the files that members write."""
-        if self.shards is not None and count_weights(self.problem, shares) > MOST_GATHERED:
-            names = crew.ask("write_shards", str(self.shards), self.near)
-            return ShardedWeights.open([self.shards / name for member in names for name in member])
-        forest = self.problem.forest
-        units = [forest.part(share.first, share.last)[1] for share in shares] if len(shares) > 1 else []
-        return merge_weights(list(crew.fetch("weights")), units, forest, executor)
-
-
 @dataclass(slots=True)
-class FlatSolver:
-    """Tells a crew that owns classes that stand alone what to do.
+class FlatProgress:
+    """Where the solver of independent classes is.
 
-    complete: whether there are no other pairs than those that the members begin with. resumed: the dual variables that they
-    begin with, where these are those of an earlier solution.
+    rounds: inner passes so far. screenings: how many there were. part: the next part of the classes to solve. passes: the
+    most inner passes of the parts before.
     """
 
-    problem: Problem
-    crew: WorkerGroup
-    shares: list[Share]
-    complete: bool
-    resumed: Dual | None = None
+    tolerance: float
     rounds: int = 0
-    gaining: NDArray[np.int64] | None = None  # classes that have something to gain, where the others are left out
+    screenings: int = 0
+    part: int = 0
+    passes: int = 0
+
+
+class FlatSolver:
+    """Solves independent classes on a worker group.
+
+    complete: whether all pairs are in the working set. is_warm: whether the dual variables are those of an earlier solution.
+    """
+
+    def __init__(
+        self, problem: Problem, group: WorkerGroup[FlatWorker], n_workers: int, complete: bool, is_warm: bool = False
+    ) -> None:
+        self.problem, self.group, self.n_workers = problem, group, n_workers
+        self.complete, self.is_warm = complete, is_warm
 
     def run(self) -> Certificate:
-        """Work until the gap is within the tolerance, or nothing more can be found."""
-        settings, looks = self.problem.settings, 0
-        tolerance = settings.tolerance if self.complete or self.resumed else max(settings.tolerance, FIRST)
-        with stage("solving", None) as step:
+        """Solve all classes, screen the missing pairs, add violators; until the gap is within the tolerance."""
+        settings, group = self.problem.settings, self.group
+        first = settings.tolerance if self.complete or self.is_warm else max(settings.tolerance, FIRST)
+        at = _restored(group, FlatProgress) or FlatProgress(first)
+        parts = min(1 + self.problem.n_classes // (CLASSES_PER_SAVE * self.n_workers), MOST_PARTS)
+        with stage("training", None) as step:
             while True:
-                self.rounds, looks = self.rounds + self._settle(tolerance), looks + 1
+                while at.part < parts:
+                    at.passes = max(at.passes, *group.call(FlatWorker.solve_classes, at.tolerance, at.part, parts))
+                    at.part += 1
+                    group.save(asdict(at))
+                at.rounds, at.screenings = at.rounds + at.passes, at.screenings + 1
                 if self.complete or settings.fast:
-                    unseen = 0.0 if self.complete else self.estimate_strays()
-                    primal, dual = sums(self.crew.ask("figures"))
-                    return Certificate(primal + unseen, dual, self.rounds)
-                found = self.crew.ask("screen", 0.5 * tolerance, tolerance <= settings.tolerance)
-                n_strays, primal, dual = sums(found)
-                certificate = Certificate(primal, dual, self.rounds)
+                    missing = 0.0 if self.complete else self.missing_cost()
+                    primal, dual = sums(group.call(FlatWorker.objective))
+                    return Certificate(primal + missing, dual, at.rounds)
+                found = group.call(FlatWorker.screen, 0.5 * at.tolerance, at.tolerance <= settings.tolerance)
+                n_violators, primal, dual = sums(found)
+                certificate = Certificate(primal, dual, at.rounds)
                 step.advance()
-                self.describe(step, f"look {looks}, gap {certificate.gap:.1e}, {n_strays:,.0f} more pairs")
-                is_last = looks >= MOST_LOOKS or (tolerance < settings.tolerance and n_strays == 0)
+                self.describe(step, f"pass {at.screenings}, duality gap {certificate.gap:.1e}")
+                is_last = at.screenings >= MOST_SCREENINGS or (at.tolerance < settings.tolerance and n_violators == 0)
                 if certificate.gap <= settings.tolerance or is_last:
                     return certificate
-                # classes without strays are done, once they are solved as closely as they must be
-                self.crew.ask("widen", tolerance < settings.tolerance)
-                self.crew.keep()
-                tolerance = 0.9 * settings.tolerance
-
-    def _settle(self, tolerance: float) -> int:
-        """Solve all chosen classes, so many at a time that what is done can be kept; gives the most passes of one."""
-        parts = min(1 + self.problem.n_classes // (SETTLED * len(self.shares)), MOST_PARTS)
-        passes = 0
-        for part in range(parts):
-            passes = max(passes, *self.crew.ask("settle", tolerance, part, parts))
-            self.crew.keep()
-        return passes
+                # classes without violators are done, once they are solved as closely as they must be
+                group.call(FlatWorker.add_violators, at.tolerance < settings.tolerance)
+                at = FlatProgress(0.9 * settings.tolerance, at.rounds, at.screenings)
+                group.save(asdict(at))
 
     def describe(self, step: Stage, where: str) -> None:
-        """Say how far the work is, and what went over the wire."""
-        describe(step, "; ".join(filter(None, (where, self.crew.told()))))
+        """Show where the solver is, and how much was sent over the network."""
+        describe(step, "; ".join(filter(None, (where, self.group.traffic()))))
 
-    def estimate_strays(self) -> float:
-        """What all unknown pairs cost at most, judged by those of a sample of the classes."""
+    def missing_cost(self) -> float:
+        """What all missing pairs cost at most, estimated on a sample of the classes."""
         sample = self.sample(SAMPLE, self.problem.classes)
-        return math.fsum(self.crew.ask("estimate", sample)) * self.problem.n_classes / len(sample)
+        costs = self.group.call(FlatWorker.estimate_missing_cost, sample)
+        return math.fsum(costs) * self.problem.n_classes / len(sample)
 
     def sample(self, size: int, classes: NDArray[Any]) -> list[int]:
         """Some of the classes, the same ones every time."""
@@ -236,110 +219,128 @@ class FlatSolver:
         return sorted(order[:size].tolist())
 
 
+@dataclass(slots=True)
+class TreeProgress:
+    """Where the solver of a tree is.
+
+    is_warm: whether dual ascent continues an earlier solution, on classes whose part of the gap is large (active).
+    last: the last round of this ascent. check: the round in which the gap is estimated next. estimates: rounds and gaps, in
+    targets, of the estimates so far. pace: how fast the logarithm of the gap falls. has_run: whether this ascent has to run or
+    has run rounds.
+    """
+
+    tolerance: float
+    is_warm: bool
+    rounds: int = 0
+    active: list[int] | None = None
+    last: int = -1
+    check: int = 0
+    pace: float = PACE
+    estimates: list[tuple[int, float]] = field(default_factory=list)
+    has_run: bool = True
+
+
 class TreeSolver(FlatSolver):
-    """Tells a crew that owns the classes of a tree what to do."""
+    """Solves the classes of a tree on a group of tree workers."""
+
+    group: WorkerGroup[TreeWorker]  # type: ignore[assignment]
 
     def run(self) -> Certificate:
-        """Climb and settle in turn until the gap is within the tolerance, or rounds are used up."""
-        settings = self.problem.settings
-        self._begin()
-        tolerance = settings.tolerance if self.complete or self.resumed else max(settings.tolerance, FIRST_IN_TREE)
-        with stage("solving", None) as step:
+        """Dual ascent and inner passes in turn, until the gap is within the tolerance or rounds are used up."""
+        settings, group = self.problem.settings, self.group
+        first = settings.tolerance if self.complete or self.is_warm else max(settings.tolerance, FIRST_IN_TREE)
+        self.at = at = _restored(group, TreeProgress) or TreeProgress(first, self.is_warm)
+        is_new = group.saved_round is None
+        with stage("training", None) as step:
             while True:
-                aim = AIM if self.complete or tolerance > settings.tolerance else AIM_UNSEEN
-                climb = self._climb if self.resumed is None else self._go_on
-                climb(step, tolerance, aim, settings.max_iter if self.complete else MOST_ROUNDS)
-                if tolerance <= settings.tolerance:
-                    self.crew.exchange("regather", add_up, "take_changes")
-                self._settle_leaves(tolerance)
-                unseen = self.estimate_strays() if settings.fast and not self.complete else 0.0
-                primal, dual, inner, taken_in = sums(self.crew.ask("certify"))
-                certificate = Certificate(primal + inner + unseen, dual + inner, self.rounds)
+                if is_new:
+                    group.all_reduce(TreeWorker.count_paths, sum_counts, TreeWorker.begin_ascent)
+                    if self.n_workers > 1:
+                        group.all_reduce(TreeWorker.give_deltas, sum_vectors, TreeWorker.add_changes)
+                self._dual_ascent(step)
+                if at.tolerance <= settings.tolerance:
+                    group.all_reduce(TreeWorker.recompute_deltas, sum_vectors, TreeWorker.add_changes)
+                self._solve_classes()
+                missing = self.missing_cost() if settings.fast and not self.complete else 0.0
+                primal, dual, inner, n_added = sums(group.call(TreeWorker.certify))
+                certificate = Certificate(primal + inner + missing, dual + inner, at.rounds)
                 step.advance()
-                if certificate.gap <= settings.tolerance or self.rounds >= settings.max_iter or settings.fast:
+                if certificate.gap <= settings.tolerance or at.rounds >= settings.max_iter or settings.fast:
                     return certificate
-                tolerance = settings.tolerance
-                if taken_in:
-                    self.crew.ask("grow")
-                elif self.resumed is not None:  # what was left out is missed
-                    self.resumed = self.gaining = None
-                else:
-                    continue
-                self._begin()
+                at.tolerance, at.last, is_new = settings.tolerance, -1, n_added > 0 or at.is_warm
+                if n_added:
+                    group.call(TreeWorker.adopt_added)
+                elif at.is_warm:  # the classes that were not active matter, too
+                    at.is_warm, at.active = False, None
 
-    def _begin(self) -> None:
-        self.crew.exchange("count_walks", sum_counts, "begin")
-        if any(len(share.shared) for share in self.shares):
-            self.crew.exchange("give_deltas", add_up, "take_changes")
-
-    def _climb(self, step: Stage, tolerance: float, aim: float, most: int) -> None:
-        """Rounds over all classes until the gap, judged by a sample of the classes, is within a share of the tolerance."""
-        last = min(self.rounds + most, self.problem.settings.max_iter)
-        judged, before, pace, gap = min(self.rounds + WAKING, last), None, PACE, ""
+    def _dual_ascent(self, step: Stage) -> None:
+        """Rounds of dual ascent until the gap, estimated on a sample of the classes, is within a fraction of the tolerance."""
+        at, group, settings = self.at, self.group, self.problem.settings
+        is_final = self.complete or at.tolerance > settings.tolerance
+        target = at.tolerance * (TARGET if is_final else TARGET_WITH_MISSING)
+        if at.last < 0:  # a new ascent; from an earlier solution there may be nothing to do, so it begins with an estimate
+            at.last = min(at.rounds + (settings.max_iter if self.complete else MOST_ROUNDS), settings.max_iter)
+            at.check = at.rounds if at.is_warm else min(at.rounds + REACTIVATION, at.last)
+            at.pace, at.estimates, at.has_run = PACE, [], at.active is None
         while True:
-            while self.rounds < judged:
-                self._ascend(step, gap)
-            excess = self._sampled_gap(tolerance) / (aim * tolerance)
-            gap = f", gap about {excess * aim * tolerance:.1e}"
-            if excess <= 1 or self.rounds >= last:
-                break
-            if before is not None:
-                pace = min(PACE, max(SLOWEST, math.log(before[1] / excess) / (self.rounds - before[0])))
-            before = self.rounds, excess
-            judged = min(self.rounds + math.ceil(math.log(excess) / pace), last)
+            while at.rounds < at.check:
+                group.all_reduce(TreeWorker.ascent_round, sum_vectors, TreeWorker.add_changes)
+                at.rounds, at.has_run = at.rounds + 1, True
+                group.save(asdict(at))
+                gap = f", duality gap about {at.estimates[-1][1] * target:.1e}" if at.estimates else ""
+                self.describe(step, f"round {at.rounds}{gap}")
+            if at.is_warm:
+                self._select_active()
+            duals = primals = inner = 0.0
+            for sample, fraction in self._gap_samples():
+                dual, primal, inner = sums(group.call(TreeWorker.estimate_gap, sample, at.tolerance))
+                duals, primals = duals + dual / fraction, primals + primal / fraction
+            excess = (primals - duals) / max(inner + primals, 1e-300) / target
+            if (excess <= 1 and at.has_run) or at.rounds >= at.last:
+                return
+            if at.is_warm:
+                n_rounds = ACTIVE_ROUNDS
+            else:
+                if at.estimates:
+                    rounds, previous = at.estimates[-1]
+                    at.pace = min(PACE, max(SLOWEST, math.log(previous / excess) / (at.rounds - rounds)))
+                n_rounds = math.ceil(math.log(excess) / at.pace)
+            at.estimates, at.check = [(at.rounds, excess)], min(at.rounds + n_rounds, at.last)
 
-    def _ascend(self, step: Stage, gap: str) -> None:
-        self.crew.exchange("ascend", add_up, "take_changes")
-        self.rounds += 1
-        self.crew.keep()
-        self.describe(step, f"round {self.rounds}{gap}")
-
-    def _go_on(self, step: Stage, tolerance: float, aim: float, most: int) -> None:
-        """The same from an earlier solution, most of which is still right: rounds over classes that have something to gain.
-
-        At first there may be nothing to do.
-        """
-        last, is_first = min(self.rounds + most, self.problem.settings.max_iter), self.gaining is None
-        self._narrow(tolerance)
-        gap = self._sampled_gap(tolerance)
-        while (gap > aim * tolerance or not is_first) and self.rounds < last:
-            for _ in range(min(TURN, last - self.rounds)):
-                self._ascend(step, f", gap about {gap:.1e}")
-            self._narrow(tolerance)
-            gap, is_first = self._sampled_gap(tolerance), True
-
-    def _narrow(self, tolerance: float) -> None:
-        """Leave out the classes that have the least to gain, and all together next to nothing."""
-        primal, dual = np.concatenate(self.crew.ask("gains_by_class")).T
+    def _select_active(self) -> None:
+        """Leave out the classes with the smallest gaps, which are next to nothing all together."""
+        primal, dual = np.concatenate(self.group.call(TreeWorker.gap_by_class)).T
         order = np.argsort(primal - dual)
-        is_left_out = np.cumsum((primal - dual)[order]) <= SPARED * tolerance * primal.sum()
-        self.gaining = np.sort(order[~is_left_out])
-        self.crew.ask("narrow", self.gaining.tolist())
+        is_idle = np.cumsum((primal - dual)[order]) <= IDLE_GAP * self.at.tolerance * primal.sum()
+        self.at.active = np.sort(order[~is_idle]).tolist()
+        self.group.call(TreeWorker.select_active, self.at.active)
 
-    def _sampled_gap(self, tolerance: float) -> float:
-        """The relative gap that settling all classes would show: objective and dual are sums over inner units and classes."""
-        duals = primals = inner = 0.0
-        for sample, share in self._samples():
-            dual, primal, inner = sums(self.crew.ask("judge", sample, tolerance))
-            duals, primals = duals + dual / share, primals + primal / share
-        return (primals - duals) / max(inner + primals, 1e-300)
+    def _gap_samples(self) -> list[tuple[list[int], float]]:
+        """Samples of the classes and their fraction of all: one of active classes and one of the others, if some are active."""
+        classes, active = self.problem.classes, self.at.active
+        parts = [classes] if active is None else [np.asarray(active, np.int64), np.setdiff1d(classes, active)]
+        size = GAP_SAMPLE if active is None else GAP_SAMPLE_OF_PART
+        return [(self.sample(size, part), min(size, len(part)) / len(part)) for part in parts if len(part)]
 
-    def _samples(self) -> list[tuple[list[int], float]]:
-        """Some classes, and the share of all that they stand for; of those that have something to gain, and of the others."""
-        classes = self.problem.classes
-        parts = [classes] if self.gaining is None else [self.gaining, np.setdiff1d(classes, self.gaining)]
-        size = JUDGES if self.gaining is None else JUDGES_OF_A_PART
-        drawn = [(self.sample(size, part), len(part)) for part in parts if len(part)]
-        return [(sample, len(sample) / total) for sample, total in drawn]
-
-    def _settle_leaves(self, tolerance: float) -> None:
-        """Solve all classes with the weights above them held fixed, taking in pairs that turn out to cost something."""
+    def _solve_classes(self) -> None:
+        """Solve all classes with the weights above them fixed, adding pairs that violate the margin."""
+        tolerance, group = self.at.tolerance, self.group
         closely = tolerance <= self.problem.settings.tolerance
-        self.crew.ask("begin_settling")
-        for _ in range(LOOKS if closely else 1):
-            self.crew.ask("settle", 0.5 * tolerance)
+        group.call(TreeWorker.begin_inner_passes)
+        for _ in range(SCREENINGS if closely else 1):
+            group.call(TreeWorker.solve_classes, 0.5 * tolerance)
             if self.complete or self.problem.settings.fast:
                 break
-            strays, primal = sums(self.crew.ask("look", MARGIN * tolerance, closely))
-            if strays <= 0.1 * tolerance * primal:
+            cost, primal = sums(group.call(TreeWorker.screen_and_add, MARGIN * tolerance, closely))
+            if cost <= 0.1 * tolerance * primal:
                 break
+
+
+def _restored(group: WorkerGroup[Any], kind: type[Any]) -> Any:
+    """Where the solver was in the last saved round; None at the beginning."""
+    if group.saved_round is None:
+        return None
+    try:
+        return kind(**group.saved_round)
+    except TypeError:
+        raise invalid_checkpoint("a round of another solver") from None

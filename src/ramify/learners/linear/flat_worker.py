@@ -1,6 +1,6 @@
-"""The owner of a stretch of classes: solves them with the weights above them held fixed, and looks for pairs that matter.
+"""A worker that owns a range of independent classes: it solves them, and finds missing pairs that violate the margin.
 
-What a member is asked it does for its own classes, with all documents; what it gives back are sums over them.
+Every call concerns the worker's own classes and all documents; it returns sums over these classes.
 """
 
 from __future__ import annotations
@@ -14,196 +14,222 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.learners.linear.candidates import Signatures
-from ramify.learners.linear.partition import Share
+from ramify.learners.linear.partition import Partition
 from ramify.learners.linear.problem import Pairs, Problem, take_pairs, widen
 from ramify.learners.linear.shards import take_signatures, write_shard
 from ramify.learners.linear.taxonomy_ties import Deltas
 from ramify.learners.linear.weights import Weights, assemble_weights
 from ramify.native import screen_classes, solve_classes_in_place
 from ramify.parallel import Arrays, choose_executor
-from ramify.parallel.checkpoints import strange, take_array
+from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
-STRAYS = 2048  # of a class that one screening adds at most
-WEIGHTS_A_SHARD = 1 << 25  # that are made at once, when members write them
-BLOCK, PARTS = 32, 8  # classes that are screened together, and parts of the classes for every thread
+MOST_VIOLATORS = 2048  # pairs of a class that one screening adds at most
+SHARD_WEIGHTS = 1 << 25  # weights that are assembled at once when workers write shards
+BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that are screened together, and blocks of classes for every thread
 
 Classes = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """What is certain of every class: objective, bound, stretch and passes; and what its unknown pairs cost at most."""
+class ClassResults:
+    """For each class: objective, bound, scale and passes; the best scale of its weights; the cost of its missing pairs."""
 
     certificates: NDArray[np.float64]
-    stretch: NDArray[np.float64]
-    strays: NDArray[np.float64]
+    scale: NDArray[np.float64]
+    missing_cost: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls, n_classes: int) -> Known:
-        """Before anything was solved."""
+    def empty(cls, n_classes: int) -> ClassResults:
+        """Before anything is solved."""
         return cls(np.zeros((n_classes, 4)), np.ones(n_classes), np.zeros(n_classes))
 
     @property
     def primal(self) -> float:
-        """What all classes cost, unknown pairs included."""
-        return float(self.certificates[:, 0].sum() + self.strays.sum())
+        """The objective of all classes, missing pairs included."""
+        return float(self.certificates[:, 0].sum() + self.missing_cost.sum())
 
     @property
     def dual(self) -> float:
-        """The bounds of classes that stand alone, added up."""
+        """The sum of the classes' bounds."""
         return float(self.certificates[:, 1].sum())
 
 
 class FlatWorker:
-    """The owner of classes that stand alone.
+    """Owns a range of independent classes.
 
-    pairs: those that are worked on. chosen: classes that are still to be solved.
+    pairs: the working set of (document, class) pairs. chosen: the classes that still have to be solved.
     """
 
-    def __init__(self, problem: Problem, share: Share, frugality: int = 0) -> None:
-        self.problem, self.units = problem.part(share.first, share.last)
-        self.share, self.frugality = share, frugality
-        self.n_threads = 1 if frugality else share.n_walks
+    def __init__(self, problem: Problem, partition: Partition, memory_saving: int = 0) -> None:
+        self.problem, self.units = problem.part(partition.first, partition.last)
+        self.partition, self.memory_saving = partition, memory_saving
+        self.n_threads = 1 if memory_saving else partition.n_threads
         self.executor = choose_executor(self.n_threads)
-        self.pairs = replace(share.pairs, alphas=share.pairs.alphas.copy())
-        self.known = Known.nothing(self.problem.n_classes)
+        self.pairs = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
+        self.results = ClassResults.empty(self.problem.n_classes)
         self.deltas = Deltas.zero(len(self.problem.forest))
         self.chosen = self.problem.classes
-        self._found: tuple[Classes, Classes] | None = None
+        self._violators: tuple[Classes, Classes] | None = None
 
-    # ---- what it is asked -------------------------------------------------------------------------------------------
+    # ---- a round ------------------------------------------------------------------------------------------------------
 
-    def settle(self, tolerance: float, part: int = 0, parts: int = 1) -> int:
-        """Solve the chosen classes, or one of several parts of them; gives the most passes that one of them took."""
-        return self._settle(self.pairs, self.known, np.array_split(self.chosen, parts)[part], tolerance)
+    def solve_classes(self, tolerance: float, part: int = 0, parts: int = 1) -> int:
+        """Solve one of several parts of the chosen classes, with the weights above them fixed; gives the most passes."""
+        classes, results = np.array_split(self.chosen, parts)[part], self.results
+        list(self.executor.map(*self._inner_passes(self.solved_pairs, results, classes, tolerance)))
+        results.scale[classes] = results.certificates[classes, 2]
+        return int(results.certificates[classes, 3].max(initial=0))
 
     def screen(self, margin: float, closely: bool) -> list[float]:
-        """Look for pairs of the chosen classes that are not worked on, and may have a score above −1 − margin.
+        """Find missing pairs of the chosen classes whose score may be above −1 − margin.
 
-        Gives how many there are, what all classes cost and their bound.
+        Gives how many there are, the objective of all classes, and their bound.
         """
-        self._found = self._screen(self.pairs, self.chosen, margin, closely)
-        return [len(self._found[1]), self.known.primal, self.known.dual]
+        self._violators = self._screen(self.pairs, self.chosen, margin, closely)
+        return [len(self._violators[1]), self.results.primal, self.results.dual]
 
-    def widen(self, only_these: bool) -> None:
-        """Take in what was found; from now on solve all classes, or only those for which something was found."""
-        assert self._found is not None
-        documents, strays = self._found
-        self.pairs, self._found = widen(self.pairs, documents, strays), None
-        self.chosen = np.unique(strays) if only_these else self.problem.classes
+    def add_violators(self, only_their_classes: bool) -> None:
+        """Add the pairs that screening found; from now on solve all classes, or only those of the added pairs."""
+        assert self._violators is not None
+        documents, classes = self._violators
+        self.pairs, self._violators = widen(self.pairs, documents, classes), None
+        self.chosen = np.unique(classes) if only_their_classes else self.problem.classes
 
-    def estimate(self, sample: list[int]) -> float:
-        """What unknown pairs of a sample of all classes cost at most, as far as these are its own."""
+    def estimate_missing_cost(self, sample: list[int]) -> float:
+        """What the missing pairs of a sample of all classes cost at most, as far as the classes are its own."""
         mine = self._own_of(sample)
-        self._screen(self.pairs, mine, 0.0, closely=False)
-        cost = float(self.known.strays[mine].sum())
-        self.known.strays[:] = 0
+        self._screen(self.solved_pairs, mine, 0.0, closely=False)
+        cost = float(self.results.missing_cost[mine].sum())
+        self.results.missing_cost[:] = 0
         return cost
 
-    def figures(self) -> list[float]:
-        """What all classes cost, and their bound."""
-        return [self.known.primal, self.known.dual]
+    def objective(self) -> list[float]:
+        """The objective of all classes, and their bound."""
+        return [self.results.primal, self.results.dual]
 
-    def figures_by_class(self) -> NDArray[np.float64]:
-        """What each class costs, unknown pairs included, and its bound."""
-        return np.column_stack([self.known.certificates[:, 0] + self.known.strays, self.known.certificates[:, 1]])
+    # ---- results ------------------------------------------------------------------------------------------------------
+
+    def objective_by_class(self) -> NDArray[np.float64]:
+        """For each class its objective, missing pairs included, and its bound."""
+        return np.column_stack([self.results.certificates[:, 0] + self.results.missing_cost, self.class_bounds])
 
     def weights(self) -> Weights:
-        """Weights of all units, of those above classes included; what they are made of is given up."""
+        """The weights of all units, those above the classes included; the worker cannot be used afterwards."""
+        self.free_memory()
         deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
-        return assemble_weights(self.problem, self.solved, self.known.stretch, deltas, self._over, self.executor)
+        return assemble_weights(self.problem, self.solved_pairs, self.results.scale, deltas, self._map_classes, self.executor)
 
-    def write_shards(self, directory: str, near: Signatures | None) -> list[str]:
-        """Write the weights of all units to files, some classes at a time, and give their names.
+    def write_shards(self, directory: str, candidates: Signatures | None) -> list[str]:
+        """Write the weights of all units to files, a range of classes at a time; gives the names.
 
-        near: the signatures of all classes, where these know near documents only.
+        candidates: the signatures of all classes, if weights are trained on candidate documents only.
         """
+        self.free_memory()
         names = []
-        for first, last in self._stretches():
+        for first, last in self._shard_ranges():
             problem, units = self.problem.part(first, last)
-            parts = self.solved.part(first, last), self.known.stretch[first:last], self.deltas.of(units)
-            weights = assemble_weights(problem, *parts, self._over, self.executor)
-            among_all = slice(self.share.first + first, self.share.first + last)
-            names.append(f"{among_all.start:09d}.safetensors")
-            write_shard(Path(directory) / names[-1], weights, None if near is None else take_signatures(near, among_all))
+            parts = self.solved_pairs.part(first, last), self.results.scale[first:last], self.deltas.of(units)
+            weights = assemble_weights(problem, *parts, self._map_classes, self.executor)
+            classes = slice(self.partition.first + first, self.partition.first + last)
+            names.append(f"{classes.start:09d}.safetensors")
+            signatures = None if candidates is None else take_signatures(candidates, classes)
+            write_shard(Path(directory) / names[-1], weights, signatures)
         return names
 
-    def _stretches(self) -> list[tuple[int, int]]:
-        """Neighbouring classes with so many weights that these can be made at once."""
-        each = len(self.problem.rows.values) / max(1, len(self.problem.rows))
-        touched = np.minimum(np.diff(self.solved.offsets) * each, self.problem.rows.n_features)
-        number = (np.cumsum(touched) // WEIGHTS_A_SHARD).astype(np.int64)
+    def dual_variables(self) -> Pairs:
+        """The pairs and their dual variables, from which a problem with other costs can start."""
+        return self.known_pairs
+
+    def _shard_ranges(self) -> list[tuple[int, int]]:
+        """Ranges of classes with so many weights that these can be assembled at once."""
+        features_per_document = len(self.problem.rows.values) / max(1, len(self.problem.rows))
+        n_weights = np.minimum(np.diff(self.solved_pairs.offsets) * features_per_document, self.problem.rows.n_features)
+        number = (np.cumsum(n_weights) // SHARD_WEIGHTS).astype(np.int64)
         ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), self.problem.n_classes]
         return list(zip([0, *ends[:-1]], ends, strict=True))
 
+    # ---- what workers of a tree replace -------------------------------------------------------------------------------
+
     @property
-    def solved(self) -> Pairs:
-        """The pairs that weights are made of."""
+    def solved_pairs(self) -> Pairs:
+        """The pairs with the dual variables of the weights."""
         return self.pairs
 
-    def dual_variables(self) -> Pairs:
-        """The pairs and their dual variables, from which other costs can start."""
+    @property
+    def known_pairs(self) -> Pairs:
+        """All pairs that were ever found, with dual variables to start from."""
         return self.pairs
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    @property
+    def class_bounds(self) -> NDArray[np.float64]:
+        """Each class's part of the bound."""
+        return self.results.certificates[:, 1]
+
+    def free_memory(self) -> None:
+        """Drop what the weights are not made of."""
+
+    # ---- checkpoints --------------------------------------------------------------------------------------------------
 
     def state(self) -> Arrays:
-        """All that has changed since the member was made."""
-        pairs, known = self.pairs, self.known
+        """Everything that has changed since the worker was created."""
+        pairs, results = self.pairs, self.results
         return {
             "offsets": pairs.offsets, "documents": pairs.documents, "alphas": pairs.alphas, "chosen": self.chosen,
-            "certificates": known.certificates, "stretch": known.stretch, "strays": known.strays,
+            "certificates": results.certificates, "scale": results.scale, "missing_cost": results.missing_cost,
         }  # fmt: skip
 
     def restore(self, state: Arrays) -> None:
-        """Become as the member was whose state this is."""
-        n, chosen = self.problem.n_classes, take_array(state, "chosen", np.int32, state["chosen"].size)
-        if np.any((chosen < 0) | (chosen >= n)) or np.any(chosen[1:] <= chosen[:-1]):
-            raise strange("classes that are not there")
+        """Set the state that another worker of the same partition had."""
+        n = self.problem.n_classes
+        chosen = self._take_classes(state, "chosen")
         certificates = take_array(state, "certificates", np.float64, n, 4)
-        self.known = Known(certificates, *(take_array(state, name, np.float64, n) for name in ("stretch", "strays")))
+        self.results = ClassResults(
+            certificates, *(take_array(state, name, np.float64, n) for name in ("scale", "missing_cost"))
+        )
         self.pairs, self.chosen = take_pairs(state, self.pairs, len(self.problem.rows)), chosen
 
-    # ---- how --------------------------------------------------------------------------------------------------------
+    def _take_classes(self, state: Arrays, name: str) -> Classes:
+        classes = take_array(state, name, np.int32, state[name].size)
+        if np.any((classes < 0) | (classes >= self.problem.n_classes)) or np.any(classes[1:] <= classes[:-1]):
+            raise invalid_checkpoint("classes that do not exist")
+        return classes
 
-    def _over(self, classes: Classes, work: Callable[[Classes], Any]) -> list[Any]:
-        """Results of `work` on some classes after the other, in a few large parts for every thread."""
-        part = BLOCK * max(1, len(classes) // (PARTS * self.n_threads * BLOCK))
-        return list(self.executor.map(lambda start: work(classes[start : start + part]), range(0, len(classes), part)))
+    # ---- kernels ------------------------------------------------------------------------------------------------------
+
+    def _blocks(self, classes: Classes) -> list[Classes]:
+        """Classes in a few large blocks for every thread."""
+        size = BLOCK * max(1, len(classes) // (BLOCKS_PER_THREAD * self.n_threads * BLOCK))
+        return [classes[start : start + size] for start in range(0, len(classes), size)]
+
+    def _map_classes(self, classes: Classes, work: Callable[[Classes], Any]) -> list[Any]:
+        return list(self.executor.map(work, self._blocks(classes)))
 
     def _own_of(self, sample: list[int]) -> Classes:
-        found = np.asarray(sample, dtype=np.int32) - np.int32(self.share.first)
+        found = np.asarray(sample, dtype=np.int32) - np.int32(self.partition.first)
         return found[(found >= 0) & (found < self.problem.n_classes)]
 
     @property
     def _above(self) -> tuple[Any, ...]:
         return self.problem.forest.above_offsets, self.problem.forest.above, *self.deltas.arrays
 
-    def _settle(self, pairs: Pairs, known: Known, classes: Classes, tolerance: float, most: int = 2**31) -> int:
-        """Solve classes with the weights above them held fixed, and note what is certain of each; gives the most passes."""
-        problem, above, most = self.problem, self._above, min(most, self.problem.settings.max_iter)
+    def _inner_passes(
+        self, pairs: Pairs, results: ClassResults, classes: Classes, tolerance: float, most: int = 2**31
+    ) -> tuple[Callable[[Classes], None], list[Classes]]:
+        """What an executor maps to solve classes with the weights above them fixed, in at most so many passes over their pairs.
 
-        def work(some: Classes) -> None:
-            solve_classes_in_place(
-                *problem.rows.arrays, problem.loss, *pairs.arrays, problem.costs.documents, *above,
-                some, tolerance, most, problem.settings.seed, known.certificates,
-            )  # fmt: skip
-
-        self._over(classes, work)
-        known.stretch[classes] = known.certificates[classes, 2]
-        return int(known.certificates[classes, 3].max(initial=0))
+        For each class the objective, bound, scale and passes are written to the certificates of the results.
+        """
+        problem = self.problem
+        data = *problem.rows.arrays, problem.loss, *pairs.arrays, problem.costs.documents, *self._above
+        how = tolerance, min(most, problem.settings.max_iter), problem.settings.seed, results.certificates
+        return lambda some: solve_classes_in_place(*data, some, *how), self._blocks(classes)
 
     def _screen(self, pairs: Pairs, classes: Classes, margin: float, closely: bool) -> tuple[Classes, Classes]:
-        """Unknown pairs of some classes whose score may lie above −1 − margin; notes what they cost at most."""
-        problem, known, above = self.problem, self.known, self._above
-        known.strays[classes] = 0
-
-        def look(some: Classes) -> Any:
-            return screen_classes(
-                *problem.rows.arrays, *pairs.arrays, *above, known.stretch, some, -1 - margin, closely, STRAYS,
-                problem.loss, problem.costs.documents, known.strays,
-            )  # fmt: skip
-
-        parts = self._over(classes, look)
-        nothing = np.zeros(0, dtype=np.int32)
-        return np.concatenate([nothing, *(rows for rows, _ in parts)]), np.concatenate([nothing, *(c for _, c in parts)])
+        """Documents and classes of missing pairs whose score may be above −1 − margin; also updates what they cost at most."""
+        problem, results = self.problem, self.results
+        results.missing_cost[classes] = 0
+        data = *problem.rows.arrays, *pairs.arrays, *self._above, results.scale
+        how = -1 - margin, closely, MOST_VIOLATORS, problem.loss, problem.costs.documents, results.missing_cost
+        parts = list(self.executor.map(lambda some: screen_classes(*data, some, *how), self._blocks(classes)))
+        empty = np.zeros(0, dtype=np.int32)
+        return np.concatenate([empty, *(rows for rows, _ in parts)]), np.concatenate([empty, *(found for _, found in parts)])

@@ -1,12 +1,12 @@
-"""Linear systems of a structure whose units have several owners: exact, and only vectors of boundary units travel.
+"""Which worker owns which units of a graph, and linear systems over units of several workers.
 
-Without the boundary B the units of different owners are not tied to each other, so A x = b falls apart. With the inner units I
-of each owner
+The systems are solved exactly, and only vectors of boundary units are sent. Without the boundary B the units of different owners
+are not tied to each other, so A x = b falls apart. With the inner units I of each owner
 
-    S x_B = b_B − Σ_I A_BI A_II⁻¹ b_I        S = A_BB − Σ_I A_BI A_II⁻¹ A_IB        (Schur's complement)
+    S x_B = b_B − Σ_I A_BI A_II⁻¹ b_I        S = A_BB − Σ_I A_BI A_II⁻¹ A_IB        (Schur complement)
     A_II x_I = b_I − A_IB x_B
 
-Every owner factorizes its own A_II, and gives its part of S once and of the right-hand side whenever there is one to solve for.
+Every owner factorizes its own A_II, and gives its owned of S once and of the right-hand side whenever there is one to solve for.
 All of them know S, and solve for those x_B that are next to their own units.
 """
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -33,21 +33,21 @@ from ramify.learners.linear.taxonomy_ties import Structure
 from ramify.parallel import note, row_blocks
 
 BLOCK = 1 << 22  # bytes of a dense matrix that is solved for at once
-CARRIED = np.float32  # the type of vectors that travel
+SENT = np.float32  # the type of vectors that are sent
 
 Doubles = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Solve = Callable[[Doubles], Doubles]
-Given = tuple[Ints, NDArray[Any]]  # places among the boundary units, and several matrices with a row for each of them
+Given = tuple[Ints, NDArray[Any]]  # places among the boundary units, and matrices with a row for each of them
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What one owner sees of a structure.
+class OwnedUnits:
+    """The units of one owner, and those next to them.
 
     units: its own, then boundary units of others that are next to them; all other arrays are places among these.
     n_own: how many are its own. inner, rim: its own units without the boundary, and boundary units.
-    places: of the rim among all boundary units. touched: the part of the rim to whose right-hand sides it adds.
+    places: of the rim among all boundary units. touched: the owned of the rim to whose right-hand sides it adds.
     """
 
     units: Ints
@@ -58,8 +58,8 @@ class Part:
     touched: Ints
 
     @classmethod
-    def of(cls, M: csr_array, own: Ints, boundary: Ints) -> Part:
-        """The part of the owner of some units."""
+    def of(cls, M: csr_array, own: Ints, boundary: Ints) -> OwnedUnits:
+        """For the owner of some units."""
         inner = np.setdiff1d(own, boundary)
         mine = np.intersect1d(own, boundary)
         touched = np.union1d(mine, np.intersect1d(_next_to(M, inner), boundary))
@@ -72,12 +72,12 @@ class Part:
     def __len__(self) -> int:
         return len(self.units)
 
-    def cut_out(self, M: csr_array) -> csr_array:
-        """M between the units of this part."""
+    def submatrix(self, M: csr_array) -> csr_array:
+        """M between these units."""
         return M if len(self.units) == M.shape[0] and not len(self.rim) else csr_array(M[self.units][:, self.units])
 
-    def measure_of(self, M: csr_array) -> csr_array:
-        """E for which x·Ex, added up over all owners, is x·Mx. M: between the units of this part."""
+    def energy(self, M: csr_array) -> csr_array:
+        """E for which x·Ex, added up over all owners, is x·Mx. M: between these units."""
         if not len(self.rim):
             return M
         is_inner, is_mine = np.zeros(len(self)), np.zeros(len(self))
@@ -85,7 +85,7 @@ class Part:
         is_mine[: self.n_own] = 1 - is_inner[: self.n_own]
         ties = M.tocoo()
         a, b = ties.coords
-        # an inner unit answers for its ties to the rim in both directions, a boundary unit for those to others
+        # an inner unit counts its ties to the rim in both directions, a boundary unit those to others
         times = is_inner[a] * (2 - is_inner[b]) + is_mine[a] * (1 - is_inner[b])
         return csr_array((times * ties.data, (a, b)), shape=M.shape)
 
@@ -94,74 +94,74 @@ def _next_to(M: csr_array, units: Ints) -> Ints:
     return np.unique(M[units].indices).astype(np.int64)
 
 
-class Divided:
-    """One owner's part of a linear system A x = b. A: between the units of the part; solve_inner: x of A_II x = b."""
+class PartialSystem:
+    """One owner's part of a linear system A x = b. A: between its units; solve_inner: x of A_II x = b."""
 
-    def __init__(self, part: Part, A: csr_array, solve_inner: Solve) -> None:
-        self.part, self.solve_inner = part, solve_inner
-        self.inward, self.outward = csr_array(A[part.inner][:, part.rim]), csr_array(A[part.rim][:, part.inner])
-        self.touching = csr_array(self.outward[part.touched])
-        self.among = A[part.rim][:, part.rim].toarray() * (part.rim < part.n_own)[:, None]
-        self.inverse: Doubles = np.zeros((len(part.rim), 0))
+    def __init__(self, owned: OwnedUnits, A: csr_array, solve_inner: Solve) -> None:
+        self.owned, self.solve_inner = owned, solve_inner
+        self.inward, self.outward = csr_array(A[owned.inner][:, owned.rim]), csr_array(A[owned.rim][:, owned.inner])
+        self.touching = csr_array(self.outward[owned.touched])
+        self.among = A[owned.rim][:, owned.rim].toarray() * (owned.rim < owned.n_own)[:, None]
+        self.inverse: Doubles = np.zeros((len(owned.rim), 0))
 
     def complement(self) -> Doubles:
         """Its part of S, rim × rim."""
         found: Doubles = self.among.copy()
-        n = len(self.part.inner)
-        for some in row_blocks(len(self.part.rim), 8 * n, BLOCK):
+        n = len(self.owned.inner)
+        for some in row_blocks(len(self.owned.rim), 8 * n, BLOCK):
             found[:, some] -= self.outward @ self.solve_inner(self.inward[:, some].toarray())
         return found
 
     def close(self, S: Doubles) -> None:
         """From now on solve with S, which is all parts of it added up."""
-        self.inverse = np.asarray(np.linalg.inv(S)[self.part.places], dtype=np.float64)
+        self.inverse = np.asarray(np.linalg.inv(S)[self.owned.places], dtype=np.float64)
 
     def condense(self, b: Doubles) -> Doubles:
         """Its part of the right-hand side of the boundary, for the touched units. b: by unit, zero for those of others."""
-        if not len(self.part.touched):
+        if not len(self.owned.touched):
             return np.zeros((0, b.shape[1]))
-        condensed: Doubles = b[self.part.rim[self.part.touched]] - self.touching @ self.solve_inner(b[self.part.inner])
+        condensed: Doubles = b[self.owned.rim[self.owned.touched]] - self.touching @ self.solve_inner(b[self.owned.inner])
         return condensed
 
     def solve(self, b: Doubles, given: NDArray[Any]) -> Doubles:
-        """x of the units of the part. given: the right-hand side of the boundary, all parts added up."""
-        if not len(self.part.rim):
+        """x of its units. given: the right-hand side of the boundary, all parts added up."""
+        if not len(self.owned.rim):
             return self.solve_inner(b)
         x = np.empty_like(b)
-        x[self.part.rim] = self.inverse @ given
-        x[self.part.inner] = self.solve_inner(b[self.part.inner] - self.inward @ x[self.part.rim])
+        x[self.owned.rim] = self.inverse @ given
+        x[self.owned.inner] = self.solve_inner(b[self.owned.inner] - self.inward @ x[self.owned.rim])
         return x
 
     def solve_alone(self, b: Doubles) -> Doubles:
         """The same where right-hand sides of all others are zero."""
         given = np.zeros((self.inverse.shape[1], b.shape[1]))
-        given[self.part.places[self.part.touched]] = self.condense(b)
+        given[self.owned.places[self.owned.touched]] = self.condense(b)
         return self.solve(b, given)
 
 
-def divide_matrix(part: Part, A: csr_array) -> Divided:
+def partial_system(owned: OwnedUnits, A: csr_array) -> PartialSystem:
     """A part of a linear system with all ties of A."""
-    return Divided(part, A, solver_of(csc_array(A[part.inner][:, part.inner]) if len(part.rim) else csc_array(A)))
+    return PartialSystem(owned, A, solver_of(csc_array(A[owned.inner][:, owned.inner]) if len(owned.rim) else csc_array(A)))
 
 
-def divide_with_fixed(part: Part, M: csr_array, is_fixed: NDArray[np.bool_]) -> Divided:
+def partial_system_with_fixed(owned: OwnedUnits, M: csr_array, is_fixed: NDArray[np.bool_]) -> PartialSystem:
     """A part of M x = b in the rows of units that are free, and x = b in those of units that are fixed."""
-    rows = np.repeat(np.arange(len(part)), np.diff(M.indptr))
+    rows = np.repeat(np.arange(len(owned)), np.diff(M.indptr))
     kept = ~is_fixed[rows]
     every = np.flatnonzero(is_fixed)
     places = np.concatenate([rows[kept], every]), np.concatenate([M.indices[kept], every])
     A = csr_array((np.concatenate([M.data[kept], np.ones(len(every))]), places), shape=M.shape)
-    inner_fixed = is_fixed[part.inner]
+    inner_fixed = is_fixed[owned.inner]
     fixed, free = np.flatnonzero(inner_fixed), np.flatnonzero(~inner_fixed)
-    free_rows = csc_array(M[part.inner[free]])
-    solve_free, to_fixed = solver_of(csc_array(free_rows[:, part.inner[free]])), free_rows[:, part.inner[fixed]]
+    free_rows = csc_array(M[owned.inner[free]])
+    solve_free, to_fixed = solver_of(csc_array(free_rows[:, owned.inner[free]])), free_rows[:, owned.inner[fixed]]
 
     def solve_inner(b: Doubles) -> Doubles:
         x = b.copy()
         x[free] = solve_free(b[free] - to_fixed @ b[fixed])
         return x
 
-    return Divided(part, A, solve_inner)
+    return PartialSystem(owned, A, solve_inner)
 
 
 def solver_of(A: csc_array) -> Solve:
@@ -172,7 +172,7 @@ def solver_of(A: csc_array) -> Solve:
     return solve
 
 
-def add_complements(n_boundary: int, parts: Sequence[Given]) -> Doubles:
+def sum_complements(n_boundary: int, parts: Sequence[Given]) -> Doubles:
     """Several S, from parts of them."""
     total = np.zeros((len(parts[0][1]), n_boundary, n_boundary))
     for places, found in parts:
@@ -180,35 +180,31 @@ def add_complements(n_boundary: int, parts: Sequence[Given]) -> Doubles:
     return total
 
 
-def add_vectors(n_boundary: int, parts: Sequence[Given]) -> NDArray[Any]:
+def sum_vectors(n_boundary: int, parts: Sequence[Given]) -> NDArray[Any]:
     """Several right-hand sides of all boundary units, from parts of them."""
     shape = parts[0][1].shape
     total = np.zeros((shape[0], n_boundary, shape[2]))
     for places, found in parts:
         total[:, places] += found
-    return total.astype(CARRIED)
+    return total.astype(SENT)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Who of a crew owns which units of a graph, and which of them are the boundary between members.
+# ---- partitions ---------------------------------------------------------------------------------------------------------------
 #
-# Units are put into a row, in which those that are tied stand near each other, and the row is cut where the work is divided
-# evenly and few ties cross. Of every tie between units of two members one end is a boundary unit, so that the others of
-# different
-# members have nothing to do with each other. Three rows are tried, each as it is cut and with single units moved to where
-# most of
-# their ties lead; the one with the smallest boundary counts.
+# Units are put into an order in which tied units are close to each other, and cut where the work is divided evenly and few ties
+# cross. Of every tie between units of two workers one end is a boundary unit, so that the other units of different workers are
+# not tied. Three orders are tried, each as it is cut and with single units moved to where most of their ties lead; the one with
+# the smallest boundary is used.
 
-
-MOST_BOUNDARY = 4096  # units: every member inverts a dense matrix of them
-UNEVEN, SWEEPS = 0.1, 8  # how much more work than its part a member may get for a smaller boundary, and sweeps over units
+MOST_BOUNDARY = 4096  # units: every worker inverts a dense matrix of them
+UNEVEN, SWEEPS = 0.1, 8  # how much more work than its part a worker may get for a smaller boundary, and sweeps over units
 
 
 @dataclass(frozen=True, slots=True)
 class GraphPartition:
-    """What one member owns: units, and the classes among them.
+    """What one worker owns: units, and the classes among them.
 
-    boundary: the boundary units of all members. n_threads: how many it has. depth: how many steps it remembers for mixing.
+    boundary: the boundary units of all workers. n_threads: how many it has. depth: how many steps it stores for mixing.
     """
 
     units: Ints
@@ -218,48 +214,40 @@ class GraphPartition:
     depth: int = 0
 
 
-def partition_units(structure: Structure, work: NDArray[np.float64], teams: Sequence[int]) -> list[GraphPartition]:
-    """Cut units into shares, with work in proportion to the threads of the teams; a team too many gets none.
+def partition_units(structure: Structure, work: NDArray[np.float64], worker_threads: Sequence[int]) -> list[GraphPartition]:
+    """Cut units into partitions, with work in proportion to the threads of the workers; every partition has a class.
 
-    Where units are tied so closely that the boundary would be too large, there are fewer shares.
+    If units are tied so closely that the boundary would be too large, there are fewer partitions.
     """
-    given = teams = tuple(teams[: max(1, min(len(teams), len(structure.class_units)))])
-    owner, boundary = _divide(structure, work, teams)
+    wanted = threads = tuple(worker_threads[: max(1, min(len(worker_threads), len(structure.class_units)))])
+    owner, boundary = _divide(structure, work, threads)
     while len(boundary) > MOST_BOUNDARY:
-        teams = teams[:-1]
-        owner, boundary = _divide(structure, work, teams)
-    if len(teams) < len(given):
-        note(f"Labels are tied so closely that {len(teams)} of {len(given)} machines share them.")
+        threads = threads[:-1]
+        owner, boundary = _divide(structure, work, threads)
+    if len(threads) < len(wanted):
+        note(f"Labels are tied so closely that only {len(threads)} of {len(wanted)} nodes are used.")
     by_class = owner[structure.class_units]
     return [
         GraphPartition(np.flatnonzero(owner == k), np.flatnonzero(by_class == k), boundary, n_threads)
-        for k, n_threads in enumerate(teams)
+        for k, n_threads in enumerate(threads)
     ]
 
 
-def with_depth(shares: Sequence[GraphPartition], depth: int) -> list[GraphPartition]:
-    """The same shares, which remember so many steps."""
-    return [replace(share, depth=depth) for share in shares]
-
-
-def _divide(structure: Structure, work: NDArray[np.float64], teams: tuple[int, ...]) -> tuple[Ints, Ints]:
+def _divide(structure: Structure, work: NDArray[np.float64], threads: tuple[int, ...]) -> tuple[Ints, Ints]:
     """The owner of every unit, and the boundary."""
-    if len(teams) == 1:
+    if len(threads) == 1:
         return np.zeros(len(structure), dtype=np.int64), np.zeros(0, dtype=np.int64)
     is_class = np.zeros(len(structure), dtype=np.int64)
     is_class[structure.class_units] = 1
     found = []
     for order in _orders(structure.M):
         classes_before = np.concatenate([[0], np.cumsum(is_class[order])])
-        ends = cut(work[order], np.asarray(teams, dtype=np.float64), _crossing(structure.M, order), classes_before)
+        ends = cut(work[order], np.asarray(threads, dtype=np.float64), _crossing(structure.M, order), classes_before)
         owner = np.empty(len(structure), dtype=np.int64)
-        owner[order] = np.repeat(np.arange(len(teams)), np.diff(ends, prepend=0))
-        smoothed = _smooth(structure.M, owner, work, is_class, np.asarray(teams) / sum(teams))
+        owner[order] = np.repeat(np.arange(len(threads)), np.diff(ends, prepend=0))
+        smoothed = _smooth(structure.M, owner, work, is_class, np.asarray(threads) / sum(threads))
         found += [(each, _cover(structure.M, each)) for each in (owner, smoothed)]
     return min(found, key=lambda each: len(each[1]))
-
-
-# ---- rows of units ---------------------------------------------------------------------------------------------------------
 
 
 def _orders(M: csr_array) -> Iterator[Ints]:
@@ -303,10 +291,10 @@ def _crossing(M: csr_array, order: Ints) -> Ints:
     first, last = np.arange(n), np.arange(n)
     np.minimum.at(first, place[a], place[b])
     np.maximum.at(last, place[a], place[b])
-    here = np.arange(n)
+    places = np.arange(n)
     # the unit at place i has ties over the cuts i + 1 … last[i], and first[i] + 1 … i
-    ahead = np.bincount(here + 1, minlength=n + 2) - np.bincount(last + 1, minlength=n + 2)
-    behind = np.bincount(first + 1, minlength=n + 2) - np.bincount(here + 1, minlength=n + 2)
+    ahead = np.bincount(places + 1, minlength=n + 2) - np.bincount(last + 1, minlength=n + 2)
+    behind = np.bincount(first + 1, minlength=n + 2) - np.bincount(places + 1, minlength=n + 2)
     crossing: Ints = np.minimum(np.cumsum(ahead), np.cumsum(behind))[: n + 1]
     return crossing
 
@@ -331,9 +319,6 @@ def _smooth(M: csr_array, owner: Ints, work: NDArray[np.float64], is_class: Ints
         if np.array_equal(owner, before):
             break
     return owner
-
-
-# ---- the boundary ----------------------------------------------------------------------------------------------------------
 
 
 def _cover(M: csr_array, owner: Ints) -> Ints:

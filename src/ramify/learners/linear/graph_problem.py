@@ -14,7 +14,7 @@ from ramify.learners.linear.problem import LOSSES, Costs, Pairs, Rows, Settings,
 from ramify.learners.linear.taxonomy_ties import Structure
 from ramify.native import gather_classes, solve_classes_in_place
 from ramify.parallel import Arrays, Executor, row_blocks
-from ramify.parallel.checkpoints import strange, take_array
+from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
 # The objective is measured for the weights times each scale: documents that should lie on the margin lie around it, and a small
 # factor moves them past the corner of the hinge.
@@ -273,7 +273,7 @@ class AndersonHistory:
 
         n = sum(name.startswith("residual_change_") for name in state)
         if n > self.depth:
-            raise strange("more steps than are mixed")
+            raise invalid_checkpoint("more steps than are mixed")
         self.point_changes = [take(f"point_change_{k}") for k in range(n)]
         self.residual_changes = [take(f"residual_change_{k}") for k in range(n)]
         self.last = (take("last_point"), take("last_residual")) if "last_point" in state else None

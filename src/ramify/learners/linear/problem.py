@@ -18,7 +18,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.parallel import Arrays
-from ramify.parallel.checkpoints import strange, take_array
+from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 from ramify.persistence import are_offsets
 
 Floats = NDArray[np.float32]
@@ -256,14 +256,14 @@ def take_pairs(state: Arrays, first: Pairs, n_documents: int) -> Pairs:
     documents = take_array(state, "documents", np.int32, int(offsets[-1]))
     alphas = take_array(state, "alphas", np.float32, len(documents))
     if not are_offsets(offsets, len(first), len(documents)):
-        raise strange("classes whose pairs do not follow each other")
+        raise invalid_checkpoint("classes whose pairs do not follow each other")
     if np.any((documents < 0) | (documents >= n_documents)):
-        raise strange("pairs of documents that are not there")
+        raise invalid_checkpoint("pairs of documents that are not there")
     if np.any(alphas < 0):
-        raise strange("dual variables below 0")
+        raise invalid_checkpoint("dual variables below 0")
     lengths = np.diff(first.offsets)
     if np.any(np.diff(offsets) < lengths) or np.any(documents[_places(offsets[:-1], lengths)] != first.documents):
-        raise strange("pairs of other classes")
+        raise invalid_checkpoint("pairs of other classes")
     return replace(first, offsets=offsets, documents=documents, alphas=alphas)
 
 

@@ -124,11 +124,11 @@ def _at_or_above(taxonomy: Taxonomy, labelled: Ints) -> NDArray[np.bool_]:
 class ThreadPartition:
     """Which thread updates which units of a tree.
 
-    visited: threads × units, whether a thread updates a unit. share: how many threads update each unit.
+    visited: threads × units, whether a thread updates a unit. n_threads: how many threads update each unit.
     """
 
     visited: NDArray[np.uint8]
-    share: NDArray[np.float32]
+    n_threads: NDArray[np.float32]
 
     def classes(self, forest: Forest) -> list[tuple[int, int]]:
         """The class range of every thread."""

@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ramify.errors import InputError, suggest
 from ramify.learners.linear.candidates import Signatures, count_candidates
 from ramify.learners.linear.dense_solver import solve_dense, suits_dense_solver
-from ramify.learners.linear.dual_solver import solve, solve_given
+from ramify.learners.linear.dual_solver import solve
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.graph_solver import solve_graph
 from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings, arrange_rows, pair_up
@@ -182,12 +182,12 @@ def train(
     dual = None if solution.pairs is None else Dual.of(solution.pairs, order)
     restart = solution if setup.keep_dual else None
     trained = TrainedWeights(solution.weights, solution.certificate, restart, dual, solution.figures)
-    if solution.near is None or not setup.settings.fast:
+    if solution.signatures is None or not setup.settings.fast:
         return trained
-    n_candidates = count_candidates(rows, solution.near, csr_array(problem.own), executor)
+    n_candidates = count_candidates(rows, solution.signatures, csr_array(problem.own), executor)
     if not isinstance(solution.weights, Weights):
         return replace(trained, n_candidates=n_candidates)  # shards contain their signatures
-    return replace(trained, signatures=solution.near.in_original_order(rows.place), n_candidates=n_candidates)
+    return replace(trained, signatures=solution.signatures.in_original_order(rows.place), n_candidates=n_candidates)
 
 
 def suits(X: csr_array, own: csr_array, setup: Setup) -> bool:
@@ -239,7 +239,7 @@ def train_subsets(
     pairs = pair_up(positive, negative, costs.positive, costs.negative)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
     problem = Problem(arrange_rows(X, setup.bias), own, flat_units(np.arange(len(pairs))), costs, setup.settings)
-    solution = solve_given(problem, choose_executor(setup.n_jobs), pairs)
+    solution = solve(problem, choose_executor(setup.n_jobs), pairs)
     return TrainedWeights(solution.weights, solution.certificate, figures=solution.figures)
 
 

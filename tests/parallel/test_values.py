@@ -12,21 +12,13 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_array, csc_array, csr_array
 
 from ramify import Taxonomy
-from ramify.parallel.checkpoints import digest_of
+from ramify.parallel.values import Placed, digest_of
 
 
 @dataclass(frozen=True)
 class Pair:
     a: object
     b: object = field(default=None, compare=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """As things are that are put where all machines find them."""
-
-    value: object
-    reference: object = field(compare=False)
 
 
 class Plain:
@@ -116,7 +108,7 @@ def test_what_does_not_count_for_equality_does_not_count_here():
 def test_digests_are_the_same_in_every_process(seed):
     """Also of sets, whose order hangs on the seed of the process."""
     values = "{'a', 'b', 'c'}, {'k': {'x', 'y'}}, 0.1, None"
-    program = f"from ramify.parallel.checkpoints import digest_of; print(digest_of({values}))"
+    program = f"from ramify.parallel.values import Placed, digest_of; print(digest_of({values}))"
     found = subprocess.run(
         [sys.executable, "-c", program], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
     )

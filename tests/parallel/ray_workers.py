@@ -1,4 +1,4 @@
-"""Members and jobs for tests of executors; sent to workers by value."""
+"""Workers and jobs for tests of executors; sent to processes by value."""
 
 import os
 import time
@@ -10,12 +10,12 @@ import numpy as np
 class Adder:
     """Adds up what it is told, and what others tell."""
 
-    def __init__(self, common, share, frugality):
-        self.common, self.share, self.frugality = common, share, frugality
+    def __init__(self, common, partition, memory_saving):
+        self.common, self.partition, self.memory_saving = common, partition, memory_saving
         self.total = np.zeros(1)
 
     def add(self, number):
-        self.total += number * self.share
+        self.total += number * self.partition
         return float(self.total[0])
 
     def give(self):
@@ -31,12 +31,12 @@ class Adder:
     def refuse(self):
         from ramify.errors import InputError
 
-        raise InputError("a member refuses.")
+        raise InputError("a worker refuses.")
 
-    def need(self, frugal_enough):
-        if self.frugality < frugal_enough:
+    def need(self, saving):
+        if self.memory_saving < saving:
             raise MemoryError("too much")
-        return self.frugality
+        return self.memory_saving
 
     def first_of_common(self):
         return [float(self.common[0]), bool(self.common.flags.writeable)]

@@ -1,4 +1,4 @@
-"""Graphs that several members own: divided solves against dense ones, and solutions against one member and the slow twin."""
+"""Graphs that several workers own: divided solves against dense ones, and solutions against one worker and the slow twin."""
 
 import json
 from collections import Counter
@@ -27,14 +27,20 @@ from ramify.learners import RecursiveLogistic
 from ramify.learners.linear import graph_partition, graph_worker
 from ramify.learners.linear import graph_solver as graph_solver
 from ramify.learners.linear.estimates import estimate_graph_needs
-from ramify.learners.linear.graph_partition import Part, add_complements, divide_matrix, divide_with_fixed, partition_units
+from ramify.learners.linear.graph_partition import (
+    OwnedUnits,
+    partial_system,
+    partial_system_with_fixed,
+    partition_units,
+    sum_complements,
+)
 from ramify.learners.linear.graph_worker import GraphWorker
 from ramify.learners.linear.taxonomy_ties import tie_dag, tie_graph
 from ramify.parallel import Checkpoints, SerialExecutor, checkpointing, reporting_to, running_on
-from ramify.parallel.cluster import size_of
+from ramify.parallel.values import size_of
 from ramify.taxonomy import LabelGraph, Taxonomy
 
-TEAMS = [(3, 1), (2, 1, 1), (1, 1, 1, 1, 1)]
+THREADS = [(3, 1), (2, 1, 1), (1, 1, 1, 1, 1)]
 
 
 def labels_tied(n, edges):
@@ -66,8 +72,8 @@ KINDS = {
 }
 
 
-def shares_of(structure, teams, work=None):
-    return partition_units(structure, np.ones(len(structure)) if work is None else work, teams)
+def partitions_of(structure, threads, work=None):
+    return partition_units(structure, np.ones(len(structure)) if work is None else work, threads)
 
 
 def random_structure(seed):
@@ -87,39 +93,39 @@ STRUCTURES = [pytest.param(make, id=name) for name, make in KINDS.items()] + [
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-@pytest.mark.parametrize("teams", [(1,), *TEAMS])
-def test_inner_units_of_different_members_are_not_tied(structure, teams):
+@pytest.mark.parametrize("threads", [(1,), *THREADS])
+def test_inner_units_of_different_workers_are_not_tied(structure, threads):
     structure = structure()
-    shares = shares_of(structure, teams)
+    partitions = partitions_of(structure, threads)
     owner = np.full(len(structure), -1)
-    for k, share in enumerate(shares):
-        assert np.all(owner[share.units] == -1)
-        owner[share.units] = k
-        np.testing.assert_array_equal(share.units[np.isin(share.units, structure.class_units)],
-                                      np.sort(structure.class_units[share.classes]))  # fmt: skip
+    for k, partition in enumerate(partitions):
+        assert np.all(owner[partition.units] == -1)
+        owner[partition.units] = k
+        np.testing.assert_array_equal(partition.units[np.isin(partition.units, structure.class_units)],
+                                      np.sort(structure.class_units[partition.classes]))  # fmt: skip
     assert np.all(owner >= 0)
-    assert all(len(share.classes) for share in shares)
-    assert len(shares) == min(len(teams), len(structure.class_units))
-    is_inner = ~np.isin(np.arange(len(structure)), shares[0].boundary)
+    assert all(len(partition.classes) for partition in partitions)
+    assert len(partitions) == min(len(threads), len(structure.class_units))
+    is_inner = ~np.isin(np.arange(len(structure)), partitions[0].boundary)
     a, b = structure.M.nonzero()
     assert np.all((owner[a] == owner[b]) | ~(is_inner[a] & is_inner[b]))
 
 
 def test_boundaries_are_as_small_as_they_can_be():
-    sizes = {name: len(shares_of(make(), (1, 1, 1))[0].boundary) for name, make in KINDS.items()}
+    sizes = {name: len(partitions_of(make(), (1, 1, 1))[0].boundary) for name, make in KINDS.items()}
     assert sizes["a hub"] == sizes["a hub without documents"] == 1
     assert sizes["isolated labels"] == 0
     assert sizes["a chain"] == 2
-    assert len(shares_of(KINDS["two cliques with a bridge"](), (1, 1))[0].boundary) == 1
-    assert len(shares_of(tie_graph(labels_tied(12, in_groups([4] * 3)), np.arange(12)), (1, 1, 1))[0].boundary) == 0
+    assert len(partitions_of(KINDS["two cliques with a bridge"](), (1, 1))[0].boundary) == 1
+    assert len(partitions_of(tie_graph(labels_tied(12, in_groups([4] * 3)), np.arange(12)), (1, 1, 1))[0].boundary) == 0
 
 
 def test_a_large_tree_is_cut_along_its_branches():
     edges = [("r", None), *((f"r{a}", "r") for a in range(8)), *((f"r{a}-{b}", f"r{a}") for a in range(8) for b in range(50))]
     taxonomy = Taxonomy.from_edges(edges)
-    shares = shares_of(tie_dag(taxonomy, np.flatnonzero(taxonomy.is_leaf)), (1, 1, 1, 1))
-    assert len(shares[0].boundary) == 1
-    assert [len(share.classes) for share in shares] == [100] * 4
+    partitions = partitions_of(tie_dag(taxonomy, np.flatnonzero(taxonomy.is_leaf)), (1, 1, 1, 1))
+    assert len(partitions[0].boundary) == 1
+    assert [len(partition.classes) for partition in partitions] == [100] * 4
 
 
 def test_groups_are_found_whatever_their_labels_are_called():
@@ -129,22 +135,22 @@ def test_groups_are_found_whatever_their_labels_are_called():
         (a, b) for first in (0, 30) for a in range(first, first + 30) for b in rng.integers(first, first + 30, size=4) if a != b
     ]
     edges = {tuple(sorted((number[a], number[b]))) for a, b in [*within, (0, 31), (5, 44), (9, 58)]}
-    shares = shares_of(tie_graph(labels_tied(60, edges), np.arange(60)), (1, 1))
-    assert len(shares[0].boundary) == 3
-    assert [len(share.units) for share in shares] == [30, 30]
+    partitions = partitions_of(tie_graph(labels_tied(60, edges), np.arange(60)), (1, 1))
+    assert len(partitions[0].boundary) == 3
+    assert [len(partition.units) for partition in partitions] == [30, 30]
 
 
 def test_work_is_divided_in_proportion_to_threads():
-    shares = shares_of(tie_graph(labels_tied(400, [(k, k + 1) for k in range(399)]), np.arange(400)), (1, 4, 3))
-    np.testing.assert_allclose([len(share.units) for share in shares], [50, 200, 150], atol=10)
+    partitions = partitions_of(tie_graph(labels_tied(400, [(k, k + 1) for k in range(399)]), np.arange(400)), (1, 4, 3))
+    np.testing.assert_allclose([len(partition.units) for partition in partitions], [50, 200, 150], atol=10)
 
 
-def test_needs_grow_with_the_problem_and_shrink_with_the_members():
+def test_needs_grow_with_the_problem_and_shrink_with_the_workers():
     structure = KINDS["two cliques with a bridge"]()
     small, large = (make_task(np.random.default_rng(0), structure, "hinge", n_documents=n) for n in (25, 25_000))
 
-    def needs(task, *teams):
-        return estimate_graph_needs(task, partition_units(structure, task.work, teams))
+    def needs(task, *threads):
+        return estimate_graph_needs(task, partition_units(structure, task.work, threads))
 
     assert needs(large, 1).shared > needs(small, 1).shared
     assert needs(large, 1).each[0] > needs(small, 1).each[0]
@@ -152,15 +158,15 @@ def test_needs_grow_with_the_problem_and_shrink_with_the_members():
     assert max(needs(large, 1, 1).each) < needs(large, 1).each[0]
 
 
-def test_labels_that_are_tied_too_closely_are_divided_among_fewer_members(monkeypatch):
+def test_labels_that_are_tied_too_closely_are_divided_among_fewer_workers(monkeypatch):
     monkeypatch.setattr(graph_partition, "MOST_BOUNDARY", 3)
     told = []
     with reporting_to(Notes(told)):
-        shares = shares_of(KINDS["a clique"](), (1, 1, 1))
-    assert [len(share.boundary) for share in shares] == [3, 3]
-    assert told == ["Labels are tied so closely that 2 of 3 machines share them."]
+        partitions = partitions_of(KINDS["a clique"](), (1, 1, 1))
+    assert [len(partition.boundary) for partition in partitions] == [3, 3]
+    assert told == ["Labels are tied so closely that only 2 of 3 nodes are used."]
     monkeypatch.setattr(graph_partition, "MOST_BOUNDARY", 2)
-    assert len(shares_of(KINDS["a clique"](), (1, 1, 1))) == 1
+    assert len(partitions_of(KINDS["a clique"](), (1, 1, 1))) == 1
 
 
 class Notes:
@@ -178,8 +184,8 @@ class Notes:
 
 
 def solve_divided(systems, parts, boundary, right):
-    """x of all units, from what members find with each other's help."""
-    S = add_complements(len(boundary), [(p.places, s.complement()[None]) for s, p in zip(systems, parts, strict=True)])[0]
+    """x of all units, from what workers find with each other's help."""
+    S = sum_complements(len(boundary), [(p.places, s.complement()[None]) for s, p in zip(systems, parts, strict=True)])[0]
     local = [np.where((np.arange(len(part)) < part.n_own)[:, None], right[part.units], 0) for part in parts]
     given = np.zeros((len(boundary), right.shape[1]))
     for system, part, b in zip(systems, parts, local, strict=True):
@@ -191,11 +197,13 @@ def solve_divided(systems, parts, boundary, right):
     return x
 
 
-@pytest.fixture(params=[(1,), *TEAMS], ids=str)
+@pytest.fixture(params=[(1,), *THREADS], ids=str)
 def divide(request):
     def make(structure):
-        shares = shares_of(structure, request.param)
-        return shares[0].boundary, [Part.of(structure.M, share.units, share.boundary) for share in shares]
+        partitions = partitions_of(structure, request.param)
+        return partitions[0].boundary, [
+            OwnedUnits.of(structure.M, partition.units, partition.boundary) for partition in partitions
+        ]
 
     return make
 
@@ -207,7 +215,7 @@ def test_divided_solves_equal_dense_ones(structure, divide, monkeypatch):
     boundary, parts = divide(structure)
     M, rng = structure.M.toarray(), np.random.default_rng(0)
     right = rng.normal(size=(len(M), 5))
-    found = solve_divided([divide_matrix(part, part.cut_out(structure.M)) for part in parts], parts, boundary, right)
+    found = solve_divided([partial_system(part, part.submatrix(structure.M)) for part in parts], parts, boundary, right)
     np.testing.assert_allclose(found, np.linalg.solve(M, right), rtol=1e-9, atol=1e-10 * np.abs(found).max())
 
 
@@ -218,31 +226,31 @@ def test_divided_solves_with_fixed_classes_equal_dense_ones(structure, divide):
     M, fixed, right = structure.M.toarray(), structure.class_units, np.random.default_rng(1).normal(size=(len(structure), 3))
     A = M.copy()
     A[fixed] = np.eye(len(M))[fixed]
-    systems = [divide_with_fixed(part, part.cut_out(structure.M), np.isin(part.units, fixed)) for part in parts]
+    systems = [partial_system_with_fixed(part, part.submatrix(structure.M), np.isin(part.units, fixed)) for part in parts]
     found = solve_divided(systems, parts, boundary, right)
     np.testing.assert_allclose(found, np.linalg.solve(A, right), rtol=1e-9, atol=1e-10 * np.abs(found).max())
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_what_members_measure_adds_up(structure, divide):
+def test_what_workers_measure_adds_up(structure, divide):
     structure = structure()
     _, parts = divide(structure)
     x = np.random.default_rng(2).normal(size=len(structure))
-    sizes = [x[part.units] @ (part.measure_of(part.cut_out(structure.M)) @ x[part.units]) for part in parts]
+    sizes = [x[part.units] @ (part.energy(part.submatrix(structure.M)) @ x[part.units]) for part in parts]
     assert sum(sizes) == pytest.approx(x @ structure.M.toarray() @ x, rel=1e-12)
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-@pytest.mark.parametrize("teams", TEAMS)
-def test_classes_are_as_stiff_as_the_dense_inverse_says(structure, teams):
+@pytest.mark.parametrize("threads", THREADS)
+def test_classes_are_as_stiff_as_the_dense_inverse_says(structure, threads):
     task = make_task(np.random.default_rng(0), structure(), "hinge")
-    shares = shares_of(task.structure, teams)
-    members = [GraphWorker(task, share) for share in shares]
-    complements = add_complements(len(shares[0].boundary), [member.give_ties() for member in members])
+    partitions = partitions_of(task.structure, threads)
+    workers = [GraphWorker(task, partition) for partition in partitions]
+    complements = sum_complements(len(partitions[0].boundary), [worker.give_ties() for worker in workers])
     M, T = task.structure.M.toarray(), np.empty(task.own.shape[1])
-    for member, share in zip(members, shares, strict=True):
-        member.take_ties(complements)
-        T[share.classes] = member.ties.T
+    for worker, partition in zip(workers, partitions, strict=True):
+        worker.take_ties(complements)
+        T[partition.classes] = worker.ties.T
     np.testing.assert_allclose(T, np.sqrt(M.diagonal() / np.linalg.inv(M).diagonal())[task.structure.class_units], rtol=1e-9)
 
 
@@ -250,11 +258,11 @@ def test_classes_are_as_stiff_as_the_dense_inverse_says(structure, teams):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("teams", TEAMS, ids=str)
+@pytest.mark.parametrize("threads", THREADS, ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_members_together_reach_the_optimum(kind, teams, loss):
+def test_workers_together_reach_the_optimum(kind, threads, loss):
     task = make_task(np.random.default_rng(9), KINDS[kind](), loss)
-    solution, dual = assert_solved(task, ApartExecutor(*teams))
+    solution, dual = assert_solved(task, ApartExecutor(*threads))
     alone = solve_graph(task).certificate
     most = 1 + 6 * task.settings.tolerance
     assert alone.primal / most <= solution.certificate.primal <= alone.primal * most
@@ -274,15 +282,15 @@ def test_the_bound_is_that_of_the_dual_variables(kind, loss):
     assert solution.certificate.primal == pytest.approx(value, rel=1e-5)
 
 
-def test_one_member_that_shares_nothing_finds_what_threads_find():
+def test_one_worker_that_shares_no_memory_finds_what_threads_find():
     task = make_task(np.random.default_rng(0), wide_dag(), "hinge", max_iter=20)
     assert_same(solve_graph(task, ApartExecutor(1)), solve_graph(task, SerialExecutor()))
 
 
-@pytest.mark.parametrize("teams", TEAMS, ids=str)
-def test_a_solution_can_be_repeated(teams):
+@pytest.mark.parametrize("threads", THREADS, ids=str)
+def test_a_solution_can_be_repeated(threads):
     task = make_task(np.random.default_rng(0), random_structure(2), "hinge", max_iter=12)
-    assert_same(solve_graph(task, ApartExecutor(*teams)), solve_graph(task, ApartExecutor(*teams)))
+    assert_same(solve_graph(task, ApartExecutor(*threads)), solve_graph(task, ApartExecutor(*threads)))
 
 
 def assert_same(first, second):
@@ -293,51 +301,49 @@ def assert_same(first, second):
     assert first.certificate == second.certificate
 
 
-def test_features_may_travel_in_stretches(monkeypatch):
+def test_features_may_be_sent_in_ranges(monkeypatch):
     task = make_task(np.random.default_rng(0), wide_dag(), "logistic", max_iter=6)
     at_once = Watched(1, 1, 1)
     first = solve_graph(task, at_once)
-    monkeypatch.setattr(graph_worker, "TRAVEL", 2 * 8 * len(at_once.boundary))
+    monkeypatch.setattr(graph_worker, "MOST_SENT", 2 * 8 * len(at_once.boundary))
     in_stretches = Watched(1, 1, 1)
     second = solve_graph(task, in_stretches)
-    assert in_stretches.count["give_pull"] == 4 * at_once.count["give_pull"]  # seven features, two at a time
+    assert in_stretches.count["give_point"] == 4 * at_once.count["give_point"]  # seven features, two at a time
     assert second.certificate.primal == pytest.approx(first.certificate.primal, rel=1e-6)
     np.testing.assert_allclose(weights_of(first, task.rows), weights_of(second, task.rows), atol=1e-5)
 
 
-def test_a_frugal_member_finds_the_same():
+def test_a_worker_that_saves_memory_finds_the_same():
     task = make_task(np.random.default_rng(0), wide_dag(), "hinge", n_features=9, max_iter=5)
     first, second = (solve_graph(task, executor) for executor in (ApartExecutor(2, 1), Frugal(2, 1)))
     assert second.certificate.primal == pytest.approx(first.certificate.primal, rel=1e-6)
 
 
 class Frugal(ApartExecutor):
-    def start_workers(self, make, placed, shares, needs=None):
-        return super().start_workers(FrugalMember, placed, shares, needs)
+    def start_workers(self, make, placed, partitions, needs=None):
+        return super().start_workers(FrugalWorker, placed, partitions, needs)
 
 
-class FrugalMember(GraphWorker):
-    def __init__(self, problem, share, frugality):
-        super().__init__(problem, share, frugality=8)
-        assert self.ties.block < 8 * len(self.ties.part) * problem.rows.n_features
+class FrugalWorker(GraphWorker):
+    def __init__(self, problem, partition, memory_saving):
+        super().__init__(problem, partition, memory_saving=8)
+        assert self.ties.block < 8 * len(self.ties.owned) * problem.rows.n_features
 
 
-def test_members_give_the_weights_of_their_own_units():
+def test_workers_give_the_weights_of_their_own_units():
     task = make_task(np.random.default_rng(0), wide_dag(), "hinge", max_iter=5)
     watched = Watched(1, 1, 1)
     whole = solve_graph(task, watched).weights
-    for share, part in zip(watched.shares, watched.own_weights, strict=True):
-        np.testing.assert_array_equal(part.deltas.toarray(), whole.deltas[share.units].toarray())
-        np.testing.assert_array_equal(part.bias, whole.bias[share.units])
-        np.testing.assert_array_equal(share.units[part.class_units], whole.class_units[share.classes])
+    for partition, part in zip(watched.partitions, watched.own_weights, strict=True):
+        np.testing.assert_array_equal(part.deltas.toarray(), whole.deltas[partition.units].toarray())
+        np.testing.assert_array_equal(part.bias, whole.bias[partition.units])
+        np.testing.assert_array_equal(partition.units[part.class_units], whole.class_units[partition.classes])
 
 
-def test_more_machines_can_have_more_weights(monkeypatch):
+def test_more_nodes_can_have_more_weights(monkeypatch):
     task = make_task(np.random.default_rng(0), tie_graph(labels_tied(9, []), np.arange(9)), "hinge")
     monkeypatch.setattr(graph_solver, "MOST_WEIGHTS", 40)
-    with pytest.raises(
-        InputError, match="9 units with 7 features .* 63 weights, .*; use more machines, keep at most 4 features"
-    ):
+    with pytest.raises(InputError, match="9 units with 7 features .* 63 weights, .*; use more nodes, keep at most 4 features"):
         solve_graph(task)
     assert solve_graph(task, ApartExecutor(1, 1)).certificate.gap <= 3e-5
     clique = make_task(np.random.default_rng(0), KINDS["a clique"](), "hinge")
@@ -356,28 +362,16 @@ def test_a_learner_trains_on_a_cluster(tied):
     watched = Watched(1, 1, 1)
     with running_on(watched):
         together = RecursiveLogistic(taxonomy=taxonomy, tol=1e-6).fit(X, Y)
-    assert len(watched.shares) == 3
+    assert len(watched.partitions) == 3
     np.testing.assert_allclose(together.decision_function(X), alone.decision_function(X), rtol=0.02, atol=0.02)
 
 
 # ---- what travels ----------------------------------------------------------------------------------------------------------
 
 
-class Watched(ApartExecutor):
-    """Counts calls, and the bytes that go to each member and come from all of them."""
-
-    def start_workers(self, make, placed, shares, needs=None):
-        self.shares, self.boundary = shares, shares[0].boundary
-        self.count, self.sent, self.given = Counter(), Counter(), Counter()
-        made = super().start_workers(make, placed, shares, needs)
-        watched = WatchedCrew(made.members, made.journal, made._run)
-        watched.executor = self
-        return watched
-
-
-class WatchedCrew(ApartWorkerGroup):
-    def _call(self, what, arguments):
-        answers, watch = super()._call(what, arguments), self.executor
+class WatchedGroup(ApartWorkerGroup):
+    def call(self, method, *arguments):
+        answers, watch, what = super().call(method, *arguments), self.executor, method.__name__
         watch.count[what] += 1
         watch.sent[what] += size_of(arguments)
         watch.given[what] += sum(size_of(answer) for answer in answers)
@@ -386,109 +380,119 @@ class WatchedCrew(ApartWorkerGroup):
         return answers
 
 
-@pytest.mark.parametrize("teams", TEAMS, ids=str)
-def test_only_vectors_of_boundary_units_travel(teams):
+class Watched(ApartExecutor):
+    """Counts calls, and the bytes that go to each worker and come from all of them."""
+
+    group = WatchedGroup
+
+    def start_workers(self, make, placed, partitions, needs=None):
+        self.partitions, self.boundary = partitions, partitions[0].boundary
+        self.count, self.sent, self.given = Counter(), Counter(), Counter()
+        return super().start_workers(make, placed, partitions, needs)
+
+
+@pytest.mark.parametrize("threads", THREADS, ids=str)
+def test_only_vectors_of_boundary_units_are_sent(threads):
     rng, rounds = np.random.default_rng(1), 4
     edges = [("r", None), *((f"i{k}", "r") for k in range(10)), *((f"l{k}", f"i{k % 10}") for k in range(80))]
     taxonomy = Taxonomy.from_edges([*edges, ("l3", "i8"), ("l40", "i7")])
     structure = tie_dag(taxonomy, np.flatnonzero(taxonomy.is_leaf))
     task = make_task(rng, structure, "hinge", n_features=199, max_iter=rounds, tolerance=1e-9)
-    watched = Watched(*teams)
+    watched = Watched(*threads)
     solve_graph(task, watched)
-    boundary, members = len(watched.boundary), len(teams)
+    boundary, workers = len(watched.boundary), len(threads)
     assert 0 < boundary <= 5
-    carried = ("pull", "found", "best")
+    carried = ("point", "solved", "best")
     vector = 4 * task.rows.n_features
     vectors_of_a_round = 3 * boundary * vector
     to_each, from_all = (sum(bytes_of[f"{way}_{what}"] for what in carried)
                          for bytes_of, way in ((watched.sent, "take"), (watched.given, "give")))  # fmt: skip
     assert to_each <= (rounds + 1) * vectors_of_a_round
-    assert from_all <= members * ((rounds + 1) * vectors_of_a_round + 1000)
-    once = [watched.sent["take_ties"] + watched.sent["take_drawn"], watched.given["give_ties"] + watched.given["give_drawn"]]
+    assert from_all <= workers * ((rounds + 1) * vectors_of_a_round + 1000)
+    once = [
+        watched.sent["take_ties"] + watched.sent["take_shifted"],
+        watched.given["give_ties"] + watched.given["give_shifted"],
+    ]
     assert once[0] <= 3 * 8 * boundary**2
-    assert once[1] <= members * (3 * 8 * boundary**2 + 1000)
-    others = set(watched.count) - {f"{way}_{what}" for way in ("give", "take") for what in (*carried, "ties", "drawn")}
-    assert others == {"settle", "measure", "hold", "move", "weights", "dual_variables"}
+    assert once[1] <= workers * (3 * 8 * boundary**2 + 1000)
+    others = set(watched.count) - {f"{way}_{what}" for way in ("give", "take") for what in (*carried, "ties", "shifted")}
+    assert others == {"solve_classes", "measure", "keep_best", "step", "weights", "dual_variables"}
     numbers = others - {"weights", "dual_variables"}  # these are given once, at the end
-    assert sum(watched.sent[what] + watched.given[what] for what in numbers) <= 1000 * members * rounds
+    assert sum(watched.sent[what] + watched.given[what] for what in numbers) <= 1000 * workers * rounds
     # a round needs the state, W and u of all classes: what travels is a small part of that
-    assert from_all + members * to_each < 0.5 * (rounds + 1) * 3 * len(structure.class_units) * vector
+    assert from_all + workers * to_each < 0.5 * (rounds + 1) * 3 * len(structure.class_units) * vector
 
 
-# ---- going on --------------------------------------------------------------------------------------------------------------
+# ---- resuming --------------------------------------------------------------------------------------------------------------
 
 
 class BrokenOffError(Exception):
     pass
 
 
-class Breaking(ApartExecutor):
-    """Members whose crew breaks at a call."""
-
-    def __init__(self, *teams, at):
-        super().__init__(*teams)
-        self.left = at
-
-    def start_workers(self, make, placed, shares, needs=None):
-        made = super().start_workers(make, placed, shares, needs)
-        crew = BreakingCrew(made.members, made.journal, made._run)
-        crew.executor = self
-        return crew
-
-
-class BreakingCrew(ApartWorkerGroup):
-    def _call(self, what, arguments):
+class BreakingGroup(ApartWorkerGroup):
+    def call(self, method, *arguments):
         self.executor.left -= 1
         if self.executor.left < 0:
             raise BrokenOffError
-        return super()._call(what, arguments)
+        return super().call(method, *arguments)
 
 
-@pytest.mark.parametrize("teams", [(1,), (2, 1, 1)], ids=str)
+class Breaking(ApartExecutor):
+    """Workers whose group breaks at a call."""
+
+    group = BreakingGroup
+
+    def __init__(self, *threads, at):
+        super().__init__(*threads)
+        self.left = at
+
+
+@pytest.mark.parametrize("threads", [(1,), (2, 1, 1)], ids=str)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_work_that_was_broken_off_goes_on_bit_by_bit(tmp_path, teams, loss):
+def test_work_that_was_broken_off_goes_on_bit_by_bit(tmp_path, threads, loss):
     task = make_task(np.random.default_rng(5), wide_dag(), loss, max_iter=14, tolerance=1e-9)
-    straight = Watched(*teams)
+    straight = Watched(*threads)
     whole = solve_graph(task, straight)
     n_calls = sum(straight.count.values())
     for at in range(3, n_calls, max(1, n_calls // 7)):
         place = tmp_path / str(at)
-        with pytest.raises(BrokenOffError), checkpointing(Checkpoints(place, share=0)):
-            solve_graph(task, Breaking(*teams, at=at))
-        rest = Watched(*teams)
-        with checkpointing(Checkpoints(place, resume=True, share=0)):
+        with pytest.raises(BrokenOffError), checkpointing(Checkpoints(place, work_per_save=0)):
+            solve_graph(task, Breaking(*threads, at=at))
+        rest = Watched(*threads)
+        with checkpointing(Checkpoints(place, resume=True, work_per_save=0)):
             assert_same(solve_graph(task, rest), whole)
         rounds_done = at // (n_calls // 14 + 1) - 1
-        assert rest.count["settle"] <= 14 - max(0, rounds_done)
-        answers = json.loads((place / "0000" / "journal.json").read_bytes())["answers"]
-        assert len(json.dumps(answers)) < 14 * len(teams) * 2000  # numbers alone are written down
+        assert rest.count["solve_classes"] <= 14 - max(0, rounds_done)
+        saved = json.loads((place / "0000" / "checkpoint.json").read_bytes())["driver"]
+        assert len(json.dumps(saved)) < 2000  # a few numbers, and no messages
 
 
-def test_a_step_back_is_kept_too(tmp_path, monkeypatch):
+def test_a_step_back_is_resumed_too(tmp_path, monkeypatch):
     monkeypatch.setattr("ramify.learners.linear.graph_problem.WORSE", 0.7)  # residuals that hardly shrink are stepped back from
     task = make_task(np.random.default_rng(5), wide_dag(), "hinge", max_iter=12, tolerance=1e-9)
-    straight = Moves(1, 1)
+    straight = Steps(1, 1)
     whole = solve_graph(task, straight)
     assert 0 < straight.gammas.count(None) < len(straight.gammas)
     for at in range(30, 90, 8):
-        with pytest.raises(BrokenOffError), checkpointing(Checkpoints(tmp_path / str(at), share=0)):
+        with pytest.raises(BrokenOffError), checkpointing(Checkpoints(tmp_path / str(at), work_per_save=0)):
             solve_graph(task, Breaking(1, 1, at=at))
-        with checkpointing(Checkpoints(tmp_path / str(at), resume=True, share=0)):
+        with checkpointing(Checkpoints(tmp_path / str(at), resume=True, work_per_save=0)):
             assert_same(solve_graph(task, ApartExecutor(1, 1)), whole)
 
 
-class Moves(ApartExecutor):
+class StepsGroup(ApartWorkerGroup):
+    def call(self, method, *arguments):
+        if method is GraphWorker.step:
+            self.executor.gammas.append(arguments[0])
+        return super().call(method, *arguments)
+
+
+class Steps(ApartExecutor):
     """Notes how steps were mixed."""
 
-    def start_workers(self, make, placed, shares, needs=None):
-        made = super().start_workers(make, placed, shares, needs)
-        crew = MovesCrew(made.members, made.journal, made._run)
-        self.gammas = crew.gammas = []
-        return crew
+    group = StepsGroup
 
-
-class MovesCrew(ApartWorkerGroup):
-    def _call(self, what, arguments):
-        if what == "move":
-            self.gammas.append(arguments[0])
-        return super()._call(what, arguments)
+    def start_workers(self, make, placed, partitions, needs=None):
+        self.gammas = []
+        return super().start_workers(make, placed, partitions, needs)

@@ -90,22 +90,22 @@ def wait_until(condition):
     raise TimeoutError("it did not come to that")
 
 
-def lose_in_call(monkeypatch, number, machine, lose):
-    """Have a member's worker or machine be lost in the middle of a call: after it was sent, before it is answered."""
+def lose_in_call(monkeypatch, number, address, lose):
+    """Have a worker's process or node be lost in the middle of a call: after it was sent, before it is answered."""
     import ray
 
-    from ramify.parallel.ray import Post
+    from ramify.parallel.ray import RayWorkerGroup
 
-    ask, calls = Post.ask, []
+    submit, calls = RayWorkerGroup._submit, []
 
-    def ask_and_lose(post, what, arguments):
-        is_it = post.machine.address == machine and not calls.append(what) and len(calls) == number
-        process = ray.get(post.actor.process.remote()) if is_it else None
-        ask(post, what, arguments)
+    def submit_and_lose(group, worker, method, arguments):
+        is_it = worker.node.address == address and not calls.append(method) and len(calls) == number
+        process = ray.get(worker.actor.process.remote()) if is_it else None
+        submit(group, worker, method, arguments)
         if is_it:
             lose(process)
 
-    monkeypatch.setattr(Post, "ask", ask_and_lose)
+    monkeypatch.setattr(RayWorkerGroup, "_submit", submit_and_lose)
 
 
 def arrays_of(fitted):
@@ -130,7 +130,7 @@ def test_a_worker_that_is_killed_in_the_middle_changes_nothing(cluster, director
     assert_same_model(found, undisturbed)
 
 
-def test_a_machine_that_is_lost_in_the_middle_changes_nothing(cluster, directory, monkeypatch, tmp_path):
+def test_a_node_that_is_lost_in_the_middle_changes_nothing(cluster, directory, monkeypatch, tmp_path):
     node = cluster.add_node(**new_node(2))
     cluster.wait_for_nodes()
     with open_cluster(cluster.address) as executor, running_on(executor):
@@ -148,7 +148,7 @@ class InterruptedByTestError(Exception):
 
 
 @pytest.mark.parametrize("name", ["hr-svm", "svm"])
-def test_a_run_that_is_taken_up_again_comes_to_the_same_model(executor, directory, monkeypatch, tmp_path, name):
+def test_a_run_that_is_resumed_comes_to_the_same_model(executor, directory, monkeypatch, tmp_path, name):
     def stop(_):
         raise InterruptedByTestError
 
@@ -181,7 +181,7 @@ def test_a_run_that_began_on_a_cluster_goes_on_without(executor, directory, monk
         assert_same_model(fit("hr-svm", directory), undisturbed)
 
 
-def test_a_person_is_told_what_work_is_going_to_need_and_how_far_it_is(executor, directory):
+def test_needs_and_progress_are_reported(executor, directory):
     lines, told = [], []
 
     class Listener:
@@ -200,9 +200,9 @@ def test_a_person_is_told_what_work_is_going_to_need_and_how_far_it_is(executor,
 
     with reporting_to(Listener()), running_on(executor):
         fit("hr-svm", directory)
-    assert re.fullmatch(r"2 members: about 0\.3 GB of memory each and 0\.0 GB on every machine .*; about 1 minute\.", lines[0])
-    assert re.fullmatch(r"round 1; \d+ MB moved", told[0])
-    assert re.fullmatch(r"round \d+, gap about \d\.\de-\d\d; \d+ MB moved", told[-1])
+    assert re.fullmatch(r"2 workers: about 0\.3 GB of memory each and 0\.0 GB on every node .*; about 1 minute\.", lines[0])
+    assert re.fullmatch(r"round 1; \d+ MB sent", told[0])
+    assert re.fullmatch(r"round \d+, duality gap about \d\.\de-\d\d; \d+ MB sent", told[-1])
 
 
 # ---- other systems, through texts ---------------------------------------------------------------------------------------
@@ -248,7 +248,7 @@ def test_systems_are_compared_and_files_classified_on_a_cluster_as_here(executor
 # ---- the command line ---------------------------------------------------------------------------------------------------
 
 
-def test_a_driver_that_is_killed_and_taken_up_again_writes_the_same_model(cluster, tmp_path):
+def test_a_driver_that_is_killed_and_resumed_writes_the_same_model(cluster, tmp_path):
     data = tmp_path / "data.csv"
     write_directory(make_web_directory(n_leaves=60, n_docs=4500, n_words=40, seed=1), data)
     command = ["ramify", "train", str(data), "--system", "hr-svm", "--cluster", cluster.address, "--holdout", "0"]
@@ -256,7 +256,7 @@ def test_a_driver_that_is_killed_and_taken_up_again_writes_the_same_model(cluste
     program = [sys.executable, "-m", "ramify.cli.main", *command[1:]]
     subprocess.run([*program, "-m", str(tmp_path / "whole")], check=True, capture_output=True)
     with subprocess.Popen([*program, "-m", str(tmp_path / "model")], stderr=subprocess.DEVNULL) as driver:
-        wait_until(lambda: any((tmp_path / "model.checkpoints").glob("*/0000[1-9]*.safetensors")) or driver.poll() is not None)
+        wait_until(lambda: any((tmp_path / "model.checkpoints").glob("*/00000[1-9]*.safetensors")) or driver.poll() is not None)
         assert driver.poll() is None, "it was done before it could be killed"
         driver.kill()
     assert not (tmp_path / "model").exists()

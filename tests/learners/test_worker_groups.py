@@ -1,4 +1,4 @@
-"""The linear solver with a crew of several members: the same objective as with one, and nothing lost on the way."""
+"""The linear solver with a group of several workers: the same objective as with one, and nothing lost on the way."""
 
 import pickle
 from dataclasses import replace
@@ -18,17 +18,17 @@ from ramify.learners import OneVsRestSVM, RecursiveSVM
 from ramify.learners.linear import dual_solver, flat_worker, tree_worker
 from ramify.learners.linear.estimates import estimate_needs
 from ramify.learners.linear.flat_worker import FlatWorker
-from ramify.learners.linear.partition import add_up, pack, partition_classes
+from ramify.learners.linear.partition import partition_classes, sum_vectors, to_sparse
 from ramify.learners.linear.problem import Pairs, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
 from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat
 from ramify.learners.linear.tree_worker import TreeWorker
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import Checkpoints, Needs, SerialExecutor, checkpointing, choose_executor, running_on, writing_shards_to
-from ramify.parallel.cluster import Machine, in_words, refuse_what_cannot_fit
+from ramify.parallel.cluster import Node, describe_needs, refuse_what_cannot_fit
 
 TIES = [tie_flat, tie_along_paths]
-TEAMS = [(1, 1), (2, 1, 1), (1,) * 7]
+THREADS = [(1, 1), (2, 1, 1), (1,) * 7]
 
 
 def some_problem(seed, tie, loss="hinge", tolerance=1e-4, **sizes):
@@ -45,19 +45,19 @@ def all_pairs(problem):
 def pairs_at_first(request, monkeypatch):
     if request.param == "near pairs first":
         monkeypatch.setattr(dual_solver, "SMALL", 0)
-        for name in ("NEAR", "NEAR_IN_TREE"):
+        for name in ("CANDIDATES", "CANDIDATES_IN_TREE"):
             monkeypatch.setattr(dual_solver, name, 1)
-        monkeypatch.setattr(flat_worker, "STRAYS", 3)
+        monkeypatch.setattr(flat_worker, "MOST_VIOLATORS", 3)
 
 
 @pytest.mark.usefixtures("pairs_at_first")
-@pytest.mark.parametrize("teams", TEAMS, ids=str)
+@pytest.mark.parametrize("threads", THREADS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("seed", range(2))
-def test_members_that_share_nothing_come_to_the_objective_of_an_independent_solver(seed, tie, loss, teams):
+def test_workers_that_share_no_memory_reach_the_objective_of_an_independent_solver(seed, tie, loss, threads):
     problem = some_problem(seed, tie, loss, several=seed % 2 == 1)
-    found = solve(problem, executor=ApartExecutor(*teams))
+    found = solve(problem, executor=ApartExecutor(*threads))
     _, best, _ = oracle.solve(*oracle_problem(problem), loss)
     assert found.certificate.gap <= 1e-4
     assert found.certificate.dual <= best * (1 + 1e-6)
@@ -67,7 +67,7 @@ def test_members_that_share_nothing_come_to_the_objective_of_an_independent_solv
 
 
 @pytest.mark.parametrize("tie", TIES)
-def test_the_same_members_come_to_the_same_bits(tie):
+def test_the_same_workers_come_to_the_same_bits(tie):
     problem = some_problem(4, tie, tolerance=1e-3)
     first, again = (solve(problem, executor=ApartExecutor(1, 2, 1)) for _ in range(2))
     np.testing.assert_array_equal(first.weights.deltas.data, again.weights.deltas.data)
@@ -76,7 +76,7 @@ def test_the_same_members_come_to_the_same_bits(tie):
 
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_start_from_another_cost_works_across_members(tie, loss):
+def test_a_start_from_another_cost_works_across_workers(tie, loss):
     X, own, taxonomy, _ = random_problem(3, n_docs=60, n_nodes=20)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))
     problems = [make_problem(X, own, forest, unit_costs(forest, X.shape[0], C), loss, 1e-4) for C in (0.1, 2.0)]
@@ -85,14 +85,14 @@ def test_a_start_from_another_cost_works_across_members(tie, loss):
     assert warm.certificate.primal == pytest.approx(solve(problems[1]).certificate.primal, rel=3e-4)
 
 
-def test_a_member_that_must_be_frugal_comes_to_the_same_objective(monkeypatch):
+def test_a_worker_that_must_save_memory_comes_to_the_same_objective(monkeypatch):
     problem = some_problem(2, tie_along_paths)
 
     class Frugal(SerialExecutor):
-        teams = (2, 1)
+        threads = (2, 1)
 
-        def start_workers(self, make, placed, shares, needs=None):
-            return super().start_workers(lambda common, share, _: make(common, share, 1), placed, shares, needs)
+        def start_workers(self, make, placed, partitions, needs=None):
+            return super().start_workers(lambda common, partition, _: make(common, partition, 1), placed, partitions, needs)
 
     found = solve(problem, executor=Frugal())
     assert found.certificate.primal == pytest.approx(solve(problem).certificate.primal, rel=3e-4)
@@ -105,37 +105,37 @@ class StoppedError(Exception):
 class Stopping(ApartExecutor):
     """Stops at a call."""
 
-    def __init__(self, *teams, at):
-        super().__init__(*teams)
+    def __init__(self, *threads, at):
+        super().__init__(*threads)
         self.left = at
 
     def start_workers(self, *arguments):
-        crew, call = super().start_workers(*arguments), None
-        call = crew._call
+        group = super().start_workers(*arguments)
+        call = group.call
 
-        def count(what, given):
+        def count(method, *given):
             self.left -= 1
             if self.left == 0:
                 raise StoppedError
-            return call(what, given)
+            return call(method, *given)
 
-        crew._call = count
-        return crew
+        group.call = count
+        return group
 
 
 @pytest.mark.usefixtures("pairs_at_first")
 @pytest.mark.parametrize("tie", TIES)
 @pytest.mark.parametrize("at", [1, 3, 6, 12, 24])
-def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_bits(tie, at, tmp_path):
+def test_work_that_is_stopped_at_any_call_and_resumed_comes_to_the_same_bits(tie, at, tmp_path):
     problem = some_problem(5, tie, tolerance=1e-2, n_docs=60, n_nodes=20)
     whole = solve(problem, executor=ApartExecutor(1, 2))
-    with checkpointing(Checkpoints(tmp_path / "kept", share=0)):
+    with checkpointing(Checkpoints(tmp_path / "kept", work_per_save=0)):
         try:
             assert solve(problem, executor=Stopping(1, 2, at=at)).certificate == whole.certificate
             return  # it was done before
         except StoppedError:
             pass
-    with checkpointing(Checkpoints(tmp_path / "kept", resume=True, share=0)):
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True, work_per_save=0)):
         found = solve(problem, executor=ApartExecutor(1, 2))
     assert found.certificate == whole.certificate
     for part in ("data", "indices", "indptr"):
@@ -144,22 +144,22 @@ def test_work_that_is_stopped_at_any_call_and_taken_up_again_comes_to_the_same_b
 
 
 @pytest.mark.parametrize("make", [FlatWorker, TreeWorker])
-def test_a_state_makes_a_member_that_does_the_same(make):
+def test_a_state_makes_a_worker_that_does_the_same(make):
     problem = some_problem(6, tie_flat if make is FlatWorker else tie_along_paths)
-    share = partition_classes(problem, all_pairs(problem), (1,), complete=True)[0]
-    one, other = make(problem, share), make(problem, share)
+    partition = partition_classes(problem, all_pairs(problem), (1,), complete=True)[0]
+    one, other = make(problem, partition), make(problem, partition)
     if make is TreeWorker:
-        one.begin(one.count_walks())
+        one.begin_ascent(one.count_paths())
         for _ in range(3):
-            one.take_changes(one.ascend())
+            one.add_changes(one.ascent_round())
     else:
-        one.settle(0.1)
+        one.solve_classes(0.1)
     other.restore({name: array.copy() for name, array in one.state().items()})
     for each in (one, other):
         if make is TreeWorker:
-            each.take_changes(each.ascend())
+            each.add_changes(each.ascent_round())
         else:
-            each.settle(0.01)
+            each.solve_classes(0.01)
     for name, array in one.state().items():
         np.testing.assert_array_equal(array, other.state()[name], err_msg=name)
 
@@ -169,19 +169,19 @@ def test_a_state_makes_a_member_that_does_the_same(make):
 
 @pytest.mark.parametrize("mode", ["exact", "fast"])
 @pytest.mark.parametrize("learner", [OneVsRestSVM, RecursiveSVM])
-@pytest.mark.parametrize("teams", [(1,), (2, 1)], ids=str)
-def test_members_write_shards_that_hold_what_would_have_been_gathered(teams, learner, mode, tmp_path, monkeypatch):
+@pytest.mark.parametrize("threads", [(1,), (2, 1)], ids=str)
+def test_workers_write_shards_that_hold_what_would_have_been_gathered(threads, learner, mode, tmp_path, monkeypatch):
     monkeypatch.setattr(dual_solver, "MOST_GATHERED", 0)
-    monkeypatch.setattr(flat_worker, "WEIGHTS_A_SHARD", 3000)
+    monkeypatch.setattr(flat_worker, "SHARD_WEIGHTS", 3000)
     monkeypatch.setattr(dual_solver, "SMALL", 0)
     made = make_web_directory(n_leaves=40, n_docs=500, seed=0)
-    with running_on(ApartExecutor(*teams)):
+    with running_on(ApartExecutor(*threads)):
         whole = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
         with writing_shards_to(tmp_path):
             found = learner(made.taxonomy, mode=mode).fit(made.X, made.Y)
     assert isinstance(whole.weights_, Weights)
     assert isinstance(found.weights_, ShardedWeights)
-    assert len(found.weights_.shards) > len(teams)
+    assert len(found.weights_.shards) > len(threads)
     assert found.weights_.n_classes == whole.weights_.n_classes == 40
     assert found.gap_ == whole.gap_
     for k in range(40):
@@ -195,12 +195,12 @@ def test_members_write_shards_that_hold_what_would_have_been_gathered(teams, lea
     np.testing.assert_array_equal(sent.search(made.X)[1], found.search(made.X)[1])
 
 
-# ---- shares ---------------------------------------------------------------------------------------------------------------
+# ---- partitions ---------------------------------------------------------------------------------------------------------------
 
 
 @given(trees(max_nodes=14), st.lists(st.integers(1, 3), min_size=1, max_size=6), st.randoms(use_true_random=False))
 @settings(max_examples=60)
-def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents, teams, random):
+def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents, threads, random):
     taxonomy = build(parents)
     labelled = np.unique([random.randrange(len(taxonomy)) for _ in range(len(taxonomy))]).astype(np.int64)
     forest = tie_along_paths(taxonomy, labelled)
@@ -214,18 +214,18 @@ def test_every_class_has_one_owner_and_every_shared_unit_is_counted_once(parents
         csr_array(rng.random((n_docs, 4), dtype=np.float32)), own, forest, unit_costs(forest, n_docs), "hinge"
     )
     pairs = all_pairs(problem)
-    shares = partition_classes(problem, pairs, teams, complete=True)
-    assert [share.first for share in shares] == [0, *(share.last for share in shares[:-1])]
-    assert shares[-1].last == problem.n_classes
-    assert all(share.last > share.first for share in shares)
-    assert len(shares) == min(len(teams), problem.n_classes)
-    passed = [set(forest.part(share.first, share.last)[1].tolist()) for share in shares]
+    partitions = partition_classes(problem, pairs, threads, complete=True)
+    assert [partition.first for partition in partitions] == [0, *(partition.last for partition in partitions[:-1])]
+    assert partitions[-1].last == problem.n_classes
+    assert all(partition.last > partition.first for partition in partitions)
+    assert len(partitions) == min(len(threads), problem.n_classes)
+    passed = [set(forest.part(partition.first, partition.last)[1].tolist()) for partition in partitions]
     shared = {unit for units in passed for unit in units if sum(unit in other for other in passed) > 1}
-    for share, units in zip(shares, passed, strict=True):
-        assert set(share.shared.tolist()) == units & shared
-    answered = [unit for share in shares for unit in share.answers_for.tolist()]
+    for partition, units in zip(partitions, passed, strict=True):
+        assert set(partition.shared.tolist()) == units & shared
+    answered = [unit for partition in partitions for unit in partition.counted.tolist()]
     assert sorted(answered) == sorted(shared)
-    joined = Pairs.joined([share.pairs for share in shares])
+    joined = Pairs.joined([partition.pairs for partition in partitions])
     for mine, theirs in zip(joined.arrays, pairs.arrays, strict=True):
         np.testing.assert_array_equal(mine, theirs)
 
@@ -253,17 +253,17 @@ def test_cuts_are_made_where_few_units_are_shared():
     X, own, *_ = random_problem(0, n_docs=42, n_nodes=len(taxonomy))
     costs = unit_costs(forest, 42)
     problem = make_problem(X, own, forest, costs, "hinge")
-    shares = partition_classes(problem, all_pairs(problem), (1, 1), complete=True)
-    assert shares[0].last == 11
-    assert all(len(share.shared) == 0 for share in shares)
+    partitions = partition_classes(problem, all_pairs(problem), (1, 1), complete=True)
+    assert partitions[0].last == 11
+    assert all(len(partition.shared) == 0 for partition in partitions)
 
 
 @given(
     st.lists(st.dictionaries(st.integers(0, 4), st.lists(st.integers(-3, 3), min_size=5, max_size=5), max_size=4), max_size=4)
 )
 def test_vectors_of_the_same_units_are_added_up(parts):
-    given = [pack({unit: np.asarray(vector, dtype=np.float32) for unit, vector in part.items()}) for part in parts]
-    units, ends, features, values = add_up(given)
+    given = [to_sparse({unit: np.asarray(vector, dtype=np.float32) for unit, vector in part.items()}) for part in parts]
+    units, ends, features, values = sum_vectors(given)
     assert units.tolist() == sorted({unit for part in parts for unit in part})
     for k, unit in enumerate(units.tolist()):
         here = slice(int(ends[k - 1]) if k else 0, int(ends[k]))
@@ -276,11 +276,11 @@ def test_vectors_of_the_same_units_are_added_up(parts):
 
 
 @pytest.mark.parametrize("tie", TIES)
-def test_needs_grow_with_the_problem_and_shrink_with_the_members(tie):
+def test_needs_grow_with_the_problem_and_shrink_with_the_workers(tie):
     small, large = some_problem(0, tie), some_problem(0, tie, n_docs=3000, n_nodes=20)
 
-    def needs(problem, *teams):
-        return estimate_needs(problem, partition_classes(problem, all_pairs(problem), teams, complete=False))
+    def needs(problem, *threads):
+        return estimate_needs(problem, partition_classes(problem, all_pairs(problem), threads, complete=False))
 
     assert needs(large, 1).shared > needs(small, 1).shared
     assert needs(large, 1).each[0] > needs(small, 1).each[0]
@@ -290,15 +290,15 @@ def test_needs_grow_with_the_problem_and_shrink_with_the_members(tie):
 
 
 def test_what_cannot_fit_is_refused_in_words():
-    machine = Machine("a", "10.0.0.5", 4, memory=4 * 10**9, store=10**9)
-    refuse_what_cannot_fit(Needs(10**9, (4 * 10**9,), 1.0), [machine])
-    with pytest.raises(InputError, match=r"need 1\.1 GB in the object store of every machine, and 10\.0\.0\.5 has 1\.0 GB"):
-        refuse_what_cannot_fit(Needs(11 * 10**8, (1,), 1.0), [machine])
+    node = Node("a", "10.0.0.5", 4, memory=4 * 10**9, store=10**9)
+    refuse_what_cannot_fit(Needs(10**9, (4 * 10**9,), 1.0), [node])
+    with pytest.raises(InputError, match=r"need 1\.1 GB in the object store of every node, and 10\.0\.0\.5 has 1\.0 GB"):
+        refuse_what_cannot_fit(Needs(11 * 10**8, (1,), 1.0), [node])
     with pytest.raises(InputError, match=r"needs about 4\.1 GB on 10\.0\.0\.5, which has 4\.0 GB for it"):
-        refuse_what_cannot_fit(Needs(1, (41 * 10**8,), 1.0), [machine])
-    with pytest.raises(InputError, match=r"needs about 4\.2 GB on 10\.0\.0\.5"):  # two members there, one elsewhere
-        refuse_what_cannot_fit(Needs(1, (21 * 10**8,) * 3, 1.0), [machine, replace(machine, address="10.0.0.6")])
-    assert in_words(Needs(0, (10**9,), 7200.0)).endswith("about 2 hours.")
+        refuse_what_cannot_fit(Needs(1, (41 * 10**8,), 1.0), [node])
+    with pytest.raises(InputError, match=r"needs about 4\.2 GB on 10\.0\.0\.5"):  # two workers there, one elsewhere
+        refuse_what_cannot_fit(Needs(1, (21 * 10**8,) * 3, 1.0), [node, replace(node, address="10.0.0.6")])
+    assert describe_needs(Needs(0, (10**9,), 7200.0)).endswith("about 2 hours.")
 
 
 def test_learners_use_the_executor_that_is_said():
@@ -309,19 +309,19 @@ def test_learners_use_the_executor_that_is_said():
         there = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     assert there.gap_.primal == pytest.approx(here.gap_.primal, rel=2e-3)
     assert there.gap_ <= there.tol
-    assert tree_worker.WAKING > 0
+    assert tree_worker.REACTIVATION > 0
 
 
 @pytest.mark.parametrize("at", [3, 5, 9])
-def test_classes_that_stand_alone_are_not_solved_again_when_work_is_taken_up(at, tmp_path, monkeypatch):
-    monkeypatch.setattr(dual_solver, "SETTLED", 1)
+def test_classes_that_are_independent_are_not_solved_again_when_work_is_resumed(at, tmp_path, monkeypatch):
+    monkeypatch.setattr(dual_solver, "CLASSES_PER_SAVE", 1)
     problem = some_problem(5, tie_flat, loss="logistic", tolerance=1e-2, n_docs=60, n_nodes=20)
     counting, resuming = Stopping(1, 2, at=-1), Stopping(1, 2, at=-1)
     whole = solve(problem, executor=counting)
     assert counting.left < -9
-    with checkpointing(Checkpoints(tmp_path / "kept", share=0)), pytest.raises(StoppedError):
+    with checkpointing(Checkpoints(tmp_path / "kept", work_per_save=0)), pytest.raises(StoppedError):
         solve(problem, executor=Stopping(1, 2, at=at))
-    with checkpointing(Checkpoints(tmp_path / "kept", resume=True, share=0)):
+    with checkpointing(Checkpoints(tmp_path / "kept", resume=True, work_per_save=0)):
         found = solve(problem, executor=resuming)
     assert resuming.left == counting.left + at - 1  # so many calls fewer
     np.testing.assert_array_equal(found.weights.deltas.toarray(), whole.weights.deltas.toarray())

@@ -122,7 +122,7 @@ def test_training_and_scoring_tell_how_far_they_are(shop):
         clf = TextClassifier("nb", shop.taxonomy).fit(shop.train.documents, shop.train.labels)
         clf.predict_proba(shop.test.documents[:10])
     titles = [entry[0] for entry in listener.heard if len(entry) == 2]
-    assert ("reading words", len(shop.train)) in listener.heard
+    assert ("counting words", len(shop.train)) in listener.heard
     assert "counting words by class" in titles
     assert ("scoring", 10) in listener.heard
 
@@ -164,7 +164,7 @@ def test_work_inside_one_stage_shows_as_words_and_not_as_stages():
     assert bar.words == ["svm", "svm: training", "svm"]
 
 
-def test_who_cannot_be_told_words_still_hears_how_far_it_is():
+def test_a_listener_without_words_still_sees_progress():
     bar = Bar(tells=False)
     with reporting_to(bar):
         work_in_pieces()
