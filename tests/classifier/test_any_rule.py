@@ -51,7 +51,7 @@ def test_values_are_what_a_rule_takes(trained, system):
     if system != "isotonic-svm":
         np.testing.assert_allclose(shares[:, leaf] * P[:, above], P[:, leaf], atol=1e-6)
     told = values_for(IsotonicSmooth(), clf.learner_, S)
-    np.testing.assert_allclose(told, clf.learner_.answers(S) if system == "isotonic-svm" else P, atol=1e-6)
+    np.testing.assert_allclose(told, clf.learner_.classifier_probabilities(S) if system == "isotonic-svm" else P, atol=1e-6)
     margins = values_for(TopDown(), clf.learner_, S)
     if system in ("h-svm", "isotonic-svm"):
         assert margins is S

@@ -329,7 +329,7 @@ def test_a_system_for_one_label_a_document_says_how_many_have_more(capsys, tmp_p
     assert code == 2
     assert "learns from all" not in said
     assert "1 of " in said
-    assert "hsvm takes one label a document" in said
+    assert "hsvm takes one label per document" in said
     assert not (tmp_path / "m").exists()
 
 

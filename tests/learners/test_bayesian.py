@@ -313,11 +313,11 @@ def test_parameters_that_mean_nothing_are_refused(given_, message):
     [
         (
             [["a"], ["b"], ["a", "b"]],
-            "1 of 3 documents have several labels or none, number 3 the first; .* takes one label.*use system='hr-lr'",
+            "1 of 3 documents have multiple labels or none, number 3 the first; .* takes one label.*use system='hr-lr'",
         ),
         (
             [["a"], [], ["b"]],
-            "1 of 3 documents have several labels or none, number 2 the first; .* takes one label.*use system='hr-lr'",
+            "1 of 3 documents have multiple labels or none, number 2 the first; .* takes one label.*use system='hr-lr'",
         ),
     ],
 )

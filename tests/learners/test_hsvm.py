@@ -161,7 +161,7 @@ def test_probabilities_are_a_softmax_of_the_scores():
 def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypatch):
     X = np.eye(4)
     with pytest.raises(
-        LabelError, match="1 of 4 documents have several labels or none, number 2 the first; hsvm takes one label a document"
+        LabelError, match="1 of 4 documents have multiple labels or none, number 2 the first; hsvm takes one label per document"
     ):
         HierarchicalSVM(food).fit(X, [["drink"], ["drink", "food/bread"], ["drink"], ["food/bread"]])
     with pytest.raises(LabelError, match="number 3 the first"):

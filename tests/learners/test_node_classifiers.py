@@ -27,21 +27,21 @@ def problem(n=90, seed=0, taxonomy=TREE):
     return csr_array(X), Y
 
 
-def asked_about(node, Y, negatives):
+def training_set_of(node, Y, negatives):
     parent = TREE.parent[node]
     return np.arange(Y.shape[0]) if negatives == "all" or parent < 0 else np.flatnonzero(Y.toarray()[:, parent])
 
 
 @pytest.mark.parametrize("negatives", ["parent", "all"])
 @pytest.mark.parametrize("base", ["svm", "lr"])
-def test_every_node_has_the_classifier_of_its_own_documents_against_the_others_asked(base, negatives):
+def test_every_node_has_the_classifier_of_its_own_documents_against_the_others_of_its_training_set(base, negatives):
     X, Y = problem()
     fitted = NodeClassifiers(TREE, base=base, negatives=negatives, calibration=None, tol=1e-6).fit(X, Y)
     S = fitted.scores(X)
     for node in range(len(TREE)):
-        asked = asked_about(node, Y, negatives)
-        true = Y.toarray()[asked, node]
-        alone = BASES[base](tol=1e-6).fit(X[asked], true.astype(int))
+        included = training_set_of(node, Y, negatives)
+        true = Y.toarray()[included, node]
+        alone = BASES[base](tol=1e-6).fit(X[included], true.astype(int))
         np.testing.assert_allclose(S[:, node], alone.scores(X)[:, 1], atol=2e-2)
 
 
@@ -51,8 +51,8 @@ def test_naive_bayes_at_a_node_is_that_of_yes_and_no(negatives):
     fitted = NodeClassifiers(TREE, base="nb", negatives=negatives, calibration=None, alpha=0.5).fit(X, Y)
     S = fitted.scores(X)
     for node in range(len(TREE)):
-        asked = asked_about(node, Y, negatives)
-        log_p = MultinomialNB(alpha=0.5).fit(X[asked], Y.toarray()[asked, node]).predict_joint_log_proba(X)
+        included = training_set_of(node, Y, negatives)
+        log_p = MultinomialNB(alpha=0.5).fit(X[included], Y.toarray()[included, node]).predict_joint_log_proba(X)
         np.testing.assert_allclose(S[:, node], log_p[:, 1] - log_p[:, 0], rtol=1e-4, atol=1e-4)
 
 
@@ -76,25 +76,25 @@ def test_a_model_with_foreign_classifiers_cannot_be_saved(tmp_path):
 @pytest.mark.parametrize("base", ["svm", "lr", "nb"])
 @pytest.mark.parametrize("calibration", ["sigmoid", "platt", "isotonic", None])
 @pytest.mark.parametrize("negatives", ["parent", "all"])
-def test_a_kept_learner_is_the_same(base, calibration, negatives):
+def test_a_learner_from_its_state_is_the_same(base, calibration, negatives):
     X, Y = problem()
     fitted = NodeClassifiers(TREE, base=base, negatives=negatives, calibration=calibration, missing=0.2).fit(X, Y)
     values, arrays = fitted.state()
     again = NodeClassifiers.from_state(TREE, values, arrays)
     S = fitted.scores(X)
     np.testing.assert_array_equal(again.scores(X), S)
-    for what in ("answers", "conditionals", "memberships", "to_probabilities"):
+    for what in ("classifier_probabilities", "conditionals", "memberships", "to_probabilities"):
         np.testing.assert_array_equal(getattr(again, what)(S), getattr(fitted, what)(S))
 
 
 @pytest.mark.parametrize("negatives", ["parent", "all"])
-def test_a_node_that_all_asked_documents_have_says_yes_to_everyone(negatives):
+def test_a_node_of_all_its_training_documents_has_no_classifier_and_a_high_probability(negatives):
     chain = Taxonomy.from_paths(["root/a", "root/b/only"])
     X, Y = csr_array(np.eye(6, dtype=np.float32)), chain.encode(["root/a", "root/b/only"] * 3)
     fitted = NodeClassifiers(chain, negatives=negatives).fit(X, Y)
     always = [chain.names[node] for node in fitted.always_]
     assert always == (["root", "root/b/only"] if negatives == "parent" else ["root"])
-    P = fitted.answers(fitted.scores(X))
+    P = fitted.classifier_probabilities(fitted.scores(X))
     np.testing.assert_allclose(P[:, 0], 7 / 8)
     if negatives == "parent":
         np.testing.assert_allclose(P[:, chain.index("root/b/only")], 4 / 5)
@@ -109,7 +109,7 @@ def test_a_node_without_documents_has_no_classifier_and_is_never_taken():
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.25, 0.5, 0.9])
-def test_a_chosen_share_of_nodes_is_left_without_a_classifier(missing):
+def test_a_fraction_of_nodes_is_left_without_a_classifier(missing):
     X, Y = problem()
     S = NodeClassifiers(TREE, negatives="all", missing=missing, calibration=None).fit(X, Y).scores(X)
     assert np.isnan(S).all(axis=0).sum() == round(missing * len(TREE))
@@ -150,7 +150,7 @@ def test_probabilities_are_right_on_average_whatever_the_cost(C):
     X, Y = problem(n=600)
     X_new, Y_new = problem(n=600, seed=9)
     fitted = NodeClassifiers(TREE, negatives="all", calibration="platt", C=C).fit(X, Y)
-    P = fitted.answers(fitted.scores(X_new))
+    P = fitted.classifier_probabilities(fitted.scores(X_new))
     np.testing.assert_allclose(P.mean(axis=0), Y_new.toarray().mean(axis=0), atol=0.08)
 
 
@@ -164,14 +164,14 @@ def test_memberships_of_independent_classifiers_may_contradict_the_tree_but_prob
     assert (P[:, inner] <= P[:, TREE.parent[inner]]).all()
 
 
-def test_calibrated_answers_are_more_likely_than_raw_sigmoids_on_new_documents():
+def test_calibrated_probabilities_are_more_likely_than_raw_sigmoids_on_new_documents():
     X, Y = problem(n=600, seed=1)
     X_new, Y_new = problem(n=600, seed=2)
     truth = Y_new.toarray()
 
     def surprise(calibration):
         fitted = NodeClassifiers(TREE, negatives="all", calibration=calibration, C=10).fit(X, Y)
-        p = fitted.answers(fitted.scores(X_new)).clip(1e-6, 1 - 1e-6)
+        p = fitted.classifier_probabilities(fitted.scores(X_new)).clip(1e-6, 1 - 1e-6)
         return -np.mean(np.where(truth, np.log(p), np.log(1 - p)))
 
     assert max(surprise("sigmoid"), surprise("platt")) < surprise(None)
@@ -241,7 +241,7 @@ def test_a_dag_is_refused_among_parents_and_taken_otherwise(diamond):
         ({"base": 3}, "base is 3; give 'svm', 'lr', 'nb', or a classifier"),
         ({"negatives": "siblings"}, "negatives is 'siblings'; give 'parent' or 'all'"),
         ({"calibration": "beta"}, "calibration is 'beta'; give one of"),
-        ({"missing": 1.0}, "missing is 1.0; give the share"),
+        ({"missing": 1.0}, "missing is 1.0; give the fraction"),
         ({"missing": "half"}, "missing is 'half'"),
         ({"alpha": 0}, "alpha is 0; give a number above 0"),
         ({"C": -1}, "C is -1"),

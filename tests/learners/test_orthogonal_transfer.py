@@ -187,7 +187,7 @@ def test_memory_stays_near_what_would_be_refused(solver, monkeypatch):
 def test_what_it_cannot_take_is_refused_in_one_sentence(food, diamond, monkeypatch):
     X = np.eye(4)
     with pytest.raises(
-        LabelError, match="1 of 4 documents have several labels or none, number 2 the first; ot takes one label a document"
+        LabelError, match="1 of 4 documents have multiple labels or none, number 2 the first; ot takes one label per document"
     ):
         OrthogonalTransfer(food).fit(X, [["drink"], ["drink", "food/bread"], ["drink"], ["food/bread"]])
     with pytest.raises(TaxonomyError, match="two parents"):

@@ -1,12 +1,12 @@
-"""A classifier of its own at every node, with yes or no for an answer, and probabilities from held-out margins.
+"""One binary classifier per node, calibrated on held-out margins.
 
-    negatives="parent"   the classifier of a node learns from the documents of its parent alone: P(node | parent)
-    negatives="all"      it learns from all documents: P(node), whatever its neighbours say
+    negatives="parent"   trained on the documents of the node's parent: P(node | parent)
+    negatives="all"      trained on all documents: P(node), independent of other nodes
 
 Sources: with "parent", the node SVMs of H-SVM and B-SVM, Cesa-Bianchi, Gentile & Zaniboni 2006, section 4; with "all", the
 independent classifiers of Punera & Ghosh 2008, section 3. Documents at or below a node are positive.
-Deviations: a node at which every document asked about is positive has no classifier and says yes with probability
-(n + 1) / (n + 2); one without any positive document has none either, and its scores are NaN.
+Deviations: a node whose training documents are all positive has no classifier, and probability (n + 1) / (n + 2) for every
+document; one without any positive document has none either, and its scores are NaN.
 """
 
 from __future__ import annotations
@@ -40,27 +40,27 @@ from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
-from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, Questions, Task, ask_nodes
+from ramify.learners.node_training import Base, BinaryProblems, LinearBase, NaiveBayesBase, NodeTraining, node_problems
 from ramify.learners.path_probabilities import MIN_PROBABILITY, descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy
 
 BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
 NEGATIVES = ("parent", "all")
-YES = 1.0  # the score of a node that says yes to every document
+YES = 1.0  # the score of a node whose training documents are all positive
 
 
 class NodeClassifiers(Learner):
-    """One classifier a node (systems ``h-svm``, ``b-svm``, ``isotonic-svm``, ``isotonic-nb``).
+    """One binary classifier per node (systems ``h-svm``, ``b-svm``, ``isotonic-svm``, ``isotonic-nb``).
 
-    base: ``"svm"``, ``"lr"``, ``"nb"``, or a classifier of scikit-learn's kind, of which every node gets a copy.
-    negatives: ``"parent"`` or ``"all"``, the documents that a node's classifier learns from.
-    calibration: ``"sigmoid"``, ``"platt"``, ``"isotonic"``, or None to take scores for log-odds as they are.
-    C: of svm and lr, what a unit of loss costs, or ``"auto"``. alpha: of nb, the count added to every word.
-    missing: the share of nodes, drawn by `random_state`, that are left without a classifier.
+    base: ``"svm"``, ``"lr"``, ``"nb"``, or a scikit-learn classifier, which is cloned for every node.
+    negatives: ``"parent"`` or ``"all"``, the training documents of a node's classifier.
+    calibration: ``"sigmoid"``, ``"platt"``, ``"isotonic"``, or None to take scores as log-odds.
+    C: of svm and lr, the cost of a unit of loss, or ``"auto"``. alpha: of nb, the count added to every word.
+    missing: the fraction of nodes, drawn by `random_state`, that are left without a classifier.
 
-    ``unit_nodes_``: the nodes that have a classifier. ``always_``: the nodes that say yes to every document.
-    ``held_out_``: with a calibration, training documents, and their scores by classifiers that had not seen them.
+    ``unit_nodes_``: the nodes that have a classifier. ``always_``: the nodes whose training documents are all positive.
+    ``held_out_``: with a calibration, training documents, and their scores by classifiers that were not trained on them.
 
     >>> taxonomy = Taxonomy.from_paths(["a/x", "a/y", "b"])
     >>> X, labels = [[1, 0, 0], [1, 1, 0], [0, 0, 1]] * 3, ["a/x", "a/y", "b"] * 3
@@ -107,31 +107,31 @@ class NodeClassifiers(Learner):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         setup = self._checked()
         taxonomy = targets.taxonomy
         if self.negatives == "parent":
             taxonomy.require_tree("a classifier for each node among its parent's documents")
-        questions = self._drop_missing(ask_nodes(targets.own, taxonomy, self.negatives == "parent"))
-        n_yes, n_asked = questions.count(np.ones(X.shape[0]))
-        always = (n_yes > 0) & (n_yes == n_asked)
-        units = questions.of_units(np.flatnonzero((n_yes > 0) & ~always))
+        problems = self._drop_missing(node_problems(targets.own, taxonomy, self.negatives == "parent"))
+        n_positive, n_included = problems.count(np.ones(X.shape[0]))
+        always = (n_positive > 0) & (n_positive == n_included)
+        units = problems.of_units(np.flatnonzero((n_positive > 0) & ~always))
         if not len(units.nodes):
             raise InputError("no node has documents of both kinds, its own and others; lower missing, or give more documents.")
-        task = Task(self, X, units, targets, sample_weight)
+        training = NodeTraining(self, X, units, targets, sample_weight)
         if self.C == "auto" and setup is not None:
-            best, self.C_scores_ = task.select_C(setup)
+            best, self.C_scores_ = training.select_C(setup)
             setup = replace(setup, C=best)
-        taken = task.find_same(setup)
-        base = task.fit(setup, taken=taken)
-        if taken is not None:
-            self.reused_ = int(np.sum(taken >= 0)), len(taken)
-        curves, held_out = (None, None) if self.calibration is None else task.calibrate_others(setup, taken)
+        reused = training.find_reusable(setup)
+        base = training.fit(setup, reused=reused)
+        if reused is not None:
+            self.reused_ = int(np.sum(reused >= 0)), len(reused)
+        curves, held_out = (None, None) if self.calibration is None else training.calibrate_new(setup, reused)
         self.C_, self.base_, self.calibration_ = 1.0 if setup is None else setup.C, base, curves
-        self.unit_nodes_, self.always_ = units.nodes, questions.nodes[always]
-        self.always_counts_ = n_yes[always].astype(np.float64)
+        self.unit_nodes_, self.always_ = units.nodes, problems.nodes[always]
+        self.always_counts_ = n_positive[always].astype(np.float64)
         self.held_out_ = None if held_out is None else (held_out[0], self._on_nodes(held_out[1]))
         if isinstance(base, LinearBase) and setup is not None:
             self.gap_ = Gap(*base.gap)
@@ -139,12 +139,12 @@ class NodeClassifiers(Learner):
             warn_unless_converged(Certificate(*base.gap), setup)
 
     def _checked(self) -> Setup | None:
-        """The setup of the solver, where the base has one; refuses parameters that mean nothing."""
+        """Check the parameters; gives the setup of the solver, where the base has one."""
         check_kind(self.calibration)
         if self.negatives not in NEGATIVES:
             raise InputError(f"negatives is {self.negatives!r}; give 'parent' or 'all'.")
         if not _is_number(self.missing) or not 0 <= self.missing < 1:
-            raise InputError(f"missing is {self.missing!r}; give the share of nodes to leave out, from 0 to below 1.")
+            raise InputError(f"missing is {self.missing!r}; give the fraction of nodes to leave out, from 0 to below 1.")
         if not _is_number(self.alpha) or not 0 < float(self.alpha) < np.inf:
             raise InputError(f"alpha is {self.alpha!r}; give a number above 0, such as 1 or 0.1.")
         if isinstance(self.base, str) and self.base not in BASES:
@@ -159,10 +159,10 @@ class NodeClassifiers(Learner):
             raise InputError("class_weight is for base='svm' and 'lr'; leave it out, or weigh documents by sample_weight.")
         return None
 
-    def _drop_missing(self, questions: Questions) -> Questions:
-        n = len(questions.nodes)
+    def _drop_missing(self, problems: BinaryProblems) -> BinaryProblems:
+        n = len(problems.nodes)
         left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
-        return questions.of_units(np.setdiff1d(np.arange(n), left_out))
+        return problems.of_units(np.setdiff1d(np.arange(n), left_out))
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -182,8 +182,8 @@ class NodeClassifiers(Learner):
         S[:, self.always_] = YES
         return S
 
-    def answers(self, scores: Scores) -> NDArray[np.float64]:
-        """The probability of a yes at every node, as its own classifier sees it; NaN where there is none."""
+    def classifier_probabilities(self, scores: Scores) -> NDArray[np.float64]:
+        """The calibrated probability of every node's own classifier; NaN where there is none."""
         P = np.full(scores.shape, np.nan)
         margins = scores[:, self.unit_nodes_].astype(np.float64)
         P[:, self.unit_nodes_] = expit(margins) if self.calibration_ is None else self.calibration_.apply(margins)
@@ -191,37 +191,41 @@ class NodeClassifiers(Learner):
         return P
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """ln P(node and none of its children), children taken for independent given their parent."""
-        P, shares = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
-        return np.where(np.isnan(scores), np.nan, log_end_probabilities(P, shares, self.taxonomy_))
+        """ln P(node and none of its children), children independent given their parent."""
+        P, conditional = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
+        return np.where(np.isnan(scores), np.nan, log_end_probabilities(P, conditional, self.taxonomy_))
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent)."""
-        return self.answers(scores) if self.negatives == "parent" else super().conditionals(scores)
+        return self.classifier_probabilities(scores) if self.negatives == "parent" else super().conditionals(scores)
 
     def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node), as each node's classifier sees it: a child's may lie above its parent's."""
+        """P(node) by each node's own classifier: a child's may exceed its parent's."""
         if self.negatives == "all":
-            return self.answers(scores)
-        # a gap on the path says nothing, so what is known of it counts for the nodes below
-        return np.where(np.isnan(scores), np.nan, path_products(self.answers(scores), self.taxonomy_, missing=1.0))
+            return self.classifier_probabilities(scores)
+        # a node without a classifier on the path leaves the product as it is
+        return np.where(
+            np.isnan(scores), np.nan, path_products(self.classifier_probabilities(scores), self.taxonomy_, missing=1.0)
+        )
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
-        """With the parent's documents, log-odds of every step, and to stay has none; with all, where documents end."""
+        """With the parent's documents, log-odds of every step, and 0 for staying; with all, label scores."""
         if self.negatives != "parent":
             return super().log_potentials(scores)
-        return LogPotentials(np.zeros(scores.shape), logit(self.answers(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY)))
+        return LogPotentials(
+            np.zeros(scores.shape), logit(self.classifier_probabilities(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY))
+        )
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores themselves."""
         return scores
 
     def to_probabilities(self, scores: Scores) -> Scores:
-        """With the parent's documents, the product along the path; with all, no less than at any node below."""
+        """With the parent's documents, the product along the path; with all, the largest at and below a node."""
         if self.negatives == "parent":
-            P = path_products(self.answers(scores), self.taxonomy_)
+            P = path_products(self.classifier_probabilities(scores), self.taxonomy_)
         else:
-            P = np.nan_to_num(self.answers(scores), nan=0.0)
+            P = np.nan_to_num(self.classifier_probabilities(scores), nan=0.0)
             for node in range(len(self.taxonomy_) - 1, -1, -1):
                 for parent in self.taxonomy_.parents_of(node):
                     P[:, parent] = np.maximum(P[:, parent], P[:, node])
@@ -229,11 +233,11 @@ class NodeClassifiers(Learner):
 
     @available_if(lambda self: self.taxonomy is not None)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> Scores:
-        """Probabilities over all nodes; only with a taxonomy, since answers of plain classes need not add up to 1."""
+        """Probabilities over all nodes; only with a taxonomy, since those of plain classes need not sum to 1."""
         return super().predict_proba(X)
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
-        """From the best root to the best child, as long as a child's score is not below 0."""
+        """From the best root to the best child, as long as its score is 0 or more."""
         return descend_positive(scores, self.taxonomy_)
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
@@ -269,35 +273,35 @@ class NodeClassifiers(Learner):
         return self.base_.has_weights
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
-        """What speaks for a yes of the node's own classifier."""
+        """The score of the node's own classifier."""
         if node in self.always_:
-            return replace(no_evidence(f"it says yes to every text, with {YES:g}"), score=YES, prior=YES)
+            return replace(no_evidence(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
         if np.isnan(scores[node]):
-            return no_evidence("no classifier answers here")
+            return no_evidence("no classifier at this node")
         if not self.is_additive:
             return replace(no_evidence(""), score=float(scores[node]))
         return evidence_of(self.contributions(x, node))
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------------------------------
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
-        kept = self.base_.arrays()  # first, since it may refuse
+        stored = self.base_.arrays()  # first, since it may refuse
         if not self.keeps_warm_start:
-            kept.pop("class_figures", None)
-        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_KEPT}
+            stored.pop("class_figures", None)
+        parameters = {name: value for name, value in self.get_params(deep=False).items() if name not in _NOT_STORED}
         parameters["random_state"] = seed_of(self.random_state)
         values = {"parameters": parameters, "n_features": int(self.n_features_in_), "chosen_C": float(self.C_)}
         if isinstance(self.base_, LinearBase):
             values["gap"] = list(self.base_.gap)
         arrays = {"unit_nodes": self.unit_nodes_, "always": self.always_, "always_counts": self.always_counts_}
-        return values, arrays | kept | ({} if self.calibration_ is None else self.calibration_.arrays())
+        return values, arrays | stored | ({} if self.calibration_ is None else self.calibration_.arrays())
 
     @classmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
         parameters = dict(values["parameters"])
-        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_KEPT or not isinstance(parameters["base"], str):
+        if set(parameters) != set(cls().get_params(deep=False)) - _NOT_STORED or not isinstance(parameters["base"], str):
             raise ModelError("the parameters of the node classifiers are not the ones that they take; train the model again.")
         made = cls(taxonomy, **parameters)
         made._checked()
@@ -334,7 +338,7 @@ def _is_classifier(base: Any) -> bool:
     return scores and hasattr(base, "fit") and hasattr(base, "get_params")
 
 
-_NOT_KEPT = {"taxonomy", "n_jobs", "class_weight"}
+_NOT_STORED = {"taxonomy", "n_jobs", "class_weight"}
 
 
 def _restored_base(made: NodeClassifiers, values: dict[str, Any], arrays: dict[str, NDArray[Any]], n_units: int) -> Base:

@@ -1,13 +1,14 @@
-"""What may sit at a node: linear classifiers of our own, naive Bayes, or any classifier that keeps to scikit-learn's rules.
+"""Training of one binary classifier per node: linear ones by our solver, naive Bayes, or any scikit-learn classifier.
 
-A base learns one yes or no a unit, each from the documents that it is asked about, and scores documents × units.
+A unit is a node with a classifier. Its training set is all documents, or those of the node's parent. Base classifiers are fitted
+for all units at once and score documents × units.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,70 +41,53 @@ if TYPE_CHECKING:
     from ramify.learners.node_classifiers import NodeClassifiers
 
 
-MAX_WEIGHTS = 1 << 29
-AT_ONCE = 1 << 23  # weights that are counted at a time
+MAX_WEIGHTS = 1 << 29  # of naive Bayes, words × nodes
+BLOCK_WEIGHTS = 1 << 23  # that naive Bayes computes at a time
+MAX_SCORES = 1 << 27  # held-out documents × nodes; beyond it calibration uses a part of the documents
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """What the classifiers are to learn.
+class BinaryProblems:
+    """The training sets of all units.
 
-    positive, asked: documents × units, for whom the answer is yes, and who is asked at all; None where everyone is.
-    nodes: of each unit. groups: units with the same number are asked about the same documents; they stand together.
+    positive, included: documents × units, the positive documents, and those in the training set; None where all are.
+    nodes: of each unit. groups: units with the same number have the same training set; they are adjacent.
     """
 
     positive: csc_array
-    asked: csc_array | None
+    included: csc_array | None
     nodes: NDArray[np.int64]
     groups: NDArray[np.int64]
 
-    def of_documents(self, documents: NDArray[np.int64]) -> Questions:
-        """The same about some of the documents."""
-        asked = None if self.asked is None else csc_array(csr_array(self.asked)[documents])
-        return Questions(csc_array(csr_array(self.positive)[documents]), asked, self.nodes, self.groups)
+    def of_documents(self, documents: NDArray[np.int64]) -> BinaryProblems:
+        """The same with some of the documents."""
+        included = None if self.included is None else csc_array(csr_array(self.included)[documents])
+        return BinaryProblems(csc_array(csr_array(self.positive)[documents]), included, self.nodes, self.groups)
 
-    def of_units(self, units: NDArray[np.int64]) -> Questions:
-        """Some of the questions."""
-        asked = None if self.asked is None else self.asked[:, units]
-        return Questions(self.positive[:, units], asked, self.nodes[units], self.groups[units])
+    def of_units(self, units: NDArray[np.int64]) -> BinaryProblems:
+        """Some of the units."""
+        included = None if self.included is None else self.included[:, units]
+        return BinaryProblems(self.positive[:, units], included, self.nodes[units], self.groups[units])
 
     def documents_of(self, unit: int) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Who is asked about a unit, and whose answer is yes."""
-        yes = self.positive.indices[self.positive.indptr[unit] : self.positive.indptr[unit + 1]]
-        asked, n = self.asked, self.positive.shape[0]
-        documents = np.arange(n) if asked is None else asked.indices[asked.indptr[unit] : asked.indptr[unit + 1]]
-        return documents.astype(np.int64), np.isin(documents, yes)
+        """The training set of a unit, and whether each document is positive."""
+        positive = self.positive.indices[self.positive.indptr[unit] : self.positive.indptr[unit + 1]]
+        included, n = self.included, self.positive.shape[0]
+        documents = np.arange(n) if included is None else included.indices[included.indptr[unit] : included.indptr[unit + 1]]
+        return documents.astype(np.int64), np.isin(documents, positive)
 
     def count(self, sample_weight: Floats) -> tuple[Floats, Floats]:
-        """By unit, the weight of documents whose answer is yes, and of those who are asked."""
-        yes = self.positive.astype(np.float64).T @ sample_weight
-        asked = self.asked
-        return yes, np.full(len(yes), sample_weight.sum()) if asked is None else asked.astype(np.float64).T @ sample_weight
-
-
-class Base(Protocol):
-    """Fitted classifiers."""
-
-    name: ClassVar[str]
-
-    def score(self, X: csr_array) -> Floats:
-        """Documents × units; above 0 for yes."""
-
-    @property
-    def has_weights(self) -> bool:
-        """Whether scores are sums of what features add."""
-
-    def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
-        """What each of some features adds to the score of a unit, and the bias."""
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
+        """By unit, the weight of its positive documents, and of its training set."""
+        positive = self.positive.astype(np.float64).T @ sample_weight
+        if self.included is None:
+            return positive, np.full(len(positive), sample_weight.sum())
+        return positive, self.included.astype(np.float64).T @ sample_weight
 
 
 @dataclass(frozen=True, slots=True)
 class LinearBase:
-    """Support vector machines or logistic regression by the solver of this package.
+    """Linear SVMs or logistic regression by our solver.
 
     figures: objective and bound of every unit, where they are solved one by one.
     """
@@ -117,25 +101,22 @@ class LinearBase:
     def fit(
         cls,
         X: csr_array,
-        questions: Questions,
+        problems: BinaryProblems,
         taxonomy: Taxonomy,
         setup: Setup,
         sample_weight: Floats,
-        taken: NDArray[np.int64] | None = None,
+        reused: NDArray[np.int64] | None = None,
         known: LinearBase | None = None,
     ) -> LinearBase:
-        """Solve all units; their objectives add up.
-
-        taken: for every unit the one of `known` that is taken over as it is, -1 where it is to be solved.
-        """
-        if taken is None or known is None or known.figures is None:
-            trained = _train(X, questions, taxonomy, setup, sample_weight)
+        """Solve all units; their objectives add up. reused: for every unit the one of `known` to reuse, -1 to solve it."""
+        if reused is None or known is None or known.figures is None:
+            trained = _train(X, problems, taxonomy, setup, sample_weight)
         else:
 
             def train_some(some: NDArray[np.int64]) -> TrainedWeights:
-                return _train(X, questions.of_units(some), taxonomy, setup, sample_weight)
+                return _train(X, problems.of_units(some), taxonomy, setup, sample_weight)
 
-            trained = reuse_or_train(taken, known.weights, known.figures, train_some)
+            trained = reuse_or_train(reused, known.weights, known.figures, train_some)
         found = trained.certificate
         return cls(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
@@ -145,7 +126,7 @@ class LinearBase:
 
     @property
     def has_weights(self) -> bool:
-        """They are."""
+        """True."""
         return True
 
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
@@ -154,23 +135,23 @@ class LinearBase:
         return w[features], bias
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
+        """As stored in a model file."""
         return self.weights.arrays() | ({} if self.figures is None else {"class_figures": self.figures})
 
 
-def _train(X: csr_array, questions: Questions, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> TrainedWeights:
-    positive, asked = questions.positive, questions.asked
-    costs = weigh_classes(positive, setup, taxonomy, questions.nodes, sample_weight)
-    if asked is None:
-        return train(X, csr_array(positive), flat_units(questions.nodes), costs, setup)
-    return train_subsets(X, positive, asked, questions.groups, costs, setup)
+def _train(X: csr_array, problems: BinaryProblems, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> TrainedWeights:
+    positive, included = problems.positive, problems.included
+    costs = weigh_classes(positive, setup, taxonomy, problems.nodes, sample_weight)
+    if included is None:
+        return train(X, csr_array(positive), flat_units(problems.nodes), costs, setup)
+    return train_subsets(X, positive, included, problems.groups, costs, setup)
 
 
 @dataclass(frozen=True, slots=True)
 class NaiveBayesBase:
-    """Multinomial naive Bayes between yes and no; its log-odds are linear in the counts.
+    """Binary multinomial naive Bayes; its log-odds are linear in the counts.
 
-    log_odds: words × units. prior: ln P(yes) / P(no).
+    log_odds: words × units. prior: ln P(positive) / P(negative).
     """
 
     log_odds: NDArray[np.float32]
@@ -178,30 +159,31 @@ class NaiveBayesBase:
     name: ClassVar[str] = "naive-bayes"
 
     @classmethod
-    def fit(cls, X: csr_array, questions: Questions, alpha: float, sample_weight: Floats) -> NaiveBayesBase:
-        """Count words on both sides of every question."""
-        n_words, n_units = X.shape[1], len(questions.nodes)
+    def fit(cls, X: csr_array, problems: BinaryProblems, alpha: float, sample_weight: Floats) -> NaiveBayesBase:
+        """Count the words of positive and negative documents of every unit."""
+        n_words, n_units = X.shape[1], len(problems.nodes)
         if X.data.size and X.data.min() < 0:
             raise InputError("Negative values in data passed to naive Bayes; it takes counts or weights of 0 and more.")
         if n_words * n_units > MAX_WEIGHTS:
             raise InputError(
-                f"naive Bayes at the nodes keeps a weight for each of {n_words:,} words and {n_units:,} nodes, "
+                f"naive Bayes at the nodes has a weight for each of {n_words:,} words and {n_units:,} nodes, "
                 f"which is more than {MAX_WEIGHTS:,}; raise min_df or set max_features."
             )
         odds = np.empty((n_words, n_units), dtype=np.float32)
         weighted = csr_array(X.multiply(sample_weight[:, None])).T
-        everyone = np.asarray(weighted.sum(axis=1)).reshape(-1, 1)
+        in_all = np.asarray(weighted.sum(axis=1)).reshape(-1, 1)
         with stage("counting words by node", n_units) as step:
-            at_once = max(1, AT_ONCE // max(1, n_words))
+            at_once = max(1, BLOCK_WEIGHTS // max(1, n_words))
             for units in np.split(np.arange(n_units), range(at_once, n_units, at_once)):
-                some = questions.of_units(units)
-                yes = (weighted @ some.positive.astype(np.float64)).toarray()
-                all_asked = everyone if some.asked is None else (weighted @ some.asked.astype(np.float64)).toarray()
-                odds[:, units] = _log_shares(yes, alpha) - _log_shares(np.maximum(all_asked - yes, 0), alpha)
+                some = problems.of_units(units)
+                positive = (weighted @ some.positive.astype(np.float64)).toarray()
+                every = in_all if some.included is None else (weighted @ some.included.astype(np.float64)).toarray()
+                negative = np.maximum(every - positive, 0)
+                odds[:, units] = _log_probabilities(positive, alpha) - _log_probabilities(negative, alpha)
                 step.advance(len(units))
-        n_yes, n_asked = questions.count(sample_weight)
+        n_positive, n_included = problems.count(sample_weight)
         smallest = np.finfo(np.float64).tiny
-        prior = np.log(np.maximum(n_yes, smallest)) - np.log(np.maximum(n_asked - n_yes, smallest))
+        prior = np.log(np.maximum(n_positive, smallest)) - np.log(np.maximum(n_included - n_positive, smallest))
         return cls(odds, np.asarray(prior, dtype=np.float64))
 
     def score(self, X: csr_array) -> Floats:
@@ -213,7 +195,7 @@ class NaiveBayesBase:
 
     @property
     def has_weights(self) -> bool:
-        """They are."""
+        """True."""
         return True
 
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
@@ -221,12 +203,12 @@ class NaiveBayesBase:
         return self.log_odds[features, unit].astype(np.float64), float(self.prior[unit])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """What a model file keeps."""
+        """As stored in a model file."""
         return {"log_odds": self.log_odds, "prior": self.prior}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int, n_units: int) -> NaiveBayesBase:
-        """Make it of what was kept, after checking."""
+        """Restore from a model file, after checking."""
         odds, prior = arrays["log_odds"], arrays["prior"]
         if odds.dtype != np.float32 or prior.dtype != np.float64:
             raise ModelError("the weights are of another type than naive Bayes writes; train the model again.")
@@ -237,24 +219,24 @@ class NaiveBayesBase:
         return cls(odds, prior)
 
 
-def _log_shares(counts: Floats, alpha: float) -> Floats:
+def _log_probabilities(counts: Floats, alpha: float) -> Floats:
     return np.asarray(np.log(counts + alpha) - np.log(counts.sum(axis=0) + alpha * len(counts)))
 
 
 @dataclass(frozen=True, slots=True)
 class EstimatorBase:
-    """Classifiers of another kind, one a unit; they stay in memory and cannot be saved."""
+    """Classifiers of scikit-learn's kind, one per unit; they cannot be saved."""
 
     fitted: list[Any]
     name: ClassVar[str] = "estimator"
 
     @classmethod
-    def fit(cls, X: csr_array, questions: Questions, estimator: Any, sample_weight: Floats) -> EstimatorBase:
-        """Fit a copy of the estimator to every question."""
+    def fit(cls, X: csr_array, problems: BinaryProblems, estimator: Any, sample_weight: Floats) -> EstimatorBase:
+        """Fit a clone of the estimator for every unit."""
         fitted = []
-        with stage("training classifiers", len(questions.nodes)) as step:
-            for unit in range(len(questions.nodes)):
-                documents, y = questions.documents_of(unit)
+        with stage("training classifiers", len(problems.nodes)) as step:
+            for unit in range(len(problems.nodes)):
+                documents, y = problems.documents_of(unit)
                 weight = sample_weight[documents]
                 weighting = {} if np.all(weight == 1) else {"sample_weight": weight}
                 fitted.append(clone(estimator).fit(X[documents], y, **weighting))
@@ -262,17 +244,17 @@ class EstimatorBase:
         return cls(fitted)
 
     def score(self, X: csr_array) -> Floats:
-        """Documents × units: their decision functions, or the log-odds of their probabilities."""
+        """Documents × units: decision functions, or log-odds of probabilities."""
         columns = [_margins(estimator, X) for estimator in self.fitted]
         return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
 
     @property
     def has_weights(self) -> bool:
-        """Whether they are linear, as far as they tell."""
+        """Whether they are linear."""
         return all(hasattr(self.fitted[0], part) for part in ("coef_", "intercept_", "decision_function"))
 
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
-        """Weights of a linear classifier; there are none to tell of another."""
+        """Weights of a linear classifier; refuses others."""
         estimator = self.fitted[unit]
         if not self.has_weights:
             raise InputError(f"{type(estimator).__name__} has no weights that can be shown; use base='svm' or 'lr'.")
@@ -280,7 +262,7 @@ class EstimatorBase:
         return np.asarray(coefficients, dtype=np.float64).ravel()[features], float(np.ravel(estimator.intercept_)[0])
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Model files hold no code, so there is no safe way to keep classifiers of another package."""
+        """Refused: model files hold no code."""
         raise InputError(
             f"a model with {type(self.fitted[0]).__name__} at its nodes cannot be saved, since model files hold no code; "
             "use base='svm', 'lr' or 'nb'."
@@ -294,51 +276,47 @@ def _margins(estimator: Any, X: csr_array) -> Floats:
     return np.asarray(np.log(p) - np.log1p(-p))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# How node classifiers are trained: who is asked what, at which cost, and on which documents they are calibrated.
-
-
-MAX_SCORES = 1 << 27  # held-out documents × nodes; beyond it some of the documents must do for calibration
+Base = LinearBase | NaiveBayesBase | EstimatorBase
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """Questions about documents, for a learner that says how they are to be learnt."""
+class NodeTraining:
+    """Documents, binary problems, and the learner whose parameters say how to train."""
 
     learner: NodeClassifiers
     X: csr_array
-    units: Questions
+    units: BinaryProblems
     targets: Targets
     weight: NDArray[np.float64]
 
-    def fit(self, setup: Setup | None, documents: Any = None, units: Any = None, taken: Any = None) -> Base:
-        """Classifiers for all units, or for some of them from some of the documents.
+    def fit(self, setup: Setup | None, documents: Any = None, units: Any = None, reused: Any = None) -> Base:
+        """Train classifiers for all units, or for some of them on some of the documents.
 
-        taken: for every unit the one of an earlier learner that is taken over, -1 where there is none.
+        reused: for every unit the one of an earlier learner to reuse, -1 where there is none.
         """
-        learner, X, questions, weight = self.learner, self.X, self.units, self.weight
+        learner, X, problems, weight = self.learner, self.X, self.units, self.weight
         if documents is not None:
-            X, questions, weight = X[documents], questions.of_documents(documents).of_units(units), weight[documents]
+            X, problems, weight = X[documents], problems.of_documents(documents).of_units(units), weight[documents]
         if setup is not None:
-            before = None if taken is None or learner._warm_start is None else learner._warm_start.learner.base_
-            return LinearBase.fit(X, questions, self.targets.taxonomy, setup, weight, taken, before)
+            before = None if reused is None or learner._warm_start is None else learner._warm_start.learner.base_
+            return LinearBase.fit(X, problems, self.targets.taxonomy, setup, weight, reused, before)
         if isinstance(learner.base, str):
-            return NaiveBayesBase.fit(X, questions, float(learner.alpha), weight)
-        return EstimatorBase.fit(X, questions, learner.base, weight)
+            return NaiveBayesBase.fit(X, problems, float(learner.alpha), weight)
+        return EstimatorBase.fit(X, problems, learner.base, weight)
 
-    def cross_score(self, setup: Setup | None, learnt: Any, held_out: Any) -> Iterator[tuple[slice, Scores]]:
-        """Scores of documents by classifiers that learnt from others, documents × units; NaN where these could not learn."""
-        n_yes, n_asked = self.units.of_documents(learnt).count(np.ones(len(learnt)))
-        can = np.flatnonzero((n_yes > 0) & (n_yes < n_asked))
-        base = self.fit(setup, learnt, can) if len(can) else None
+    def cross_score(self, setup: Setup | None, training: Any, held_out: Any) -> Iterator[tuple[slice, Scores]]:
+        """Scores of held-out documents, documents × units; NaN where a unit has only one kind of training documents."""
+        n_positive, n_included = self.units.of_documents(training).count(np.ones(len(training)))
+        can = np.flatnonzero((n_positive > 0) & (n_positive < n_included))
+        base = self.fit(setup, training, can) if len(can) else None
         for rows in row_blocks(len(held_out), 32 * len(self.units.nodes)):
             S = np.full((rows.stop - rows.start, len(self.units.nodes)), np.nan, dtype=np.float32)
             if base is not None:
                 S[:, can] = base.score(self.X[held_out[rows]])
             yield rows, S
 
-    def find_same(self, setup: Setup | None) -> NDArray[np.int64] | None:
-        """For every unit one of an earlier learner that was asked about the same documents; None where none counts."""
+    def find_reusable(self, setup: Setup | None) -> NDArray[np.int64] | None:
+        """For every unit one of an earlier learner with the same training set, -1 without any; None where none can be reused."""
         learner, before = self.learner, self.learner._warm_start
         if before is None or setup is None or not has_same_parameters(learner, before, setup.C):
             return None
@@ -346,78 +324,78 @@ class Task:
         same = other.calibration == learner.calibration and other.negatives == learner.negatives and other.base == learner.base
         if not same or not isinstance(other.base_, LinearBase) or other.base_.figures is None:
             return None
-        asked = ask_nodes(before.own, other.taxonomy_, learner.negatives == "parent")
-        were = asked.of_units(np.argsort(asked.nodes)[other.unit_nodes_])
-        if were.asked is None or self.units.asked is None:
-            is_whole = were.asked is None and self.units.asked is None and before.has_same_documents
-            return match_columns([before.now(were.positive)], [self.units.positive]) if is_whole else None
-        parts = [before.now(csc_array(part)) for part in (were.positive, were.asked)]
-        return match_columns(parts, [csc_array(self.units.positive), csc_array(self.units.asked)])
+        every = node_problems(before.own, other.taxonomy_, learner.negatives == "parent")
+        were = every.of_units(np.argsort(every.nodes)[other.unit_nodes_])
+        if were.included is None or self.units.included is None:
+            is_whole = were.included is None and self.units.included is None and before.has_same_documents
+            return match_columns([before.renumber(were.positive)], [self.units.positive]) if is_whole else None
+        parts = [before.renumber(csc_array(part)) for part in (were.positive, were.included)]
+        return match_columns(parts, [csc_array(self.units.positive), csc_array(self.units.included)])
 
     def select_C(self, setup: Setup) -> tuple[float, dict[float, float]]:
-        """A held-out document gets the nodes, of those that it is asked about, whose score is not below 0."""
-        asked = None if self.units.asked is None else csr_array(self.units.asked)
+        """Cross-validate C; a held-out document gets the nodes with scores of 0 or more, of those that include it."""
+        included = None if self.units.included is None else csr_array(self.units.included)
 
-        def attempt(learnt: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
-            given = []
-            for rows, S in self.cross_score(setup, learnt, held_out):
-                yes = csr_array(np.nan_to_num(S, nan=-1.0) >= 0)
-                given.append(yes if asked is None else csr_array(yes.multiply(asked[held_out[rows]])))
-            return csr_array(vstack(given, format="csr")), None
+        def attempt(training: Any, held_out: Any, setup: Setup, _: Any) -> tuple[csr_array, Any]:
+            predicted = []
+            for rows, S in self.cross_score(setup, training, held_out):
+                positive = csr_array(np.nan_to_num(S, nan=-1.0) >= 0)
+                predicted.append(positive if included is None else csr_array(positive.multiply(included[held_out[rows]])))
+            return csr_array(vstack(predicted, format="csr")), None
 
         return cross_validate_C(csr_array(self.units.positive), setup, attempt)
 
-    def calibrate_others(
-        self, setup: Setup | None, taken: NDArray[np.int64] | None
+    def calibrate_new(
+        self, setup: Setup | None, reused: NDArray[np.int64] | None
     ) -> tuple[Calibration, tuple[NDArray[np.int64], Scores] | None]:
-        """The same as :meth:`calibrate`, with the curves of units that are taken over; held-out scores are then not known."""
-        if taken is None or self.learner._warm_start is None:
+        """As :meth:`calibrate`, with the curves of reused units; held-out scores are then not known."""
+        if reused is None or self.learner._warm_start is None:
             return self.calibrate(setup)
-        fresh, known = np.flatnonzero(taken < 0), self.learner._warm_start.learner.calibration_
-        place = taken.copy()
+        fresh, known = np.flatnonzero(reused < 0), self.learner._warm_start.learner.calibration_
+        place = reused.copy()
         place[fresh] = len(known) + np.arange(len(fresh))
         if not len(fresh):
             return known.take(place), None
         return known.append(replace(self, units=self.units.of_units(fresh)).calibrate(setup)[0]).take(place), None
 
     def calibrate(self, setup: Setup | None) -> tuple[Calibration, tuple[NDArray[np.int64], Scores]]:
-        """Curves for all units, and the held-out documents and scores that they were learnt from."""
-        parts, kept, n_docs = [], [], self.X.shape[0]
+        """Calibration curves for all units, and the held-out documents and scores that they were fitted on."""
+        parts, listed, n_docs = [], [], self.X.shape[0]
         most = max(FOLDS, MAX_SCORES // max(1, len(self.targets.taxonomy)))
         with stage("calibrating", FOLDS) as step:
-            for learnt, held_out in fold_documents(self.targets.own, seed_of(self.learner.random_state), most):
-                # with fewer documents a higher cost, so that weights and loss stand as they do with all of them
-                alike = None if setup is None else replace(setup, C=min(MOST_COST, setup.C * n_docs / len(learnt)))
-                parts += [S for _, S in self.cross_score(alike, learnt, held_out)]
-                kept.append(held_out)
+            for training, held_out in fold_documents(self.targets.own, seed_of(self.learner.random_state), most):
+                # a higher C for fewer documents keeps the balance of regularizer and loss
+                scaled = None if setup is None else replace(setup, C=min(MOST_COST, setup.C * n_docs / len(training)))
+                parts += [S for _, S in self.cross_score(scaled, training, held_out)]
+                listed.append(held_out)
                 step.advance()
-        documents, margins = np.concatenate(kept), np.concatenate(parts)
+        documents, margins = np.concatenate(listed), np.concatenate(parts)
         about = self.units.of_documents(documents)
-        answered = margins if about.asked is None else np.where(about.asked.toarray(), margins, np.float32(np.nan))
-        curves = fit_calibration(str(self.learner.calibration), answered, about.positive.toarray(), self.weight[documents])
+        known = margins if about.included is None else np.where(about.included.toarray(), margins, np.float32(np.nan))
+        curves = fit_calibration(str(self.learner.calibration), known, about.positive.toarray(), self.weight[documents])
         return curves, (documents, margins)
 
 
-def ask_nodes(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> Questions:
-    """One question a node; those asked among the same documents stand together."""
+def node_problems(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> BinaryProblems:
+    """One binary problem per node; those with the same training set are adjacent."""
     closed = csc_array(expand_to_ancestors(own, taxonomy))
     if not among_parents or taxonomy.n_levels == 1:
         nodes = np.arange(len(taxonomy), dtype=np.int64)
-        return Questions(closed, None, nodes, np.zeros(len(nodes), dtype=np.int64))
+        return BinaryProblems(closed, None, nodes, np.zeros(len(nodes), dtype=np.int64))
     nodes = np.argsort(taxonomy.parent, kind="stable").astype(np.int64)
     parents = taxonomy.parent[nodes].astype(np.int64)
     n_docs = closed.shape[0]
-    # one more column, for the roots: everyone is asked
+    # one more column, for the roots: all documents
     offsets = np.append(closed.indptr, closed.nnz + n_docs)
     documents = np.concatenate([closed.indices, np.arange(n_docs)])
     ones = np.ones(len(documents), dtype=bool)
-    with_everyone = csc_array((ones, documents, offsets), shape=(n_docs, len(taxonomy) + 1))
-    asked = with_everyone[:, np.where(parents < 0, len(taxonomy), parents)]
-    return Questions(closed[:, nodes], csc_array(asked), nodes, parents)
+    with_all = csc_array((ones, documents, offsets), shape=(n_docs, len(taxonomy) + 1))
+    included = with_all[:, np.where(parents < 0, len(taxonomy), parents)]
+    return BinaryProblems(closed[:, nodes], csc_array(included), nodes, parents)
 
 
 def fold_documents(own: csr_array, seed: int, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Documents to learn from and documents held out, at most so many in all; those of a class are spread over the folds."""
+    """Training and held-out documents of every fold, stratified by class; at most `most` documents are held out in all."""
     n_docs, rng = own.shape[0], np.random.default_rng(seed)
     fold = assign_folds(own, rng)
     fold[rng.permutation(n_docs)[most:]] = -1

@@ -1,4 +1,4 @@
-"""Chances on the way from the roots to the leaves, as several learners reckon with them."""
+"""Probabilities along the paths of a taxonomy: products, sums and maxima that learners share."""
 
 from __future__ import annotations
 
@@ -10,49 +10,49 @@ from scipy.sparse import csr_array
 
 from ramify.taxonomy import Taxonomy, descend_by_score, levels_of
 
-MIN_PROBABILITY = 1e-12  # no probability is so near to 0 or 1 that its log-odds are infinite
+MIN_PROBABILITY = 1e-12  # probabilities are clipped to it, so that log-odds are finite
 LOWEST = float(np.finfo(np.float32).max)
 
 Floats = NDArray[np.float64]
 
 
-def path_products(shares: NDArray[np.floating[Any]], taxonomy: Taxonomy, missing: float = 0.0) -> Floats:
-    """P(node) over a tree, from P(node | parent) that may have gaps: the product of all on the path."""
-    P = np.nan_to_num(shares.astype(np.float64), nan=missing)
+def path_products(conditional: NDArray[np.floating[Any]], taxonomy: Taxonomy, missing: float = 0.0) -> Floats:
+    """P(node) over a tree: the product of P(node | parent) on the path. missing: the factor for NaN."""
+    P = np.nan_to_num(conditional.astype(np.float64), nan=missing)
     parent = taxonomy.parent
     for level in levels_of(taxonomy)[1:]:
         P[:, level] *= P[:, parent[level]]
     return P
 
 
-def log_end_probabilities(P: Floats, shares: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> Floats:
-    """ln P(node and none of its children), children taken for independent given their parent."""
+def log_end_probabilities(P: Floats, conditional: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> Floats:
+    """ln P(node and none of its children), children independent given their parent."""
     ends: Floats = np.log(P.clip(MIN_PROBABILITY, 1))
-    leaves_none = np.log1p(-np.nan_to_num(shares.astype(np.float64), nan=0.0).clip(0, 1 - MIN_PROBABILITY))
+    log_none = np.log1p(-np.nan_to_num(conditional.astype(np.float64), nan=0.0).clip(0, 1 - MIN_PROBABILITY))
     for node in np.flatnonzero(~taxonomy.is_leaf).tolist():
-        ends[:, node] += leaves_none[:, taxonomy.children_of(node)].sum(axis=1)
+        ends[:, node] += log_none[:, taxonomy.children_of(node)].sum(axis=1)
     return ends
 
 
 def descend_positive(scores: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDArray[np.int64]:
-    """From the best root to the best child, as long as a child's score is not below 0."""
+    """From the best root to the best child, as long as its score is 0 or more; gives the last node."""
     is_root = np.isin(np.arange(len(taxonomy)), taxonomy.roots)
     S = np.where(np.isnan(scores), -LOWEST, scores)
     return descend_by_score(np.where(is_root | (S >= 0), S, -np.inf), taxonomy)
 
 
 def softmax_rows(scores: NDArray[np.floating[Any]]) -> Floats:
-    """A softmax over each row.
+    """The softmax of each row.
 
     >>> softmax_rows(np.asarray([[0.0, np.log(3)]]))
     array([[0.25, 0.75]])
     """
-    shares = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True, initial=-np.inf))
-    return np.asarray(shares / shares.sum(axis=1, keepdims=True))
+    exponentials = np.exp(scores.astype(np.float64) - scores.max(axis=1, keepdims=True, initial=-np.inf))
+    return np.asarray(exponentials / exponentials.sum(axis=1, keepdims=True))
 
 
 def log_softmax(joint: Floats) -> Floats:
-    """Logarithms, each row shifted so that the shares that they stand for add up to 1.
+    """The logarithm of the softmax of each row.
 
     >>> np.exp(log_softmax(np.asarray([[0.0, np.log(3)]])))
     array([[0.25, 0.75]])
@@ -61,13 +61,13 @@ def log_softmax(joint: Floats) -> Floats:
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
 
 
-def aggregate_upward(each: Floats, nodes_above: csr_array, several_labels: bool) -> NDArray[np.float32]:
+def aggregate_upward(each: Floats, nodes_above: csr_array, is_multi_label: bool) -> NDArray[np.float32]:
     """P(node) over all nodes from that of each class.
 
-    nodes_above: classes × nodes, one where a class is at or below a node. Where every document has one label, chances are
-    made to add up to one, and a node gets the sum of the classes at and below it; otherwise it gets the largest of them.
+    nodes_above: classes × nodes, one where a class is at or below a node. Where every document has one label, classes are
+    normalized to sum to one, and a node gets the sum of the classes at and below it; otherwise it gets the largest of them.
     """
-    if several_labels:
+    if is_multi_label:
         P = np.zeros((len(each), nodes_above.shape[1]))
         for column, above in enumerate(np.split(nodes_above.indices, nodes_above.indptr[1:-1])):
             P[:, above] = np.maximum(P[:, above], each[:, [column]])
@@ -76,14 +76,14 @@ def aggregate_upward(each: Floats, nodes_above: csr_array, several_labels: bool)
     return np.asarray(each @ nodes_above, dtype=np.float32).clip(0, 1)
 
 
-def aggregate_sparse_upward(each: csr_array, nodes_above: csr_array, several_labels: bool) -> csr_array:
-    """As :func:`aggregate_upward`, of documents for which few classes have a chance; documents × classes and × nodes, sparse.
+def aggregate_sparse_upward(each: csr_array, nodes_above: csr_array, is_multi_label: bool) -> csr_array:
+    """As :func:`aggregate_upward`, for sparse probabilities of classes, documents × classes.
 
     >>> each, above = csr_array([[0.2, 0, 0.6]]), csr_array([[1.0, 1, 0, 0], [1, 0, 1, 0], [0, 0, 0, 1]])
-    >>> aggregate_sparse_upward(each, above, several_labels=False).toarray()
+    >>> aggregate_sparse_upward(each, above, is_multi_label=False).toarray()
     array([[0.25, 0.25, 0.  , 0.75]], dtype=float32)
     """
-    if several_labels:
+    if is_multi_label:
         return _largest_upward(each, nodes_above)
     each = csr_array((each.data, each.indices, each.indptr), shape=each.shape)
     each.data = each.data / np.repeat(np.maximum(each.sum(axis=1), np.finfo(np.float64).tiny), np.diff(each.indptr))
@@ -94,15 +94,17 @@ def aggregate_sparse_upward(each: csr_array, nodes_above: csr_array, several_lab
 
 
 def _largest_upward(each: csr_array, nodes_above: csr_array) -> csr_array:
-    """For every node the largest chance of the classes at and below it."""
+    """For every node the largest probability of the classes at and below it."""
     lengths = np.diff(nodes_above.indptr)[each.indices]
     starts = np.repeat(nodes_above.indptr[:-1][each.indices] - np.cumsum(lengths) + lengths, lengths)
     nodes = nodes_above.indices[starts + np.arange(len(starts))].astype(np.int64)
     rows = np.repeat(np.repeat(np.arange(each.shape[0]), np.diff(each.indptr)), lengths)
-    chances = np.repeat(each.data, lengths)
-    order = np.lexsort((-chances, nodes, rows))
-    rows, nodes, chances = rows[order], nodes[order], chances[order]
+    probabilities = np.repeat(each.data, lengths)
+    order = np.lexsort((-probabilities, nodes, rows))
+    rows, nodes, probabilities = rows[order], nodes[order], probabilities[order]
     is_first = np.ones(len(rows), dtype=bool)
     is_first[1:] = (rows[1:] != rows[:-1]) | (nodes[1:] != nodes[:-1])
     ends = np.concatenate([[0], np.cumsum(np.bincount(rows[is_first], minlength=each.shape[0]))])
-    return csr_array((chances[is_first].astype(np.float32), nodes[is_first], ends), shape=(each.shape[0], nodes_above.shape[1]))
+    return csr_array(
+        (probabilities[is_first].astype(np.float32), nodes[is_first], ends), shape=(each.shape[0], nodes_above.shape[1])
+    )

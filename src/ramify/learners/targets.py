@@ -1,4 +1,4 @@
-"""The labels that users bring, in any of their forms, as one label matrix over one taxonomy."""
+"""Labels in any form that users give, as one label matrix over one taxonomy."""
 
 from __future__ import annotations
 
@@ -19,12 +19,10 @@ from ramify.taxonomy import Taxonomy, as_taxonomy, expand_to_ancestors, most_spe
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """What a learner learns from.
+    """The labels of training documents.
 
-    taxonomy: the nodes.
-    own: documents × nodes, the most specific labels.
-    classes: the user's class values in node order, when the labels came as one plain value a document and no taxonomy.
-    form: "classes", "names" (one name a document), "lists" (several) or "matrix"; predictions take the same.
+    own: documents × nodes, the most specific labels. classes: class values in node order, where labels are plain values without
+    a taxonomy. form: "classes", "names" (one name per document), "lists" (of names) or "matrix"; predictions have the same form.
     """
 
     taxonomy: Taxonomy
@@ -34,12 +32,14 @@ class Targets:
 
 
 def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: int) -> Targets:
-    """Understand labels given as a matrix over nodes, one value a document, or a list of names a document."""
+    """Read labels given as a matrix over nodes, one value per document, or a list of names per document."""
     if y is None:
         raise InputError("fitting requires y to be passed, but the target y is None.")
     targets = _read(y, None if taxonomy is None else as_taxonomy(taxonomy))
     if targets.own.shape[0] != n_documents:
-        raise InputError(f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document.")
+        raise InputError(
+            f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry per document."
+        )
     refuse_single_class(np.unique(targets.own.indices), targets.taxonomy)
     return targets
 
@@ -49,8 +49,8 @@ def read_further_targets(
 ) -> Targets:
     """Labels of further documents.
 
-    known: the taxonomy so far, None before the first documents. given: a larger one to go on with. values: the plain class
-    values so far, where there is no taxonomy to speak of; `classes` and y may hold more.
+    known: the taxonomy so far, None before the first documents. given: a larger one to continue with. values: the class values
+    so far, where there is no taxonomy; `classes` and y may add more.
     """
     is_plain = values is not None or (known is None and given is None and not _has_names(y))
     if is_plain and given is None:
@@ -58,7 +58,9 @@ def read_further_targets(
     else:
         targets = _read(y, known if given is None else as_taxonomy(given))
     if targets.own.shape[0] != n_documents:
-        raise InputError(f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry a document.")
+        raise InputError(
+            f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry per document."
+        )
     return targets
 
 
@@ -67,7 +69,7 @@ def _has_names(y: Any) -> bool:
 
 
 def _with_values(y: Any, values: NDArray[Any] | None, classes: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Plain class values, and all that are known: those so far, those announced, and those that come."""
+    """Class values, and all known ones: those so far, those announced, and those of y."""
     y = column_or_1d(y, warn=True)
     try:
         every = [column_or_1d(part) for part in (values, classes, y) if part is not None]
@@ -75,7 +77,7 @@ def _with_values(y: Any, values: NDArray[Any] | None, classes: Any) -> tuple[NDA
             return y, np.unique(np.concatenate(every))
     except (TypeError, ValueError):
         pass
-    raise InputError("the class values are of several kinds, such as numbers and words; give one kind, in one list.")
+    raise InputError("the class values mix types, such as numbers and words; give one type, in one list.")
 
 
 def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:
@@ -91,7 +93,7 @@ def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:
 
 
 def is_nested(y: Any) -> bool:
-    """Whether labels are lists of names, one list a document."""
+    """Whether labels are lists of names, one list per document."""
     if isinstance(y, np.ndarray) and y.dtype != object:
         return False
     if not isinstance(y, (list, tuple, np.ndarray)):
@@ -127,7 +129,7 @@ def _from_classes(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Targe
 
 
 def refuse_single_class(nodes: NDArray[np.integer[Any]], taxonomy: Taxonomy) -> None:
-    """Learning needs documents of two classes at least."""
+    """Refuse labels of fewer than two classes."""
     if len(nodes) == 0:
         raise LabelError("no document has a label; learning needs documents of at least two classes.")
     if len(nodes) == 1:
@@ -142,6 +144,6 @@ def require_one_label(targets: Targets, what: str, instead: str) -> None:
     others = np.flatnonzero(np.diff(targets.own.indptr) != 1)
     if len(others):
         raise LabelError(
-            f"{len(others):,} of {targets.own.shape[0]:,} documents have several labels or none, number {others[0] + 1} the "
-            f"first; {what} takes one label a document: leave such documents out, or use {instead}."
+            f"{len(others):,} of {targets.own.shape[0]:,} documents have multiple labels or none, number {others[0] + 1} the "
+            f"first; {what} takes one label per document: leave such documents out, or use {instead}."
         )

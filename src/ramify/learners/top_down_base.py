@@ -1,4 +1,7 @@
-"""What learners share that go from the top down: at every node one answer a way on, made shares of one by a softmax."""
+"""The base class of top-down learners: at every node one margin per branch, normalized by a softmax.
+
+A branch leads from a node to one of its children, or means that a document stays at the node.
+"""
 
 from __future__ import annotations
 
@@ -19,56 +22,54 @@ from ramify.taxonomy import Taxonomy, descend_by_probability
 class TopDownLearner(Learner):
     """A learner whose scores are ln P(node | parent).
 
-    ``branch_nodes_``, ``branch_parents_``: the node of every branch, and the node at which it is asked about (-1 above the
-    roots); both are the same where it says that a document stays.
+    ``branch_nodes_``, ``branch_parents_``: of every branch its node, and the node above (-1 above the roots); both are the same
+    for staying there.
     """
 
     branch_nodes_: NDArray[np.int64]
     branch_parents_: NDArray[np.int64]
-    _alone: NDArray[np.int64]
+    _only_children: NDArray[np.int64]
     _starts: NDArray[np.int64]
 
     @abstractmethod
     def _margins(self, X: csr_array) -> NDArray[np.float64]:
-        """Documents × branches; of the branches of one node the highest is the likeliest."""
+        """Margins, documents × branches; of the branches of one node the highest wins."""
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self._alone] = 0
+        S[:, self._only_children] = 0
         if len(self.branch_nodes_):
-            shares = self._log_shares(self._margins(X))
+            log_conditional = self._log_softmax(self._margins(X))
             enters = self.branch_nodes_ != self.branch_parents_
-            S[:, self.branch_nodes_[enters]] = shares[:, enters]
+            S[:, self.branch_nodes_[enters]] = log_conditional[:, enters]
         return S
 
-    def _log_shares(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _log_softmax(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
         """ln of the softmax over the branches of each node."""
         lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
         margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
         totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
         return np.asarray(margins - np.repeat(totals, lengths, axis=1))
 
-    # ---- explaining -------------------------------------------------------------------------------------------------
-
     @abstractmethod
     def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:
-        """Features of one document, what each adds to the margin of a branch, and what is there without them."""
+        """Features of one document, what each adds to the margin of a branch, and the bias."""
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
-        """Features of one document, what each adds to the margins on the path to a node, and what is there without them."""
+        """Features of one document, what each adds to the margins on the path to a node, and the biases."""
         added, prior = np.zeros(len(x.indices)), 0.0
         for step in self.taxonomy_.nodes_to(node):
             if (branch := self._branch_to(step, int(self.taxonomy_.parent[step]))) is not None:
-                _, more, before = self._branch_contributions(x, branch)
-                added, prior = added + more, prior + before
+                _, more, bias = self._branch_contributions(x, branch)
+                added, prior = added + more, prior + bias
         return x.indices.astype(np.int64), added, prior
 
     def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
-        """The node itself, where it can be entered."""
+        """The node itself, where it has a score."""
         return Learner.explaining_node(self, scores, node)
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
-        """What speaks for a node against its best sibling, or against staying at their parent where that is likelier."""
+        """The lead of a node over its best sibling, or over staying at their parent where that is likelier."""
         parent = int(self.taxonomy_.parent[node])
         branch, stay = self._branch_to(node, parent), self._branch_to(parent, parent)
         if branch is None:
@@ -85,15 +86,13 @@ class TopDownLearner(Learner):
         return evidence_against(rival, own, self._branch_contributions(x, to_rival))
 
     def _branch_to(self, node: int, parent: int) -> int | None:
-        """The branch by which documents at a parent go to a node, or stay where both are the same; None without one."""
+        """The branch from a parent to a node, or of staying where both are the same; None without one."""
         first, last = np.searchsorted(self.branch_parents_, [parent, parent + 1])
         found = np.flatnonzero(self.branch_nodes_[first:last] == node)
         return int(first + found[0]) if len(found) else None
 
-    # ---- what scores mean -------------------------------------------------------------------------------------------
-
     def to_probabilities(self, scores: Scores) -> Scores:
-        """The product of the shares on the path to a node."""
+        """The product of P(node | parent) on the path to a node."""
         return path_products(np.exp(scores.astype(np.float64)), self.taxonomy_).astype(np.float32)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
@@ -105,39 +104,39 @@ class TopDownLearner(Learner):
         return np.where(np.isnan(scores), np.nan, np.log(ends.clip(MIN_PROBABILITY, 1)))
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
-        """The logarithms of the shares, and of what children leave."""
+        """ln P(node | parent), and of what the children leave for staying."""
         left = np.ones(scores.shape)
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
         np.subtract.at(left.T, self.taxonomy_.parent[inner], np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0).T[inner])
         return LogPotentials(np.log(left.clip(MIN_PROBABILITY, 1)), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent); NaN for nodes that cannot be entered."""
+        """P(node | parent); NaN for nodes without training documents."""
         return np.exp(scores.astype(np.float64))
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:
         return descend_by_probability(scores, self.taxonomy_)
 
     def _set_branches(self, nodes: NDArray[np.int64], parents: NDArray[np.int64], alone: NDArray[np.int64]) -> None:
-        self.branch_nodes_, self.branch_parents_, self._alone = nodes.copy(), parents.copy(), alone
+        self.branch_nodes_, self.branch_parents_, self._only_children = nodes.copy(), parents.copy(), alone
         self._starts = np.flatnonzero(np.diff(parents, prepend=-2) != 0)
 
 
 def find_branches(taxonomy: Taxonomy, alive: NDArray[np.bool_], has_own: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """(node, parent) of every classifier: the branches of every node that has more than one way on."""
+    """(node, parent) of every branch of nodes that have more than one."""
     found: list[tuple[int, int]] = []
     for parent in [-1, *np.flatnonzero(alive & ~taxonomy.is_leaf).tolist()]:
         children = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
-        ways = [int(child) for child in children if alive[child]]
+        branches = [int(child) for child in children if alive[child]]
         if parent >= 0 and has_own[parent]:
-            ways.append(parent)
-        if len(ways) > 1:
-            found += [(way, parent) for way in ways]
+            branches.append(parent)
+        if len(branches) > 1:
+            found += [(node, parent) for node in branches]
     return np.asarray(found, dtype=np.int64).reshape(-1, 2)
 
 
 def only_children(alive: NDArray[np.bool_], nodes: NDArray[np.int64], parents: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The nodes with documents that no branch leads to: each is the only way on from its parent."""
+    """The nodes with documents that have no branch: each is the only one of its parent."""
     return np.setdiff1d(np.flatnonzero(alive), nodes[nodes != parents])
 
 
@@ -151,7 +150,7 @@ def check_branches(nodes: Any, parents: Any, alone: Any, n_classes: int, taxonom
     if len(every) and (every.min() < 0 or every.max() >= len(taxonomy)):
         raise ModelError("a branch of the top-down model is no node of the taxonomy; train the model again.")
     stays = nodes == parents
-    ways = np.concatenate([nodes[~stays], alone])
+    entered = np.concatenate([nodes[~stays], alone])
     leads = np.array_equal(taxonomy.parent[nodes[~stays]], parents[~stays])
-    if not leads or len(np.unique(ways)) < len(ways) or len(np.unique(nodes[stays])) < int(stays.sum()):
+    if not leads or len(np.unique(entered)) < len(entered) or len(np.unique(nodes[stays])) < int(stays.sum()):
         raise ModelError("the branches of the top-down model do not lead down the taxonomy; train the model again.")

@@ -1,7 +1,7 @@
-"""What a learner can take over from one that learnt before, when labels have changed or documents have come and gone.
+"""Warm start: what a learner can reuse of an earlier one, when labels have changed or documents were added or removed.
 
-Problems are recognized by their documents, whatever their nodes are called and wherever they stand now: the classifier of a
-node that has the same documents on its side, and the same on the other, is the same classifier.
+Problems are matched by their documents, whatever their nodes are called now: two classifiers with the same positive and the same
+negative documents are the same classifier.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ NEW = -1
 
 @dataclass(frozen=True, slots=True)
 class WarmStart:
-    """A learner that learnt before, and what from.
+    """An earlier learner, and its training documents.
 
-    own: its documents × the nodes of its taxonomy, their most specific labels. documents: the number that each of them has
-    now, -1 where it is there no longer. n_documents: how many there are now. leaves: nodes without documents that are to
-    begin with what is known of their parents, where a learner can do that.
+    own: its documents × the nodes of its taxonomy, their most specific labels. documents: the number that each of them has now,
+    -1 where it was removed. n_documents: how many there are now. leaves: nodes without documents that start with the weights of
+    their parents, where a learner can do that.
     """
 
     learner: Any
@@ -35,14 +35,14 @@ class WarmStart:
 
     @property
     def has_same_documents(self) -> bool:
-        """Whether no document has come or gone."""
+        """Whether no document was added or removed."""
         return len(self.documents) == self.n_documents and bool(np.all(self.documents >= 0))
 
-    def now(self, columns: csc_array) -> csc_array:
-        """Documents as they were × anything, for documents as they are; those that have gone leave their column empty."""
+    def renumber(self, columns: csc_array) -> csc_array:
+        """Earlier documents × anything, over the current documents; a column with removed documents becomes empty."""
         numbers = self.documents[columns.indices]
-        gone = np.add.reduceat(np.append(numbers < 0, False), columns.indptr[:-1]) if columns.shape[1] else np.zeros(0)
-        whole = (gone == 0) & (np.diff(columns.indptr) > 0)
+        removed = np.add.reduceat(np.append(numbers < 0, False), columns.indptr[:-1]) if columns.shape[1] else np.zeros(0)
+        whole = (removed == 0) & (np.diff(columns.indptr) > 0)
         lengths = np.where(whole, np.diff(columns.indptr), 0)
         kept = np.repeat(whole, np.diff(columns.indptr))
         ends = np.concatenate([[0], np.cumsum(lengths)])
@@ -51,10 +51,10 @@ class WarmStart:
         made.sort_indices()
         return made
 
-    def nearest(self, were: csr_array, are: csr_array) -> Ints:
-        """For every class that is, the one that was and shares most documents with it; -1 where none does.
+    def most_similar(self, were: csr_array, are: csr_array) -> Ints:
+        """For every current class the earlier one with the most documents in common; -1 where there is none.
 
-        were: documents as they were × classes. are: documents as they are × classes.
+        were, are: earlier and current documents × classes.
         """
         there = np.flatnonzero(self.documents >= 0)
         shared = csr_array(csr_array(are[self.documents[there]].T).astype(np.int64) @ were[there].astype(np.int64))
@@ -66,7 +66,7 @@ class WarmStart:
 
 
 def match_columns(were: list[csc_array], are: list[csc_array]) -> Ints:
-    """For every column of some matrices the one with the same documents in all of those that were; -1 where there is none.
+    """For every column of the current matrices the earlier one with the same documents in all of them; -1 where there is none.
 
     >>> old, new = csc_array([[1, 0], [0, 1]]), csc_array([[0, 1], [1, 1]])
     >>> match_columns([old], [new])

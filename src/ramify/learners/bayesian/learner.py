@@ -167,7 +167,7 @@ class BayesianLogistic(LinearModel):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """The softmax of the scores that posterior means give; a node gets the sum of the classes at and below it."""
-        return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
+        return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, is_multi_label=False)
 
     def mean_precision_by_level(self) -> list[float]:
         """The mean of α over the units of every level, from the top down; a document's own class below its node is a level."""

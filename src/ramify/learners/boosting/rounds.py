@@ -167,7 +167,7 @@ def reusable_committees(
 
     were, are: earlier and current documents × nodes, which tell nodes with the same documents.
     """
-    then, now = warm_start.now(csc_array(were)), csc_array(are)
+    then, now = warm_start.renumber(csc_array(were)), csc_array(are)
     everyone = b"all" if warm_start.has_same_documents else b"others"
     known = {}
     for committee in warm_start.learner.committees_:

@@ -86,7 +86,7 @@ def start_from(warm_start: WarmStart, own: csr_array) -> Dual | None:
     if dual is None:
         return None
     old = csr_array(warm_start.own[:, warm_start.learner.class_nodes_[: len(dual)]])
-    return dual.numbered(warm_start.documents).of_classes(warm_start.nearest(old, own))
+    return dual.numbered(warm_start.documents).of_classes(warm_start.most_similar(old, own))
 
 
 def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints) -> tuple[Weights, Ints]:
@@ -238,7 +238,7 @@ def solve_changed_part(
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
-    same = match_columns([warm_start.now(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
+    same = match_columns([warm_start.renumber(csc_array(warm_start.own[:, nodes]))], [own.tocsc()])
     if not np.array_equal(old.class_nodes, nodes):
         return start
     changed, known = find_changed_part(old, ties, same), other.dual_.numbered(warm_start.documents).of_classes(same)

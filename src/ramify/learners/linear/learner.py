@@ -297,7 +297,7 @@ class TiedLearner(LinearLearner):
         def train_some(some: NDArray[np.int64]) -> TrainedWeights:
             return self._train(X, csr_array(own[:, some]), flat_units(ties.class_nodes[some]), np.ones(X.shape[0]), setup)
 
-        reused = match_columns([warm_start.now(csc_array(warm_start.own[:, other.class_nodes_]))], [own.tocsc()])
+        reused = match_columns([warm_start.renumber(csc_array(warm_start.own[:, other.class_nodes_]))], [own.tocsc()])
         self.reused_ = int(np.sum(reused >= 0)), len(reused)
         dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
         return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)

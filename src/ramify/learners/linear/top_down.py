@@ -92,7 +92,7 @@ class TopDownLinear(TopDownLearner, LinearLearner):
     # ---- saving -----------------------------------------------------------------------------------------------------
 
     def _class_arrays(self) -> dict[str, NDArray[Any]]:
-        return {"branch_nodes": self.branch_nodes_, "branch_parents": self.branch_parents_, "alone": self._alone}
+        return {"branch_nodes": self.branch_nodes_, "branch_parents": self.branch_parents_, "alone": self._only_children}
 
     def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.taxonomy_.require_tree("a top-down model")
@@ -135,7 +135,7 @@ class _BeamSearch:
         branches = np.flatnonzero(learner.branch_parents_ == node)
         if not len(branches):
             children = learner.taxonomy_.roots if node < 0 else learner.taxonomy_.children_of(node)
-            only = np.intersect1d(children, learner._alone)
+            only = np.intersect1d(children, learner._only_children)
             if not len(only):
                 self.ended.append((documents, np.full(len(documents), node), logs))
             return np.repeat(documents, len(only)), np.tile(only, len(documents)), np.repeat(logs, len(only))
@@ -208,7 +208,7 @@ class TopDownSVM(TopDownLinear, OneVsRestSVM):
             return None
         closed = csc_array(expand_to_ancestors(warm_start.own, other.taxonomy_))
         old = _branch_documents(own, closed, other.branch_nodes_, other.branch_parents_)
-        return match_columns([warm_start.now(part) for part in old], [positive, used])
+        return match_columns([warm_start.renumber(part) for part in old], [positive, used])
 
 
 def _branch_documents(own: csc_array, closed: csc_array, nodes: Nodes, parents: Nodes) -> tuple[csc_array, csc_array]:

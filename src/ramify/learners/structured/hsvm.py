@@ -106,7 +106,7 @@ class HierarchicalSVM(TiedLearner):
 
     def to_probabilities(self, scores: Scores) -> Scores:
         """A softmax over the classes, not calibrated; a node gets the sum of the classes at and below it."""
-        return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, several_labels=False)
+        return aggregate_upward(softmax_rows(scores[:, self.class_nodes_]), self._nodes_above, is_multi_label=False)
 
 
 def path_outputs(forest: Forest, margins: Floats) -> Outputs:
