@@ -59,6 +59,13 @@ class Skipped:
     reason: str
 
 
+def describe_skipped(skipped: Sequence[Skipped]) -> Iterator[str]:
+    """A sentence on the systems that were skipped, if any."""
+    if skipped:
+        were = "was" if len(skipped) == 1 else "were"
+        yield f"{join_names([each.name for each in skipped])} {were} skipped: not usable on these documents."
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """All tests of two systems. corrected: p-values, corrected for the number of pairs."""
@@ -317,9 +324,7 @@ def _limits(found: Comparison) -> Iterator[str]:
         yield f"{found.n_resamples:,} resamples are too few for any significant difference; at least {needed:,} are needed."
     if found.correction == "none" and len(found.pairs) > 1:
         yield f"p-values are not corrected: of {len(found.pairs):,} pairs, one in twenty is significant by chance."
-    if found.skipped:
-        were = "was" if len(found.skipped) == 1 else "were"
-        yield f"{join_names([each.name for each in found.skipped])} {were} skipped: not usable on these documents."
+    yield from describe_skipped(found.skipped)
 
 
 def _listed(systems: list[SystemResult], by: str) -> str:

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ramify.decisions import DecisionRule, FittableRule
-from ramify.formatting import duration
+from ramify.formatting import counted, duration
 from ramify.metrics.resampling import LOSSES
-from ramify.workflows.comparison import LABELS, Skipped, join_names
+from ramify.workflows.comparison import LABELS, Skipped, describe_skipped, join_names
 from ramify.workflows.tuning.candidates import Candidate
 from ramify.workflows.tuning.search import Search
 from ramify.workflows.tuning.trials import Trial, WinProbability, estimate_winning
@@ -90,9 +90,8 @@ def make_result(search: Search, seed: int, time_limit: float) -> TuningResult:
     evaluator, winner = search.evaluator, search.finalists[0]
     winning = estimate_winning(search.finalists, evaluator.folds, evaluator.by, seed)
     beside = [trial for trial in search.ranked() if trial.candidate not in {each.candidate for each in search.finalists}]
-    trials = [_summarize(trial, search, True) for trial in search.finalists] + [
-        _summarize(trial, search, False) for trial in beside
-    ]
+    trials = [_summarize(trial, search, True) for trial in search.finalists]
+    trials += [_summarize(trial, search, False) for trial in beside]
     untried = [Untried(str(candidate), seconds) for candidate, seconds in search.untried()[:MAX_UNTRIED]]
     chosen = winner.candidate, winner.rule, winner.is_own_rule
     return TuningResult(evaluator.by, *chosen, winning, trials, untried, _skipped(search), evaluator.budget.used, time_limit)
@@ -160,14 +159,15 @@ OPTIONS = {
 
 def describe_tuning(tuning: TuningResult, has_holdout: bool) -> list[str]:
     """Sentences. has_holdout: whether there is a report on documents that were not used for tuning."""
-    return [
-        *_replaced(tuning),
-        *_winner(tuning),
-        *_probability(tuning),
-        _bias(has_holdout),
-        _untried(tuning),
-        *_skipped_systems(tuning),
-    ]
+    sentences = [_winner(tuning), *_probability(tuning)]
+    if tuning.replaced is not None:
+        instead = f"{tuning.candidate} was trained instead"
+        sentences.insert(0, f"There was no time to train the best candidate, {tuning.replaced}; {instead}.")
+    but = "the report is on documents that were not used for tuning" if has_holdout else "no documents were held out"
+    sentences.append(f"The score of the best of many candidates is slightly too high; {but}.")
+    listed = [f"{each.settings} (about {duration(each.seconds)})" for each in tuning.untried]
+    next_trials = f"With more time, the next trials would be {join_names(listed)}." if listed else "All candidates were tried."
+    return [*sentences, next_trials, *describe_skipped(tuning.skipped)]
 
 
 def command_options(tuning: TuningResult) -> str:
@@ -184,19 +184,13 @@ def command_options(tuning: TuningResult) -> str:
     return shlex.join(words)
 
 
-def _winner(tuning: TuningResult) -> Iterator[str]:
+def _winner(tuning: TuningResult) -> str:
     winner, n_trials = tuning.trials[0], len(tuning.trials)
     most = "lowest" if tuning.by in LOSSES else "highest"
     among = f"the {most} of {n_trials} candidates" if n_trials > 1 else "the only candidate that was tried"
     score = f"{LABELS[tuning.by]} {winner.score:.3f} ± {tuning.winning.standard_error:.3f}"
-    folds = "1 fold" if len(winner.by_fold) == 1 else f"{len(winner.by_fold)} folds"
     name = "Winner" if tuning.replaced is None else "Best"
-    yield f"{name}: {winner.settings}, decided by {winner.rule}: {score} in {folds}, {among}."
-
-
-def _replaced(tuning: TuningResult) -> Iterator[str]:
-    if tuning.replaced is not None:
-        yield f"There was no time to train the best candidate, {tuning.replaced}; {tuning.candidate} was trained instead."
+    return f"{name}: {winner.settings}, decided by {winner.rule}: {score} in {counted(len(winner.by_fold), 'fold')}, {among}."
 
 
 def _probability(tuning: TuningResult) -> Iterator[str]:
@@ -204,14 +198,9 @@ def _probability(tuning: TuningResult) -> Iterator[str]:
     if winning.lead is None or winning.low is None or winning.high is None:
         yield "There was no other finalist, so the probability that it is the best is unknown."
         return
-    p = winning.probability
-    about = (
-        "its lead is significant"
-        if p >= SIGNIFICANT
-        else "it is likely the best"
-        if p >= LIKELY
-        else "other candidates may be as good"
-    )
+    p, about = winning.probability, "other candidates may be as good"
+    if p >= LIKELY:
+        about = "its lead is significant" if p >= SIGNIFICANT else "it is likely the best"
     yield (
         f"The probability that it is the best of {len(finalists)} finalists on other documents is {p:.0%} (bootstrap on "
         f"{winning.documents:,} documents): {about}. Next is {finalists[1].settings}, {winning.lead:.3f} behind "
@@ -219,26 +208,7 @@ def _probability(tuning: TuningResult) -> Iterator[str]:
     )
     other = next((trial for trial in finalists[1:] if trial.system != finalists[0].system), None)
     if other is not None and other is not finalists[1]:
-        apart = abs(finalists[0].score - other.score)
-        yield f"The best of another system is {other.settings}, {apart:.3f} behind."
-
-
-def _bias(has_holdout: bool) -> str:
-    but = "the report is on documents that were not used for tuning" if has_holdout else "no documents were held out"
-    return f"The score of the best of many candidates is slightly too high; {but}."
-
-
-def _untried(tuning: TuningResult) -> str:
-    if not tuning.untried:
-        return "All candidates were tried."
-    listed = join_names([f"{each.settings} (about {duration(each.seconds)})" for each in tuning.untried])
-    return f"With more time, the next trials would be {listed}."
-
-
-def _skipped_systems(tuning: TuningResult) -> Iterator[str]:
-    if tuning.skipped:
-        were = "was" if len(tuning.skipped) == 1 else "were"
-        yield f"{join_names([each.name for each in tuning.skipped])} {were} skipped: not usable on these documents."
+        yield f"The best of another system is {other.settings}, {abs(finalists[0].score - other.score):.3f} behind."
 
 
 def _is_option(value: Any) -> bool:
