@@ -1,4 +1,4 @@
-"""Papers and what came of reproducing one, as text for the terminal."""
+"""Papers and reproductions as text for the terminal."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from experiments.running import Outcome
 
 ORIGINS = {
     "ran": "{seconds:,.1f} s",
-    "known": "known from an earlier run",
-    "earlier": "of an earlier run; its data is not at hand now",
+    "known": "from an earlier run",
+    "earlier": "from an earlier run; its data is not available now",
 }
 
 
 def render_papers(studies: Iterable[Study]) -> RenderableType:
-    """Each paper with its parts and the data that they need; then how that data may lie in the folder."""
+    """Each paper with its parts and the data that they need; then the layouts of that data."""
     studies = list(studies)
     parts: list[RenderableType] = [each for study in studies for each in (_paper(study), Text())]
     needed = [name for name in CORPORA if any(name in part.needs for study in studies for part in study.parts)]
     if needed:
-        parts.append(Text("What --data DIR may hold", style="bold"))
+        parts.append(Text("Contents of --data DIR", style="bold"))
         parts += [_item(CORPORA[name].title, CORPORA[name].forms()) for name in needed]
     return Group(*parts)
 
@@ -42,11 +42,11 @@ def _paper(study: Study) -> RenderableType:
 def _needs(part: Part) -> str:
     if part.in_place_of:
         return f"in place of {', '.join(part.in_place_of)}"
-    return f"needs {', '.join(CORPORA[name].title for name in part.needs)}" if part.needs else "runs everywhere"
+    return f"needs {', '.join(CORPORA[name].title for name in part.needs)}" if part.needs else "needs no data"
 
 
 def render_reproduction(done: Reproduction) -> RenderableType:
-    """What ran, with the tables beside the paper's; what did not run, and why; where the page is."""
+    """What ran, with the tables beside the paper's; what did not run, and why; the path of the page."""
     parts: list[RenderableType] = [Text(done.study.title, style="bold")]
     for outcome in done.outcomes:
         parts += [Text(), *_outcome(outcome)]
@@ -56,15 +56,15 @@ def render_reproduction(done: Reproduction) -> RenderableType:
 
 
 def _outcome(outcome: Outcome) -> Iterator[RenderableType]:
-    told = ORIGINS[outcome.origin].format(seconds=outcome.entry.seconds)
-    stands = f"; in place of {', '.join(outcome.part.in_place_of)}" if outcome.part.in_place_of else ""
-    yield Text.assemble((outcome.part.name, "bold cyan"), f"  {outcome.part.about} ", (f"({told}{stands})", "dim"))
+    origin = ORIGINS[outcome.origin].format(seconds=outcome.entry.seconds)
+    instead = f"; in place of {', '.join(outcome.part.in_place_of)}" if outcome.part.in_place_of else ""
+    yield Text.assemble((outcome.part.name, "bold cyan"), f"  {outcome.part.about} ", (f"({origin}{instead})", "dim"))
     for figures in outcome.figures():
         yield Padding(_beside(figures), (0, 0, 0, 2), expand=False)
 
 
 def _beside(figures: Beside) -> Table:
-    """A table beside the paper's, without the reasons, which are long: they stand on the page."""
+    """Our figures beside the paper's, without the reasons, which are long and on the page."""
     table = Table(title=Text(figures.title), title_justify="left", title_style="", box=None, pad_edge=False)
     whole = figures.as_table()
     for number, name in enumerate(whole.columns[:4]):
@@ -80,7 +80,7 @@ def _missing(done: Reproduction) -> Iterator[RenderableType]:
         yield from (_item(name, why) for name, why in done.missing.items())
         yield Text()
     if done.study.not_obtainable:
-        yield Text("What cannot be obtained", style="bold")
+        yield Text("Not obtainable", style="bold")
         yield from (_item(name, why) for name, why in done.study.not_obtainable.items())
         yield Text()
 

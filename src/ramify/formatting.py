@@ -1,4 +1,4 @@
-"""Time, speed and memory in words, the same in every table and sentence."""
+"""Numbers as text, the same in every table and sentence: time, speed, memory, p-values, counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ NOTHING = "–"  # where nothing was measured
 
 
 def duration(seconds: float | None) -> str:
-    """How long something took.
+    """A duration.
 
     >>> duration(0.0471), duration(12.34), duration(754), duration(9000), duration(None)
     ('0.047 s', '12.3 s', '12.6 min', '2.5 h', '–')
@@ -22,7 +22,7 @@ def duration(seconds: float | None) -> str:
 
 
 def speed(documents_per_second: float) -> str:
-    """How many documents in a second, as precisely as it is worth.
+    """Documents per second, with two significant digits.
 
     >>> speed(41312.7), speed(3.21)
     ('41,000', '3.2')
@@ -31,7 +31,7 @@ def speed(documents_per_second: float) -> str:
 
 
 def memory(megabytes: float | None) -> str:
-    """How much memory.
+    """An amount of memory.
 
     >>> memory(13.6), memory(0.2), memory(2345.6), memory(None)
     ('14 MB', '0.2 MB', '2.3 GB', '–')
@@ -42,7 +42,7 @@ def memory(megabytes: float | None) -> str:
 
 
 def factor(times: float) -> str:
-    """How many times.
+    """A factor.
 
     >>> factor(6.27), factor(14.4), factor(238)
     ('6.3 times', '14 times', '240 times')
@@ -51,7 +51,7 @@ def factor(times: float) -> str:
 
 
 def p_value(p: float, level: float) -> str:
-    """A p-value, with so many digits that it stays on its side of the level.
+    """A p-value, with enough digits to show on which side of the level it is.
 
     >>> p_value(0.0001, 0.05), p_value(0.2, 0.05), p_value(0.0497, 0.05), p_value(float("nan"), 0.05)
     ('<0.001', '0.200', '0.0497', '–')
@@ -65,7 +65,7 @@ def p_value(p: float, level: float) -> str:
 
 
 def _rounded(value: float) -> str:
-    """Two digits that count, and none below the tenth."""
+    """Two significant digits, at most one after the point."""
     if value < 10:
         return f"{value:.1f}"
     power = 10 ** (floor(log10(value)) - 1)

@@ -191,7 +191,7 @@ def _measures(
     found: Comparison, systems: Sequence[SystemResult], letters: dict[str, str], width: int, intervals: Sequence[str]
 ) -> RichTable:
     table, best = _grid("", "", *LABELS.values()), tables.best_values(found)
-    join, digits = (" ", _three) if width >= ONE_LINE or len(intervals) == 1 else ("\n", _short)
+    join, zero = (" ", "") if width >= ONE_LINE or len(intervals) == 1 else ("\n", "0")  # below the value, without its 0
     for system in systems:
         cells = []
         for name in LABELS:
@@ -199,22 +199,10 @@ def _measures(
             is_best = round(value.value, 3) == best[name]
             cells.append(Text(f"{value.value:.3f}{'*' if is_best else ' '}", style="bold" if is_best else ""))
             if name in intervals:
-                cells[-1].append(f"{join}[{digits(value.low)}, {digits(value.high)}]", style="not bold dim")
+                low, high = (f"{end:.3f}".removeprefix(zero) for end in (value.low, value.high))
+                cells[-1].append(f"{join}[{low}, {high}]", style="not bold dim")
         table.add_row(letters[system.name], *cells)
     return table
-
-
-def _three(value: float) -> str:
-    return f"{value:.3f}"
-
-
-def _short(value: float) -> str:
-    """Three decimals, without the zero before the point.
-
-    >>> _short(0.25), _short(1.25)
-    ('.250', '1.250')
-    """
-    return f"{value:.3f}".removeprefix("0") if value < 1 else f"{value:.3f}"
 
 
 def _every_pair(found: Comparison, letters: dict[str, str], width: int) -> list[RenderableType]:
