@@ -183,7 +183,7 @@ class LinearLearner(LinearModel):
 
     @property
     def n_warm_start_documents(self) -> int:
-        """How many training documents the kept dual variables refer to."""
+        """How many training documents the stored dual variables refer to."""
         return 0 if self.dual_ is None or not len(self.dual_.documents) else int(self.dual_.documents.max()) + 1
 
     def _extra_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
