@@ -227,26 +227,20 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         return f"moved from {x} {way} to {y}, {why(node, after, taxonomy)}; {y} {verdict}"
 
     def _smooth(self, S: Scores, taxonomy: Taxonomy, penalties: Any) -> Scores:
-        self._refuse_lengths(taxonomy)
+        for what, given in (("weights", self.weights), ("priors", self.priors)):
+            if given is not None and len(given) != len(taxonomy):
+                raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one per node.")
+        auto = DEFAULT_LEVELS if len(taxonomy) >= MANY_NODES else None
+        levels = auto if isinstance(self.levels, str) else self.levels
         weights = np.ones(len(taxonomy)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         if not self.prior_weight:
-            return isotonic_smooth(S, taxonomy, penalties, weights, self._levels(taxonomy))
+            return isotonic_smooth(S, taxonomy, penalties, weights, levels)
         smoothed = np.empty_like(S)
         for rows, missing in _by_missing(S):
             given = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
             now = np.where(missing, self.prior_weight, weights)
-            smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, self._levels(taxonomy))
+            smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, levels)
         return smoothed
-
-    def _refuse_lengths(self, taxonomy: Taxonomy) -> None:
-        for what, given in (("weights", self.weights), ("priors", self.priors)):
-            if given is not None and len(given) != len(taxonomy):
-                raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one per node.")
-
-    def _levels(self, taxonomy: Taxonomy) -> int | None:
-        if isinstance(self.levels, str):
-            return DEFAULT_LEVELS if len(taxonomy) >= MANY_NODES else None
-        return self.levels
 
     @property
     def _is_to_be_fitted(self) -> bool:

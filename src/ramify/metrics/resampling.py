@@ -271,14 +271,8 @@ def compare_predictions(
     >>> found["sign"].n, found["macro_sign"].n, round(found["sign"].p_value, 3)
     (10, 2, 0.002)
     """
-    label_pair(Y_true, A, taxonomy), label_pair(Y_true, B, taxonomy)
-    check_alternative(alternative)
-    check_resamples(n_resamples)
-    classes = modified_classes(Y_true, taxonomy)
-    T, of_a, of_b = (on_classes(Y, classes, taxonomy) for Y in (Y_true, A, B))
-    check_documents(T.shape[0])
-    drawn_a, drawn_b = (draw_measures(measure_rows(Y_true, Y, taxonomy, classes), n_resamples, seed) for Y in (A, B))
-    return decision_tests(T, of_a, of_b, alternative) | bootstraps(drawn_a - drawn_b, T.shape[0], alternative)
+    settings: Any = {"alternative": alternative, "n_resamples": n_resamples, "seed": seed}
+    return compare_all_predictions(Y_true, {"A": A, "B": B}, taxonomy, **settings)["A", "B"]
 
 
 def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Alternative = "two-sided") -> dict[str, Tested]:
@@ -305,11 +299,17 @@ Tests = dict[tuple[str, str], dict[str, Tested]]
 
 
 def compare_all_predictions(
-    Y_true: Any, predictions: Mapping[str, Any], taxonomy: Taxonomy, *, n_resamples: int = 1000, seed: Seed = 0
+    Y_true: Any,
+    predictions: Mapping[str, Any],
+    taxonomy: Taxonomy,
+    *,
+    alternative: Alternative = "two-sided",
+    n_resamples: int = 1000,
+    seed: Seed = 0,
 ) -> Tests:
-    """All tests of every pair of systems on the same documents, two-sided (Y_true and predictions: documents × nodes).
+    """All tests of every pair of systems on the same documents (Y_true and predictions: documents × nodes).
 
-    The p-values are those of :func:`compare_predictions`; each system is resampled once, not once per pair.
+    Each system is resampled once, not once per pair.
 
     >>> food = Taxonomy.from_paths(["apple", "pear"])
     >>> T, P = food.encode(["apple", "pear"] * 10), food.encode(["apple"] * 20)
@@ -317,6 +317,7 @@ def compare_all_predictions(
     >>> list(found), found["good", "poor"]["sign"].difference
     ([('good', 'poor'), ('good', 'same'), ('poor', 'same')], 1.0)
     """
+    check_alternative(alternative)
     check_resamples(n_resamples)
     classes = modified_classes(Y_true, taxonomy)
     T = on_classes(label_pair(Y_true, Y_true, taxonomy)[0], classes, taxonomy)
@@ -331,6 +332,7 @@ def compare_all_predictions(
     pairs = list(combinations(given, 2))
     with stage("testing pairs", len(pairs)) as step:
         for a, b in pairs:
-            found[a, b] = decision_tests(T, given[a], given[b]) | bootstraps(drawn[a] - drawn[b], T.shape[0])
+            found[a, b] = decision_tests(T, given[a], given[b], alternative)
+            found[a, b] |= bootstraps(drawn[a] - drawn[b], T.shape[0], alternative)
             step.advance()
     return found
