@@ -15,7 +15,7 @@ from typing import Any
 
 from playwright.sync_api import Page, sync_playwright
 
-from ramify.cli.main import main
+from ramify.cli.main import main as ramify
 from ramify.data import load_electronics
 
 IMAGES = Path(__file__).parent / "images"
@@ -32,13 +32,13 @@ def main() -> None:
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as name, sync_playwright() as driver:
         folder, chromium = Path(name), driver.chromium.launch(executable_path=browser, args=QUIET)
-        main(["demo", "--model", str(folder / "model"), "--report", str(folder / "report.html")])
+        ramify(["demo", "--model", str(folder / "model"), "--report", str(folder / "report.html")])
         report = chromium.new_page(viewport={"width": 1100, "height": 1340})
         report.goto((folder / "report.html").as_uri())
         report.screenshot(path=IMAGES / "report.png")
         write_table(folder / "tickets.csv")
         for model, system in SYSTEMS.items():
-            main(["train", str(folder / "tickets.csv"), "--system", system, "--model", str(folder / model)])
+            ramify(["train", str(folder / "tickets.csv"), "--system", system, "--model", str(folder / model)])
         with serving(folder) as address:
             for look in ("light", "dark"):
                 page = chromium.new_context(viewport={"width": 1200, "height": 860}, color_scheme=look).new_page()
