@@ -98,7 +98,7 @@ def render_audit(found: Audit, most: int) -> RenderableType:
     parts: list[RenderableType] = [Text(tables.describe_audit(found)), Text(head, style="bold")]
     for rank, issue in enumerate(found.issues[:most], start=1):
         parts += [Text(), *_issue(rank, issue)]
-    parts += _more(len(found.issues), most, "use --show, --page or --out to see them")
+    parts += _more(len(found.issues), most, "use --show, --report or --out to see them")
     parts += _section(tables.siblings_table(found), most)
     parts += _duplicates(found, most)
     return Group(*parts, *_section(tables.classes_table(found), most))
@@ -134,14 +134,14 @@ def _duplicates(found: Audit, most: int) -> list[RenderableType]:
         if len(table.rows) > MAX_DUPLICATES:
             rows.append(("", f"and {len(table.rows) - MAX_DUPLICATES:,} more", "", ""))
     shown = _section(Table("Duplicates with different labels", ("", "place", "labels", "text"), rows, range(4)), len(rows))
-    return [*shown, *_more(len(found.duplicates), most, "use --page to see all", "group")]
+    return [*shown, *_more(len(found.duplicates), most, "use --report to see all", "group")]
 
 
 def _section(table: Table, most: int) -> list[RenderableType]:
     if not table.rows:
         return []
     note = [Text(table.note, style="dim")] if table.note else []
-    return [Text(), render_table(table, most), *_more(len(table.rows), most, "use --show or --page to see them"), *note]
+    return [Text(), render_table(table, most), *_more(len(table.rows), most, "use --show or --report to see them"), *note]
 
 
 def _more(n: int, most: int, how: str, thing: str = "") -> list[RenderableType]:
