@@ -83,13 +83,8 @@ def _sibling_pairs(missed: Iterable[int], wrong: Iterable[int], taxonomy: Taxono
     """Pairs of a missed and a wrongly predicted node with a common parent; all roots are siblings."""
     by_parent: dict[int, list[int]] = {}
     for node in wrong:
-        for parent in _parents_or_top(taxonomy, node):
+        for parent in taxonomy.parents_of(node).tolist() or [-1]:
             by_parent.setdefault(parent, []).append(node)
     for node in missed:
-        for parent in _parents_or_top(taxonomy, node):
+        for parent in taxonomy.parents_of(node).tolist() or [-1]:
             yield from product((node,), by_parent.get(parent, ()))
-
-
-def _parents_or_top(taxonomy: Taxonomy, node: int) -> list[int]:
-    parents: list[int] = taxonomy.parents_of(node).tolist()
-    return parents or [-1]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InputError
-from ramify.metrics.breakdown import GroupScores, by_level, by_subtree, sibling_confusion
+from ramify.metrics.breakdown import by_level, by_subtree, sibling_confusion
 from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
 from ramify.metrics.flat import (
     accuracy,
@@ -108,17 +108,18 @@ def make_report(
         figures["prediction_calibration_error"] = prediction_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
         bins = _reliability_rows(Y_true, probabilities, taxonomy)
     distance = tree_distance(Y_true, Y_pred, taxonomy)
+    modified = asdict(modified_f1(Y_true, Y_pred, taxonomy)) if hierarchy == "modified" else {}
     return Report(
         documents=len(distance),
         figures=figures,
         levels=_level_rows(Y_true, Y_pred, taxonomy),
-        branches=[_named(row, taxonomy) for row in by_subtree(Y_true, Y_pred, taxonomy)],
+        branches=[{"name": taxonomy.titles[row.key], **asdict(row)} for row in by_subtree(Y_true, Y_pred, taxonomy)],
         nodes=_node_rows(Y_true, Y_pred, taxonomy),
         confusions=_confusion_rows(Y_true, Y_pred, taxonomy),
         distances={int(d): int(n) for d, n in zip(*np.unique(distance, return_counts=True), strict=True)},
         reliability=bins,
         notes=notes,
-        modified=_modified_rows(Y_true, Y_pred, taxonomy) if hierarchy == "modified" else [],
+        modified=[{"over": name, **row} for name, row in modified.items()],
         calibration=[] if probabilities is None else _calibration_rows(Y_true, probabilities, uncalibrated, taxonomy),
     )
 
@@ -186,8 +187,7 @@ def _calibration_rows(Y_true: Any, probabilities: Any, uncalibrated: Any, taxono
 
 def _level_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
     losses = h_loss_by_depth(Y_true, Y_pred, taxonomy)
-    levels = by_level(Y_true, Y_pred, taxonomy)
-    return [{**asdict(row), "h_loss": float(losses[row.key])} for row in levels]
+    return [{**asdict(row), "h_loss": float(losses[row.key])} for row in by_level(Y_true, Y_pred, taxonomy)]
 
 
 def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
@@ -214,7 +214,6 @@ def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, A
 
 
 def _confusion_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    found = sibling_confusion(Y_true, Y_pred, taxonomy)[:MAX_CONFUSIONS]
     return [
         {
             "parent": " > ".join(taxonomy.path_of(pair.true)[:-1]),
@@ -222,14 +221,5 @@ def _confusion_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[s
             "predicted": taxonomy.titles[pair.predicted],
             "count": pair.count,
         }
-        for pair in found
+        for pair in sibling_confusion(Y_true, Y_pred, taxonomy)[:MAX_CONFUSIONS]
     ]
-
-
-def _modified_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    scores = asdict(modified_f1(Y_true, Y_pred, taxonomy))
-    return [{"over": name, **row} for name, row in scores.items()]
-
-
-def _named(row: GroupScores, taxonomy: Taxonomy) -> dict[str, Any]:
-    return {"name": taxonomy.titles[row.key], **asdict(row)}

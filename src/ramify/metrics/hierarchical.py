@@ -101,7 +101,9 @@ def modified_hierarchy(Y_true: Any, taxonomy: Taxonomy, own_nodes: Iterable[str 
     'fruit (own)'
     """
     stops = most_specific(Y_true, taxonomy).indices
-    given = _as_nodes(own_nodes, taxonomy)
+    if isinstance(own_nodes, str):
+        raise InputError(f"own_nodes is {own_nodes!r}; give a list of names or numbers of nodes.")
+    given = np.asarray([_as_node(node, taxonomy) for node in (() if own_nodes is None else own_nodes)], dtype=np.int64)
     nodes = np.unique(np.concatenate([stops, given]).astype(np.int64))
     inner: Counts = nodes[~taxonomy.is_leaf[nodes]]
     return ModifiedHierarchy(taxonomy, inner, _with_dummies(taxonomy, inner))
@@ -137,12 +139,6 @@ def _scores(counts: tuple[Counts, ...], leaves: Counts) -> LeafScores:
         n_occurring=int(occurs.sum()),
         n_labels=int(true.sum()),
     )
-
-
-def _as_nodes(given: Iterable[str | int] | None, taxonomy: Taxonomy) -> Counts:
-    if isinstance(given, str):
-        raise InputError(f"own_nodes is {given!r}; give a list of names or numbers of nodes.")
-    return np.asarray([_as_node(node, taxonomy) for node in (() if given is None else given)], dtype=np.int64)
 
 
 def _as_node(given: Any, taxonomy: Taxonomy) -> int:
