@@ -26,7 +26,7 @@ from datasets import DIRECTORIES
 from environments import HERE, InstallError, Row, python_for
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, save_npz
-from turns import head, show, timed
+from timing import head, show, timed
 
 from ramify import Taxonomy, TextClassifier
 from ramify.data import Corpus, make_web_directory

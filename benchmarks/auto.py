@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measuring import machine_facts
+from measuring import host_facts
 from scipy.sparse import csr_array
-from turns import show, timed
+from timing import show, timed
 
 import ramify
 from ramify.classifier import TextClassifier
@@ -47,7 +47,7 @@ def main() -> None:
     """Measure every corpus by hand and with every number of minutes, and keep what was measured."""
     given = parse()
     results = json.loads(given.out.read_text()) if given.out and given.out.is_file() else {}
-    results["machine"] = machine_facts()
+    results["machine"] = host_facts()
     for name in given.corpus or NAMES:
         folder = given.data / name
         if not folder.is_dir():
@@ -157,7 +157,7 @@ def edges(taxonomy: Taxonomy) -> Iterator[str]:
 
 
 def read_problem(folder: Path) -> Problem:
-    """Documents to learn from and to test on, without missing values."""
+    """Documents to train on and to test on, without missing values."""
     taxonomy = read_taxonomy(folder / "taxonomy.tsv")
     learn, tested = (
         read_corpus(next(folder.glob(f"{part}.*")), is_label=taxonomy.__contains__).labelled() for part in ("train", "test")

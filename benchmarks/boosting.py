@@ -1,8 +1,8 @@
-"""Boosting against size, depth, slow twins and peers: ``python benchmarks/boosting.py --data DIR --images docs/images``.
+"""Boosting against size, depth, slow oracles and peers: ``python benchmarks/boosting.py --data DIR --images docs/images``.
 
 DIR holds reuters21578_90 and 20news_bydate, each with train.jsonl.gz, test.jsonl.gz and taxonomy.tsv. ``--only`` names the
 parts to run: reuters, scaling, oracle, sklearn, depth. What is compared takes turns, and the best of some repetitions counts.
-Ends with status 1 where a goal is missed; rounds that differ from a slow twin's end it at once.
+Ends with status 1 where a goal is missed; rounds that differ from a slow oracle's end it at once.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from boosting_oracle import compare_with_oracle
 from boosting_peers import compare_with_peers, micro_f1
 from boosting_plots import draw
 from boosting_problems import ARITY, Split, balanced_tree, directory, read_reuters
-from boosting_twins import compare_with_twins
 from environments import HERE
-from measuring import machine_facts
+from measuring import host_facts
 from scaling import slope
-from turns import Figures, head, in_turns, show
+from timing import Figures, head, interleaved, show
 
 from ramify.learners import AdaBoostMH, TreeBoostMH
 
@@ -44,7 +44,7 @@ def main() -> None:
         wrong += [] if given.quick else complaints
     if given.out:
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        about = {"machine": machine_facts() | {"scikit-learn": version("scikit-learn")}, "date": date, "repeat": given.repeat}
+        about = {"machine": host_facts() | {"scikit-learn": version("scikit-learn")}, "date": date, "repeat": given.repeat}
         given.out.write_text(json.dumps(about | found, indent=1))
     for complaint in wrong:
         print(complaint, file=sys.stderr)
@@ -70,8 +70,8 @@ def on_reuters(given: argparse.Namespace) -> Outcome:
 def all_systems(split: Split, n_rounds: int, given: argparse.Namespace) -> list[Figures]:
     """A row for each system and number of threads, in turns."""
     models = [system(split.taxonomy, n_rounds=n_rounds, n_jobs=n) for system in SYSTEMS for n in given.counts]
-    trained = in_turns([partial(model.fit, split.X, split.Y) for model in models], given.repeat)
-    predicted = in_turns([partial(model.predict_sets, split.X_test) for model in models], 3 * given.repeat)
+    trained = interleaved([partial(model.fit, split.X, split.Y) for model in models], given.repeat)
+    predicted = interleaved([partial(model.predict_sets, split.X_test) for model in models], 3 * given.repeat)
     leaves, rows = np.flatnonzero(split.taxonomy.is_leaf), []
     for model, (train, _), (predict, sets) in zip(models, trained, predicted, strict=True):
         quality = micro_f1(*(Y[:, leaves].toarray().astype(bool) for Y in (sets, split.Y_test)))
@@ -125,7 +125,7 @@ def along(name: str, splits: list[tuple[Any, Split]], given: argparse.Namespace)
     n_rounds = 32 if given.quick else 64
     models = [system(split.taxonomy, n_rounds=n_rounds, n_jobs=1) for system, split in splits]
     fits = [partial(model.fit, split.X, split.Y) for model, (_, split) in zip(models, splits, strict=True)]
-    measured = in_turns(fits, given.repeat)
+    measured = interleaved(fits, given.repeat)
     rows = []
     for model, (_, split), (seconds, _) in zip(models, splits, measured, strict=True):
         pairs, touched = work_of(model, split)
@@ -179,8 +179,8 @@ def at_depth(depth: int, n_documents: int, n_rounds: int, given: argparse.Namesp
     split = balanced_tree(depth, n_documents)
     models = [system(split.taxonomy, n_rounds=n_rounds, n_jobs=1) for system in SYSTEMS]
     turns = given.repeat * (3 if depth < 5 else 1)  # what is soon done is easily disturbed
-    train = [s for s, _ in in_turns([partial(model.fit, split.X, split.Y) for model in models], turns)]
-    predicted = in_turns([partial(model.predict_sets, split.X_test) for model in models], 3 * given.repeat)
+    train = [s for s, _ in interleaved([partial(model.fit, split.X, split.Y) for model in models], turns)]
+    predicted = interleaved([partial(model.predict_sets, split.X_test) for model in models], 3 * given.repeat)
     predict, works = [s for s, _ in predicted], [work_of(model, split)[0] for model in models]
     right = [accuracy(model, split) for model in models]
     ratios = {"train_ratio": train[0] / train[1], "work_ratio": works[0] / works[1], "predict_ratio": predict[0] / predict[1]}
@@ -208,7 +208,7 @@ def save(given: argparse.Namespace, name: str, picture: str) -> None:
 PARTS = {
     "reuters": on_reuters,
     "scaling": against_size,
-    "oracle": compare_with_twins,
+    "oracle": compare_with_oracle,
     "sklearn": compare_with_peers,
     "depth": against_depth,
 }

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, save_npz
 from sklearn.ensemble import AdaBoostClassifier
 from sklearn.tree import DecisionTreeClassifier
-from turns import Figures, head, in_turns, show, timed
+from timing import Figures, head, interleaved, show, timed
 
 from ramify.learners import AdaBoostMH, TreeBoostMH
 
@@ -55,7 +55,7 @@ class Way:
         self.predicted[:] = [found]
 
 
-def here(name: str, threads: int, train: Callable[[], Any], predict: Callable[[Any], Any]) -> Way:
+def in_process(name: str, threads: int, train: Callable[[], Any], predict: Callable[[Any], Any]) -> Way:
     """A way in this process."""
     return Way(name, threads, lambda: timed(train), lambda model: timed(lambda: predict(model)))
 
@@ -80,11 +80,13 @@ def one_class_each(split: Split, n_rounds: int, given: Namespace) -> list[Figure
     y, expected = split.classes()
     by_term = split.X.tocsc()  # as scikit-learn's trees like it; it predicts by document
     mine = partial(AdaBoostMH, split.taxonomy, n_rounds=n_rounds)
-    ways = [here("adaboost-mh", n, lambda n=n: mine(n_jobs=n).fit(split.X, split.Y), best_of(split)) for n in given.counts]
+    ways = [
+        in_process("adaboost-mh", n, lambda n=n: mine(n_jobs=n).fit(split.X, split.Y), best_of(split)) for n in given.counts
+    ]
     for name, tree in (("a stump a round", {"max_depth": 1}), ("8 leaves a round", {"max_leaf_nodes": 8})):
         theirs = AdaBoostClassifier(DecisionTreeClassifier(**tree), n_estimators=n_rounds, random_state=0)
         train = partial(theirs.fit, by_term, y)
-        ways.append(here(f"scikit-learn AdaBoost, {name}", 1, train, lambda model: model.predict(split.X_test)))
+        ways.append(in_process(f"scikit-learn AdaBoost, {name}", 1, train, lambda model: model.predict(split.X_test)))
     with ExitStack() as until_the_end:
         classes, numbers = np.unique(y, return_inverse=True)
         ways += xgboost_ways(split, numbers, lambda P: classes[P.argmax(axis=1)], n_rounds, given, until_the_end)
@@ -114,7 +116,7 @@ def many_classes(split: Split, n_rounds: int, given: Namespace) -> list[Figures]
         for n in given.counts:
             model = learner(split.taxonomy, n_rounds=n_rounds, n_jobs=n)
             train, predict = partial(model.fit, split.X, split.Y), lambda m: m.predict_sets(split.X_test)[:, leaves].toarray()
-            ways.append(here(model.kind, n, train, predict))
+            ways.append(in_process(model.kind, n, train, predict))
     with ExitStack() as until_the_end:
         labels = split.Y[:, leaves].toarray().astype(np.float32)
         ways += xgboost_ways(split, labels, lambda P: P > 0.5, n_rounds, given, until_the_end)
@@ -167,7 +169,7 @@ def two_classes(split: Split, n_rounds: int, given: Namespace) -> list[Figures]:
     head(title, "category", *columns, "accuracy", "scikit-learn accuracy")
     rows = [one_against_rest(split, name, n_rounds, given) for name in BINARY]
     all_at_once = AdaBoostMH(split.taxonomy, n_rounds=n_rounds, variant="D")
-    ((seconds, fitted),) = in_turns([lambda: all_at_once.fit(split.X, split.Y)], given.repeat)
+    ((seconds, fitted),) = interleaved([lambda: all_at_once.fit(split.X, split.Y)], given.repeat)
     n_classes, ms = len(fitted.class_nodes_), 1000 * seconds / n_rounds
     theirs = n_classes * float(np.mean([row["sklearn_seconds"] for row in rows])) * 1000 / n_rounds
     about = f"scikit-learn, one category after the other, about {theirs:,.0f}"
@@ -180,7 +182,9 @@ def one_against_rest(split: Split, name: str, n_rounds: int, given: Namespace) -
     y, expected = (Y[:, [split.taxonomy.index(name)]].toarray().ravel().astype(int) for Y in (split.Y, split.Y_test))
     mine, by_term = AdaBoostMH(n_rounds=n_rounds, variant="D"), split.X.tocsc()
     theirs = AdaBoostClassifier(DecisionTreeClassifier(max_depth=1, random_state=0), n_estimators=n_rounds, random_state=0)
-    (seconds, _), (sklearn_seconds, _) = in_turns([lambda: mine.fit(split.X, y), lambda: theirs.fit(by_term, y)], given.repeat)
+    (seconds, _), (sklearn_seconds, _) = interleaved(
+        [lambda: mine.fit(split.X, y), lambda: theirs.fit(by_term, y)], given.repeat
+    )
     alike, apart = compare_rounds(mine.committees_[0], theirs)
     right = [float(np.mean(model.predict(split.X_test) == expected)) for model in (mine, theirs)]
     times = [f"{1000 * s / n_rounds:.2f}" for s in (seconds, sklearn_seconds)]
@@ -220,18 +224,18 @@ def xgboost_ways(
     for part, X in (("train", split.X), ("test", split.X_test)):
         save_npz(folder / f"{part}.npz", csr_array(X))
     np.save(folder / "labels.npy", labels)
-    started = [until_the_end.enter_context(Elsewhere(given.python, folder, n, n_rounds, decide)) for n in given.counts]
+    started = [until_the_end.enter_context(Subprocess(given.python, folder, n, n_rounds, decide)) for n in given.counts]
     return [Way("XGBoost, a stump a class and round", peer.threads, peer.train, peer.predict) for peer in started]
 
 
-class Elsewhere:
+class Subprocess:
     """XGBoost in an environment and a process of its own, which waits between its turns."""
 
     def __init__(self, python: Path, folder: Path, threads: int, n_rounds: int, decide: Callable[[Any], Any]) -> None:
         self.folder, self.threads, self.decide = folder, threads, decide
         self.command = [str(python), "-m", "peers.xgboost_stumps", str(folder), f"--threads={threads}", f"--rounds={n_rounds}"]
 
-    def __enter__(self) -> Elsewhere:
+    def __enter__(self) -> Subprocess:
         patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}  # threads that spin stall each other on a busy machine
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         self.process = subprocess.Popen(self.command, cwd=HERE, env=patient, **pipes)

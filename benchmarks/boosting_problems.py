@@ -20,7 +20,7 @@ LENGTH = 60  # words of a document of a balanced tree, repetitions included
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Documents × terms and documents × nodes, closed upward, to learn from and to test on."""
+    """Documents × terms and documents × nodes, closed upward, to train on and to test on."""
 
     X: csr_array
     Y: csr_array
@@ -29,7 +29,7 @@ class Split:
     taxonomy: Taxonomy
 
     def some(self, n: int, seed: int = 0) -> Split:
-        """The same with fewer documents to learn from, by chance."""
+        """The same with fewer documents to train on, by chance."""
         rows = np.sort(np.random.default_rng(seed).permutation(self.X.shape[0])[:n])
         return replace(self, X=csr_array(self.X[rows]), Y=csr_array(self.Y[rows]))
 
@@ -39,7 +39,7 @@ class Split:
         return replace(self, X=selector.transform(self.X), X_test=selector.transform(self.X_test))
 
     def classes(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The leaf of every document that has just one, to learn from and to test on."""
+        """The leaf of every document that has just one, to train on and to test on."""
         leaves = np.flatnonzero(self.taxonomy.is_leaf)
         train, test = (csr_array(Y[:, leaves]).indices for Y in (self.Y, self.Y_test))
         return leaves[train], leaves[test]
@@ -73,7 +73,7 @@ def directory(n_classes: int, n_documents: int, n_words: int) -> Split:
 
 
 def balanced_tree(depth: int, n_documents: int, seed: int = 0) -> Split:
-    """A tree whose inner nodes have three children each; as many documents to learn from as to test on, alike at all leaves.
+    """A tree whose inner nodes have three children each; as many documents to train on as to test on, alike at all leaves.
 
     Whatever the depth, there are as many documents, words in each, and words in the language. Each level has an equal share of
     the language, and each node of a level an equal share of that: words of its own, some frequent and most rare. A document

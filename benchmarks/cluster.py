@@ -19,7 +19,7 @@ from typing import Any
 
 from clusters import bytes_in_stores, simulated_cluster
 from datasets import describe, make_problem
-from measuring import machine_facts
+from measuring import host_facts
 from turns import head, show
 
 import ramify.learners
@@ -42,7 +42,7 @@ def main() -> None:
                 rows.append(measure_cluster(name, split, [int(each) for each in nodes.split(",")], given.store))
                 tell(rows[-1], rows)
     if given.out:
-        about = {"machine": machine_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+        about = {"machine": host_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
         about |= {"problem": given.problem, "sizes": describe(split)}
         given.out.write_text(json.dumps({**about, "rows": rows}, indent=1))
 

@@ -1,4 +1,4 @@
-"""Whether probabilities mean what they say, and promises are kept.
+"""Whether probabilities mean what they say, and guarantees hold.
 
     python benchmarks/confidence.py --data DIR
     python benchmarks/confidence.py --data DIR --part coverage --corpus esco_titles --system svm
@@ -6,9 +6,9 @@
 
 calibration: a system learns from the training documents; the error of its probabilities on the test documents stands beside
 that before they were calibrated, for every level. --mixed deals all documents anew, so that test documents are like those
-learnt from: the given test parts of 20 newsgroups and arXiv are from later times.
+trained on: the given test parts of 20 newsgroups and arXiv are from later times.
 
-coverage: the test documents are split 200 times into two halves, of which one serves to learn what can be promised, and the
+coverage: the test documents are split 200 times into two halves, of which one serves to calibrate the guarantee, and the
 other to see what came of it. With n documents in the first half and m in the second, and no two scores alike, the number of
 answers that hold follows the beta-binomial law with m, k and n + 1 − k, where k = ⌈(n + 1)(1 − risk)⌉. The p-value is that of a
 Kolmogorov–Smirnov test of the 200 numbers against that law; the mean over 20,000 splits tells luck from fault.
@@ -30,7 +30,7 @@ from scipy.stats import betabinom, kstest
 import ramify
 from ramify.data import Corpus, read_corpus
 from ramify.decisions.conformal import ConformalPaths
-from ramify.metrics.calibration import is_covered, predicted_depth
+from ramify.metrics.calibration import predicted_depth
 from ramify.persistence import write_text_atomically
 from ramify.workflows import evaluate
 
@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def read(folder: Path, mixed: bool) -> tuple[ramify.Taxonomy, Corpus, Corpus]:
-    """A taxonomy, and documents to learn from and to test on; of six topics, where there are such."""
+    """A taxonomy, and documents to train on and to test on; of six topics, where there are such."""
     topical = folder / "taxonomy_topical6.tsv"
     taxonomy = ramify.read_taxonomy(topical if topical.exists() else folder / "taxonomy.tsv")
     train, test = (read_corpus(folder / f"{part}.jsonl.gz", is_label=taxonomy.__contains__) for part in ("train", "test"))
@@ -74,7 +74,7 @@ def calibration_of(fitted: ramify.TextClassifier, test: Corpus) -> list[dict[str
 
 
 def coverage_of(fitted: ramify.TextClassifier, test: Corpus) -> list[dict[str, Any]]:
-    """What was promised and what came of it, over many splits of the test documents."""
+    """The guaranteed and the achieved risk, over many splits of the test documents."""
     taxonomy = fitted.taxonomy_
     Y, P = taxonomy.encode(test.labels), fitted.predict_proba(test.documents)
     whole = ConformalPaths.fit(P, Y, taxonomy)
@@ -94,12 +94,12 @@ def _over_splits(whole: ConformalPaths, P: Any, Y: Any, taxonomy: ramify.Taxonom
     for split in range(MANY):
         order = rng.permutation(n_documents)
         first, second = order[:n], order[n:]
-        promise = ConformalPaths(whole.scores[first], whole.branches[first])
-        is_held = whole.scores[second, 0] <= promise.threshold(risk)
-        held.append(int(is_held.sum()))
+        guarantee = ConformalPaths(whole.scores[first], whole.branches[first])
+        is_covered = whole.scores[second, 0] <= guarantee.threshold(risk)
+        held.append(int(is_covered.sum()))
         if split < 5:  # the answers themselves, to see that they say the same
-            answers = promise.decide(P[second], taxonomy, risk)
-            assert (is_covered(Y[second], answers, taxonomy) == is_held).all()
+            answers = guarantee.decide(P[second], taxonomy, risk)
+            assert (is_covered(Y[second], answers, taxonomy) == is_covered).all()
             depths.append(float(predicted_depth(answers, taxonomy).mean()))
     law = betabinom(m, k, n + 1 - k)
     low, high = law.ppf(0.025), law.ppf(0.975)

@@ -21,7 +21,7 @@ Nodes = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Documents × features and the node of each document, to learn from and to test on."""
+    """Documents × features and the node of each document, to train on and to test on."""
 
     X_train: csr_array
     y_train: Nodes
@@ -58,7 +58,7 @@ def make_problem(name: str, data: Path | None = None) -> Split:
 
 
 def split_directory(size: Directory, seed: int = 0) -> Split:
-    """The first documents to learn from, the rest to test on."""
+    """The first documents to train on, the rest to test on."""
     made = make_web_directory(size.n_leaves, size.n_train + size.n_test, n_features=size.n_features, seed=seed)
     nodes = most_specific(made.Y, made.taxonomy).indices.astype(np.int64)
     n = size.n_train

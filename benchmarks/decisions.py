@@ -1,6 +1,6 @@
-"""Throughput of the decision functions, each beside its slow twin: ``python benchmarks/decisions.py --threads 2``.
+"""Throughput of the decision functions, each beside its slow oracle: ``python benchmarks/decisions.py --threads 2``.
 
-Ends with status 1 where a function and its twin differ: costs by more than 1e-9 of the least, label sets by a node.
+Ends with status 1 where a function and its oracle differ: costs by more than 1e-9 of the least, label sets by a node.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from measuring import machine_facts
+from measuring import host_facts
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from slow_decisions import (
     TOLERANCE,
     Family,
-    check_twins,
+    check_oracles,
     children_of,
     cost_of,
     grid_of,
@@ -44,15 +44,15 @@ PENALTIES = (0.0, 1.0, 5.0, inf)
 SEED = 0
 RUNS = 3
 FEWEST = 8  # documents of the first estimate
-COLUMNS = ("what", "nodes", "penalty", "scores", "documents/s", "goal", "kernel vs twin", "largest difference")
+COLUMNS = ("what", "nodes", "penalty", "scores", "documents/s", "goal", "kernel vs oracle", "largest difference")
 
 
 def main() -> None:
-    """Check the twins, then measure and compare row by row."""
+    """Check the oracles, then measure and compare row by row."""
     given = parse()
-    off = check_twins(np.random.default_rng(SEED))
+    off = check_oracles(np.random.default_rng(SEED))
     if not off <= TOLERANCE:
-        raise SystemExit(f"the twins differ from the least of all answers by {off:g}; no row was measured.")
+        raise SystemExit(f"the oracles differ from the least of all answers by {off:g}; no row was measured.")
     show(COLUMNS)
     show(["---"] * len(COLUMNS))
     rows = []
@@ -101,7 +101,7 @@ class Smoothing:
             return inf
         return abs(self.cost(self._rounded(x), on_grid) - least) / (least or 1.0)
 
-    def share_of_bound(self, x: Scores, y: Scores) -> float:
+    def fraction_of_bound(self, x: Scores, y: Scores) -> float:
         """By how much levels raised the cost above the least without them, relative to the bound that is documented."""
         counted = x[has_scores(x, np.ones(len(x)))].astype(float)
         bound = len(counted) * np.ptp(counted) / ((self.levels or inf) - 1)
@@ -109,7 +109,7 @@ class Smoothing:
         return (self.cost(x, y) - self.least_cost(x)) / bound
 
     def least_cost(self, x: NDArray[Any]) -> float:
-        """The twin's answer."""
+        """The oracle's answer."""
         return least_cost(x.astype(float), self.children, *self._per_node())
 
     def cost(self, x: NDArray[Any], y: NDArray[Any]) -> float:
@@ -146,7 +146,7 @@ class LeastHLoss:
         return minimize_h_loss(P, self.taxonomy, costs="siblings", n_jobs=threads)
 
     def ask_twin(self, p: Scores) -> set[int]:
-        """The twin's label set."""
+        """The oracle's label set."""
         return least_risk(p, self.parents, self.costs)
 
     def difference(self, p: Scores, found: set[int], expected: set[int]) -> float:
@@ -200,7 +200,7 @@ KINDS = {"uniform": uniform, "ties, 10 % NaN": with_ties_and_gaps}
 
 
 def measure(problem: Problem, kind: str, make_scores: Callable[[tuple[int, int]], Scores], given: argparse.Namespace) -> Row:
-    """One row: the speed, and the twin's answers for some of the documents that were timed."""
+    """One row: the speed, and the oracle's answers for some of the documents that were timed."""
     S = make_scores((documents_for(problem, make_scores, given), len(problem.taxonomy)))
     problem.decide(S, given.threads)  # to warm up
     timed = [time(lambda: problem.decide(S, given.threads)) for _ in range(RUNS)]
@@ -231,7 +231,7 @@ def documents_for(problem: Problem, make_scores: Callable[[tuple[int, int]], Sco
 
 
 def compare(problem: Problem, S: Scores, decided: Any, per_second: float, given: argparse.Namespace) -> Row:
-    """Ask the twin about documents here and there until its time is over."""
+    """Ask the oracle about documents here and there until its time is over."""
     differences, twin_seconds = [], 0.0
     order = np.random.default_rng(SEED).permutation(len(S))
     for d in order:
@@ -247,7 +247,7 @@ def compare(problem: Problem, S: Scores, decided: Any, per_second: float, given:
         "largest_difference": max(differences),
     }
     if isinstance(problem, Smoothing) and problem.levels and not given.quick:
-        row["share_of_bound"] = problem.share_of_bound(S[order[0]], decided[order[0]])
+        row["fraction_of_bound"] = problem.fraction_of_bound(S[order[0]], decided[order[0]])
     return row
 
 
@@ -283,17 +283,17 @@ def cells_of(row: Row) -> list[str]:
 def about(given: argparse.Namespace) -> Row:
     """What the figures depend on."""
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    return {"machine": machine_facts(), "date": date, "threads": given.threads, "seconds": given.seconds}
+    return {"machine": host_facts(), "date": date, "threads": given.threads, "seconds": given.seconds}
 
 
 def conclude(rows: list[Row]) -> None:
     """Say how near the bound of levels was, and end with status 1 if anything is wrong."""
-    shares = [row["share_of_bound"] for row in rows if "share_of_bound" in row]
+    shares = [row["fraction_of_bound"] for row in rows if "fraction_of_bound" in row]
     if shares:
         print(f"\nRounding to levels took at most {max(shares):.2g} of the documented bound.")
-    wrong = [row for row in rows if not (row["largest_difference"] <= TOLERANCE and row.get("share_of_bound", 0.0) <= 1)]
+    wrong = [row for row in rows if not (row["largest_difference"] <= TOLERANCE and row.get("fraction_of_bound", 0.0) <= 1)]
     for row in wrong:
-        print(f"differs from its twin: {' | '.join(cells_of(row))}", file=sys.stderr)
+        print(f"differs from its oracle: {' | '.join(cells_of(row))}", file=sys.stderr)
     if wrong:
         raise SystemExit(1)
 
@@ -303,7 +303,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, help="what one run takes at least, about; 0.6 when not given")
-    parser.add_argument("--twin-seconds", type=float, help="how long the twin works on one row; 1.5 when not given")
+    parser.add_argument("--oracle-seconds", type=float, help="how long the oracle works on one row; 1.5 when not given")
     parser.add_argument("--quick", action="store_true", help="a few documents, to see that all is right")
     parser.add_argument("--out", type=Path, help="a JSON file for the figures")
     given = parser.parse_args()

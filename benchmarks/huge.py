@@ -1,7 +1,7 @@
 """More classes than one process should hold: ``python benchmarks/huge.py --leaves 100000 --documents 500000``.
 
 Makes a directory-shaped problem, trains on a cluster of two simulated nodes whose members write the model shard by shard, saves
-it, loads it in a process of its own by memory map, and classifies documents that were not learnt from. Told are seconds, the
+it, loads it in a process of its own by memory map, and classifies documents that were not trained on. Told are seconds, the
 size of the model, how many answers are right, and the most memory that the whole machine used beyond what it used before: the
 driver, all workers, and the object stores of both nodes, with X in each. Needs Linux.
 """
@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from clusters import simulated_cluster
-from measuring import machine_facts
+from measuring import host_facts
 from scipy.sparse import csr_array
 
 import ramify
@@ -41,7 +41,7 @@ def main() -> None:
     """Make, train, save, load, classify, tell."""
     given = parse()
     found: Figures = {}
-    with tempfile.TemporaryDirectory(dir=given.folder) as folder, watching_machine() as used:
+    with tempfile.TemporaryDirectory(dir=given.folder) as folder, watching_memory() as used:
         with timed(found, "making the problem"):
             learn, tested, labels, answers, taxonomy = make(given)
         sizes = {"train": learn.shape[0], "features": learn.shape[1], "nonzeros": learn.nnz, "classes": len(set(labels))}
@@ -58,11 +58,11 @@ def main() -> None:
         found["training memory GB"] = round(max(used) / 1e9, 2)
         del classifier, learn
         found["model GB"] = round(sum(file.stat().st_size for file in (Path(folder) / "model").iterdir()) / 1e9, 2)
-        found |= answer_elsewhere(Path(folder) / "model", tested, answers)
+        found |= predict_in_subprocess(Path(folder) / "model", tested, answers)
         found["memory GB"] = round(max(used) / 1e9, 2)
     print(json.dumps(found, indent=1))
     if given.out:
-        about = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": machine_facts(), "sizes": sizes}
+        about = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "machine": host_facts(), "sizes": sizes}
         given.out.write_text(json.dumps({**about, "rows": [as_row(given, found)], "found": found}, indent=1))
 
 
@@ -91,7 +91,7 @@ def parse() -> argparse.Namespace:
 
 
 def make(given: argparse.Namespace) -> tuple[Any, ...]:
-    """Documents to learn from and to test on, the labels of both, and the taxonomy."""
+    """Documents to train on and to test on, the labels of both, and the taxonomy."""
     made = make_web_directory(given.leaves, given.documents + given.tested, n_words=given.words, seed=0)
     nodes, n = most_specific(made.Y, made.taxonomy).indices, given.documents
     labels = [made.taxonomy.names[node] for node in nodes[:n].tolist()]
@@ -116,15 +116,15 @@ def split(pair: str) -> tuple[str, str]:
     return name, value
 
 
-def answer_elsewhere(model: Path, X: csr_array, true: np.ndarray) -> Figures:
-    """Load and answer in a process of its own."""
+def predict_in_subprocess(model: Path, X: csr_array, true: np.ndarray) -> Figures:
+    """Load and predict in a process of its own."""
     context = multiprocessing.get_context("spawn")
     with context.Pool(1) as pool:
-        return pool.apply(answer, (model, X, true))
+        return pool.apply(predict, (model, X, true))
 
 
-def answer(model: Path, X: csr_array, true: np.ndarray) -> Figures:
-    """Seconds for loading and answering, and how many answers are right."""
+def predict(model: Path, X: csr_array, true: np.ndarray) -> Figures:
+    """Seconds for loading and predicting, and the accuracy."""
     found: Figures = {}
     with timed(found, "loading"):
         classifier = ramify.load(model)
@@ -146,16 +146,16 @@ def timed(found: Figures, what: str) -> Iterator[None]:
 
 
 @contextmanager
-def watching_machine() -> Iterator[list[float]]:
+def watching_memory() -> Iterator[list[float]]:
     """Bytes that the machine uses beyond what it used before, looked at five times a second."""
     before, done = in_use(), threading.Event()
     seen = [0.0]
 
-    def look() -> None:
+    def sample() -> None:
         while not done.wait(0.2):
             seen.append(in_use() - before)
 
-    thread = threading.Thread(target=look, daemon=True)
+    thread = threading.Thread(target=sample, daemon=True)
     thread.start()
     try:
         yield seen

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
-from turns import head, in_turns, show, timed
+from timing import head, interleaved, show, timed
 
 from ramify import Taxonomy
 from ramify.data import make_web_directory
@@ -67,7 +67,7 @@ def flat_row(n: int, problem: Any, rounds: int) -> list[str]:
     def theirs() -> LinearSVC:
         return LinearSVC(multi_class="crammer_singer", C=1.0, fit_intercept=False, max_iter=10_000).fit(X, y)
 
-    (a, fitted), (b, peer) = in_turns([ours, theirs], rounds)
+    (a, fitted), (b, peer) = interleaved([ours, theirs], rounds)
     bound, value = fitted.gap_.dual, objective(peer.coef_, X, np.searchsorted(peer.classes_, y))
     return [
         f"{n:,}",

@@ -28,7 +28,7 @@ class PeerError(Exception):
 
 def measure(row: Row, split: Split, problem: Path, *, envs: Path, threads: int, timeout: float) -> Result:
     """Figures of a row, or the reason why there are none."""
-    about = {"threads": threads, "machine": machine_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+    about = {"threads": threads, "machine": host_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
     with tempfile.TemporaryDirectory() as folder:
         try:
             _start(row, problem, Path(folder), python_for(row, envs), threads, timeout)
@@ -37,7 +37,7 @@ def measure(row: Row, split: Split, problem: Path, *, envs: Path, threads: int, 
             return {**about, "failed": str(error)}
 
 
-def machine_facts() -> dict[str, Any]:
+def host_facts() -> dict[str, Any]:
     """What the figures depend on beside the programs."""
     return {
         "cpu": _cpu_model(),
@@ -53,9 +53,9 @@ def machine_facts() -> dict[str, Any]:
 def _start(row: Row, problem: Path, out: Path, python: Path, threads: int, timeout: float) -> None:
     limits = [f"--threads={threads}", f"--memory={_memory_bytes()}"]
     command = [str(python), "-m", f"peers.{row.module}", str(problem), str(out), *row.options, *limits]
-    surroundings = {**os.environ, **dict.fromkeys(THREAD_LIMITS, str(threads)), **row.variables}
+    environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, str(threads)), **row.variables}
     try:
-        done = subprocess.run(command, cwd=HERE, env=surroundings, capture_output=True, text=True, timeout=timeout)
+        done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=timeout)
     except subprocess.TimeoutExpired:
         raise PeerError(f"took longer than {timeout:,.0f} s") from None
     if done.returncode:

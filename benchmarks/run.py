@@ -10,7 +10,7 @@ from typing import Any
 
 from datasets import DIRECTORIES, describe, make_problem, write_problem
 from environments import HERE, Row, known_peers
-from measuring import machine_facts, measure
+from measuring import host_facts, measure
 from report import choose_base, make_table, one_line
 from rich.console import Console
 
@@ -68,7 +68,7 @@ def is_reusable(result: dict[str, Any] | None, threads: int) -> bool:
     """Whether figures were taken on this machine with as many threads; failures are tried again."""
     if result is None or "failed" in result:
         return False
-    return result["threads"] == threads and result["machine"] == machine_facts()
+    return result["threads"] == threads and result["machine"] == host_facts()
 
 
 def read_results(path: Path) -> dict[str, Any]:

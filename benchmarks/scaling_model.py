@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import nnls
-from turns import head, show
+from timing import head, show
 
 from ramify import Taxonomy
 from ramify.data.synthetic import grow_tree
@@ -32,7 +32,7 @@ from ramify.learners.linear.estimates import LOOKS, PASSES, ROUNDS
 from ramify.learners.linear.partition import common_depths, cut
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 
-CALLS = 3  # to the members in a round: climb, take what changed, and now and then a look at the gap
+CALLS = 3  # to the workers in a round: a pass, the changes, and sometimes the duality gap
 VALUE = 8  # bytes of a feature and its value in a sparse vector
 KINDS = ("OneVsRestSVM:mode=fast", "OneVsRestSVM", "RecursiveSVM")
 

@@ -3,7 +3,7 @@
 Trains a model with 1,000 leaves on texts made from ``make_web_directory``, starts ``ramify serve`` in a process of its own, and
 from another process sends
 
-    sizes      so many texts together, without a server: what gathering them is worth
+    sizes      so many texts together, without a server: the gain of micro-batching
     single     short texts, one a request, over so many connections at once as fast as answers come
     half       the same at half of 1,500 requests a second, sent by the clock whether or not answers have come
     batch      tables of short texts as NDJSON and CSV, and of long texts, read while they are sent
@@ -33,13 +33,13 @@ from typing import Any
 
 import numpy as np
 from load import Load, run_at_full_speed, run_by_the_clock
-from measuring import machine_facts
+from measuring import host_facts
 
 import ramify
 from ramify.data import make_web_directory
 from ramify.workflows import Predictor
 
-PROMISED = 1_500  # requests a second
+TARGET = 1_500  # requests a second
 SHORT = 12  # words of a short text
 CONNECTIONS = 32
 SECONDS = 10
@@ -65,7 +65,7 @@ def main() -> None:
                             rows.append({"system": system, **row})
                             show(rows[-1])
     if given.out:
-        about = {"machine": machine_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
+        about = {"machine": host_facts(), "date": datetime.now(UTC).isoformat(timespec="seconds")}
         given.out.write_text(json.dumps({**about, "rows": rows}, indent=1))
 
 
@@ -160,8 +160,8 @@ def measure_singles(port: int, server: Any, short: list[str], long: list[str], g
 
 
 def measure_half(port: int, server: Any, short: list[str], long: list[str], given: Any) -> Iterator[Figures]:
-    """Times of answers at half of what is promised, measured from when a request was due."""
-    found = apart(run_by_the_clock, port, requests_for(short[:2_000]), CONNECTIONS, PROMISED / 2, 2 * SECONDS)
+    """Times of answers at half of the target rate, measured from when a request was due."""
+    found = apart(run_by_the_clock, port, requests_for(short[:2_000]), CONNECTIONS, TARGET / 2, 2 * SECONDS)
     yield {"part": "half", "connections": CONNECTIONS, **found.figures()}
 
 
@@ -199,14 +199,14 @@ def send_table(port: int, kind: str, body: bytes, count: int) -> float:
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.sendall(head_for("/v1/batch", kind, len(body), "Connection: close\r\n"))
         connection.setblocking(False)
-        lines = exchange(connection, memoryview(body), b",\n" if kind == "text/csv" else b"}\n")
+        lines = send_and_receive(connection, memoryview(body), b",\n" if kind == "text/csv" else b"}\n")
     seconds = time.perf_counter() - began
     if lines < count:
         raise SystemExit(f"{lines:,} lines came back for {count:,} documents")
     return seconds
 
 
-def exchange(connection: socket.socket, body: memoryview, end: bytes) -> int:
+def send_and_receive(connection: socket.socket, body: memoryview, end: bytes) -> int:
     """Write and read until the other side closes; gives the lines that came, by how they end."""
     lines, last = 0, b""
     with selectors.DefaultSelector() as selector:

@@ -39,7 +39,7 @@ def main() -> None:
     """Make and save a model; another process, whose memory holds nothing else, loads it, answers, and tells."""
     given = parse()
     if given.model is not None:
-        answer_from(given.model)
+        predict_with(given.model)
         return
     made = make_web_directory(given.classes, DOCUMENTS_A_CLASS * given.classes, n_words=WORDS, seed=1)
     asked = made.X[np.random.default_rng(0).integers(0, made.X.shape[0], ASKED)]
@@ -54,8 +54,8 @@ def main() -> None:
         subprocess.run([sys.executable, __file__, "--model", model], check=True)
 
 
-def answer_from(model: Path) -> None:
-    """Load, answer, tell."""
+def predict_with(model: Path) -> None:
+    """Load, predict, report."""
     asked = csr_array(load_npz(model.parent / "asked.npz"))
     before, began = anonymous(), perf_counter()
     classifier = ramify.load(model)
@@ -75,7 +75,7 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--classes", type=int, default=100_000)
     parser.add_argument("--shards", type=int, default=16)
-    parser.add_argument("--model", type=Path, help="Only answer from this model, with documents in asked.npz beside it.")
+    parser.add_argument("--model", type=Path, help="Only predict with this model, with documents in asked.npz beside it.")
     return parser.parse_args()
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,14 +17,17 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from measuring import machine_facts
+from measuring import host_facts
 from scaling import slope
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.naive_bayes import MultinomialNB
 
-from experiments.newsgroups import newsgroups_taxonomy, read_newsgroups
 from ramify.features import Vectorizer
 from ramify.learners import ShrinkageNaiveBayes
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # experiments is not installed
+
+from experiments.newsgroups import newsgroups_taxonomy, read_newsgroups
 
 PARTS = (1 / 8, 1 / 4, 1 / 2, 1.0)
 COLUMNS = ("posts", "words", "row", "threads", "words s", "model s", "together s", "ns a word", "× scikit-learn")
@@ -48,7 +52,7 @@ def main() -> None:
     print("\n" + "\n".join(f"{name}: time ∝ words^{k:.2f}" for name, k in growth.items()))
     if given.out:
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        found = {"machine": machine_facts(), "date": date, "rounds": given.rounds, "growth": growth, "rows": measured}
+        found = {"machine": host_facts(), "date": date, "rounds": given.rounds, "growth": growth, "rows": measured}
         given.out.write_text(json.dumps(found, indent=1))
 
 

@@ -1,9 +1,9 @@
-"""The slow twins of the decision functions, for sizes at which nobody can try every answer.
+"""The slow oracles of the decision functions, for sizes at which nobody can try every answer.
 
 Legend: x: a document's scores on one tree, NaN where there is none; y: the smoothed scores; children[v]: the children of
 node v, and node 0 is the root; w, a: weights and penalties, one a node.
 
-Those of ``tests/oracles`` try every answer; :func:`check_twins` holds the twins here against them on small trees.
+Those of ``tests/oracles`` try every answer; :func:`check_oracles` holds the oracles here against them on small trees.
 """
 
 from __future__ import annotations
@@ -108,11 +108,11 @@ def sibling_costs(parents: Family) -> list[float]:
     return h_loss_decisions.sibling_costs(parents)
 
 
-# ---- the twins against every answer ---------------------------------------------------------------------------------
+# ---- the oracles against every answer ---------------------------------------------------------------------------------
 
 
-def check_twins(rng: np.random.Generator) -> float:
-    """The largest difference between the twins' costs and the least of all answers, on small random trees."""
+def check_oracles(rng: np.random.Generator) -> float:
+    """The largest difference between the oracles' costs and the least of all answers, on small random trees."""
     return max(max(_smoothing_difference(rng), _risk_difference(rng)) for _ in range(N_SMALL))
 
 

@@ -2,7 +2,7 @@
 
 Writes a CSV file of changed documents (of the corpus that comes with Ramify, or of the 20 newsgroups with ``--data DIR``),
 trains a small model, and runs ``ramify predict MODEL FILE --out ANSWERS`` on a tenth of it and on all of it. Memory that
-stays the same is what streaming promises. Needs Linux, and room on the disk for the file and the answers.
+stays the same is the point of streaming. Needs Linux, and room on the disk for the file and the answers.
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
-from measuring import machine_facts
+from measuring import host_facts
 
 import ramify
-from experiments.newsgroups import newsgroups_taxonomy, read_newsgroups
 from ramify.data import load_electronics
+
+sys.path.insert(0, str(Path(__file__).parent.parent))  # experiments is not installed
+
+from experiments.newsgroups import newsgroups_taxonomy, read_newsgroups
 
 ROOM = 3  # bytes of disk for each of the large file: itself, and the answers, which repeat it and add to it
 COLUMNS = ("file MB", "documents", "seconds", "documents/s", "MB/s", "peak MB")
@@ -52,7 +55,7 @@ def main() -> None:
             show(cells_of(rows[-1]))
     if given.out:
         date = datetime.now(UTC).isoformat(timespec="seconds")
-        about = {"machine": machine_facts(), "date": date, "system": given.system, "threads": given.threads}
+        about = {"machine": host_facts(), "date": date, "system": given.system, "threads": given.threads}
         given.out.write_text(json.dumps({**about, "rows": rows}, indent=1))
 
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from boosting_plots import draw
 from environments import HERE
-from measuring import machine_facts
-from turns import head, in_turns, show, timed
+from measuring import host_facts
+from timing import head, interleaved, show, timed
 
 from ramify import Taxonomy, TextClassifier
 from ramify.data import make_web_directory
@@ -32,7 +32,7 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """Documents to learn from and others to test on, and the labels of both."""
+    """Documents to train on and others to test on, and the labels of both."""
 
     X: Any
     labels: list[str]
@@ -55,7 +55,7 @@ def main() -> None:
     given = parse()
     task = make_task(given.leaves, given.documents, given.seed)
     results = {system: measure(task, system, given) for system in given.systems.split(",")}
-    about = {"machine": machine_facts(), "threads": given.threads, "leaves": given.leaves, "documents": given.documents}
+    about = {"machine": host_facts(), "threads": given.threads, "leaves": given.leaves, "documents": given.documents}
     given.out.with_suffix(".json").write_text(json.dumps({**about, "results": results}, indent=1))
     series = {system: sorted((row["reached"], row["ratio"]) for row in found["moves"]) for system, found in results.items()}
     title = f"Following a change, against training anew: {given.leaves:,} classes, {given.documents:,} documents"
@@ -94,7 +94,7 @@ def measure(task: Task, system: str, given: argparse.Namespace) -> Figures:
 def compare(task: Task, before: TextClassifier, system: str, new: Taxonomy, given: argparse.Namespace) -> Figures:
     """Update and training, in turn."""
     ways = (lambda: update(before, new), lambda: task.train(system, new, given.threads))
-    (fast, done), (slow, anew) = in_turns(ways, given.repeat)
+    (fast, done), (slow, anew) = interleaved(ways, given.repeat)
     assert isinstance(done, UpdateResult)
     assert isinstance(anew, TextClassifier)
     both = {"update": done.classifier, "training": anew}
@@ -153,10 +153,10 @@ def move_subtree(taxonomy: Taxonomy, share: float, is_near: bool, seed: int) -> 
     targets = [k for k in np.flatnonzero(~taxonomy.is_leaf).tolist() if k not in inside and taxonomy.depth[k] > 0]
     target = int(parent[parent[node]]) if is_near else int(np.random.default_rng(seed).choice(targets))
     new = Taxonomy.from_edges((edges_of(taxonomy) | {taxonomy.names[node]: taxonomy.names[target]}).items())
-    return new, len(below[node]) / n_leaves, count_reached(taxonomy, new) / n_leaves
+    return new, len(below[node]) / n_leaves, count_changed(taxonomy, new) / n_leaves
 
 
-def count_reached(old: Taxonomy, new: Taxonomy) -> int:
+def count_changed(old: Taxonomy, new: Taxonomy) -> int:
     """Leaves at or below a node that has other leaves below it than before, or another parent."""
     before, after = dict(zip(old.names, leaves_below(old), strict=True)), leaves_below(new)
     parents, reached = (edges_of(old), edges_of(new)), set[str]()

@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 from environments import HERE, InstallError, known_peers, python_for
-from measuring import machine_facts
+from measuring import host_facts
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from ramify.data import read_corpus
@@ -118,8 +118,8 @@ def sentence_of(words: list[str]) -> str:
 def all_rows(texts: list[str], given: argparse.Namespace, until_the_end: ExitStack) -> list[Row]:
     """Ramify, scikit-learn, and PECOS where it can be installed."""
     counts = sorted({1, given.threads})
-    rows = [Row("ramify", n, Here(Vectorizer(n_jobs=n), texts)) for n in counts]
-    rows.append(Row("scikit-learn", 1, Here(TfidfVectorizer(dtype=np.float32), texts)))
+    rows = [Row("ramify", n, InProcess(Vectorizer(n_jobs=n), texts)) for n in counts]
+    rows.append(Row("scikit-learn", 1, InProcess(TfidfVectorizer(dtype=np.float32), texts)))
     try:
         python = python_for(known_peers()["pecos"], given.envs)
     except InstallError as error:
@@ -130,12 +130,12 @@ def all_rows(texts: list[str], given: argparse.Namespace, until_the_end: ExitSta
     for name, what in (("pecos", texts), ("pecos, words given", words)):
         file = folder / f"{len(name)}.json"
         file.write_text(json.dumps(what))
-        rows += [Row(name, n, until_the_end.enter_context(Elsewhere(python, file, n))) for n in counts]
+        rows += [Row(name, n, until_the_end.enter_context(Subprocess(python, file, n))) for n in counts]
     return rows
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class InProcess:
     """A vectorizer in this process."""
 
     vectorizer: Any
@@ -148,13 +148,13 @@ class Here:
         return {"seconds": perf_counter() - start, "features": X.shape[1], "nonzeros": int(X.nnz)}
 
 
-class Elsewhere:
+class Subprocess:
     """PECOS in an environment and a process of its own, which waits between its turns."""
 
     def __init__(self, python: Path, file: Path, threads: int) -> None:
         self.command = [str(python), "-m", "peers.pecos_vectorizer", str(file), f"--threads={threads}"]
 
-    def __enter__(self) -> Elsewhere:
+    def __enter__(self) -> Subprocess:
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
         patient = {**os.environ, "OMP_WAIT_POLICY": "passive"}  # threads that spin stall each other on a busy machine
         self.process = subprocess.Popen(self.command, cwd=HERE, env=patient, **pipes)
@@ -207,7 +207,7 @@ def results(rows: list[Row], texts: list[str], is_equal: bool, given: argparse.N
     """Everything, for a file."""
     measured = [{"row": row.name, "threads": row.threads, "seconds": row.seconds, **row.facts} for row in rows]
     return {
-        "machine": machine_facts() | {"scikit-learn": version("scikit-learn")},
+        "machine": host_facts() | {"scikit-learn": version("scikit-learn")},
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "corpus": given.data.name if given.data else "made up",
         "texts": len(texts),

@@ -9,7 +9,7 @@ import typer
 
 from experiments import Study, find_study, study_names
 from experiments import reproduce as reproduce_study
-from experiments.data import CORPORA, Shelf
+from experiments.data import CORPORA, Datasets
 from experiments.show import render_papers, render_reproduction
 from ramify.cli.console import output, print_json, progress_shown
 from ramify.cli.options import AsJson, Threads
@@ -51,8 +51,8 @@ def reproduce(
     count_workers(threads)
     try:
         with progress_shown():
-            shelf = Shelf(data, fetch)
-            done = reproduce_study(study, shelf, out, "quick" if quick else "full", part or [], seed, threads)
+            datasets = Datasets(data, fetch)
+            done = reproduce_study(study, datasets, out, "quick" if quick else "full", part or [], seed, threads)
     except KeyboardInterrupt:
         raise RamifyError(f"interrupted; what is done is kept in {out}, and the same command goes on from there.") from None
     if as_json:

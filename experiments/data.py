@@ -63,7 +63,7 @@ CORPORA = {
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """A corpus as read: documents to learn from and to test on, as texts or as vectors, and its taxonomy."""
+    """A corpus as read: documents to train on and to test on, as texts or as vectors, and its taxonomy."""
 
     name: str
     title: str
@@ -72,7 +72,7 @@ class DataSet:
     taxonomy: Taxonomy
 
     def pooled(self, first: int | None = None) -> Corpus:
-        """All documents together, those to learn from first; or only the first so many."""
+        """All documents together, those to train on first; or only the first so many."""
         n_train = len(self.train) if first is None else min(first, len(self.train))
         n_test = len(self.test) if first is None else min(first - n_train, len(self.test))
         train, test = self.train.take(range(n_train)), self.test.take(range(n_test))
@@ -106,12 +106,12 @@ class Place:
 
 
 @dataclass(slots=True)
-class Shelf:
+class Datasets:
     """The data at hand: what lies in a folder, and what may be downloaded.
 
     places: where corpora were found. held: those that were read. failed: why others could not be. prints: fingerprints.
 
-    >>> Shelf().why_not("medical")
+    >>> Datasets().why_not("medical")
     'needs the clinical reports of the 2007 challenge: give --data DIR with a folder medical_cmc2007 (train.*, test.*, ...'
     """
 
@@ -124,9 +124,9 @@ class Shelf:
 
     def __post_init__(self) -> None:
         if self.folder is not None:
-            self.places = _look_around(self.folder)
+            self.places = _find_corpora(self.folder)
 
-    def promises(self, name: str) -> bool:
+    def is_available(self, name: str) -> bool:
         """Whether a corpus lies in the folder or may be downloaded, as far as can be told without reading it."""
         fetchable = self.fetch and CORPORA[name].fetch is not None
         return name not in self.failed and (name in self.places or name in self.held or fetchable)
@@ -134,7 +134,7 @@ class Shelf:
     def obtain(self, name: str) -> bool:
         """Read or download a corpus; whether that went well."""
         try:
-            if self.promises(name):
+            if self.is_available(name):
                 self.read(name)
         except RamifyError as error:
             self.failed[name] = str(error).rstrip(".")
@@ -172,7 +172,7 @@ class Shelf:
             return DataSet(name, kind.title, *kind.fetch())
 
 
-def _look_around(folder: Path) -> dict[str, Place]:
+def _find_corpora(folder: Path) -> dict[str, Place]:
     """The corpora in a folder, by name."""
     if not folder.is_dir():
         what = "is not a folder" if folder.exists() else "does not exist"

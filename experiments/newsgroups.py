@@ -105,11 +105,11 @@ def strip_headers(text: str, keep: Iterable[str] = ("From", "Subject")) -> str:
     Which ones?
     """
     end = EMPTY_LINE.search(text)
-    kept = list(_kept_lines(text[: end.start()], {name.lower() for name in keep})) if end else []
+    kept = list(_body_lines(text[: end.start()], {name.lower() for name in keep})) if end else []
     return "\n".join(kept) + text[end.start() :] if end and kept else text
 
 
-def _kept_lines(head: str, keep: set[str]) -> Iterator[str]:
+def _body_lines(head: str, keep: set[str]) -> Iterator[str]:
     """Lines of the kept headers; a line that begins with a space goes on with the header above it."""
     is_kept = False
     for line in head.split("\n"):
@@ -162,10 +162,10 @@ def _combine(texts: Sequence[str], pools: list[Ints], rng: np.random.Generator) 
     """One hybrid: a stretch of a document from each of some pools."""
     k = int(rng.integers(min(2, len(pools)), len(pools) + 1))
     chosen = [pools[pool] for pool in rng.choice(len(pools), k, replace=False)]
-    return "\n".join(_stretch(texts[rng.choice(pool)].split(), k, rng) for pool in chosen)
+    return "\n".join(_line_range(texts[rng.choice(pool)].split(), k, rng) for pool in chosen)
 
 
-def _stretch(words: list[str], k: int, rng: np.random.Generator) -> str:
+def _line_range(words: list[str], k: int, rng: np.random.Generator) -> str:
     """One k-th of a document's words, as they follow one another."""
     size = max(1, round(len(words) / k))
     start = int(rng.integers(max(1, len(words) - size + 1)))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.data import CORPORA, Shelf
+from experiments.data import CORPORA, Datasets
 from experiments.page import Beside, Block, Section, Table, Text, render_page
 from experiments.results import Entry, Results
 from experiments.study import Part, Run, Size, Study
@@ -91,7 +91,7 @@ def named_as_missing(study: Study, missing: dict[str, str]) -> dict[str, Any]:
 
 def reproduce(
     study: Study,
-    shelf: Shelf,
+    datasets: Datasets,
     out: Path,
     size: Size = "full",
     parts: Iterable[str] = (),
@@ -106,9 +106,9 @@ def reproduce(
     in_turn = sorted(study.parts, key=lambda part: bool(part.in_place_of))
     # two runs on one file would each write what the other has not done
     with exclusive_writer(results), stage(f"reproducing {study.name}", total=len(in_turn)) as step:
-        work = _Work(study, Results.open(results, study.name), shelf, page, size, seed, threads, named)
+        work = _Work(study, Results.open(results, study.name), datasets, page, size, seed, threads, named)
         for part in in_turn:
-            work.settle(part)
+            work.finish(part)
             work.write()
             step.advance()
     return Reproduction(study, size, seed, work.shown(), work.missing, results, page)
@@ -130,7 +130,7 @@ class _Work:
 
     study: Study
     results: Results
-    shelf: Shelf
+    datasets: Datasets
     page: Path
     size: Size
     seed: int
@@ -139,7 +139,7 @@ class _Work:
     outcomes: dict[str, Outcome] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
 
-    def settle(self, part: Part) -> None:
+    def finish(self, part: Part) -> None:
         """Find the results of a part, or make them, or say why there are none."""
         if part.in_place_of and part.name not in self.named and not any(map(self.could_not_run, part.in_place_of)):
             return  # nothing needs it
@@ -164,27 +164,27 @@ class _Work:
     def known(self, part: Part) -> Outcome | None:
         """What is known of a part; what other data gave, only where the part's own is not at hand."""
         settings = self.settings(part)
-        if all(map(self.shelf.promises, part.needs)):
+        if all(map(self.datasets.is_available, part.needs)):
             entry, origin = self.results.find(part.name, settings), "known"
         else:
             entry, origin = self.results.find_without_data(part.name, settings), "earlier"
-        if entry is None or entry.found is None or any(name in self.shelf.failed for name in part.needs):
+        if entry is None or entry.found is None or any(name in self.datasets.failed for name in part.needs):
             return None
         return Outcome(part, entry, origin)
 
     def settings(self, part: Part) -> dict[str, Any]:
         """What the results of a part depend on."""
-        data = {name: self.shelf.fingerprint(name) for name in part.needs if self.shelf.promises(name)}
+        data = {name: self.datasets.fingerprint(name) for name in part.needs if self.datasets.is_available(name)}
         return {"size": self.size, "seed": self.seed, "version": part.version, "data": data, **part.also()}
 
     def make(self, part: Part) -> None:
         """Run a part whose data can be read; what is wrong with the data is named, and other parts go on."""
-        lacking = [self.shelf.why_not(name) for name in part.needs if not self.shelf.obtain(name)]
+        lacking = [self.datasets.why_not(name) for name in part.needs if not self.datasets.obtain(name)]
         if lacking:
             self.missing[part.name] = "; ".join(lacking) + "."
             return
         entry = self.results.begin(part.name, self.settings(part))
-        run = Run(part.name, self.size, self.seed, self.threads, self.shelf, entry)
+        run = Run(part.name, self.size, self.seed, self.threads, self.datasets, entry)
         try:
             self.outcomes[part.name] = Outcome(part, _timed(part, run), "ran")
         except RamifyError as error:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar
 
-from experiments.data import DataSet, Shelf
+from experiments.data import DataSet, Datasets
 from experiments.page import Block
 from experiments.results import Entry
 from ramify.errors import InputError, suggest
@@ -24,14 +24,14 @@ Choice = TypeVar("Choice")
 class Run:
     """What a part may ask for while it runs.
 
-    size: "full" as in the paper, "quick" for minutes, "tiny" for tests. threads: as n_jobs. shelf: the data at hand.
+    size: "full" as in the paper, "quick" for minutes, "tiny" for tests. threads: as n_jobs. datasets: the data at hand.
     """
 
     part: str
     size: Size
     seed: int
     threads: int
-    shelf: Shelf
+    datasets: Datasets
     entry: Entry
 
     def choose(self, full: Choice, quick: Choice, tiny: Choice | None = None) -> Choice:
@@ -42,7 +42,7 @@ class Run:
 
     def corpus(self, name: str) -> DataSet:
         """A corpus that the part needs, read once for all parts."""
-        return self.shelf.read(name)
+        return self.datasets.read(name)
 
     def keep(self, key: str, compute: Callable[[], Any]) -> Any:
         """What `compute` gives, as plain JSON values; computed once, saved at once, and known from then on."""

@@ -127,7 +127,7 @@ def _complete(inside: Floats, outside: Floats, basis: Floats, rng: np.random.Gen
 def _draw_labels(margins: Floats, alpha: float, taxonomy: Taxonomy, rng: np.random.Generator) -> Bools:
     """v_i is 1 with probability 1 / (1 + exp(−α u_i·x)) where the parent's is 1, and 0 elsewhere."""
     v: Bools = rng.random(margins.shape, dtype=np.float32) < 1 / (1 + np.exp(-alpha * margins))
-    # parents come first, so a forward sweep finds each parent's label settled
+    # parents come first, so a forward sweep finds each parent's label final
     for node in np.flatnonzero(taxonomy.parent >= 0):
         v[:, node] &= v[:, taxonomy.parent[node]]
     return v

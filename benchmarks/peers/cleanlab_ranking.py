@@ -2,7 +2,7 @@
 
 FOLDER holds X.npz, documents × features, labels.npy and fold.npy, a class and a fold for each document, and ours.npy, chances
 of documents × classes by Ramify's learners that have not seen them. As in cleanlab's documentation, scikit-learn's
-LogisticRegression gives chances, too, of each fold by what learnt from the others. ranked.json receives, for each way to get
+LogisticRegression gives chances, too, of each fold by a model trained on the others. ranked.json receives, for each way to get
 chances, the documents that `find_label_issues` names by each of its rankings, in order, and the seconds for chances.
 """
 

@@ -37,13 +37,13 @@ def paths_of(nodes, parent):
     A single root above everything decides nothing and is left out.
     """
     top = -1 if (parent == -1).sum() > 1 else int(np.flatnonzero(parent == -1)[0])
-    path_of = {node: _climb(node, parent, top) for node in np.unique(nodes).tolist()}
+    path_of = {node: _path_to_top(node, parent, top) for node in np.unique(nodes).tolist()}
     n_levels = max(map(len, path_of.values()))
     padded = {node: path + [""] * (n_levels - len(path)) for node, path in path_of.items()}
     return np.array([padded[node] for node in nodes.tolist()])
 
 
-def _climb(node, parent, top):
+def _path_to_top(node, parent, top):
     path = []
     while node != top:
         path.insert(0, str(node))

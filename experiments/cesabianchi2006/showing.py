@@ -23,7 +23,7 @@ def show_set(name: str, why: str, found: dict[str, Any], _: Mapping[str, Any]) -
     yield from _each_fold(name, found["rules"])
     rows = [row for rule in BOTH for row in _depths(rule, REPORTED[name][rule].by_depth, found["rules"][rule])]
     yield Beside("Table 3: H-loss by depth", rows, PARTS_OF_TABLE_3, digits=3)
-    yield Chart("Where the mistakes are made", list(_lines(name, found["rules"])), "depth", "H-loss")
+    yield Chart("Where the errors occur", list(_lines(name, found["rules"])), "depth", "H-loss")
     yield from show_rules(found)
 
 

@@ -27,7 +27,7 @@ ALL_LEARNERS = tuple(dict.fromkeys(rule.learner for rule in RULES.values()))
 
 
 class Fold(NamedTuple):
-    """Rows to learn from and to test on."""
+    """Rows to train on and to test on."""
 
     train: NDArray[np.int64]
     test: NDArray[np.int64]

@@ -57,7 +57,7 @@ STUDY = Study(
     ),
     not_obtainable={
         "The four groups of Reuters-21578": (
-            "the paper took them from earlier work and does not list them. Ours are learnt from the training documents, and "
+            "the paper took them from earlier work and does not list them. Ours are learned on the training documents, and "
             "the groups of the corpus are tried beside them."
         ),
         "Tables 2 to 5": "of their figures only what the text says could be read, so ranges and counts stand beside ours.",

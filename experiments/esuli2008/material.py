@@ -37,7 +37,7 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """Documents to learn from and to test on.
+    """Documents to train on and to test on.
 
     X, X_test: documents × terms, 1 where the term is. words: None where there are no texts.
     judged: what AdaBoost.MH learns over, and what answers are judged on. trees: what TreeBoost.MH learns over; each has all
@@ -80,7 +80,7 @@ class News:
 
 
 def read_news(data: DataSet, keeps_numbers: bool = False) -> News:
-    """The stories, without numbers and stop words, stemmed; and a tree learnt from the training documents alone."""
+    """The stories, without numbers and stop words, stemmed; and a tree learned on the training documents alone."""
     train, test = data.train, data.test
     X, X_test, words = read_presence(train, test, keeps_numbers)
     weighted = make_vectorizer("tf-idf").fit_transform(clean(train.documents, keeps_numbers))

@@ -77,7 +77,7 @@ def seconds(work: Callable[[], Any], at_least: float) -> float:
     return min(times)
 
 
-def answer_texts(of: Collection, learner: Any) -> Callable[[], Any] | None:
+def predict_texts(of: Collection, learner: Any) -> Callable[[], Any] | None:
     """From texts to labels with the words that pivots need, and no others."""
     if of.words is None:
         return None

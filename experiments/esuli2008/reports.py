@@ -43,12 +43,12 @@ def cross_validate(make: Callable[[], Any], X: csr_array, Y: csr_array, folds: l
     """F1 over the answers of all folds together, after every number of rounds."""
     rounds = rounds_of(run)
 
-    def answer(test: Ints) -> list[csr_array]:
+    def predict(test: Ints) -> list[csr_array]:
         rest = np.setdiff1d(np.arange(X.shape[0]), test)
         learnt = make().fit(X[rest], Y[rest])
         return [learnt.at_round(s).predict_sets(X[test]) for s in rounds]
 
-    parts = list(choose_executor(run.threads).map(answer, folds))
+    parts = list(choose_executor(run.threads).map(predict, folds))
     return pooled(parts, Y[np.concatenate(folds)], tree, rounds)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from experiments.esuli2008.material import Collection, choose_globally, read_news, read_tree, tell, tell_news
-from experiments.esuli2008.measuring import Row, answer_texts, count_stumps, measure, seconds
+from experiments.esuli2008.measuring import Row, count_stumps, measure, predict_texts, seconds
 from experiments.packing import pack_labels, unpack_labels
 from experiments.study import Run
 from ramify.data import Corpus, load_electronics
@@ -26,7 +26,7 @@ QUICK, TINY = (5, 10, 20, 50, 100, 200), (2, 5)
 TERMS = ("all", "global", "glocal")
 N_TERMS_RCV1 = 2029
 N_TERMS_STANDING_IN = 200
-SOME_STORIES = (4_000, 8_000)  # of RCV1, to learn from and to test on, where time is short
+SOME_STORIES = (4_000, 8_000)  # of RCV1, to train on and to test on, where time is short
 FEW_STORIES = (300, 300)
 
 Make = Callable[[int], Any]
@@ -107,7 +107,7 @@ def follow(run: Run, of: Collection, terms: str, tree: Taxonomy, make: Make) -> 
         row = measure(of, given) | count_stumps(learner, X_test)
         row["train"] = seconds(partial(make(s).fit, X, Y), at_least)
         row["classify"] = seconds(partial(learner.predict_sets, X_test), at_least)
-        if terms == "all" and (answer := answer_texts(of, learner)) is not None:
+        if terms == "all" and (answer := predict_texts(of, learner)) is not None:
             row["texts"] = seconds(answer, at_least)
         rows[str(s)] = row
     return {"rows": rows, "answers": pack_labels(given)}

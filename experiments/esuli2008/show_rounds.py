@@ -130,7 +130,7 @@ def groups_tables(corpus: Rows) -> Iterator[Table]:
     """What is in the groups of both trees."""
     learnt = [(n, documents, *map(", ".join, words)) for n, documents, *words in corpus["learnt groups"]]
     columns = ("learnt group: categories", "documents", "largest categories", "telling stems")
-    yield Table("Groups learnt from the training documents", columns, learnt)
+    yield Table("Groups learned on the training documents", columns, learnt)
     official = [(name, n, documents, ", ".join(names)) for name, n, documents, names in corpus["official groups"]]
     yield Table("Groups of the corpus", ("", "categories", "documents", "largest categories"), official)
 

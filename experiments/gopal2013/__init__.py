@@ -1,4 +1,4 @@
-"""Gopal & Yang 2013: classifiers that are drawn to their parents, beside flat ones and other ways to use a tree."""
+"""Gopal & Yang 2013: classifiers that are regularized towards their parents, beside flat ones and other ways to use a tree."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Table 3 on corpora where an answer is one class: quality, times, and which differences are more than luck.
+"""Table 3 on corpora with one class per document: quality, times, and which differences are significant.
 
 A document with several labels is right where the best class is one of them; F1 is that of the best class against the first.
 """

@@ -20,9 +20,9 @@ from ramify.taxonomy import Taxonomy
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Documents × features and documents × nodes, to learn from and to test on.
+    """Documents × features and documents × nodes, to train on and to test on.
 
-    first: of the test documents' labels the first, against which F1 is measured where an answer is one class.
+    first: of the test documents' labels the first, against which F1 is measured with one class per document.
     """
 
     taxonomy: Taxonomy

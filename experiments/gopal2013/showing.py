@@ -27,7 +27,7 @@ WHY = {
     ("RCV1", "nodes"): "topics with training documents, and a leaf for each inner one",
     ("RCV1", "features"): "those of the published vectors",
 }
-FEWER = "learnt from fewer documents"
+FEWER = "trained on fewer documents"
 OTHERWISE = {
     "CLEF": "other features; costs chosen on other folds",
     "RCV1": "other features and test documents; thresholds predicted in another way",

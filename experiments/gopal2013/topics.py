@@ -33,7 +33,7 @@ def run_rcv1(run: Run) -> Row:
     data, most = run.corpus("rcv1"), run.choose(None, SOME, FEW)
     train, test = (some_of(part, most, run.seed) for part in (data.train, data.test))
     problem = make_topics(train, test, data.taxonomy)
-    return {"as it is": try_all(run, problem, Way(answer_topics, judge, compare_pairs))}
+    return {"as it is": try_all(run, problem, Way(predict_topics, judge, compare_pairs))}
 
 
 def make_topics(train: Corpus, test: Corpus, taxonomy: Taxonomy) -> Problem:
@@ -60,7 +60,7 @@ def with_own_leaves(topics: Taxonomy) -> Taxonomy:
     return Taxonomy.from_edges([*zip(topics.names, parents, strict=True), *own])
 
 
-def answer_topics(problem: Problem, learner: Any) -> dict[str, str]:
+def predict_topics(problem: Problem, learner: Any) -> dict[str, str]:
     """The topics of every test story, by a threshold that is predicted for it."""
     rule = fit_rule(PredictedCut(), learner, problem.X, problem.Y)
 

@@ -55,7 +55,7 @@ def show_weights(found: Found, _: Others) -> Iterator[Block]:
     """Table 1 of the paper beside ours; then ours with the words of the training documents as the vocabulary."""
     few = next(iter(found["all"]))
     for size, classes in found["all"].items():
-        title = f"Table 1: weights learnt from {int(size):,} documents, all words"
+        title = f"Table 1: weights fitted on {int(size):,} documents, all words"
         yield Beside(title, [*weight_rows(size, classes, few)], deviations(classes), digits=3)
     far = {vocabulary: distance(few, sizes[few]) for vocabulary, sizes in found.items()}
     if None not in far.values():
@@ -63,7 +63,7 @@ def show_weights(found: Found, _: Others) -> Iterator[Block]:
             f"From {int(few):,} documents, weights are {far['all']:.3f} from the paper's on average with all words, and "
             f"{far['seen']:.3f} with the words of these documents alone. The paper does not say which it took."
         )
-    yield weight_table(f"Weights learnt from {int(few):,} documents, words seen only", found["seen"][few])
+    yield weight_table(f"weights fitted on {int(few):,} documents, words seen only", found["seen"][few])
 
 
 def weight_rows(size: str, classes: Found, few: str) -> Iterator[Row]:
@@ -103,7 +103,7 @@ def distance(size: str, classes: Found) -> float | None:
 def show_bundled_weights(found: Found, _: Others) -> Iterator[Block]:
     """The same of the bundled requests, which the paper has no figures of."""
     for size, classes in found["all"].items():
-        yield weight_table(f"Weights learnt from {int(size):,} documents, all words", classes)
+        yield weight_table(f"weights fitted on {int(size):,} documents, all words", classes)
 
 
 def weight_table(title: str, classes: Found) -> Table:

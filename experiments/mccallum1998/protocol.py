@@ -82,7 +82,7 @@ class Trial:
         order = documents.draw_order(seed, number)
         return cls(number, documents, order[:size], np.sort(order[size:]))
 
-    def learn_from(self, size: int) -> tuple[csr_array, Names]:
+    def training_set(self, size: int) -> tuple[csr_array, Names]:
         """Word counts and classes of a training set."""
         chosen = self.pool[:size]
         return self.documents.X[chosen], self.documents.names[chosen]

@@ -204,7 +204,7 @@ def show_branches(why: str, found: Found, _: Others) -> Iterator[Block]:
     """What is lost with few branches beside what the paper loses; accuracy and work."""
     ways, told = found["branches"], found["corpus"]
     corpus = f"{told['documents']:,} documents, {told['classes']:,} classes, {told['depth']} levels"
-    yield Text(f"The corpus: {corpus}; {found['train']:,} documents are learnt from, the others classified.")
+    yield Text(f"The corpus: {corpus}; {found['train']:,} documents are for training, the others for testing.")
     yield Beside("Points of accuracy lost by following the best branches only", [*branch_rows(ways, why)], digits=1)
     rows = []
     for branches, way in ways.items():

@@ -68,17 +68,17 @@ def measure_weights(trial: Trial, protocol: Protocol) -> dict[str, Any]:
     """By vocabulary, training documents and class."""
     found: dict[str, Any] = {}
     for size in protocol.few_and_many:
-        X, names = trial.learn_from(size)
+        X, names = trial.training_set(size)
         for vocabulary, words in (("all", np.arange(X.shape[1])), ("seen", np.unique(X.indices))):
             learnt = ShrinkageNaiveBayes(trial.documents.taxonomy).fit(X[:, words], names)
             weights = {name: [weight for _, weight in learnt.mixture_weights(name)] for name in protocol.shown}
             found.setdefault(vocabulary, {})[str(size)] = {
-                name: {"weights": weights[name], "unseen": share_unseen(X, names == name)} for name in protocol.shown
+                name: {"weights": weights[name], "unseen": fraction_unknown(X, names == name)} for name in protocol.shown
             }
     return found
 
 
-def share_unseen(X: csr_array, mine: NDArray[np.bool_]) -> float:
+def fraction_unknown(X: csr_array, mine: NDArray[np.bool_]) -> float:
     """The share of some documents' words that no other document has; only the uniform estimate knows them."""
     is_alone = np.bincount(X.indices, minlength=X.shape[1]) == 1
     here = X[np.flatnonzero(mine)]
@@ -101,7 +101,7 @@ def measure_sizes(trial: Trial, sizes: Sequence[int], ways: Sequence[str] = ()) 
     topics_test = trial.documents.topics_of(names_test)
     found: dict[str, Any] = {}
     for size in sizes:
-        X, names = trial.learn_from(size)
+        X, names = trial.training_set(size)
         for way, learner in contestants(trial.documents, trial.number).items():
             if way not in (ways or (way,)):
                 continue
@@ -143,7 +143,7 @@ def measure_words(trial: Trial, protocol: Protocol) -> dict[str, Any]:
     taxonomy, (X_test, names_test) = trial.documents.taxonomy, trial.test_on()
     found: dict[str, Any] = {str(size): {} for size in protocol.words_from}
     for size in protocol.words_from:
-        X, names = trial.learn_from(size)
+        X, names = trial.training_set(size)
         for scope, asked, columns in selections(X, names, taxonomy, protocol.words):
             for way, learner in (("nb", MultinomialNaiveBayes), ("shrinkage", ShrinkageNaiveBayes)):
                 right = accuracy(learner(taxonomy).fit(X[:, columns], names), X_test[:, columns], names_test)
@@ -171,13 +171,13 @@ def run_branches(source: Source, run: Run) -> dict[str, Any]:
 
 
 def run_tree_branches(name: str, run: Run) -> dict[str, Any]:
-    """The same in another corpus, of which half of the documents are learnt from."""
+    """The same in another corpus, of which half of the documents are for training."""
     documents = count_tree(run.corpus(name))
     return follow_branches(run, documents, len(documents.names) // 2, run.choose(full=10, quick=1))
 
 
 def follow_branches(run: Run, documents: Counted, size: int, trials: int) -> dict[str, Any]:
-    """One corpus, of which so many documents are learnt from and the others classified."""
+    """One corpus, of which so many documents are for training and the others classified."""
     measured = each_trial(run, documents, size, trials, measure_branches)
     return {"corpus": documents.told(), "train": size, "branches": measured}
 
@@ -185,7 +185,7 @@ def follow_branches(run: Run, documents: Counted, size: int, trials: int) -> dic
 def measure_branches(trial: Trial) -> dict[str, Any]:
     """One model, followed down ever more branches."""
     X, names = trial.test_on()
-    learnt = ShrinkageNaiveBayes(trial.documents.taxonomy, branches=1).fit(*trial.learn_from(len(trial.pool)))
+    learnt = ShrinkageNaiveBayes(trial.documents.taxonomy, branches=1).fit(*trial.training_set(len(trial.pool)))
     found: dict[str, Any] = {}
     for branches in BRANCHES:
         learnt.branches = branches

@@ -35,7 +35,7 @@ class Scored:
     """What the classifiers of one fold say of the test documents.
 
     P: documents × nodes, the probability of each node as its classifier sees it. T: the true labels, ancestors included.
-    T_learnt: those of the documents that the classifiers learnt from.
+    T_learnt: those of the documents that the classifiers were trained on.
     """
 
     taxonomy: Taxonomy
@@ -55,7 +55,7 @@ class Scored:
 
 
 def split(n: int, fold: int, folds: int, seed: int) -> list[NDArray[np.int64]]:
-    """Posts to learn from, posts to choose C by, posts to test on."""
+    """Posts to train on, posts to choose C by, posts to test on."""
     fold_of = np.random.default_rng(seed).permutation(n) % folds
     rest = np.random.default_rng([seed, fold]).permutation(np.flatnonzero(fold_of != fold))
     n_held_out = round(HELD_OUT * len(rest))

@@ -81,14 +81,14 @@ def change(before: float, after: float) -> str:
 
 
 def told(kind: str, folds: Folds) -> Text:
-    """How much was learnt from, C of each fold where there was a choice, and the time of a training."""
+    """The number of training documents, C of each fold where there was a choice, and the time of a training."""
     first = folds[0]
     costs = [f"{fold['C']:g}" for fold in folds if fold["C"] is not None]
     chosen = f" C, by fold: {', '.join(costs)}." if costs else ""
     seconds = sum(fold["seconds"] for fold in folds) / len(folds)
     n_folds = "one fold" if len(folds) == 1 else f"{len(folds)} folds"
     return Text(
-        f"{LEARNERS[kind]}: {n_folds}, {first['learnt']:,} documents to learn from, "
+        f"{LEARNERS[kind]}: {n_folds}, {first['learnt']:,} documents to train on, "
         f"{first['words']:,} words, {first['test']:,} documents to test on; {seconds:.1f} s a training.{chosen}"
     )
 

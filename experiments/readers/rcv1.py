@@ -29,7 +29,7 @@ ABOVE_ALL = ("None", "Root")
 
 
 def find(folder: Path) -> list[Path]:
-    """The files that are there, if the vectors to learn from are among them."""
+    """The files that are there, if the vectors to train on are among them."""
     if find_file(folder, TRAIN) is None:
         return []
     return [path for name in FILES if (path := find_file(folder, name)) is not None]

@@ -1,6 +1,6 @@
 """Reuters-21578: ``reut2-000.sgm`` to ``reut2-021.sgm``, split after Apté (ModApte).
 
-Stories with TOPICS="YES" are learnt from where LEWISSPLIT is "TRAIN", and tested on where it is "TEST". Categories are those
+Stories with TOPICS="YES" are for training where LEWISSPLIT is "TRAIN", and tested on where it is "TEST". Categories are those
 that occur on both sides, 90 in all; stories without one of them are left out. A text is the title, an empty line, and the body.
 The release groups its categories by kind; groups are the nodes above the categories.
 """
@@ -56,7 +56,7 @@ def read(folder: Path) -> Split:
     train, test = ([s for s in stories if s[0] == side] for side in ("TRAIN", "TEST"))
     categories = {name for _, _, names in train for name in names} & {name for _, _, names in test for name in names}
     if not categories:
-        raise DataError(f"no category of {folder} has stories to learn from and to test on; give the files as published.")
+        raise DataError(f"no category of {folder} has stories to train on and to test on; give the files as published.")
     return _corpus(folder, train, categories), _corpus(folder, test, categories), grouped_taxonomy(categories)
 
 

@@ -155,13 +155,13 @@ def spoilt(folder, how):
     return r"parts holds no file; give a directory or a pattern"
 
 
-MISTAKES = ["other columns", "other kind", "vectors", "binary", "half a gz", "broken Parquet", "broken link"]
-MISTAKES += ["nothing but empty files", "headers only", "a model", "nothing"]
+ERRORS = ["other columns", "other kind", "vectors", "binary", "half a gz", "broken Parquet", "broken link"]
+ERRORS += ["nothing but empty files", "headers only", "a model", "nothing"]
 
 
-@pytest.mark.parametrize("how", MISTAKES)
+@pytest.mark.parametrize("how", ERRORS)
 @pytest.mark.parametrize("executor", [None, ApartExecutor()])
-def test_mistakes_name_the_file(folder, how, executor):
+def test_errors_name_the_file(folder, how, executor):
     with running_on(executor), pytest.raises(DataError, match=spoilt(folder, how)):
         read_corpus(folder)
 
@@ -177,7 +177,7 @@ def test_names_in_any_script(folder):
     assert read_corpus(folder).documents == ["été 2.csv", "été 10.csv", "日本.csv"]
 
 
-def test_reading_parts_does_not_settle_with_how_many_threads_crews_work(folder, tmp_path):
+def test_reading_files_does_not_fix_the_number_of_threads_of_workers(folder, tmp_path):
     write(folder / "a.csv", ROWS)
     with checkpointing(Checkpoints(tmp_path / "kept")):
         read_corpus(folder)

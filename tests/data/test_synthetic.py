@@ -12,7 +12,7 @@ from ramify.taxonomy import most_specific
 
 @given(st.integers(2, 40), st.integers(0, 60), st.integers(0, 1000))
 @settings(max_examples=40)
-def test_a_directory_keeps_its_promises(n_leaves, more, seed):
+def test_a_directory_has_the_documented_properties(n_leaves, more, seed):
     problem = make_web_directory(n_leaves, n_leaves + more, seed=seed)
     taxonomy = problem.taxonomy
     own = most_specific(problem.Y, taxonomy)

@@ -8,7 +8,7 @@ from experiments import find_study, reproduce
 from experiments.cesabianchi2006.figures import REPORTED
 from experiments.cesabianchi2006.showing import losses
 from experiments.cesabianchi2006.trials import Circle
-from experiments.data import Shelf
+from experiments.data import Datasets
 from experiments.page import Beside
 
 STUDY = find_study("cesabianchi2006")
@@ -22,7 +22,7 @@ def tables(outcome):
 def on_stories(tmp_path_factory):
     """RCV1 alone, on made-up stories whose words tell their topics."""
     folder = write_rcv1(tmp_path_factory.mktemp("corpora"), n_train=120, n_test=120)
-    return reproduce(STUDY, Shelf(folder), tmp_path_factory.mktemp("out"), "tiny", ["rcv1"], threads=1)
+    return reproduce(STUDY, Datasets(folder), tmp_path_factory.mktemp("out"), "tiny", ["rcv1"], threads=1)
 
 
 def test_three_chunks_in_a_row_teach_and_the_next_is_tested():
@@ -32,7 +32,7 @@ def test_three_chunks_in_a_row_teach_and_the_next_is_tested():
 
 
 @pytest.mark.parametrize("circle", [Circle(4, 3), Circle(5, 1)])
-def test_every_document_is_tested_once_and_never_learnt_from_there(circle):
+def test_every_document_is_tested_once_and_never_trained_on_there(circle):
     folds = circle.folds(23)
     assert sorted(np.concatenate([fold.test for fold in folds])) == list(range(23))
     assert all(not set(fold.train) & set(fold.test) for fold in folds)

@@ -8,7 +8,7 @@ from paper_files.layouts import TREE, write_stories, write_topics, write_vectors
 from scipy.sparse import csr_array
 
 from experiments import find_study, reproduce
-from experiments.data import Shelf
+from experiments.data import Datasets
 from experiments.esuli2008.material import Collection, read_news, read_tree
 from experiments.esuli2008.measuring import count_sums, measure
 from experiments.esuli2008.rounds import run_reuters
@@ -31,7 +31,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(corpora, tmp_path_factory):
-    return reproduce(find_study("esuli2008"), Shelf(corpora), tmp_path_factory.mktemp("out"), "tiny", threads=1)
+    return reproduce(find_study("esuli2008"), Datasets(corpora), tmp_path_factory.mktemp("out"), "tiny", threads=1)
 
 
 def found_of(done, part):
@@ -49,7 +49,7 @@ def test_every_part_runs_where_its_corpus_is_there(done):
 
 
 def test_the_bundled_corpus_stands_in_where_there_is_none(tmp_path):
-    done = reproduce(find_study("esuli2008"), Shelf(), tmp_path, "tiny", threads=1)
+    done = reproduce(find_study("esuli2008"), Datasets(), tmp_path, "tiny", threads=1)
     assert [o.part.name for o in done.outcomes] == ["electronics"]
     assert set(done.missing) == {"reuters", "variants", "trees", "rcv1", "medical"}
     assert beside_of(done, "electronics", "What TreeBoost.MH changes, all terms")
@@ -82,11 +82,11 @@ def test_tests_compare_both_trees_with_adaboost_and_both_choices_of_terms(done):
 def test_a_run_that_was_stopped_goes_on_with_what_it_has(corpora, tmp_path, monkeypatch):
     results = Results.open(tmp_path / "r.json", "esuli2008")
     entry = results.begin("reuters", {"version": 1})
-    run = Run("reuters", "tiny", 0, 1, Shelf(corpora), entry)
+    run = Run("reuters", "tiny", 0, 1, Datasets(corpora), entry)
     first = run_reuters(run)
     again = Results.open(tmp_path / "r.json", "esuli2008").find("reuters", {"version": 1})
     monkeypatch.setattr("experiments.esuli2008.rounds.follow", lambda *_: pytest.fail("is known"))
-    second = run_reuters(Run("reuters", "tiny", 0, 1, Shelf(corpora), again))
+    second = run_reuters(Run("reuters", "tiny", 0, 1, Datasets(corpora), again))
     assert json.dumps(first) == json.dumps(second)
 
 
@@ -104,7 +104,7 @@ def test_answers_that_stop_at_an_inner_node_count_where_documents_stop_there():
 
 
 def test_additions_are_those_of_the_committees_that_documents_meet(corpora):
-    news = read_news(Shelf(corpora).read("reuters21578"))
+    news = read_news(Datasets(corpora).read("reuters21578"))
     of, tree = news.collection, news.official
     flat = AdaBoostMH(of.judged, n_rounds=3).fit(of.X, of.judged.encode(of.labels))
     over_all, over_present = count_sums(flat, of.X_test)
@@ -116,7 +116,7 @@ def test_additions_are_those_of_the_committees_that_documents_meet(corpora):
 
 
 def test_categories_without_training_documents_are_left_out_of_a_tree(corpora):
-    data = Shelf(corpora).read("rcv1")
+    data = Datasets(corpora).read("rcv1")
     some = data.train.take([i for i, labels in enumerate(data.train.labels) if "C152" not in labels])
     of = read_tree(some, data.test, data.taxonomy, 10)
     assert "C152" not in of.judged

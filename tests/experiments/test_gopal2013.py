@@ -6,7 +6,7 @@ from paper_files.layouts import TREE, write_images, write_stories, write_texts, 
 from paper_files.made_up import write_newsgroups
 
 from experiments import find_study, reproduce
-from experiments.data import Shelf
+from experiments.data import Datasets
 from experiments.gopal2013 import systems
 from experiments.gopal2013.classes import judge, one_label_each
 from experiments.gopal2013.paper import MACRO_F1, MICRO_F1, MINUTES, SYSTEMS, figure
@@ -40,7 +40,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def done(corpora, tmp_path_factory):
-    return reproduce(find_study("gopal2013"), Shelf(corpora), tmp_path_factory.mktemp("out"), "tiny", threads=1)
+    return reproduce(find_study("gopal2013"), Datasets(corpora), tmp_path_factory.mktemp("out"), "tiny", threads=1)
 
 
 def outcome_of(done, part):
@@ -49,7 +49,7 @@ def outcome_of(done, part):
 
 def make_run(folder, corpora, part):
     entry = Results.open(folder / "r.json", "gopal2013").begin(part, {"version": 1})
-    return Run(part, "tiny", 0, 1, Shelf(corpora), entry)
+    return Run(part, "tiny", 0, 1, Datasets(corpora), entry)
 
 
 def test_every_part_runs_where_its_corpus_is_there(done):
@@ -66,13 +66,13 @@ def test_every_system_there_is_has_a_figure_or_a_reason_on_every_corpus(done):
             assert ("micro" in row) != ("refused" in row)
 
 
-def test_systems_that_learn_from_vectors_tell_the_images_apart(done):
+def test_systems_trained_on_vectors_tell_the_images_apart(done):
     rows = outcome_of(done, "imclef07a").entry.found["standardized"]["systems"]
     assert all(rows[name]["micro"] > 80 for name in FLAT_OR_TREE)
 
 
 def test_the_bundled_corpus_stands_in_where_there_is_none(tmp_path):
-    done = reproduce(find_study("gopal2013"), Shelf(), tmp_path, "tiny", threads=1)
+    done = reproduce(find_study("gopal2013"), Datasets(), tmp_path, "tiny", threads=1)
     assert [o.part.name for o in done.outcomes] == ["electronics", "others"]
     assert {"imclef07a", "rcv1", "20newsgroups"} <= set(done.missing)
     rows = [row for block in done.outcomes[0].blocks if isinstance(block, Beside) for row in block.rows if row.ours is not None]
@@ -144,7 +144,7 @@ def test_systems_that_appear_make_other_results(monkeypatch):
 
 
 def test_inner_topics_become_leaves_of_their_own(corpora):
-    data = Shelf(corpora).read("rcv1")
+    data = Datasets(corpora).read("rcv1")
     problem = make_topics(data.train, data.test, data.taxonomy)
     tree = problem.taxonomy
     story = next(i for i, labels in enumerate(data.test.labels) if labels == ["C151"])

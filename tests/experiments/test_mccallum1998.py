@@ -12,13 +12,13 @@ from paper_files.all_newsgroups import write_all_newsgroups, write_tree
 from scipy.sparse import csr_array
 
 from experiments import find_study, reproduce
-from experiments.data import Shelf
+from experiments.data import Datasets
 from experiments.mccallum1998.corpora import Counted, count_requests, count_tree, count_usenet, usenet_taxonomy
 from experiments.mccallum1998.mixtures import distance, weight_rows
 from experiments.mccallum1998.protocol import Trial, gather
 from experiments.mccallum1998.published import WEIGHTS
 from experiments.mccallum1998.tables import branch_rows, claims_about_sizes, gain, percent, saved
-from experiments.mccallum1998.trials import accuracy, share_unseen
+from experiments.mccallum1998.trials import accuracy, fraction_unknown
 from experiments.page import Beside, Chart, Table, Text
 from ramify import Taxonomy
 
@@ -39,7 +39,7 @@ def corpora(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def posts(corpora):
-    return count_usenet(Shelf(corpora).read("20newsgroups"))
+    return count_usenet(Datasets(corpora).read("20newsgroups"))
 
 
 def made_of(names, tree=None):
@@ -51,7 +51,7 @@ def made_of(names, tree=None):
 
 
 def test_every_part_runs_on_the_published_layout_and_shows_tables_and_charts(corpora, tmp_path):
-    done = reproduce(find_study("mccallum1998"), Shelf(corpora), tmp_path, "tiny")
+    done = reproduce(find_study("mccallum1998"), Datasets(corpora), tmp_path, "tiny")
     assert not done.missing
     shown = {outcome.part.name: outcome.blocks for outcome in done.outcomes}
     assert list(shown) == ["corpus", "weights", "sizes", "words", "branches", "branches-arxiv", "branches-esco"]
@@ -61,7 +61,7 @@ def test_every_part_runs_on_the_published_layout_and_shows_tables_and_charts(cor
 
 
 def test_without_the_newsgroups_bundled_requests_stand_in_and_say_so(tmp_path):
-    done = reproduce(find_study("mccallum1998"), Shelf(), tmp_path, "tiny")
+    done = reproduce(find_study("mccallum1998"), Datasets(), tmp_path, "tiny")
     assert [outcome.part.name for outcome in done.outcomes] == STAND_INS
     assert set(done.missing) == {"corpus", "weights", "sizes", "words", "branches", "branches-arxiv", "branches-esco"}
     for outcome in done.outcomes:
@@ -75,7 +75,7 @@ def test_without_the_newsgroups_bundled_requests_stand_in_and_say_so(tmp_path):
 
 def test_the_same_seed_gives_the_same_weights_and_another_seed_others(corpora, tmp_path):
     def weights(seed, out):
-        done = reproduce(find_study("mccallum1998"), Shelf(corpora), tmp_path / out, "tiny", ["weights"], seed=seed)
+        done = reproduce(find_study("mccallum1998"), Datasets(corpora), tmp_path / out, "tiny", ["weights"], seed=seed)
         return next(outcome.entry.found for outcome in done.outcomes if outcome.part.name == "weights")
 
     assert weights(0, "a") == weights(0, "b") != weights(1, "c")
@@ -91,12 +91,12 @@ def test_15_newsgroups_are_used_without_their_headers(posts):
 
 
 def test_subjects_stay_where_that_is_asked_for(corpora, posts):
-    kept = count_usenet(Shelf(corpora).read("20newsgroups"), keep=("Subject",))
+    kept = count_usenet(Datasets(corpora).read("20newsgroups"), keep=("Subject",))
     assert kept.X.sum() > posts.X.sum()
 
 
 def test_documents_with_two_labels_are_left_out_of_a_tree(corpora):
-    assert len(count_tree(Shelf(corpora).read("esco_titles")).names) == 2 * 6 * 4
+    assert len(count_tree(Datasets(corpora).read("esco_titles")).names) == 2 * 6 * 4
 
 
 def test_the_topic_is_the_highest_node_below_a_lone_root_and_else_a_root(posts):
@@ -119,9 +119,9 @@ def test_any_beginning_of_an_order_has_about_the_same_share_of_every_class(sizes
         assert abs((names[order[:n]] == name).sum() - n * share) <= 1 + share * len(sizes) + 1e-9
 
 
-def test_smaller_training_sets_are_parts_of_larger_ones_and_no_test_document_is_learnt_from(posts):
+def test_smaller_training_sets_are_parts_of_larger_ones_and_no_test_document_is_trained_on(posts):
     trial = Trial.draw(posts, 60, 0, 0)
-    assert trial.learn_from(30)[1].tolist() == trial.learn_from(60)[1].tolist()[:30]
+    assert trial.training_set(30)[1].tolist() == trial.training_set(60)[1].tolist()[:30]
     assert sorted([*trial.pool, *trial.test]) == list(range(len(posts.names)))
     assert trial.test_on()[0].shape[0] == 30
 
@@ -141,7 +141,7 @@ def test_accuracy_is_of_the_likeliest_class_and_nodes_without_a_score_are_none()
 
 def test_words_unseen_are_those_that_no_other_document_has_counted_as_often_as_they_occur():
     X = csr_array(np.asarray([[3, 1, 0], [0, 2, 0], [0, 0, 4]], dtype=np.float32))
-    assert share_unseen(X, np.asarray([True, True, False])) == pytest.approx(3 / 6)
+    assert fraction_unknown(X, np.asarray([True, True, False])) == pytest.approx(3 / 6)
 
 
 def test_gains_are_of_the_same_trials():
@@ -189,5 +189,5 @@ def test_sizes_at_which_shrinkage_is_better_are_counted():
 
 @needs_the_corpus
 def test_the_corpus_is_as_large_as_its_page_says():
-    told = count_usenet(Shelf(CORPORA).read("20newsgroups")).told()
+    told = count_usenet(Datasets(CORPORA).read("20newsgroups")).told()
     assert (told["documents"], told["words"], told["vocabulary"]) == (13_919, 2_091_249, 67_153)

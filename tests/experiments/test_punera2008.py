@@ -8,7 +8,7 @@ from paper_files.all_newsgroups import write_all_newsgroups
 
 from experiments import find_study, reproduce
 from experiments.bundled import requests_at_leaves
-from experiments.data import Shelf
+from experiments.data import Datasets
 from experiments.page import Beside, Chart, Text
 from experiments.punera2008.folds import Scored, parts_of, split
 from experiments.punera2008.measures import label_measures, measures, readings
@@ -41,7 +41,7 @@ def scored():
 
 
 def test_every_part_runs_on_the_published_layout_and_shows_tables_and_charts(corpora, tmp_path):
-    done = reproduce(find_study("punera2008"), Shelf(corpora), tmp_path, "tiny")
+    done = reproduce(find_study("punera2008"), Datasets(corpora), tmp_path, "tiny")
     assert not done.missing
     shown = {outcome.part.name: outcome.blocks for outcome in done.outcomes}
     assert list(shown) == ["svm", "naive-bayes", "hybrids"]
@@ -52,7 +52,7 @@ def test_every_part_runs_on_the_published_layout_and_shows_tables_and_charts(cor
 
 
 def test_without_the_newsgroups_bundled_requests_stand_in_and_say_so(tmp_path):
-    done = reproduce(find_study("punera2008"), Shelf(), tmp_path, "tiny")
+    done = reproduce(find_study("punera2008"), Datasets(), tmp_path, "tiny")
     assert [outcome.part.name for outcome in done.outcomes] == ["bundled-svm", "bundled-naive-bayes", "bundled-hybrids"]
     assert set(done.missing) == {"svm", "naive-bayes", "hybrids"}
     for outcome in done.outcomes:
@@ -67,7 +67,7 @@ def test_without_the_newsgroups_bundled_requests_stand_in_and_say_so(tmp_path):
 
 
 @given(st.integers(10, 300), st.integers(2, 6), st.integers(0, 9))
-def test_folds_test_every_post_once_and_learn_from_none_that_they_test(n, folds, seed):
+def test_folds_test_every_post_once_and_train_on_none_that_they_test(n, folds, seed):
     tested = []
     for fold in range(folds):
         parts = split(n, fold, folds, seed)
@@ -77,7 +77,7 @@ def test_folds_test_every_post_once_and_learn_from_none_that_they_test(n, folds,
     assert sorted(tested) == list(range(n))
 
 
-def test_hybrids_to_be_tested_hold_no_word_of_a_post_that_was_learnt_from():
+def test_hybrids_to_be_tested_hold_no_word_of_a_post_of_the_training_set():
     texts = [f"only{k} here{k}" for k in range(60)]
     posts = Posts(texts, LEAVES * 20, TREE)
     learnt, _, test = parts_of(posts, 0, Protocol(folds=3, tested=1, draws=1, per_node=30), 0, hybrids=True)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from paper_files.made_up import story, write_imclef, write_newsgroups, write_rcv1, write_reuters
 
-from experiments.data import CORPORA, Shelf
+from experiments.data import CORPORA, Datasets
 from experiments.readers import fetched
 from ramify.errors import DataError, InputError
 
 
 def read(name, folder):
-    return Shelf(folder).read(name)
+    return Datasets(folder).read(name)
 
 
 # ---- 20 newsgroups ------------------------------------------------------------------------------------------------------
@@ -67,7 +67,7 @@ def test_missing_files_of_reuters_are_named(tmp_path):
 
 def test_files_of_reuters_without_a_story_are_refused(tmp_path):
     with pytest.raises(
-        DataError, match="no category of .* has stories to learn from and to test on; give the files as published"
+        DataError, match="no category of .* has stories to train on and to test on; give the files as published"
     ):
         read("reuters21578", write_reuters(tmp_path, []))
 
@@ -158,7 +158,7 @@ def test_a_gzipped_file_that_breaks_off_is_named(tmp_path):
         read("rcv1", tmp_path)
 
 
-# ---- the shelf ----------------------------------------------------------------------------------------------------------
+# ---- the datasets ----------------------------------------------------------------------------------------------------------
 
 
 def write_house(folder, name):
@@ -173,45 +173,45 @@ def write_house(folder, name):
 
 
 def test_corpora_in_our_own_layout_are_found_by_their_folder(tmp_path):
-    shelf = Shelf(write_house(tmp_path, "medical_cmc2007"))
-    assert shelf.promises("medical")
-    assert shelf.read("medical").train.labels == [["apple"], ["pear"]]
+    datasets = Datasets(write_house(tmp_path, "medical_cmc2007"))
+    assert datasets.is_available("medical")
+    assert datasets.read("medical").train.labels == [["apple"], ["pear"]]
 
 
 def test_corpora_are_found_in_folders_of_folders(tmp_path):
     write_rcv1(tmp_path / "news" / "rcv1v2")
     write_imclef(tmp_path / "images")
     write_newsgroups(tmp_path)
-    shelf = Shelf(tmp_path)
-    assert {name for name in CORPORA if shelf.promises(name)} == {"20newsgroups", "imclef07a", "rcv1"}
+    datasets = Datasets(tmp_path)
+    assert {name for name in CORPORA if datasets.is_available(name)} == {"20newsgroups", "imclef07a", "rcv1"}
 
 
 def test_every_corpus_that_is_not_there_says_what_to_do():
-    shelf = Shelf()
+    datasets = Datasets()
     for name, kind in CORPORA.items():
-        assert not shelf.obtain(name)
-        assert shelf.why_not(name).startswith(f"needs {kind.title}: give --data DIR with ")
-        assert ("--fetch" in shelf.why_not(name)) == (kind.fetch is not None)
+        assert not datasets.obtain(name)
+        assert datasets.why_not(name).startswith(f"needs {kind.title}: give --data DIR with ")
+        assert ("--fetch" in datasets.why_not(name)) == (kind.fetch is not None)
         with pytest.raises(DataError, match="give --data DIR"):
-            shelf.read(name)
+            datasets.read(name)
 
 
 def test_a_fingerprint_follows_names_sizes_and_contents(tmp_path):
     folder = write_newsgroups(tmp_path / "a")
-    first = Shelf(folder).fingerprint("20newsgroups")
-    assert Shelf(write_newsgroups(tmp_path / "b")).fingerprint("20newsgroups") == first  # wherever it lies
+    first = Datasets(folder).fingerprint("20newsgroups")
+    assert Datasets(write_newsgroups(tmp_path / "b")).fingerprint("20newsgroups") == first  # wherever it lies
     post = folder / "20news-bydate-test" / "sci.space" / "0"
     post.write_bytes(post.read_bytes().replace(b"words", b"sword"))
-    assert Shelf(folder).fingerprint("20newsgroups") != first
+    assert Datasets(folder).fingerprint("20newsgroups") != first
     post.rename(post.with_name("renamed"))
-    assert len({first, Shelf(folder).fingerprint("20newsgroups")}) == 2
+    assert len({first, Datasets(folder).fingerprint("20newsgroups")}) == 2
 
 
 def test_a_fingerprint_follows_the_end_of_a_long_file(tmp_path):
     path = write_imclef(tmp_path, train="0.5,1,1\n" * 300_000) / "ImCLEF07A_Train.arff"
-    first = Shelf(tmp_path).fingerprint("imclef07a")
+    first = Datasets(tmp_path).fingerprint("imclef07a")
     path.write_text(path.read_text()[:-2] + "4\n")
-    assert Shelf(tmp_path).fingerprint("imclef07a") != first
+    assert Datasets(tmp_path).fingerprint("imclef07a") != first
 
 
 def test_folders_that_may_not_be_looked_into_and_files_that_are_gone_stop_nothing(tmp_path, monkeypatch):
@@ -225,20 +225,20 @@ def test_folders_that_may_not_be_looked_into_and_files_that_are_gone_stop_nothin
         return look_into(folder)
 
     monkeypatch.setattr(Path, "iterdir", iterdir)
-    shelf = Shelf(tmp_path)
+    datasets = Datasets(tmp_path)
     (tmp_path / "open" / "ImCLEF07A_Test.arff").unlink()
-    assert len(shelf.fingerprint("imclef07a")) == 8
+    assert len(datasets.fingerprint("imclef07a")) == 8
 
 
 def test_a_folder_that_is_none_or_holds_nothing_known_is_refused(tmp_path):
     with pytest.raises(InputError, match="does not exist"):
-        Shelf(tmp_path / "nowhere")
+        Datasets(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="is not a folder"):
-        Shelf(tmp_path / "file")
+        Datasets(tmp_path / "file")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no corpus is recognized in .*; 'python -m experiments --list' says what it may hold"):
-        Shelf(tmp_path / "empty")
+        Datasets(tmp_path / "empty")
 
 
 # ---- downloads ----------------------------------------------------------------------------------------------------------
@@ -257,20 +257,20 @@ def test_a_download_that_fails_is_a_reason_and_is_tried_once(monkeypatch):
         raise OSError("no route to host")
 
     monkeypatch.setattr(fetched, "fetch_20newsgroups", fail)
-    shelf = Shelf(fetch=True)
-    assert shelf.promises("20newsgroups")
-    assert not shelf.obtain("20newsgroups")
-    assert not shelf.obtain("20newsgroups")
+    datasets = Datasets(fetch=True)
+    assert datasets.is_available("20newsgroups")
+    assert not datasets.obtain("20newsgroups")
+    assert not datasets.obtain("20newsgroups")
     assert len(tried) == 1
-    assert "could not be downloaded: no route to host" in shelf.why_not("20newsgroups")
-    assert "--fetch" not in shelf.why_not("20newsgroups")
+    assert "could not be downloaded: no route to host" in datasets.why_not("20newsgroups")
+    assert "--fetch" not in datasets.why_not("20newsgroups")
 
 
 def test_downloaded_newsgroups_have_the_tree_of_their_names(monkeypatch):
     names = ["rec.autos", "rec.sport.hockey", "rec.sport.baseball"]
     give = lambda subset, shuffle: Bunch(data=[f"{subset} a", f"{subset} b"], target=np.array([2, 0]), target_names=names)  # noqa: E731
     monkeypatch.setattr(fetched, "fetch_20newsgroups", give)
-    found = Shelf(fetch=True).read("20newsgroups")
+    found = Datasets(fetch=True).read("20newsgroups")
     assert found.test.documents == ["test a", "test b"]
     assert found.train.labels == [["rec.sport.baseball"], ["rec.autos"]]
     assert "rec.sport" in found.taxonomy
@@ -283,5 +283,5 @@ def test_downloaded_stories_have_most_specific_topics(monkeypatch):
     Y = csr_matrix(np.array([[1, 1, 1, 0], [0, 0, 1, 1]]))
     give = lambda subset: Bunch(data=csr_matrix(np.eye(2)), target=Y, target_names=names)  # noqa: E731
     monkeypatch.setattr(fetched, "sklearn_rcv1", give)
-    found = Shelf(fetch=True).read("rcv1")
+    found = Datasets(fetch=True).read("rcv1")
     assert [sorted(labels) for labels in found.train.labels] == [["C151"], ["CCAT", "GCAT"]]

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from experiments import find_study, reproduce, study_names
-from experiments.data import CORPORA, Shelf
+from experiments.data import CORPORA, Datasets
 from experiments.page import Beside
 
 STUDIES = [find_study(name) for name in study_names()]
@@ -15,7 +15,7 @@ STUDIES = [find_study(name) for name in study_names()]
 @pytest.fixture(scope="module", params=STUDIES, ids=lambda study: study.name)
 def done(request, tmp_path_factory):
     """A study run as small as can be, without any data."""
-    return reproduce(request.param, Shelf(), tmp_path_factory.mktemp("out"), "tiny", threads=1)
+    return reproduce(request.param, Datasets(), tmp_path_factory.mktemp("out"), "tiny", threads=1)
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
@@ -84,6 +84,6 @@ def test_something_stands_beside_the_paper(done):
 
 def test_a_second_run_gives_the_same_page_and_computes_nothing(done):
     before = done.page.read_text(encoding="utf-8")
-    again = reproduce(done.study, Shelf(), done.page.parent, "tiny", threads=1)
+    again = reproduce(done.study, Datasets(), done.page.parent, "tiny", threads=1)
     assert all(outcome.origin == "known" for outcome in again.outcomes)
     assert done.page.read_text(encoding="utf-8") == before

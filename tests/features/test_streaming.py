@@ -63,7 +63,7 @@ def test_shards_give_what_one_list_gives(settings, executor, is_left, shop, tmp_
     st.sets(st.integers(0, 12)),
     st.sampled_from([None, 20]),
 )
-def test_some_of_the_texts_are_learnt_from_and_others_read(texts, places, chosen, hashing):
+def test_some_texts_are_for_training_and_others_for_testing(texts, places, chosen, hashing):
     texts = [*texts, "some words"]
     learnt = sorted({i for i in chosen if i < len(texts)} | {len(texts) - 1})
     others = [i for i in range(len(texts)) if i not in learnt]

@@ -44,7 +44,7 @@ def test_a_place_that_cannot_be_written_is_one_sentence(tmp_path):
 @pytest.mark.parametrize("swap", [True, False])
 def test_a_directory_is_replaced_whole(tmp_path, monkeypatch, swap):
     if not swap:
-        monkeypatch.setattr(atomic, "_exchange", lambda a, b: False)
+        monkeypatch.setattr(atomic, "_swap_names", lambda a, b: False)
     for version in ("1", "2", "3"):
         new = tmp_path / "new"
         new.mkdir()
@@ -79,7 +79,7 @@ def test_a_directory_that_stands_aside_is_cleared_only_once_another_is_in_its_pl
 
 
 def test_a_move_that_fails_puts_the_old_directory_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic, "_exchange", lambda a, b: False)
+    monkeypatch.setattr(atomic, "_swap_names", lambda a, b: False)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "file").write_text("kept")
     (tmp_path / "new").mkdir()

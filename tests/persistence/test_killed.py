@@ -14,7 +14,7 @@ from ramify.persistence import StoredModel, atomic, read_model, write_model
 
 path, swap = sys.argv[1], sys.argv[2] == "swap"
 if not swap:
-    atomic._exchange = lambda a, b: False
+    atomic._swap_names = lambda a, b: False
 
 def model(version):
     return StoredModel({"version": version}, {"features": [version] * 1000}, {"w": np.full((300, 50), version, dtype=np.float32)})

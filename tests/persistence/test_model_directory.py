@@ -180,7 +180,7 @@ def test_links_pipes_and_devices_are_not_opened(saved):
 @pytest.mark.parametrize("way", ["swap", "move aside"])
 def test_readers_never_see_half_of_two_models_while_others_save(tmp_path, way, monkeypatch):
     if way == "move aside":
-        monkeypatch.setattr("ramify.persistence.atomic._exchange", lambda a, b: False)
+        monkeypatch.setattr("ramify.persistence.atomic._swap_names", lambda a, b: False)
     write_model(tmp_path / "model", numbered(0))
     stop, errors = threading.Event(), []
 

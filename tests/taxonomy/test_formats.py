@@ -7,7 +7,7 @@ from strategies import build, parent_lists, trees
 
 from ramify import Taxonomy, read_taxonomy, write_taxonomy
 from ramify.errors import InputError, TaxonomyError
-from ramify.taxonomy.files import find_format, looks_like_taxonomy, parse_taxonomy
+from ramify.taxonomy.files import find_format, is_taxonomy_file, parse_taxonomy
 from ramify.taxonomy.formats import FORMATS
 from ramify.taxonomy.formats.paths import find_separator
 
@@ -183,9 +183,9 @@ def test_a_table_of_documents_is_not_taken_for_a_taxonomy(tmp_path):
     (tmp_path / "docs.csv").write_text("text,label\nhello there,a\nbye now,b\n")
     (tmp_path / "edges.csv").write_text("child,parent\na,\nb,a\n")
     (tmp_path / "edges.tsv").write_text("a\tROOT\nb\ta\n")
-    assert not looks_like_taxonomy(tmp_path / "docs.csv")
-    assert looks_like_taxonomy(tmp_path / "edges.csv")
-    assert looks_like_taxonomy(tmp_path / "edges.tsv")
+    assert not is_taxonomy_file(tmp_path / "docs.csv")
+    assert is_taxonomy_file(tmp_path / "edges.csv")
+    assert is_taxonomy_file(tmp_path / "edges.tsv")
 
 
 def test_a_separator_counts_only_when_half_of_the_labels_have_it():
@@ -248,7 +248,7 @@ def test_siblings_with_one_title_are_not_written_as_paths():
 
 
 @pytest.mark.parametrize("name", ["edges", "paths", "indented"])
-def test_names_that_begin_like_json_are_told_from_json(name):
+def test_names_that_begin_like_json_are_not_read_as_json(name):
     taxonomy = Taxonomy.from_paths(["[a] > b", "{c} > d"], " > ")
     again = parse_taxonomy(FORMATS[name].render(taxonomy))
     assert sorted(again.path_of(n) for n in range(4)) == sorted(taxonomy.path_of(n) for n in range(4))

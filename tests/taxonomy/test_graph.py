@@ -23,7 +23,7 @@ def test_a_taxonomy_forgets_its_direction(diamond):
     assert graph.neighbours_of(bottom).tolist() == sorted(diamond.parents_of(bottom).tolist())
 
 
-def test_mistakes_are_refused():
+def test_errors_are_refused():
     with pytest.raises(TaxonomyError, match="'a' has an edge to itself"):
         LabelGraph.from_edges([("a", "a")])
     with pytest.raises(LabelError, match="Did you mean 'apple'"):

@@ -1,4 +1,4 @@
-"""Taxonomies learnt from flat categories."""
+"""Taxonomies learned for flat categories."""
 
 import numpy as np
 import pytest

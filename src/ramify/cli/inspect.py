@@ -94,13 +94,13 @@ def systems(as_json: AsJson = False) -> None:
 
 
 def _find_kind(path: Path) -> str:
-    from ramify.taxonomy.files import looks_like_taxonomy
+    from ramify.taxonomy.files import is_taxonomy_file
 
     if not path.exists():
         raise InputError(f"there is no {path}; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():
         return "model"
-    return "taxonomy" if looks_like_taxonomy(path) else "data"
+    return "taxonomy" if is_taxonomy_file(path) else "data"
 
 
 def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:

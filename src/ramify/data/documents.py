@@ -53,14 +53,14 @@ def read_corpus(
     if is_file_set(path):
         parts = open_file_set(path, encoding)
         columns = training_columns(str(path), list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
-        corpus = _collect_parts(parts, columns, label_separator, is_label)
+        corpus = _read_file_set(parts, columns, label_separator, is_label)
     elif (kind := find_kind(path, encoding)) == "svmlight":
         corpus = read_vectors(path)
     else:
         names, rows = stream_table(path, kind, encoding)
         sample = list(islice(rows, SAMPLE))
         columns = training_columns(str(path), names, sample, text, label, like)
-        corpus = _collect(path, chain(sample, rows), columns, label_separator, is_label)
+        corpus = _read_table(path, chain(sample, rows), columns, label_separator, is_label)
     check_corpus(corpus, strict, may_be_empty)
     return corpus
 
@@ -145,7 +145,9 @@ class RowCollector:
                 yield row[self.columns.text]
 
 
-def _collect(path: Path, rows: Rows, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
+def _read_table(
+    path: Path, rows: Rows, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
+) -> Corpus:
     collected = RowCollector(columns)
     with stage(f"reading {path.name}") as step:
         texts = list(_with_progress(collected.texts(path, rows), step))
@@ -153,7 +155,7 @@ def _collect(path: Path, rows: Rows, columns: Columns, separator: str | None, is
     return Corpus(str(path), texts, labels, collected.lines, collected.bad, found)
 
 
-def _collect_parts(parts: FileSet, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
+def _read_file_set(parts: FileSet, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
     texts: list[str] = []
     each = [RowCollector(columns) for _ in parts.paths]
     with stage(f"reading {parts.source}") as step:

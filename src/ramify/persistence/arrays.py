@@ -83,13 +83,13 @@ def _map(file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays]:
     data = np.memmap(file, dtype=np.uint8, mode="r")
     arrays, position = {}, 0
     for name, entry in entries:
-        arrays[name], position = _view(data[8 + length :], entry, position)
+        arrays[name], position = _read_array(data[8 + length :], entry, position)
     if 8 + length + position != size:
         raise ValueError("some bytes belong to no array")
     return data, arrays
 
 
-def _view(data: NDArray[np.uint8], entry: dict[str, Any], position: int) -> tuple[NDArray[Any], int]:
+def _read_array(data: NDArray[np.uint8], entry: dict[str, Any], position: int) -> tuple[NDArray[Any], int]:
     """The array that starts where the last one ended, and its end."""
     dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
     begin, end = entry["data_offsets"]

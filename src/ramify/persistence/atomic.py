@@ -231,7 +231,7 @@ def replace_directory(new: Path, path: Path) -> None:
         try:
             if not path.exists():
                 os.rename(new, path)
-            elif _exchange(new, path):
+            elif _swap_names(new, path):
                 remove(new)
             else:
                 _move_aside_and_in(new, path)
@@ -291,7 +291,7 @@ def _move_aside_and_in(new: Path, path: Path) -> None:
     remove(aside)
 
 
-def _exchange(a: Path, b: Path) -> bool:
+def _swap_names(a: Path, b: Path) -> bool:
     """Swap two names atomically; False where the system or the file system cannot."""
     if not sys.platform.startswith("linux"):
         return False

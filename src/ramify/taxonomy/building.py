@@ -13,7 +13,7 @@ from ramify.errors import TaxonomyError
 Parents = dict[str, list[str]]
 
 
-def collect_parents(edges: Iterable[tuple[str, str | None]]) -> Parents:
+def parents_by_child(edges: Iterable[tuple[str, str | None]]) -> Parents:
     """The parents of each node, in order of first mention as a child; refuses invalid edges."""
     parents: Parents = {}
     roots: set[str] = set()

@@ -45,7 +45,7 @@ def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:
 def find_format(text: str) -> str:
     """The first format that recognizes a text."""
     for name, candidate in FORMATS.items():
-        if candidate.looks_like(text):
+        if candidate.recognizes(text):
             return name
     raise TaxonomyError(EMPTY)
 
@@ -59,7 +59,7 @@ def as_taxonomy(given: Taxonomy | str | Path) -> Taxonomy:
     raise InputError(f"taxonomy is a {type(given).__name__}; give a ramify.Taxonomy or the path of a taxonomy file.")
 
 
-def looks_like_taxonomy(path: str | Path) -> bool:
+def is_taxonomy_file(path: str | Path) -> bool:
     """Whether a file is a taxonomy rather than documents: a table with a parent column, or JSON that lists no documents."""
     path = Path(path)
     suffix = path.suffix.lower()

@@ -75,7 +75,7 @@ class Taxonomy:
 
         Nodes keep the order of their first pair, except that parents move before their children.
         """
-        parents = building.collect_parents(edges)
+        parents = building.parents_by_child(edges)
         order = building.parents_first(parents)
         offsets, nodes = building.pack_parents(order, parents)
         shown = tuple((titles or {}).get(name, name) for name in order)

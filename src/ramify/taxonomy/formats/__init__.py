@@ -1,6 +1,6 @@
 """One file per format, each with the same functions.
 
-``looks_like(text)`` recognizes the format, ``parse(text)`` reads a taxonomy, and ``render(taxonomy)`` writes one. The first
+``recognizes(text)`` recognizes the format, ``parse(text)`` reads a taxonomy, and ``render(taxonomy)`` writes one. The first
 format that recognizes a text reads it.
 """
 
@@ -15,7 +15,7 @@ from ramify.taxonomy.hierarchy import Taxonomy
 class Format(Protocol):
     """The functions of each module of this package."""
 
-    def looks_like(self, text: str, /) -> bool:
+    def recognizes(self, text: str, /) -> bool:
         """Whether a text is of this format."""
 
     def parse(self, text: str, /) -> Taxonomy:

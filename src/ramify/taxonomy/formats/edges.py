@@ -20,7 +20,7 @@ DOCUMENT_WORDS = ("text", "body", "message", "label", "labels", "category")
 TITLE_WORDS = ("title", "description", "text", "pref_label", "name", "label")
 
 
-def looks_like(text: str) -> bool:
+def recognizes(text: str) -> bool:
     """Rows of two or three cells between tabs; with commas or semicolons, the table must also have parents."""
     return _delimiter(text) == "\t" or names_a_parent(text)
 

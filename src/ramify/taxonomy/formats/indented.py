@@ -6,7 +6,7 @@ from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy, refuse_unprintable
 
 
-def looks_like(text: str) -> bool:
+def recognizes(text: str) -> bool:
     """The first line starts at the margin and some other line does not."""
     lines = [line for line in text.splitlines()[:200] if line.strip()]
     return bool(lines) and not lines[0][0].isspace() and any(line[0].isspace() for line in lines)

@@ -15,7 +15,7 @@ from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import ARROW, Taxonomy
 
 
-def looks_like(text: str) -> bool:
+def recognizes(text: str) -> bool:
     """The text starts as a JSON object or list."""
     return re.match(r'\s*(\{\s*("|\})|\[\s*("|\{|\[|\]))', text) is not None
 

@@ -10,7 +10,7 @@ from ramify.taxonomy.hierarchy import Taxonomy
 PAIR = re.compile(r"\s*(\d+) +(\d+)\s*")
 
 
-def looks_like(text: str) -> bool:
+def recognizes(text: str) -> bool:
     """The first lines are all pairs of whole numbers with spaces between."""
     lines = [line for line in text.splitlines()[:50] if line.strip()]
     return bool(lines) and all(PAIR.fullmatch(line) for line in lines)

@@ -11,7 +11,7 @@ from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy, refuse_unprintable
 
 
-def looks_like(text: str) -> bool:
+def recognizes(text: str) -> bool:
     """Any text with a line in it: the catch-all."""
     return bool(text.strip())
 

@@ -17,7 +17,7 @@ URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
 MARK = "www.w3.org/2004/02/skos/core"
 
 
-def looks_like(text: str) -> bool:
+def recognizes(text: str) -> bool:
     """The SKOS namespace is near the top."""
     return MARK in text[:20_000]
 

@@ -42,7 +42,7 @@ def paths_a_document(problem):
 @pytest.mark.parametrize("name", NAMES)
 @given(seed=st.integers(0, 1000), drop_empty=st.booleans(), n_docs=st.integers(1, 60))
 @settings(max_examples=8)
-def test_margins_and_labels_keep_the_promises_of_the_recipe(name, seed, drop_empty, n_docs):
+def test_margins_and_labels_follow_the_recipe(name, seed, drop_empty, n_docs):
     recipe = RECIPES[name]
     x, v, margins, u = drawn(recipe, n_docs, drop_empty, seed)
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), 1, rtol=1e-5)

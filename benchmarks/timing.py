@@ -17,7 +17,7 @@ def timed(work: Callable[[], Result]) -> tuple[float, Result]:
     return perf_counter() - start, result
 
 
-def in_turns(ways: Sequence[Callable[[], Result]], repeat: int) -> list[tuple[float, Result]]:
+def interleaved(ways: Sequence[Callable[[], Result]], repeat: int) -> list[tuple[float, Result]]:
     """Of every way the least seconds of some turns, and what came of the last; a busy moment hits all of them."""
     turns = [[timed(work) for work in ways] for _ in range(repeat)]
     return [(min(seconds for seconds, _ in of_way), of_way[-1][1]) for of_way in zip(*turns, strict=True)]

@@ -1,4 +1,4 @@
-"""Boosting beside its slow twins, on the same rounds: that of the tests, and sums by products of sparse matrices."""
+"""Boosting beside its slow oracles, on the same rounds: that of the tests, and sums by products of sparse matrices."""
 
 from __future__ import annotations
 
@@ -12,16 +12,28 @@ from boosting_problems import Split, read_reuters
 from environments import HERE
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from turns import Figures, head, in_turns, show, timed
+from timing import Figures, head, interleaved, show, timed
 
 from ramify.learners import AdaBoostMH, TreeBoostMH
 
 GOAL = 20
-COLUMNS = ("system", "variant", "documents", "terms", "classes", "rounds", "twin", "twin s", "ramify s", "times faster", "goal")
+COLUMNS = (
+    "system",
+    "variant",
+    "documents",
+    "terms",
+    "classes",
+    "rounds",
+    "oracle",
+    "oracle s",
+    "ramify s",
+    "times faster",
+    "goal",
+)
 TIE = 1e-9
 
 
-def compare_with_twins(given: Namespace) -> tuple[list[Figures], list[str]]:
+def compare_with_oracle(given: Namespace) -> tuple[list[Figures], list[str]]:
     """All rows, and what is wrong with them."""
     corpus = read_reuters(given.data / "reuters21578_90")
     small, rounds = corpus.some(40 if given.quick else 200), 3 if given.quick else 5
@@ -32,11 +44,11 @@ def compare_with_twins(given: Namespace) -> tuple[list[Figures], list[str]]:
     rows.append(beside_tests(TreeBoostMH, "R", small, rounds, given.repeat))
     rows.append(beside_products(corpus.some(300) if given.quick else corpus, 5 if given.quick else 32, given.repeat))
     slow = [row for row in rows if row["goal"] and row["times_faster"] < row["goal"]]
-    return rows, [f"{row['system']} {row['variant']} is not {GOAL} times as fast as its twin" for row in slow]
+    return rows, [f"{row['system']} {row['variant']} is not {GOAL} times as fast as its oracle" for row in slow]
 
 
 def beside_tests(learner: Any, variant: str, split: Split, n_rounds: int, repeat: int) -> Figures:
-    """A row: the twin of the tests once, and all its rounds compared."""
+    """A row: the oracle of the tests once, and all its rounds compared."""
     sys.path.append(str(HERE.parent / "tests"))
     from oracles import boosting as oracle
 
@@ -47,10 +59,10 @@ def beside_tests(learner: Any, variant: str, split: Split, n_rounds: int, repeat
     fast = learner(split.taxonomy, n_rounds=n_rounds, variant=variant)
     row, fitted = time_ours(lambda: fast.fit(split.X, split.Y), repeat, "of the tests", seconds)
     found = {committee.node: committee for committee in fitted.committees_}
-    twins = expected.committees if learner is TreeBoostMH else {-1: expected}
-    assert found.keys() == twins.keys()
-    for node, twin in twins.items():
-        oracle.check_same(found[node], twin)
+    oracles = expected.committees if learner is TreeBoostMH else {-1: expected}
+    assert found.keys() == oracles.keys()
+    for node, committee in oracles.items():
+        oracle.check_same(found[node], committee)
     return finish(row, fast, split, GOAL)
 
 
@@ -83,10 +95,10 @@ def boost_by_products(X: csr_array, positive: NDArray[np.bool_], n_rounds: int) 
     return pivots
 
 
-def time_ours(fit: Callable[[], Any], repeat: int, twin: str, twin_seconds: float) -> tuple[Figures, Any]:
+def time_ours(fit: Callable[[], Any], repeat: int, oracle: str, twin_seconds: float) -> tuple[Figures, Any]:
     """The times of a row, and what was learnt."""
-    ((seconds, fitted),) = in_turns([fit], max(3, repeat))
-    row = {"twin": twin, "twin_seconds": twin_seconds, "seconds": seconds, "times_faster": twin_seconds / seconds}
+    ((seconds, fitted),) = interleaved([fit], max(3, repeat))
+    row = {"oracle": oracle, "twin_seconds": twin_seconds, "seconds": seconds, "times_faster": twin_seconds / seconds}
     return row, fitted
 
 
@@ -96,6 +108,6 @@ def finish(row: Figures, fitted: Any, split: Split, goal: int | None) -> Figures
     sizes = {"documents": split.X.shape[0], "terms": len(np.unique(split.X.indices))}
     row |= about | sizes | {"classes": sum(len(committee.classes) for committee in fitted.committees_)}
     numbers = [f"{row[name]:,}" for name in ("documents", "terms", "classes", "rounds")]
-    times = [row["twin"], f"{row['twin_seconds']:.2f}", f"{row['seconds']:.4f}", f"×{row['times_faster']:,.0f}"]
+    times = [row["oracle"], f"{row['twin_seconds']:.2f}", f"{row['seconds']:.4f}", f"×{row['times_faster']:,.0f}"]
     show([row["system"], row["variant"], *numbers, *times, f"≥ {goal}" if goal else ""])
     return row
