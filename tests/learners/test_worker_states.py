@@ -216,3 +216,15 @@ def test_with_whatever_state_is_restored_a_worker_can_work(kind, data):
     except (ModelError, ValueError):
         return
     WORK[kind](other)
+
+
+def test_a_worker_with_few_active_classes_goes_on_with_these():
+    one, other = tree_workers()
+    one.select_active([0, 2])
+    one.add_changes(one.ascent_round())
+    other.restore(copied(one.state()))
+    for worker in (one, other):
+        worker.add_changes(worker.ascent_round())
+    for name, array in one.state().items():
+        np.testing.assert_array_equal(array, other.state()[name], err_msg=name)
+    assert one.active_classes.tolist() == [0, 2]

@@ -57,7 +57,7 @@ def together(parts):
 
 
 def run(executor, until=STEPS, matrix=MATRIX, partitions=PARTITIONS, done=None):
-    """Some steps; the norms on the way, and the vectors and calls of all workers at the end. done: gets every step that is run."""
+    """Some steps; gives the norms, and the vectors and calls of all workers at the end. done: gets every step that is run."""
     with executor.start_workers(Power, executor.place(matrix), partitions) as group:
         while True:
             try:

@@ -1,9 +1,9 @@
 """The interfaces of parallel work: executors, and groups of workers that run rounds together.
 
-An executor runs work in three ways. `map` runs a function in this process, which may write to shared arrays. `distribute` runs a
-job on independent blocks, perhaps on other nodes of a cluster. `start_workers` starts a group of workers: each owns a partition
-of a problem and holds its state between calls; workers, too, may be anywhere. Blocks and workers are independent, so results do
-not depend on the executor. Kernels release the interpreter lock, so threads suffice on one node.
+An executor runs work in three ways. `map` runs a function in this process, which may write to shared arrays. `distribute`
+runs a job on independent blocks, perhaps on other nodes of a cluster. `start_workers` starts a group of workers: each owns
+a partition of a problem and holds its state between calls; workers, too, may be anywhere. Blocks and workers are
+independent, so results do not depend on the executor. Kernels release the interpreter lock, so threads suffice on one node.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Checkpoints: the last saved round of each worker group, and the results of finished blocks.
 
-A run does the same work in the same order whenever it gets the same data. So a resumed run starts from the beginning, takes the
-results of finished blocks from their files, and lets every worker group continue from its last saved round: the workers' states
-and what the driver needs to go on. The results are the same to the last bit. Each worker group and each distributed job has a
-directory of its own, numbered in the order of the run:
+A run does the same work in the same order whenever it gets the same data. So a resumed run starts from the beginning, takes
+the results of finished blocks from their files, and lets every worker group continue from its last saved round: the
+workers' states and what the driver needs to go on. The results are the same to the last bit. Each worker group and each
+distributed job has a directory of its own, numbered in the order of the run:
 
     workers.json                 how many threads each worker has
     0000/checkpoint.json         the fingerprint of the work; of a worker group also the driver's values and the workers' files
@@ -54,7 +54,7 @@ FILE = re.compile(rf"(\d{{6,}}-|block-)\d+\.safetensors|checkpoint\.json|{PARTIA
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How the result of a block is turned into named arrays, and back. Functions of a module, since blocks save their results."""
+    """How the result of a block is turned into named arrays and back; functions of a module, since blocks save themselves."""
 
     to_arrays: Callable[[Any], Arrays]
     from_arrays: Callable[[Arrays], Any]
@@ -273,7 +273,7 @@ class RoundCheckpoint:
         self._due = time.monotonic() + self.work_per_save * (time.monotonic() - start)
 
 
-# ---- states -------------------------------------------------------------------------------------------------------------------
+# ---- states ---------------------------------------------------------------------------------------------------------------
 
 
 def save_state(path: Path, arrays: Arrays) -> SavedState:
@@ -346,7 +346,7 @@ def invalid_checkpoint(found: str) -> ModelError:
     return ModelError(f"the checkpoint holds {found}; train without --resume to begin anew.")
 
 
-# ---- JSON files ---------------------------------------------------------------------------------------------------------------
+# ---- JSON files -----------------------------------------------------------------------------------------------------------
 
 
 @contextmanager

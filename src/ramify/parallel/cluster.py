@@ -67,7 +67,7 @@ class Traffic:
         return f"{(self.placed + self.sent + self.received) / 1e6:,.0f} MB sent{lost}"
 
 
-# ---- what work needs ----------------------------------------------------------------------------------------------------------
+# ---- what work needs ------------------------------------------------------------------------------------------------------
 
 
 def refuse_what_cannot_fit(needs: Needs, nodes: Sequence[Node]) -> None:
@@ -108,7 +108,7 @@ def _giga(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
 
 
-# ---- addresses and signals ----------------------------------------------------------------------------------------------------
+# ---- addresses and signals ------------------------------------------------------------------------------------------------
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -150,7 +150,7 @@ def first_line(error: Exception) -> str:
     return lines[0][:160] if lines else type(error).__name__
 
 
-# ---- worker processes ---------------------------------------------------------------------------------------------------------
+# ---- worker processes -----------------------------------------------------------------------------------------------------
 
 
 class WorkerProcess:

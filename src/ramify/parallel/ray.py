@@ -1,9 +1,9 @@
 """Jobs and worker groups on a Ray cluster; the only file that names Ray.
 
-Values that many workers need go into the object store once; each node holds them once, read-only, for all its processes. A worker
-group has one worker per node, with a thread for each of its processors; workers are Ray actors. When a worker or a node is lost,
-the worker is started on another node, and the group goes back to the last saved round. A worker that ran out of memory is started
-again with one thread and smaller blocks.
+Values that many workers need go into the object store once; each node holds them once, read-only, for all its processes. A
+worker group has one worker per node, with a thread for each of its processors; workers are Ray actors. When a worker or a
+node is lost, the worker is started on another node, and the group goes back to the last saved round. A worker that ran out
+of memory is started again with one thread and smaller blocks.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain
@@ -284,14 +285,13 @@ class RayWorkerGroup(WorkerGroup[W]):
     def stop(self, is_done: bool) -> None:
         """Drop the workers; their processes stay idle for other groups, or end if the work is not done."""
         for worker in self.workers:
-            try:
-                if not is_done:
-                    raise failures.GetTimeoutError
-                ray.get(worker.actor.stop.remote(), timeout=cluster.TIMEOUT)
-                self.executor.idle.setdefault(worker.node.name, []).append(worker.actor)
-            except (*LOST, failures.GetTimeoutError):
-                if worker.actor is not None:
-                    ray.kill(worker.actor)
+            if is_done:
+                with suppress(*LOST, failures.GetTimeoutError):
+                    ray.get(worker.actor.stop.remote(), timeout=cluster.TIMEOUT)
+                    self.executor.idle.setdefault(worker.node.name, []).append(worker.actor)
+                    continue
+            if worker.actor is not None:
+                ray.kill(worker.actor)
         self.workers = []
 
     def traffic(self) -> str:

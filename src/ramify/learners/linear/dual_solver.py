@@ -6,14 +6,14 @@ over all units v, with the loss L of the classes n (Gopal & Yang 2013, section 3
 flat problem, there is zero. With u_n = Σ_i α_in y_in x_i and δ_v = Σ u_n over the classes at and below v, the dual is
 Σ U h(α/U) − ½ Σ_v ‖δ_v‖².
 
-Deviations from the paper. It alternates between levels; here every dual step changes the whole path. Only pairs of a document
-and a class that can matter are in the working set: candidates first, then those that a screening of all pairs finds. The
-objective that is reported is that of the final weights: inner units as the dual has them, and each class solved once more with
-the weights above it fixed, which closes nearly all of the gap that dual ascent leaves. Training stops when that objective,
-losses of all pairs included, and the dual differ by no more than the tolerance.
+Deviations from the paper. It alternates between levels; here every dual step changes the whole path. Only pairs of a
+document and a class that can matter are in the working set: candidates first, then those that a screening of all pairs
+finds. The objective that is reported is that of the final weights: inner units as the dual has them, and each class solved
+once more with the weights above it fixed, which closes nearly all of the gap that dual ascent leaves. Training stops when
+that objective, losses of all pairs included, and the dual differ by no more than the tolerance.
 
-The classes belong to the workers of a group: one worker with all threads of this process, or many on a cluster. This file is the
-driver. It saves its own few numbers after each round, so that a run can be resumed and a lost worker replaced.
+The classes belong to the workers of a group: one worker with all threads of this process, or many on a cluster. This file
+is the driver. It saves its own few numbers after each round, so that a run can be resumed and a lost worker replaced.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Which worker owns which units of a graph, and linear systems over units of several workers.
 
-The systems are solved exactly, and only vectors of boundary units are sent. Without the boundary B the units of different owners
-are not tied to each other, so A x = b falls apart. With the inner units I of each owner
+The systems are solved exactly, and only vectors of boundary units are sent. Without the boundary B the units of different
+owners are not tied to each other, so A x = b falls apart. With the inner units I of each owner
 
     S x_B = b_B − Σ_I A_BI A_II⁻¹ b_I        S = A_BB − Σ_I A_BI A_II⁻¹ A_IB        (Schur complement)
     A_II x_I = b_I − A_IB x_B
 
-Every owner factorizes its own A_II, and gives its owned of S once and of the right-hand side whenever there is one to solve for.
-All of them know S, and solve for those x_B that are next to their own units.
+Every owner factorizes its own A_II, and gives its part of S once and of each right-hand side.
+All of them have S, and solve for those x_B that are next to their own units.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def sum_vectors(n_boundary: int, parts: Sequence[Given]) -> NDArray[Any]:
     return total.astype(SENT)
 
 
-# ---- partitions ---------------------------------------------------------------------------------------------------------------
+# ---- partitions -----------------------------------------------------------------------------------------------------------
 #
 # Units are put into an order in which tied units are close to each other, and cut where the work is divided evenly and few ties
 # cross. Of every tie between units of two workers one end is a boundary unit, so that the other units of different workers are

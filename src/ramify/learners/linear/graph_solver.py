@@ -2,24 +2,24 @@
 
     min over W   ½ Σ_ab M_ab w_a·w_b + Σ_n Σ_i U_in L(y_in w_n·x_i)        (Gopal & Yang 2013, section 3; M: taxonomy_ties.py)
 
-Deviation from the paper. It uses coordinate descent over the classes, each given its neighbours; information then moves one edge
-per round. This solver alternates between ties and losses (Douglas–Rachford splitting, as in ADMM), with a state s, one vector
-per class, and a diagonal T. T_n is the geometric mean of the curvatures of w_n with its neighbours fixed and free, M_nn and
-1 / (M⁻¹)_nn:
+Deviation from the paper. It uses coordinate descent over the classes, each given its neighbours; information then moves one
+edge per round. This solver alternates between ties and losses (Douglas–Rachford splitting, as in ADMM), with a state s, one
+vector per class, and a diagonal T. T_n is the geometric mean of the curvatures of w_n with its neighbours fixed and free,
+M_nn and 1 / (M⁻¹)_nn:
 
     ties     V = (M + T)⁻¹ T s              all units at once, units without loss included, by one sparse factorization
     losses   W = argmin over w_n of ½ T_n ‖w_n − (2 v_n − s_n)‖² + Σ_i U_in L     every class by itself, in the dual
     state    s ← s + W − V, mixed with the last few steps after Anderson
 
-At T = diag M the second step is the paper's: 2 v_n − s_n is then the weighted mean of n's neighbours in V. The dual variables
-α of that step give a bound: with u_n = Σ_i α y x no weights have an objective below Σ U h(α/U) − ½ Σ_ab (M⁻¹)_ab u_a·u_b. The gap
-between W's objective and that bound is the gap of the classes by themselves, plus ½ r·M⁻¹r with r = MW − u, the gap of the ties;
-their ratio decides how closely classes are solved in the next round. Training stops when the best of both sides differ by no
-more than the tolerance. All pairs of a document and a class are used.
+At T = diag M the second step is the paper's: 2 v_n − s_n is then the weighted mean of n's neighbours in V. The dual
+variables α of that step give a bound: with u_n = Σ_i α y x no weights have an objective below Σ U h(α/U) − ½ Σ_ab (M⁻¹)_ab
+u_a·u_b. The gap between W's objective and that bound is the gap of the classes by themselves, plus ½ r·M⁻¹r with r = MW −
+u, the gap of the ties; their ratio decides how closely classes are solved in the next round. Training stops when the best
+of both sides differ by no more than the tolerance. All pairs of a document and a class are used.
 
-The units belong to the workers of a group: one worker with all threads of this process, or many on a cluster. W, u and s of a
-class stay with its owner; only right-hand sides of units at the boundary between workers (see graph_partition.py) and sums are
-sent. This file is the driver; it saves its own few numbers after each round.
+The units belong to the workers of a group: one worker with all threads of this process, or many on a cluster. W, u and s of
+a class stay with its owner; only right-hand sides of units at the boundary between workers (see graph_partition.py) and
+sums are sent. This file is the driver; it saves its own few numbers after each round.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A worker that owns some units of a graph: it moves its classes along the ties, solves them, and measures the objective.
 
-Vectors of its own units stay with the worker. What it gives are sums over them, and its part of the right-hand sides of boundary
-units. Features are solved for in blocks, so that dense vectors of all units stay small.
+Vectors of its own units stay with the worker. What it gives are sums over them, and its part of the right-hand sides of
+boundary units. Features are solved for in blocks, so that dense vectors of all units stay small.
 """
 
 from __future__ import annotations

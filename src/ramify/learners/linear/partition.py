@@ -1,7 +1,8 @@
 """Which worker owns which classes of a tree, and how values of several workers are added up.
 
-Every worker owns a range of neighbouring classes: whole subtrees, as far as that divides the work evenly. Units above the classes
-of several workers are shared; all of these workers have the same δ of them, and its changes are all that is sent between rounds.
+Every worker owns a range of neighbouring classes: whole subtrees, as far as that divides the work evenly. Units above the
+classes of several workers are shared; all of these workers have the same δ of them, and its changes are all that is sent
+between rounds.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class Partition:
 
 
 def partition_classes(problem: Problem, pairs: Pairs, worker_threads: Sequence[int], complete: bool) -> list[Partition]:
-    """Cut the classes into ranges, with work in proportion to the threads of the workers; there are no workers without a class."""
+    """Cut the classes into ranges, with work in proportion to the threads of the workers; every worker gets a class."""
     worker_threads = worker_threads[: max(1, min(len(worker_threads), problem.n_classes))]
     classes_before, threads = np.arange(problem.n_classes + 1), np.asarray(worker_threads, dtype=np.float64)
     ends = cut(work_of(problem, pairs), threads, common_depths(problem.forest), classes_before)

@@ -1,4 +1,5 @@
-"""A worker that owns a range of a tree's classes: rounds of dual ascent along whole paths, and inner passes over its classes.
+"""A worker that owns a range of a tree's classes: rounds of dual ascent along whole paths, and inner passes over its
+classes.
 
 Workers that have a unit in common all have the same δ of it. A round changes it by the sum of their changes.
 """
@@ -300,7 +301,7 @@ def _no_vectors(first: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], 
     return first, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32)
 
 
-# ---- sibling classes, whose documents are solved together at the start of a round ---------------------------------------------
+# ---- sibling classes, whose documents are solved together at the start of a round -----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
