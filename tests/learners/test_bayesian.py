@@ -17,11 +17,11 @@ import ramify
 from ramify import Taxonomy
 from ramify.errors import InputError, LabelError, ModelError, TaxonomyError
 from ramify.learners import BayesianLogistic
-from ramify.learners.bayesian import learner as door
-from ramify.learners.bayesian import problem as rooms
-from ramify.learners.bayesian import variational as bound
+from ramify.learners.bayesian import learner as learner_module
+from ramify.learners.bayesian import problem as problem_module
+from ramify.learners.bayesian import variational
 from ramify.learners.bayesian.problem import PRECISIONS, DenseDocuments, Groups, Problem, SparseDocuments
-from ramify.learners.bayesian.variational import Approximation, ascend, update_means
+from ramify.learners.bayesian.variational import Posterior, fit_posterior, update_means
 from ramify.learners.linear.taxonomy_ties import tie_along_paths
 from ramify.parallel import SerialExecutor
 
@@ -76,7 +76,7 @@ def hand_over(q, slow, order):
         twin.a[here], twin.b[here] = (np.broadcast_to(t[group], slow.n_features).copy() for t in (q.shapes, q.rates))
     twin.beta = q.softmax.betas.copy()
     columns = [slow.classes.index(order[unit]) for unit in q.problem.class_units]
-    own = (q.scores - q.softmax.betas[:, None]) ** 2 + q.spreads
+    own = (q.scores - q.softmax.betas[:, None]) ** 2 + q.score_variances
     twin.xi[:, columns] = np.sqrt(own)
     return twin
 
@@ -89,7 +89,7 @@ def hand_over(q, slow, order):
 @settings(max_examples=10)
 def test_no_update_of_the_slow_twin_can_raise_what_was_reached(precisions, covariance, parents, seed):
     fast, slow, order = random_twins(seed, parents, precisions, covariance)
-    q, found, _ = ascend(fast, SERIAL, 1e-12, 400)
+    q, found, _ = fit_posterior(fast, SERIAL, 1e-12, 400)
     twin = hand_over(q, slow, order)
     assert twin.evidence() == pytest.approx(found[-1], rel=1e-10)
     for update in oracle.ROUND:
@@ -102,7 +102,7 @@ def test_no_update_of_the_slow_twin_can_raise_what_was_reached(precisions, covar
 @pytest.mark.parametrize("parents", [CHAIN, INNER, [[], [], []], [[], [0], [0]]], ids=["chain", "inner", "flat", "tree"])
 def test_the_slow_twin_reaches_the_same(precisions, covariance, parents):
     fast, slow, order = random_twins(3, parents, precisions, covariance, shape=4.0, rate=2.0)
-    q, found, _ = ascend(fast, SERIAL, 1e-12, 400)
+    q, found, _ = fit_posterior(fast, SERIAL, 1e-12, 400)
     twin, evidence = oracle.run(slow, start=2.0, tolerance=1e-10, n_rounds=150)
     assert found[-1] == pytest.approx(evidence[-1], rel=1e-6)
     np.testing.assert_allclose(q.means, twin.mean[order], atol=1e-3)
@@ -131,12 +131,12 @@ def test_a_learner_gives_the_evidence_and_means_of_its_slow_twin():
 @settings(max_examples=10)
 def test_no_update_lowers_the_evidence(precisions, covariance, parents, seed, shape, scale):
     fast, _, _ = random_twins(seed, parents, precisions, covariance, shape=shape, rate=shape * scale)
-    q = Approximation.start(fast, SERIAL)
-    found = [q.evidence()]
+    q = Posterior.start(fast, SERIAL)
+    found = [q.lower_bound()]
     for _ in range(6):
-        for update in (lambda: update_means(q, 0.0), lambda: q.update_spreads(0), lambda: q.update_spreads(3)):
+        for update in (lambda: update_means(q, 0.0), lambda: q.update_covariances(0), lambda: q.update_covariances(3)):
             update()
-            found.append(q.evidence())
+            found.append(q.lower_bound())
     assert np.all(np.diff(found) >= -1e-9 * np.abs(found[1:]))
 
 
@@ -157,7 +157,7 @@ def test_means_under_a_certain_precision_are_those_with_the_highest_penalized_bo
     """With α certain, the bound less ½ α Σ ‖w_u − w_above‖² is all that there is to raise, given the variances."""
     certain = 1e9
     fast, _, _ = random_twins(5, INNER, "node", "full", shape=3 * certain, rate=certain)
-    q, *_ = ascend(fast, SERIAL, 1e-13, 400)
+    q, *_ = fit_posterior(fast, SERIAL, 1e-13, 400)
     X, parent = fast.documents.X, fast.forest.parent
 
     def lost(flat):
@@ -166,7 +166,7 @@ def test_means_under_a_certain_precision_are_those_with_the_highest_penalized_bo
         total = 1.5 * np.sum((W - above) ** 2)
         for i, label in enumerate(fast.labels):
             t = z[i] - q.softmax.betas[i]
-            xi = np.sqrt(t**2 + q.spreads[i])
+            xi = np.sqrt(t**2 + q.score_variances[i])
             total += fast.weights[i] * (q.softmax.betas[i] + np.sum((t + xi) / 2 + np.log1p(np.exp(-xi))) - z[i, label])
         return total
 
@@ -222,8 +222,8 @@ def test_a_weight_of_two_is_a_document_twice_and_one_of_zero_none(covariance):
 @pytest.mark.parametrize("covariance", ["full", "diagonal"])
 def test_threads_change_nothing(covariance, monkeypatch):
     for name, size in (("BLOCK", 40), ("ROWS", 7), ("CLASSES", 2)):
-        monkeypatch.setattr(rooms, name, size)
-    monkeypatch.setattr(bound, "BLOCK", 100)
+        monkeypatch.setattr(problem_module, name, size)
+    monkeypatch.setattr(variational, "BLOCK", 100)
     taxonomy, X, y = corpus()
     one, four = (BayesianLogistic(taxonomy, covariance=covariance, n_jobs=jobs).fit(X, y) for jobs in (1, 4))
     np.testing.assert_array_equal(one.evidence_, four.evidence_)
@@ -332,13 +332,13 @@ def test_a_dag_is_refused(diamond):
 
 
 def test_tables_that_would_not_fit_are_refused(monkeypatch):
-    monkeypatch.setattr(door, "MOST", 7)
+    monkeypatch.setattr(learner_module, "MOST", 7)
     with pytest.raises(InputError, match="features × nodes are 5 × 2.*fewer features, or use system='hr-lr'"):
         BayesianLogistic().fit(np.eye(2, 4), [0, 1])
     with pytest.raises(InputError, match="documents × classes are 6 × 2"):
         BayesianLogistic().fit(np.ones((6, 1)), [0, 1] * 3)
-    monkeypatch.setattr(door, "MOST", 1000)
-    monkeypatch.setattr(door, "BLOCKS", 7)
+    monkeypatch.setattr(learner_module, "MOST", 1000)
+    monkeypatch.setattr(learner_module, "BLOCKS", 7)
     with pytest.raises(InputError, match="full covariances of 2 classes over 3 features are too large"):
         BayesianLogistic(covariance="full").fit(np.eye(2), [0, 1])
 

@@ -1,12 +1,12 @@
-"""Hierarchical Bayesian logistic regression: weights drawn around those of the parent, by how much is learnt as well.
+"""Hierarchical Bayesian logistic regression: weights are normal around those of the parent, with learned precisions α.
 
     y_i ~ softmax over classes k of w_k·x_i,      w_u ~ N(w_above(u), 1/α_u),      α ~ Gamma(shape, rate)
 
 Source: Gopal, Yang, Bai & Niculescu-Mizil 2012 (HBLR; M1, M2 and M3 are `precisions` of "features", "siblings" and "node").
-The model, the approximation and the bound are theirs; see `problem`. Deviations: the means of all nodes move together by
-Newton's method on that bound (see `means`), where the paper goes through classes and levels in turn; the prior on α is set
-from the length of documents (see :class:`BayesianLogistic`), where the paper takes the inverse Fisher information of a
-simpler model; a constant feature stands for the bias.
+The model, the variational posterior and the bound are theirs; see `problem`. Deviations: the means of all nodes are updated
+together by Newton's method on that bound (see `variational`), where the paper updates classes and levels in turn; the prior on
+α is set from the length of documents (see :class:`BayesianLogistic`), where the paper takes the inverse Fisher information of a
+simpler model; the bias is a constant feature.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from ramify.learners.bayesian.problem import (
     SparseDocuments,
     with_constant,
 )
-from ramify.learners.bayesian.variational import ascend
+from ramify.learners.bayesian.variational import fit_posterior
 from ramify.learners.linear.dense_solver import BLOCKS, suits_dense_solver
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
@@ -51,13 +51,13 @@ MOST = 1 << 26  # numbers in a table: half a gigabyte, and training holds a doze
 class BayesianLogistic(LinearModel):
     """Hierarchical Bayesian logistic regression (system ``hblr``); every document has one label, and the taxonomy is a tree.
 
-    precisions: how many α there are: one a ``"node"``, one for all ``"siblings"``, or for siblings one for each of the
-    ``"features"``. covariance: ``"full"`` over the weights of a class, ``"diagonal"``, or ``"auto"``: full where features
+    precisions: one α per ``"node"``, one for all ``"siblings"``, or for siblings one per feature (``"features"``).
+    covariance: ``"full"`` over the weights of a class, ``"diagonal"``, or ``"auto"``: full where features
     are few and documents dense.
-    shape, rate: of the Gamma prior on every α. ``"auto"`` gives the prior as much say as the weights that an α governs (a
-    shape of half their number), so that α at most doubles, and a mean at which a typical document's score would change by 5
-    from a node to a child (a rate of shape × 25 / mean ‖x‖²).
-    tol: training ends when the evidence grows by no more than this share of itself in a round.
+    shape, rate: of the Gamma prior on every α. ``"auto"`` weighs the prior like the weights that an α governs (a shape of half
+    their number), so that α at most doubles, with a mean at which a typical document's score changes by 5 from a node to a child
+    (a rate of shape × 25 / mean ‖x‖²).
+    tol: training ends when the bound on the evidence grows relatively by no more than this in a round.
 
     ``weights_``: the posterior means. ``evidence_``: a lower bound on the logarithm of the evidence, after every round.
     ``precisions_``: the posterior mean of α by unit, units or units × features, in the order of ``weights_``.
@@ -112,7 +112,7 @@ class BayesianLogistic(LinearModel):
         check_limits(self, "a relative growth of the evidence")
         count_workers(self.n_jobs)  # refuses what is no number of threads
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
         self._check_parameters()
@@ -121,7 +121,7 @@ class BayesianLogistic(LinearModel):
         forest = tie_along_paths(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         executor = choose_executor(self.n_jobs)
         problem = self._problem(X, targets, sample_weight, forest, executor)
-        q, found, growth = ascend(problem, executor, self.tol, self.max_iter)
+        q, found, growth = fit_posterior(problem, executor, self.tol, self.max_iter)
         if growth > self.tol:
             _warn_of_growth(growth, len(found), self.tol)
         self.weights_ = tied_rows(q.means, forest, self.fit_intercept)
@@ -183,7 +183,7 @@ class BayesianLogistic(LinearModel):
         levels = {f"mean_precision_of_level_{level}": mean for level, mean in means}
         return {"evidence": float(self.evidence_[-1]), "rounds": self.n_iter_, **levels}
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- state ------------------------------------------------------------------------------------------------------
 
     def _extra_state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         return {}, {"evidence": self.evidence_, "precisions": self.precisions_}
@@ -207,7 +207,7 @@ def _refuse_huge(shape: tuple[int, int], n_units: int, n_classes: int) -> None:
 
 
 def _warn_of_growth(growth: float, rounds: int, tolerance: float) -> None:
-    """Say what to do when training ended while the evidence still grew."""
+    """Warn that training ended while the bound on the evidence still grew."""
     warnings.warn(
         f"training stopped after {rounds} rounds while the evidence still grew by {growth:.2g} of itself a round, "
         f"above tol={tolerance:g}; raise max_iter, or accept the growth by raising tol.",

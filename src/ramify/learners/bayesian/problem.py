@@ -1,11 +1,23 @@
-"""Documents as they are multiplied: a table of few features, whose weights get full covariances, or sparse rows."""
+"""The model and its data: softmax regression whose weights are regularized towards those of the node above.
+
+    y_i ~ softmax over classes k of w_k·x_i,      w_u ~ N(w_above(u), 1/α_u), around 0 for a top unit,      α ~ Gamma(a, b)
+
+u runs over the units of a :class:`Forest`: nodes with documents at or below them, classes among them. Units of a group share
+their α, or one α per feature. The variational posterior is q(W) q(α), products of N(μ_u, Ψ_u) and of Gamma(â, b̂); the
+denominator of the softmax is bounded as in Bouchard 2007, with one β per document and one ξ per document and class:
+
+    ln Σ_k e^z_k ≤ β + Σ_k (z_k − β − ξ_k)/2 + λ(ξ_k) ((z_k − β)² − ξ_k²) + ln(1 + e^ξ_k),     λ(ξ) = tanh(ξ/2) / 4ξ
+
+s_i is the weight of a document. Source: Gopal, Yang, Bai & Niculescu-Mizil 2012, sections 2 and 3: their M1 is one α per feature
+shared by siblings, M2 one α shared by siblings, M3 one α per node. Documents are a dense table, with full covariances Ψ, or sparse
+rows, with diagonal ones.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,37 +28,14 @@ from ramify.native import multiply_rows_in_place
 from ramify.parallel import Executor
 
 Floats = NDArray[np.float64]
-BLOCK = 1 << 16  # non-zeros that a thread takes at once
-WIDTH = 32  # classes that sparse rows are multiplied with at once
-ROWS, CLASSES = 1 << 11, 16  # of a table that a thread takes at once
-
-
-class Documents(Protocol):
-    """Documents × features; tables of classes are classes × features, tables of scores documents × classes."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Documents, and features."""
-
-    def score(self, W: Floats) -> Floats:
-        """w_k·x of every document and class."""
-
-    def gather(self, T: Floats) -> Floats:
-        """Σ_i t_ik x_i of every class."""
-
-    def squared_norms(self) -> Floats:
-        """‖x‖² of every document."""
-
-    def measure(self, counts: Floats) -> Floats:
-        """Σ_i c_ik x_i x_iᵀ of every class, or its diagonal; counts: documents × classes."""
-
-    def spread(self, tables: Floats) -> Floats:
-        """x_i'Ψ_k x_i of every document and class, for tables of the same kind."""
+BLOCK = 1 << 16  # non-zeros of one part
+WIDTH = 32  # classes that sparse rows are multiplied with at a time
+ROWS, CLASSES = 1 << 11, 16  # of a table in one part
 
 
 @dataclass(frozen=True, slots=True)
 class DenseDocuments:
-    """A table; Ψ is full."""
+    """A dense table; Ψ is full."""
 
     X: Floats
     executor: Executor
@@ -63,24 +52,24 @@ class DenseDocuments:
         def work(part: slice) -> None:
             np.matmul(self.X[part], W.T, out=scores[part])
 
-        share_out(self.executor, work, cut(len(self.X), ROWS))
+        run_parts(self.executor, work, cut(len(self.X), ROWS))
         return scores
 
-    def gather(self, T: Floats) -> Floats:
+    def sum_by_class(self, T: Floats) -> Floats:
         """Σ_i t_ik x_i of every class."""
         sums = np.empty((T.shape[1], self.X.shape[1]))
 
         def work(part: slice) -> None:
             np.matmul(T[:, part].T, self.X, out=sums[part])
 
-        share_out(self.executor, work, cut(T.shape[1], CLASSES))
+        run_parts(self.executor, work, cut(T.shape[1], CLASSES))
         return sums
 
     def squared_norms(self) -> Floats:
         """‖x‖² of every document."""
         return np.asarray(np.einsum("ij,ij->i", self.X, self.X))
 
-    def measure(self, counts: Floats) -> Floats:
+    def second_moments(self, counts: Floats) -> Floats:
         """Σ_i c_ik x_i x_iᵀ of every class."""
         tables = np.empty((counts.shape[1], self.X.shape[1], self.X.shape[1]))
 
@@ -88,18 +77,18 @@ class DenseDocuments:
             scaled = self.X * np.sqrt(counts[:, part])
             np.matmul(scaled.T, scaled, out=tables[part.start])
 
-        share_out(self.executor, work, cut(len(tables), 1))
+        run_parts(self.executor, work, cut(len(tables), 1))
         return tables
 
-    def spread(self, tables: Floats) -> Floats:
+    def score_variances(self, tables: Floats) -> Floats:
         """x_i'Ψ_k x_i of every document and class."""
-        spreads = np.empty((len(self.X), len(tables)))
+        variances = np.empty((len(self.X), len(tables)))
 
         def work(part: slice) -> None:
-            spreads[:, part.start] = np.einsum("ij,ij->i", self.X @ tables[part.start], self.X)
+            variances[:, part.start] = np.einsum("ij,ij->i", self.X @ tables[part.start], self.X)
 
-        share_out(self.executor, work, cut(len(tables), 1))
-        return np.maximum(spreads, 0.0)
+        run_parts(self.executor, work, cut(len(tables), 1))
+        return np.maximum(variances, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +101,7 @@ class SparseDocuments:
 
     @classmethod
     def of(cls, X: csr_array, executor: Executor) -> SparseDocuments:
-        """Both ways of going through documents."""
+        """Store the rows and their transpose."""
         rows = csr_array(X, dtype=np.float64)
         return cls(rows, rows.T.tocsr(), executor)
 
@@ -126,7 +115,7 @@ class SparseDocuments:
         """w_k·x of every document and class."""
         return self._multiply(self.rows, self.rows.data, np.ascontiguousarray(W.T))
 
-    def gather(self, T: Floats) -> Floats:
+    def sum_by_class(self, T: Floats) -> Floats:
         """Σ_i t_ik x_i of every class."""
         return np.ascontiguousarray(self._multiply(self.by_feature, self.by_feature.data, T).T)
 
@@ -134,16 +123,16 @@ class SparseDocuments:
         """‖x‖² of every document."""
         return np.asarray(self.rows.power(2).sum(axis=1)).ravel()
 
-    def measure(self, counts: Floats) -> Floats:
+    def second_moments(self, counts: Floats) -> Floats:
         """Σ_i c_ik x_ij² of every class and feature."""
         return np.ascontiguousarray(self._multiply(self.by_feature, self.by_feature.data**2, counts).T)
 
-    def spread(self, tables: Floats) -> Floats:
+    def score_variances(self, tables: Floats) -> Floats:
         """Σ_j ψ_kj x_ij² of every document and class."""
         return self._multiply(self.rows, self.rows.data**2, np.ascontiguousarray(tables.T))
 
     def _multiply(self, rows: csr_array, values: Floats, dense: Floats) -> Floats:
-        """Some classes after the others, so few that the rows of busy features stay in the cache."""
+        """WIDTH classes at a time, so that the rows of frequent features stay in the cache."""
         narrow = (dense[:, first : first + WIDTH] for first in range(0, dense.shape[1], WIDTH))
         return np.hstack([self._multiply_some(rows, values, np.ascontiguousarray(some)) for some in narrow])
 
@@ -154,23 +143,23 @@ class SparseDocuments:
         def multiply(part: slice) -> None:
             multiply_rows_in_place(offsets[part.start : part.stop + 1], columns, values, dense, products[part])
 
-        share_out(self.executor, multiply, even_parts(offsets, BLOCK))
+        run_parts(self.executor, multiply, even_parts(offsets, BLOCK))
         return products
 
 
-def share_out(executor: Executor, work: Callable[[slice], None], parts: list[slice]) -> None:
-    """Do some work on every part."""
+def run_parts(executor: Executor, work: Callable[[slice], None], parts: list[slice]) -> None:
+    """Run work on every part in parallel."""
     for _ in executor.map(work, parts):
         pass
 
 
 def cut(n: int, size: int) -> list[slice]:
-    """Cut n things into parts of a size."""
+    """Slices of n items, of a size each."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def even_parts(offsets: NDArray[np.int64], size: int) -> list[slice]:
-    """Cut rows that begin at offsets into parts of about the same size.
+    """Slices of rows with about equally many entries.
 
     >>> even_parts(np.asarray([0, 5, 9, 10, 30]), 10)
     [slice(0, 3, None), slice(3, 4, None)]
@@ -186,27 +175,13 @@ def with_constant(X: csr_array) -> csr_array:
     return csr_array(hstack([X, csr_array(np.ones((X.shape[0], 1), dtype=X.dtype))], format="csr"))
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Softmax regression whose weights are drawn around those of the node above, and the bound on its evidence.
-#
-#     y_i ~ softmax over classes k of w_k·x_i,      w_u ~ N(w_above(u), 1/α_u), around 0 for a top unit,      α ~ Gamma(a, b)
-#
-# u goes over the units of a :class:`Forest`: nodes with documents at or below them, classes among them. Units of a group share
-# their α, or have one each a feature. The posterior is approximated by q(W) q(α), products of N(μ_u, Ψ_u) and of Gamma(â, b̂),
-# and the softmax's denominator by Bouchard's bound (2007), which has one β a document and one ξ a document and class:
-#
-#     ln Σ_k e^z_k ≤ β + Σ_k (z_k − β − ξ_k)/2 + λ(ξ_k) ((z_k − β)² − ξ_k²) + ln(1 + e^ξ_k),     λ(ξ) = tanh(ξ/2) / 4ξ
-#
-# Documents count s_i times. Source: Gopal, Yang, Bai & Niculescu-Mizil 2012, sections 2 and 3: their M1 is one α a feature
-# shared by siblings, M2 one α shared by siblings, M3 one α a node.
-
-
+Documents = DenseDocuments | SparseDocuments
 PRECISIONS = ("node", "siblings", "features")
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """Which units share their α: the group of every unit, how many units each has, and whether there is one α a feature."""
+    """Which units share their α: the group of every unit, how many units each has, and whether there is one α per feature."""
 
     of_unit: NDArray[np.int64]
     sizes: NDArray[np.int64]
@@ -228,7 +203,7 @@ class Groups:
         return sums
 
     def governed(self, n_features: int) -> Floats:
-        """How many numbers an α of each group governs, groups × 1."""
+        """How many weights an α of each group governs, groups × 1."""
         return np.asarray(self.sizes[:, None] * (1.0 if self.per_feature else n_features), dtype=np.float64)
 
 
@@ -271,7 +246,7 @@ class Problem:
                 sums[above] += table[unit]
         return sums
 
-    def pull(self, alpha: Floats, table: Floats) -> Floats:
-        """How the prior holds weights: the gradient of ½ Σ_u α_u ‖w_u − w_above(u)‖², units × features."""
-        held = alpha * (table - self.from_above(table))
-        return held - self.add_below(held)
+    def prior_gradient(self, alpha: Floats, table: Floats) -> Floats:
+        """The gradient of ½ Σ_u α_u ‖w_u − w_above(u)‖², units × features."""
+        change = alpha * (table - self.from_above(table))
+        return change - self.add_below(change)

@@ -1,4 +1,4 @@
-"""The bound on the softmax's denominator, at the β and ξ of every document at which it is least."""
+"""Variational inference: coordinate ascent on a lower bound of the log evidence, over ξ and β, q(α), Ψ, and the means μ."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.linalg import lapack
 from scipy.special import digamma, gammaln
 from threadpoolctl import threadpool_limits
 
-from ramify.learners.bayesian.problem import Floats, Problem, share_out
+from ramify.learners.bayesian.problem import Floats, Problem, run_parts
 from ramify.native import settle_documents_in_place
 from ramify.parallel import Executor, check_deadline, row_blocks, stage
 
@@ -28,21 +28,21 @@ class Softmax(NamedTuple):
     curvatures: Floats
 
 
-def settle(scores: Floats, spreads: Floats, betas: Floats, executor: Executor) -> Softmax:
-    """The least bound for scores with variances (documents × classes), from some β on.
+def bound_softmax(scores: Floats, variances: Floats, betas: Floats, executor: Executor) -> Softmax:
+    """The tightest bound for scores with variances (documents × classes), starting from some β.
 
-    ξ² = (z − β)² + v at the best ξ; what remains is convex in β, and Newton's method finds where the slopes add up to 1.
+    ξ² = (z − β)² + v at the best ξ; the rest is convex in β, and Newton's method finds where the slopes sum to 1.
     """
     found = Softmax(betas.copy(), np.empty(len(betas)), *(np.empty(scores.shape) for _ in range(3)))
 
     def work(part: slice) -> None:
-        settle_documents_in_place(scores[part], spreads[part], *(table[part] for table in found))
+        settle_documents_in_place(scores[part], variances[part], *(table[part] for table in found))
 
-    share_out(executor, work, row_blocks(len(scores), 8 * scores.shape[1], BLOCK))
+    run_parts(executor, work, row_blocks(len(scores), 8 * scores.shape[1], BLOCK))
     return found
 
 
-# --------------------------------------------------------------------------------------------------------------
+# ---- covariances ----------------------------------------------------------------------------------------------------
 # The covariances Ψ_k of the weights of classes, given λ and α:   Ψ_k⁻¹ = A_k = E α_k + Σ_i 2 s_i λ_ik x_i x_iᵀ.
 #
 # A diagonal Ψ_k has 1 / diag A_k, which is the best that a diagonal can be. Tables are classes × features × features, or
@@ -75,21 +75,20 @@ def invert(A: Floats) -> tuple[Floats, float]:
     return lower + lower.T + np.diag(np.diag(inverse)), -2 * float(np.log(np.diag(factor)).sum())
 
 
-# --------------------------------------------------------------------------------------------------------------
-# What stands for the posterior: q(W), q(α), and the β and ξ at which the bound on the softmax is best.
+# ---- the posterior --------------------------------------------------------------------------------------------------
 
 
 LOG_2_PI = float(np.log(2 * np.pi))
-STILL = 1e-4  # a relative change of α that is none
+CONVERGED = 1e-4  # relative change of α
 
 
 @dataclass(slots=True)
-class Approximation:
-    """Where the ascent stands.
+class Posterior:
+    """The variational posterior q(W) q(α), and the β and ξ of the bound.
 
     means: μ, units × features. variances: diag Ψ of all units. log_dets: ln |Ψ| of all units. tables: Ψ of the classes.
     shapes, rates: â and b̂ of q(α), groups × features or groups × 1.
-    scores, spreads: μ_k·x_i and x_i'Ψ_k x_i, documents × classes. softmax: the bound on it, at the best β and ξ.
+    scores, score_variances: μ_k·x_i and x_i'Ψ_k x_i, documents × classes. softmax: the bound on it, at the best β and ξ.
     """
 
     problem: Problem
@@ -101,25 +100,25 @@ class Approximation:
     shapes: Floats
     rates: Floats
     scores: Floats
-    spreads: Floats
+    score_variances: Floats
     softmax: Softmax
 
     @classmethod
-    def start(cls, problem: Problem, executor: Executor) -> Approximation:
+    def start(cls, problem: Problem, executor: Executor) -> Posterior:
         """Means of 0, and α, so also Ψ, as the prior has it."""
         (n_documents, n_features), classes = problem.documents.shape, problem.class_units
         width = n_features if problem.groups.per_feature else 1
         shapes, rates = (np.repeat(part, width, axis=1) for part in (problem.shape, problem.rate))
         variance = (problem.rate / problem.shape)[problem.groups.of_unit]
         variances, log_dets = np.repeat(variance, n_features, axis=1), n_features * np.log(variance[:, 0])
-        scores, spreads = (
+        scores, score_variances = (
             np.zeros((n_documents, len(classes))),
             np.outer(problem.documents.squared_norms(), variance[classes, 0]),
         )
-        softmax = settle(scores, spreads, np.zeros(n_documents), executor)
+        softmax = bound_softmax(scores, score_variances, np.zeros(n_documents), executor)
         return cls(
             problem, executor, np.zeros(variances.shape), variances, log_dets, variances[classes], shapes, rates, scores,
-            spreads, softmax,
+            score_variances, softmax,
         )  # fmt: skip
 
     def precisions(self) -> Floats:
@@ -128,18 +127,18 @@ class Approximation:
 
     # ---- updates, none of which lowers the bound ----------------------------------------------------------------------
 
-    def update_spreads(self, alternations: int) -> None:
-        """Ψ and q(α) in turn, which needs no look at documents while ξ is held; then β and ξ."""
-        data = self.problem.documents.measure(self.problem.weights[:, None] * self.softmax.twice_lambda)
+    def update_covariances(self, alternations: int) -> None:
+        """Ψ and q(α) in turn, which needs no pass over documents while ξ is fixed; then β and ξ."""
+        data = self.problem.documents.second_moments(self.problem.weights[:, None] * self.softmax.twice_lambda)
         self._update_covariances(data)
         for _ in range(alternations):
             before = self.rates
             self._update_precisions()
             self._update_covariances(data)
-            if np.allclose(self.rates, before, rtol=STILL, atol=0):
+            if np.allclose(self.rates, before, rtol=CONVERGED, atol=0):
                 break
-        self.spreads = self.problem.documents.spread(self.tables)
-        self.softmax = settle(self.scores, self.spreads, self.softmax.betas, self.executor)
+        self.score_variances = self.problem.documents.score_variances(self.tables)
+        self.softmax = bound_softmax(self.scores, self.score_variances, self.softmax.betas, self.executor)
 
     def _update_covariances(self, data: Floats) -> None:
         classes, alpha = self.problem.class_units, self.precisions()
@@ -160,7 +159,7 @@ class Approximation:
 
     # ---- the bound ----------------------------------------------------------------------------------------------------
 
-    def evidence(self) -> float:
+    def lower_bound(self) -> float:
         """The bound on ln p(labels | documents), all constants included."""
         return self.likelihood() + self._weights_under_prior() + self._entropy_of_weights() + self._precisions_under_prior()
 
@@ -184,72 +183,74 @@ class Approximation:
         return float((prior + a_q - np.log(b_q) + gammaln(a_q) + (1 - a_q) * digamma(a_q)).sum())
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The means of all units at once: Newton's steps on the bound, its β and ξ always at their best.
+# ---- the means ------------------------------------------------------------------------------------------------------
+# The means of all units at once: Newton's steps on the bound, with β and ξ at their optimum.
 #
 # With Ψ and α held, the bound is concave in the means. Its gradient and its curvature along a direction p, t_k = p_k·x_i, are
 #
-#     Σ_i s_i ([y_i = k] − slope_ik) x_i − pull(μ),      Σ_i s_i (c_ik t_ik − c_ik Σ_l c_il t_il / Σ_l c_il) x_i + pull(p)
+#     Σ_i s_i ([y_i = k] − slope_ik) x_i − ∇prior(μ),      Σ_i s_i (c_ik t_ik − c_ik Σ_l c_il t_il / Σ_l c_il) x_i + ∇prior(p)
 #
-# The second term with t is what β gives way, so that classes move together as in a softmax; pull(·) ties levels. A step is
+# The second term with t is the response of β, so that classes change together as in a softmax; the prior ties levels. A step is
 # solved by conjugate gradients and halved until the bound rises. They are preconditioned by a system that is block-diagonal
 # but for the tree, which one sweep up and one down solve: the diagonal of the curvature, or, where Ψ is full, Ψ, which is at
 # hand and has 2 λ for c.
 #
 # The paper solves class after class with λ for c, and level after level, by coordinate ascent on the same bound. Where
-# documents are sure of their class, λ is many times c, and steps are that much too short.
+# documents are certain of their class, λ is many times c, and its steps are that much too short.
 
 
 STEPS = 2  # in one round
 PRODUCTS = 100  # in one step
-CLOSE = 0.3  # of the gradient that a step may leave
-LEAST = 1e-4  # of the gain that the gradient promises
+CLOSE = 0.3  # of the gradient that may remain after a step
+LEAST = 1e-4  # of the gain that the gradient predicts
 HALVINGS = 40
 TINY = 1e-300
 
 
-def update_means(q: Approximation, enough: float) -> None:
-    """Take steps until the next one promises to raise the bound by no more than `enough`."""
+def update_means(q: Posterior, enough: float) -> None:
+    """Newton steps, until the next one is predicted to raise the bound by no more than `enough`."""
     for _ in range(STEPS):
         check_deadline()
         gradient = _gradient(q)
         direction = _direction(q, gradient, Elimination.of(q.problem, q.precisions(), _blocks(q)))
-        promised = float(np.vdot(gradient, direction))
-        if not promised > enough or not _step(q, direction, promised):
+        predicted = float(np.vdot(gradient, direction))
+        if not predicted > enough or not _step(q, direction, predicted):
             break
 
 
-def _blocks(q: Approximation) -> Floats:
-    """The inverse of what stands for the curvature of every class."""
+def _blocks(q: Posterior) -> Floats:
+    """The preconditioner: inverses of the approximate curvature of every class."""
     if q.tables.ndim == 3:
         return q.tables
     problem, curvatures = q.problem, q.softmax.curvatures
     alone = curvatures * (1 - curvatures / np.maximum(curvatures.sum(axis=1, keepdims=True), TINY))
-    return covariances(q.precisions()[problem.class_units], problem.documents.measure(problem.weights[:, None] * alone))[0]
+    return covariances(q.precisions()[problem.class_units], problem.documents.second_moments(problem.weights[:, None] * alone))[
+        0
+    ]
 
 
-def _gradient(q: Approximation) -> Floats:
+def _gradient(q: Posterior) -> Floats:
     problem = q.problem
     misses = -q.softmax.slopes
     misses[np.arange(len(misses)), problem.labels] += 1
-    gradient = -problem.pull(q.precisions(), q.means)
-    gradient[problem.class_units] += problem.documents.gather(problem.weights[:, None] * misses)
+    gradient = -problem.prior_gradient(q.precisions(), q.means)
+    gradient[problem.class_units] += problem.documents.sum_by_class(problem.weights[:, None] * misses)
     return gradient
 
 
-def _curve(q: Approximation, direction: Floats) -> Floats:
+def _curve(q: Posterior, direction: Floats) -> Floats:
     problem, curvatures = q.problem, q.softmax.curvatures
     T = problem.documents.score(direction[problem.class_units])
     T *= curvatures
     T -= curvatures * (T.sum(axis=1) / np.maximum(curvatures.sum(axis=1), TINY))[:, None]
     T *= problem.weights[:, None]
-    curved = problem.pull(q.precisions(), direction)
-    curved[problem.class_units] += problem.documents.gather(T)
+    curved = problem.prior_gradient(q.precisions(), direction)
+    curved[problem.class_units] += problem.documents.sum_by_class(T)
     return curved
 
 
-def _direction(q: Approximation, gradient: Floats, tree: Elimination) -> Floats:
-    """Conjugate gradients, until little is left of the gradient."""
+def _direction(q: Posterior, gradient: Floats, tree: Elimination) -> Floats:
+    """The Newton direction by preconditioned conjugate gradients."""
     direction, left = np.zeros_like(gradient), gradient.copy()
     solved = tree.solve(left)
     way, size = solved.copy(), float(np.vdot(left, solved))
@@ -271,16 +272,16 @@ def _direction(q: Approximation, gradient: Floats, tree: Elimination) -> Floats:
     return direction
 
 
-def _step(q: Approximation, direction: Floats, promised: float) -> bool:
-    """Go so far along a direction that the bound rises; whether it did."""
+def _step(q: Posterior, direction: Floats, predicted: float) -> bool:
+    """Line search: halve the step until the bound rises; gives whether it did."""
     problem, alpha = q.problem, q.precisions()
     change = problem.documents.score(direction[problem.class_units])
-    held, holds = (float(np.vdot(problem.pull(alpha, table), direction)) for table in (q.means, direction))
+    held, holds = (float(np.vdot(problem.prior_gradient(alpha, table), direction)) for table in (q.means, direction))
     before, length, scores, softmax = q.likelihood(), 1.0, q.scores, q.softmax
     for _ in range(HALVINGS):
         q.scores = scores + length * change
-        q.softmax = settle(q.scores, q.spreads, softmax.betas, q.executor)
-        if q.likelihood() - before - length * held - 0.5 * length**2 * holds >= LEAST * length * promised:
+        q.softmax = bound_softmax(q.scores, q.score_variances, softmax.betas, q.executor)
+        if q.likelihood() - before - length * held - 0.5 * length**2 * holds >= LEAST * length * predicted:
             q.means = q.means + length * direction
             return True
         length /= 2
@@ -310,12 +311,12 @@ class Elimination:
             is_class = class_of[unit] >= 0
             inverses[unit] = tables[class_of[unit]] if is_class else _invert(wide[unit], below[unit])
             if parent[unit] >= 0:
-                below[parent[unit]] = below[parent[unit]] + _fold(wide[unit], inverses[unit])
+                below[parent[unit]] = below[parent[unit]] + _schur(wide[unit], inverses[unit])
             below[unit] = np.zeros(0)
         return cls(parent, wide, inverses)
 
     def solve(self, right: Floats) -> Floats:
-        """Up with what is left of the right side, down with the solution."""
+        """Forward elimination up the tree, then back substitution down."""
         found = right.copy()
         for unit in reversed(range(len(self.parent))):
             if self.parent[unit] >= 0:
@@ -335,43 +336,42 @@ def _invert(alpha: Floats, below: Floats) -> Floats:
     return 1 / (alpha + below) if below.ndim == 1 else invert(below + np.diag(alpha))[0]
 
 
-def _fold(alpha: Floats, inverse: Floats) -> Floats:
-    """What a unit holds the one above it by, once it is eliminated: α − α H⁻¹ α."""
+def _schur(alpha: Floats, inverse: Floats) -> Floats:
+    """The Schur complement of a unit in the one above it: α − α H⁻¹ α."""
     if inverse.ndim == 1:
         return np.maximum(alpha - alpha**2 * inverse, 0.0)
     return np.diag(alpha) - alpha[:, None] * inverse * alpha
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Rounds of updates, each of which raises the bound or leaves it, until it hardly grows.
+# ---- coordinate ascent ----------------------------------------------------------------------------------------------
 
 
 ALTERNATIONS = 10  # of α and Ψ in a round, with ξ held
-ENOUGH = 0.1  # of the growth that ends the rounds: what a step of the means must promise
+ENOUGH = 0.1  # of the growth that ends the rounds: the gain that a step of the means must predict
 
 
-class Climbed(NamedTuple):
-    """The approximation, the bound after every round, and by what share of itself it grew in the last."""
+class PosteriorFit(NamedTuple):
+    """The posterior, the bound after every round, and its relative growth in the last."""
 
-    q: Approximation
-    evidence: list[float]
+    q: Posterior
+    bounds: list[float]
     growth: float
 
 
-def ascend(problem: Problem, executor: Executor, tolerance: float, max_iter: int) -> Climbed:
-    """Raise the bound until it grows by no more than `tolerance` of itself in a round, or for so many rounds."""
-    q = Approximation.start(problem, executor)
+def fit_posterior(problem: Problem, executor: Executor, tolerance: float, max_iter: int) -> PosteriorFit:
+    """Coordinate ascent until the bound grows by no more than `tolerance`, relatively, in a round, or for max_iter rounds."""
+    q = Posterior.start(problem, executor)
     found = list[float]()
-    with stage("evidence", max_iter) as step, threadpool_limits(1, "blas"):  # the executor shares work out instead
-        q.update_spreads(0)  # α goes by the means, and there are none yet
-        before = q.evidence()
+    with stage("evidence", max_iter) as step, threadpool_limits(1, "blas"):  # the executor has the threads
+        q.update_covariances(0)  # α depends on the means, which are still 0
+        before = q.lower_bound()
         for _ in range(max_iter):
             update_means(q, ENOUGH * tolerance * abs(before))
-            q.update_spreads(ALTERNATIONS)
-            found.append(q.evidence())
+            q.update_covariances(ALTERNATIONS)
+            found.append(q.lower_bound())
             step.advance()
             growth = (found[-1] - before) / abs(found[-1])
             if growth <= tolerance:
                 break
             before = found[-1]
-    return Climbed(q, found, growth)
+    return PosteriorFit(q, found, growth)

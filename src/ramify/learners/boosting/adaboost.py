@@ -66,7 +66,7 @@ class AdaBoostMH(MulticlassLearner, BoostedLearner):
     def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
         return [(ABOVE_ROOTS, np.unique(targets.own.indices).astype(np.int64))], []
 
-    def _members(self, targets: Targets) -> csr_array:
+    def _document_nodes(self, targets: Targets) -> csr_array:
         return targets.own
 
     def _set_committees(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:

@@ -62,7 +62,7 @@ class BoostedLearner(PartialFitLearner):
         """The nodes that get a committee, with its classes; and the nodes that are merged with others."""
 
     @abstractmethod
-    def _members(self, targets: Targets) -> csr_array:
+    def _document_nodes(self, targets: Targets) -> csr_array:
         """Documents × nodes: whether a document belongs to a node."""
 
     def _selection(self) -> TermSelection | None:
@@ -77,15 +77,15 @@ class BoostedLearner(PartialFitLearner):
         asked, merged = self._questions(counted)
         self.class_nodes_ = np.unique(counted.own.indices).astype(np.int64)
         self.is_multi_label_ = bool(np.any(np.diff(targets.own.indptr) != 1))
-        members = self._members(targets)
-        documents = Documents(X, members, sample_weight)
-        reused = self._reuse(members, asked)
+        document_nodes = self._document_nodes(targets)
+        documents = Documents(X, document_nodes, sample_weight)
+        reused = self._reuse(document_nodes, asked)
         fresh = [Committee.empty(*question) for question, same in zip(asked, reused, strict=True) if same is None]
         made = iter(self._boost(documents, settings, fresh) if fresh else [])
         committees = [next(made) if same is None else same for same in reused]
         self._set_committees(committees, *np.asarray(merged, dtype=np.int64).reshape(-1, 2).T)
 
-    def _reuse(self, members: csr_array, asked: list[Question]) -> list[Committee | None]:
+    def _reuse(self, document_nodes: csr_array, asked: list[Question]) -> list[Committee | None]:
         """Committees of an earlier learner with the same parameters and documents; None where there is none."""
         start = self._warm_start
         if start is None or type(start.learner) is not type(self):
@@ -94,8 +94,8 @@ class BoostedLearner(PartialFitLearner):
         has_all_rounds = self.early_stopping or other.n_rounds_ in (0, self.n_rounds)  # none were cut off or added
         if not has_all_rounds or self._model_params() != other._model_params():
             return [None] * len(asked)
-        were = other._members(Targets(other.taxonomy_, start.own, "matrix"))
-        reused = reusable_committees(start, were, members, asked)
+        were = other._document_nodes(Targets(other.taxonomy_, start.own, "matrix"))
+        reused = reusable_committees(start, were, document_nodes, asked)
         self.reused_ = sum(same is not None for same in reused), len(reused)
         return reused
 
@@ -119,7 +119,7 @@ class BoostedLearner(PartialFitLearner):
             X = self._validate(X, reset=False)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             targets = self._later_targets(y, X.shape[0], taxonomy)
-            documents = Documents(X, self._members(targets), weights)
+            documents = Documents(X, self._document_nodes(targets), weights)
             committees = self._boost(documents, self._settings(), self.committees_)
             own = csr_array(targets.own[weights > 0])
             self.class_nodes_ = np.union1d(self.class_nodes_, own.indices).astype(np.int64)

@@ -189,12 +189,15 @@ def _move(committee: Committee, order: list[int], node: int, classes: Ints) -> C
     return replace(committee, node=node, classes=classes, absent=absent, present=present)
 
 
-def _node_key(members: csc_array, node: int, everyone: bytes) -> bytes:
-    return everyone if node == ABOVE_ROOTS else _keys(members, np.asarray([node]))[0]
+def _node_key(document_nodes: csc_array, node: int, everyone: bytes) -> bytes:
+    return everyone if node == ABOVE_ROOTS else _keys(document_nodes, np.asarray([node]))[0]
 
 
-def _keys(members: csc_array, nodes: Ints) -> list[bytes]:
-    return [members.indices[members.indptr[n] : members.indptr[n + 1]].astype(np.int32).tobytes() for n in nodes.tolist()]
+def _keys(document_nodes: csc_array, nodes: Ints) -> list[bytes]:
+    return [
+        document_nodes.indices[document_nodes.indptr[n] : document_nodes.indptr[n + 1]].astype(np.int32).tobytes()
+        for n in nodes.tolist()
+    ]
 
 
 # ---- parallel boosting: committees are independent blocks of work; the rounds of one build on each other ------------------

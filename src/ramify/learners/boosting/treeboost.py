@@ -101,7 +101,7 @@ class TreeBoostMH(BoostedLearner):
                 asked.append((node, np.sort(classes).astype(np.int64)))
         return asked, sorted(merged)
 
-    def _members(self, targets: Targets) -> csr_array:
+    def _document_nodes(self, targets: Targets) -> csr_array:
         return expand_to_ancestors(targets.own, targets.taxonomy)
 
     def _selection(self) -> TermSelection | None:
