@@ -3,10 +3,11 @@
     P(child | node) ∝ exp z(child)        z(child) = γ v(child) + κ W(child)        W(child) = ln Σ exp z over its alternatives
     P(stop | node)  ∝ exp z(stop)         z(stop) = γ v(stop) + β
 
-Source: McFadden 1978. For every depth there is a scale γ, a dissimilarity coefficient κ of the inclusive value W, and a constant
-β for stopping. Where a learner scores the nodes at which documents end, v(child) is the score of a leaf, and 0 for an inner node;
-where it scores each step, v is that score. W of a leaf is 0. The parameters maximize the likelihood of held-out documents, depth
-by depth from the bottom up; those of a node's alternatives are fitted on the documents at or below the node.
+Source: McFadden 1978. For every depth there is a scale γ, a dissimilarity coefficient κ of the inclusive value W, and a
+constant β for stopping. Where a learner scores the nodes at which documents end, v(child) is the score of a leaf, and 0 for
+an inner node; where it scores each step, v is that score. W of a leaf is 0. The parameters maximize the likelihood of held-
+out documents, depth by depth from the bottom up; those of a node's alternatives are fitted on the documents at or below the
+node.
 """
 
 from __future__ import annotations

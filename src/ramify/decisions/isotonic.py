@@ -153,7 +153,7 @@ MAX_STEPS, MIN_DOCUMENTS = 1 << 24, 500  # steps of the kernel per penalty that 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class IsotonicSmooth(FittableRule, RefiningRule):
-    """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then take those above a threshold; needs P(node).
+    """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then apply a threshold; takes P(node).
 
     penalty: a number, ``"inf"``, one number a node, ``"auto"`` for the number with the highest F1 of held-out documents, or
     ``"proportions"`` for `scale` times the proportion of a node's documents that also belong to a child.

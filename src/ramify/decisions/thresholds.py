@@ -369,8 +369,8 @@ class PredictedCut(FittableRule):
         threshold = intercept + Σ_j coefficients[j] · (the j-th highest score)
 
     The coefficients are fitted by ridge regression to the best threshold of each held-out document: the one with the highest F1
-    of its labels; of equally good ones, the middle of the widest gap between neighbouring scores. Documents without a true label
-    that has a score are left out. A document with fewer scores than coefficients repeats its lowest one.
+    of its labels; of equally good ones, the middle of the widest gap between neighbouring scores. Documents without a scored
+    true label are left out. A document with fewer scores than coefficients repeats its lowest one.
 
     over: what scores are about: "own", the most specific labels, or "nodes", membership with everything below included.
     n_scores: how many of the highest scores the prediction uses.

@@ -1,8 +1,9 @@
 """Hierarchical precision, recall and F1, with all ancestors, summed over documents; and F1 on the modified hierarchy.
 
-The modified hierarchy of Esuli, Fagni & Sebastiani 2008 (Boosting multi-label hierarchical text categorization, section 5.2) has
-a dummy leaf below every inner node that is the most specific label of a document, and F1 is over leaves alone, so that documents
-which stop at inner nodes count like the others. Added: dummy leaves for given nodes, the mean over leaves that occur, and DAGs.
+The modified hierarchy of Esuli, Fagni & Sebastiani 2008 (Boosting multi-label hierarchical text categorization, section
+5.2) has a dummy leaf below every inner node that is the most specific label of a document, and F1 is over leaves alone, so
+that documents which stop at inner nodes count like the others. Added: dummy leaves for given nodes, the mean over leaves
+that occur, and DAGs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The bootstrap: confidence intervals of metrics, and all significance tests of two or more systems.
 
-Documents are drawn with replacement, as many as there are, and measured again, many times (Efron & Tibshirani 1993). Metrics that
-need only sums over documents are computed for many resamples in one matrix product: a resample is a row of multiplicities. F1
-is over the classes of the modified hierarchy (Esuli, Fagni & Sebastiani 2008): the leaves, and a class of its own for each inner
-node that is the most specific label of some true document.
+Documents are drawn with replacement, as many as there are, and measured again, many times (Efron & Tibshirani 1993).
+Metrics that need only sums over documents are computed for many resamples in one matrix product: a resample is a row of
+multiplicities. F1 is over the classes of the modified hierarchy (Esuli, Fagni & Sebastiani 2008): the leaves, and a class
+of its own for each inner node that is the most specific label of some true document.
 """
 
 from __future__ import annotations
@@ -282,7 +282,7 @@ def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Altern
 
 
 def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
-    """Every metric on all documents, then on each resample (1 + resamples × metrics), losses negated; rows: :func:`measure_rows`."""
+    """Every metric on all documents, then on each resample (1 + resamples × metrics), losses negated (rows: measure_rows)."""
     observed = from_sums(np.asarray(rows.sum(axis=0)).ravel())
     signs = np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
     values: Floats = signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])

@@ -119,7 +119,7 @@ def proportions_test(
 ) -> Significance:
     """Test of two proportions, p: micro precision, micro recall, or the accuracy of decisions.
 
-    statistic: z. n: the decisions behind both proportions. difference: A's minus B's. p is 1 where a proportion is undefined, or
+    statistic: z. n: the decisions behind both proportions. difference: A's minus B's. p is 1 where one is undefined, or
     both are 0 or 1.
 
     >>> proportions_test([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[1, 0], [1, 0]]).difference
