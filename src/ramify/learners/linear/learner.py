@@ -240,8 +240,7 @@ class TiedLearner(LinearLearner):
         setup = replace(setup, keep_dual=self.keeps_warm_start)
         self.slack_, warm_start = 0.0, self._warm_start
         if warm_start is None:
-            costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, sample_weight)
-            trained = train(X, own, ties, costs, replace(setup, shards=_new_shard_directory()))
+            trained = self._train(X, own, ties, sample_weight, replace(setup, shards=_new_shard_directory()))
         else:
             trained = self._train_incrementally(X, own, ties, sample_weight, setup, warm_start)
         self._store(trained, setup, targets)
