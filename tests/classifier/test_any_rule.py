@@ -105,7 +105,7 @@ def test_h_svm_and_b_svm_have_the_same_machines(trained):
 
 
 def test_a_rule_that_has_something_to_learn_cannot_be_put_on_afterwards(trained):
-    with pytest.raises(InputError, match="'scut' has something to learn"):
+    with pytest.raises(InputError, match="'scut' is not fitted"):
         trained["svm"].redecided(SCut())
 
 
@@ -138,9 +138,9 @@ def test_looking_at_a_text_shows_what_the_rule_saw_and_did(trained):
     views = {view.name: view for view in explain_nodes(clf, "a red apple", ["drink/tea"])}
     assert views["food/fruit"].is_taken
     assert views["food/fruit"].refined <= views["food"].refined
-    assert {name for name, view in views.items() if view.is_first_mistake} == {"food", "drink"}
+    assert {name for name, view in views.items() if view.is_first_error} == {"food", "drink"}
     assert views["drink/tea"].is_true
-    assert not views["drink/tea"].is_first_mistake
+    assert not views["drink/tea"].is_first_error
     plain = explain_nodes(trained["h-svm"], "a red apple")
     assert all(view.refined is None and view.is_true is None for view in plain)
 
@@ -155,12 +155,12 @@ def test_the_order_of_a_look_is_that_of_a_walk_from_the_top(trained):
     ("name", "settings", "message"),
     [
         ("isotonik", {}, "rule 'isotonik' is unknown.*Did you mean 'isotonic'"),
-        ("top-down", {"treshold": 1}, "'treshold' is no setting of rule 'top-down'; it has threshold"),
-        ("descend", {"x": 1}, "'x' is no setting of rule 'descend'; it has none"),
+        ("top-down", {"treshold": 1}, "'treshold' is not a parameter of rule 'top-down'; it has threshold"),
+        ("descend", {"x": 1}, "'x' is not a parameter of rule 'descend'; it has none"),
         ("top-down", {"threshold": "low"}, "threshold is 'low'"),
         ("minimize-h-loss", {"costs": "cousins"}, "costs is 'cousins'"),
         ("minimize-h-loss", {"switch_depth": -1}, "switch_depth is -1"),
-        ("isotonic", {"penalties": [1]}, "'penalties' is no setting"),
+        ("isotonic", {"penalties": [1]}, "'penalties' is not a parameter"),
         ("best", {"leaves_only": "yes"}, "leaves_only is 'yes'"),
     ],
 )

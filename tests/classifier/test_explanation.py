@@ -16,7 +16,7 @@ from strategies import build, parent_lists
 import ramify
 from ramify import Taxonomy, TextClassifier
 from ramify.classifier import explain_nodes
-from ramify.classifier.explanation import CLEAR, _contradictions, _walk
+from ramify.classifier.explanation import CLEAR, _contradictions, _depth_first
 from ramify.decisions import Best, IsotonicSmooth, MinimizeHLoss, RCut, Sign, TopDown
 from ramify.errors import LabelError
 from ramify.features import Vectorizer, Vectors
@@ -321,7 +321,7 @@ def test_contradictions_and_walks_equal_their_slow_twins(parents, data):
     assert _contradictions(P, taxonomy) == expected
     shown = data.draw(st.sets(st.integers(0, len(parents) - 1)))
     closed = {above for node in shown for above in [node, *slow.ancestors(parents, node)]}
-    assert _walk(shown, taxonomy) == [node for node in walk_all(parents) if node in closed]
+    assert _depth_first(shown, taxonomy) == [node for node in walk_all(parents) if node in closed]
 
 
 def walk_all(parents):

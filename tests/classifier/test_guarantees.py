@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import ramify
 from ramify import TextClassifier
 from ramify.classifier.fitting import as_new
-from ramify.classifier.guarantees import set_aside, take
+from ramify.classifier.guarantees import split_rows, take
 from ramify.classifier.loading import from_stored
 from ramify.classifier.saving import to_stored
 from ramify.decisions import Best
@@ -66,7 +66,7 @@ def test_more_risk_never_goes_less_deep(fitted):
     for nodes in (1, 3):
         before: list[list[int]] = [[] for _ in texts]
         for risk in (0.02, 0.05, 0.1, 0.3, 0.7):
-            own = most_specific(fitted.decide_promised(texts, risk, nodes)[0], taxonomy)
+            own = most_specific(fitted.decide_with_guarantee(texts, risk, nodes)[0], taxonomy)
             now = [own.indices[a:b].tolist() for a, b in itertools.pairwise(own.indptr)]
             for earlier, later in zip(before, now, strict=True):
                 assert not earlier or all({node, *taxonomy.ancestors_of(node)} & set(earlier) for node in later)
@@ -76,7 +76,7 @@ def test_more_risk_never_goes_less_deep(fitted):
 
 def test_kept_back_documents_are_not_learnt_from():
     texts, labels = made(200)
-    learnt, kept = set_aside(200, 0.25)
+    learnt, kept = split_rows(200, 0.25)
     assert sorted([*learnt, *kept]) == list(range(200))
     some = TextClassifier("svm", keep_back=0.25).fit(texts, labels)
     others = TextClassifier("svm").fit([texts[i] for i in learnt], [labels[i] for i in learnt])
@@ -84,7 +84,7 @@ def test_kept_back_documents_are_not_learnt_from():
     assert some.guarantee_.about() == {"kind": "coverage", "documents": 50, "is_proven": True, "least_risk": 1 / 51}
     assert (others.guarantee_.documents, others.guarantee_.is_proven) == (150, False)
     others.fit_guarantee([texts[i] for i in kept], [labels[i] for i in kept])
-    np.testing.assert_array_equal(others.guarantee_.promise.scores, some.guarantee_.promise.scores)
+    np.testing.assert_array_equal(others.guarantee_.predictor.scores, some.guarantee_.predictor.scores)
 
 
 def test_vectors_and_texts_that_come_one_by_one_can_be_kept_back():
@@ -102,7 +102,7 @@ def test_promises_hold_for_new_texts_on_the_average():
         rows = slice(start - 300, start)
         clf.fit_guarantee(texts[rows], labels[rows])
         truth = clf.taxonomy_.encode([[label] for label in labels[start : start + 10]])
-        held.append(is_covered(truth, clf.decide_promised(texts[start : start + 10], 0.2)[0], clf.taxonomy_).mean())
+        held.append(is_covered(truth, clf.decide_with_guarantee(texts[start : start + 10], 0.2)[0], clf.taxonomy_).mean())
     assert 0.76 < np.mean(held) < 0.86
 
 
@@ -120,7 +120,7 @@ def test_several_labels_have_a_share_of_wrong_ones_promised():
     texts, labels = made(200)
     pairs = [[label, "drink/tea"] if place % 3 == 0 else [label] for place, label in enumerate(labels)]
     clf = TextClassifier("svm").fit(texts, pairs)
-    assert clf.guarantee_.promise.kind == "risk-control"
+    assert clf.guarantee_.predictor.kind == "risk-control"
     P = clf.predict_proba(texts)
     for node in range(len(clf.taxonomy_)):
         for parent in clf.taxonomy_.parents_of(node).tolist():
@@ -143,7 +143,7 @@ def test_a_kept_model_promises_the_same(tmp_path):
 @pytest.mark.parametrize("broken", [{"kind": "oath"}, {"documents": -1}, {"documents": True}, {"is_proven": 1}])
 def test_a_promise_that_ramify_did_not_write_is_refused(broken):
     stored = to_stored(TextClassifier("nb", keep_back=0.2).fit(*made(120)))
-    about = {**stored.metadata, "promise": {**stored.metadata["promise"], **broken}}
+    about = {**stored.metadata, "guarantee": {**stored.metadata["guarantee"], **broken}}
     with pytest.raises(ModelError):
         from_stored(StoredModel(about, stored.documents, stored.arrays, stored.shards))
 
@@ -215,13 +215,13 @@ def test_the_report_tells_what_calibration_and_promises_came_to():
     assert all(row["pairs"] < row["pairs_uncalibrated"] for row in report.calibration)
     assert [row["risk"] for row in report.guarantees] == [0.2, 0.1, 0.05, 0.02]
     for row in report.guarantees:
-        Y = clf.decide_promised(corpus.documents, row["risk"])[0]
+        Y = clf.decide_with_guarantee(corpus.documents, row["risk"])[0]
         truth = clf.taxonomy_.encode(corpus.labels)
         assert row["achieved"] == pytest.approx(is_covered(truth, Y, clf.taxonomy_).mean())
     depths = [row["depth"] for row in report.guarantees]
     assert depths == sorted(depths, reverse=True)
     assert depths[-1] < report.guarantees[-1]["depth_without_guarantee"]
-    assert any("80 documents kept back from learning" in note for note in report.notes)
+    assert any("80 documents that were kept back from training" in note for note in report.notes)
     again = ramify.metrics.Report.from_dict(report.as_dict())
     assert again.guarantees == report.guarantees
     assert not evaluate(TextClassifier("svm", calibrate=False).fit(*made(100)), corpus).guarantees
@@ -288,7 +288,7 @@ def test_what_is_no_number_of_nodes_is_refused(nodes, by_branch):
 def test_nodes_and_branches_go_with_a_risk():
     clf = TextClassifier("nb").fit(*made(120))
     for options in ({"nodes": 3}, {"by_branch": True}):
-        with pytest.raises(InputError, match="go with a risk"):
+        with pytest.raises(InputError, match="need a risk"):
             clf.predict(["apple"], **options)
 
 
@@ -305,7 +305,7 @@ def test_documents_without_labels_leave_room_for_none():
     texts, labels = made(300)
     rows = [[] if place % 2 else [label] for place, label in enumerate(labels)]
     clf = TextClassifier("svm").fit([text if row else "nothing at all" for text, row in zip(texts, rows, strict=True)], rows)
-    assert (clf.calibration_.kind, clf.guarantee_.promise.kind) == ("multi-label", "risk-control")
+    assert (clf.calibration_.kind, clf.guarantee_.predictor.kind) == ("multi-label", "risk-control")
     assert clf.predict_proba(["nothing at all"])[0, clf.taxonomy_.roots].sum() < 0.5
 
 

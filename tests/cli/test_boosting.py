@@ -136,7 +136,7 @@ def test_predictions_read_pivots_alone_and_ask_only_nodes_that_are_reached(monke
     n_pivots = len({int(pivot) for committee in clf.learner_.committees_ for pivot in committee.pivots})
     assert widths == [n_pivots]
     assert n_pivots < clf.vectorizer_.n_features_out
-    assert (clf.decide_with_probabilities(TEXTS, answers_only=True)[0] != full).nnz == 0
+    assert (clf.decide_with_probabilities(TEXTS, labels_only=True)[0] != full).nnz == 0
     clf.partial_fit(TEXTS, several)  # other pivots
     again = clf.decide(clf.learner_.scores(clf.vectorizer_.transform(TEXTS)))
     assert (clf.predict_matrix(TEXTS) != again).nnz == 0

@@ -360,6 +360,6 @@ def test_a_model_can_be_kept_in_shards(capsys, tickets, tmp_path):
 def test_shards_are_refused_before_training_where_a_system_has_none(capsys, tickets, tmp_path):
     code, _, err = ramify(capsys, "train", tickets, "--system", "nb", "--shards", 2, "--model", tmp_path / "out")
     assert code == 2
-    assert "cannot be kept in shards; svm, lr, hr-svm and hr-lr can" in err
+    assert "cannot be saved in shards; svm, lr, hr-svm and hr-lr can" in err
     assert not (tmp_path / "out").exists()
     assert ramify(capsys, "train", tickets, "--system", "svm", "--shards", 0, "--model", tmp_path / "out")[0] == 2

@@ -69,7 +69,7 @@ def test_update_replaces_the_model_and_drops_old_figures(model, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["svm", "--data", "more.csv"], "system 'svm' learns from all documents at once"),
+        (["svm", "--data", "more.csv"], "system 'svm' trains on all documents at once"),
         (["nb", "--data", "nothing.csv"], "nothing.csv"),
         (["nb", "--data", "empty.csv"], "empty.csv is empty"),
         (["nb", "--data", "more.csv", "--taxonomy", "other.tsv"], "is not in the taxonomy|is missing from the new taxonomy"),
@@ -178,7 +178,7 @@ def test_update_of_machines_at_nodes_is_refused(tmp_path, capsys):
     ramify(capsys, "train", data, "--model", tmp_path / "out", "--system", "isotonic-nb", "--holdout", 0)
     code, _, err = ramify(capsys, "update", tmp_path / "out", "--data", data)
     assert code == 2
-    assert "learns from all documents at once" in err
+    assert "trains on all documents at once" in err
     (tmp_path / "bare.csv").write_text("body,category\nno label here,\n")
     ramify(capsys, "train", data, "--model", tmp_path / "nb", "--system", "nb", "--holdout", 0)
     code, _, err = ramify(capsys, "update", tmp_path / "nb", "--data", tmp_path / "bare.csv")

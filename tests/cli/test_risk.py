@@ -71,7 +71,7 @@ def test_a_report_says_what_was_promised(capsys, tmp_path, model):
     table = write(tmp_path / "test.csv", rows_of(100, seed=2))
     code, out, err = ramify(capsys, "evaluate", model, table)
     assert code == 0, err
-    assert "152 documents kept back" in " ".join(out.split())
+    assert "152 documents that were kept back" in " ".join(out.split())
 
 
 @pytest.mark.parametrize("several", [False, True])

@@ -316,9 +316,9 @@ def test_what_cannot_be_cut_is_refused(classifier, tmp_path):
     classifier.save(tmp_path / "model", shards=2)
     with pytest.raises(InputError, match="in 2 shards already, and stays cut as it is"):
         ramify.load(tmp_path / "model").save(tmp_path / "other", shards=3)
-    with pytest.raises(InputError, match="system 'nb' cannot be kept in shards; svm, lr, hr-svm and hr-lr can"):
+    with pytest.raises(InputError, match="system 'nb' cannot be saved in shards; svm, lr, hr-svm and hr-lr can"):
         ramify.TextClassifier("nb").fit(TEXTS, LABELS).save(tmp_path / "other", shards=2)
-    with pytest.raises(InputError, match="system 'td-svm' cannot be kept in shards"):
+    with pytest.raises(InputError, match="system 'td-svm' cannot be saved in shards"):
         ramify.TextClassifier("td-svm").fit(TEXTS, LABELS).save(tmp_path / "other", shards=2)
     with pytest.raises(InputError, match="the number of shards is 0"):
         classifier.save(tmp_path / "other", shards=0)

@@ -368,7 +368,7 @@ def test_another_label_can_be_explained_and_the_truth_told(client):
     label = "Returns & warranty > Refunds > Refund not received"
     made = client.post("/v1/explain", json={"text": PICTURE, "label": label, "true": [label]}).json()
     assert made["explained"]["label"] == label
-    assert any(node["is_first_mistake"] for node in made["nodes"])
+    assert any(node["is_first_error"] for node in made["nodes"])
     assert not made["steps"][0]["is_taken"]
     refused(client.post("/v1/explain", json={"text": PICTURE, "label": "nowhere"}), 404, "unknown-label")
     refused(client.post("/v1/explain", json={"text": "  "}), 422, "misfit")

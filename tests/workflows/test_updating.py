@@ -191,12 +191,12 @@ def test_documents_of_a_split_node_stay_above_its_parts_until_the_same_documents
     size = LABELS.count(leaf)
     done = update(fitted("nb"), new, reassignments=answers)
     assert (done.at_split, done.relabelled, done.left_out) == (size, size, 0)
-    kept = done.classifier.documents_.own
+    kept = done.classifier.training_data_.own
     assert np.bincount(kept.indices, minlength=len(new))[new.index(parent)] == size + LABELS.count(parent)
     mine = [row for row, label in enumerate(LABELS) if label == leaf]
     sorted_out = update(fitted("nb"), new, PROBLEM.X[mine], [["left"]] * size, reassignments=answers)
     assert (sorted_out.added, sorted_out.replaced, sorted_out.documents) == (size, size, 300)
-    assert np.bincount(sorted_out.classifier.documents_.own.indices)[new.index("left")] == size
+    assert np.bincount(sorted_out.classifier.training_data_.own.indices)[new.index("left")] == size
 
 
 def test_documents_that_are_given_up_are_left_out():
@@ -239,11 +239,13 @@ def test_kept_documents_go_on_with_those_that_are_counted():
     texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
     grown = TextClassifier("nb", keep_training_data=True).fit(texts, labels).partial_fit(["hot coffee"], ["drink/coffee"])
     whole = TextClassifier("nb", keep_training_data=True).fit([*texts, "hot coffee"], [*labels, "drink/coffee"])
-    assert (grown.documents_.X != whole.documents_.X).nnz == 0
-    assert (grown.documents_.own != whole.documents_.own).nnz == 0
+    assert (grown.training_data_.X != whole.training_data_.X).nnz == 0
+    assert (grown.training_data_.own != whole.training_data_.own).nnz == 0
 
 
-@pytest.mark.parametrize("name", ["documents.features", "documents.labels", "documents.offsets", "learner.dual_documents"])
+@pytest.mark.parametrize(
+    "name", ["training_data.features", "training_data.labels", "training_data.offsets", "learner.dual_documents"]
+)
 def test_damaged_documents_are_refused(name, tmp_path):
     fitted("svm").save(tmp_path / "model")
     stored = read_model(tmp_path / "model")

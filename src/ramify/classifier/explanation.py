@@ -1,4 +1,4 @@
-"""Why a text got its label: what its words add at each node on the way, and what the decision rule saw and did there."""
+"""Why a text gets its label: what its words add at each node of the path, and what the decision rule did there."""
 
 from __future__ import annotations
 
@@ -20,22 +20,21 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 if TYPE_CHECKING:
     from ramify.classifier.text_classifier import TextClassifier
 
-SHOWN = 8  # nodes with the highest values that are worth a explain_nodes
-CLEAR = 0.01  # so much above its parent's, a node's membership is a contradiction that matters
+SHOWN = 8  # nodes with the highest values that are explained
+CLEAR = 0.01  # excess of a node's probability over its parent's that counts as a contradiction
 
 Words = list[tuple[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step on the path from the top to a node: what spoke for this node there, and against whom.
+    """One step on the path from the root to a node.
 
     probability: of the node, as `predict_proba` gives it. is_taken: whether it is among the labels.
-    rival: titles of the path to the best rival at this step; None where the node's classifier says yes or no by itself, or
-    where there is no question. score: how far the node is ahead of the rival, or of 0.
-    words: each known word of the text with what it adds to the score, strongest first. columns: of these words in the matrix of
-    features. prior: what the text has no say in; words and prior add up to the score.
-    reason: the decision rule's own step at this node.
+    rival: titles of the path to the best rival at this step; None for a binary classifier, and where there is no choice.
+    score: the lead over the rival, or over 0. words: each known word of the text with what it adds to the score, top words
+    first. columns: of these words in the feature matrix. prior: what does not depend on the text; words and prior add up to
+    the score. reason: of the decision rule at this node.
     """
 
     node: int
@@ -53,14 +52,13 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Why a text got its label, or how it stands with another one.
+    """Why a text gets its label, or does not get another one.
 
-    path: titles from the top to the node explained. probabilities: one for each node of the path.
-    rival: the path of the best class other than that. words: each known word of the text with how much it speaks
-    for the node and against the rival, strongest first; `prior` is what the sizes of the two classes add. They add up to
-    `margin`, the difference of the two scores.
-    steps: one for each node of the path, from the top. additive: whether words and prior add up exactly, as they do but for
-    classifiers of another kind that have no weights; words are then empty.
+    path: titles from the root to the explained node. probabilities: one for each node of the path.
+    rival: the path of the best other class. words: each known word of the text with its weight for the node and against the
+    rival, top words first; `prior` is what the sizes of the two classes add. They add up to `margin`, the difference of the
+    two scores. steps: one for each node of the path, from the root. additive: whether words and prior add up exactly;
+    classifiers without weights have no words.
     """
 
     path: tuple[str, ...]
@@ -75,12 +73,12 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class NodeExplanation:
-    """What happened to one text at one node; numbers are None where there are none.
+    """Why one text got, or did not get, one node; numbers that do not exist are None.
 
-    score: of the learner. value: what the rule was told. refined: what the rule made of it, where it does that.
-    is_taken: whether the node is among the labels. contradicts: its membership is told to be likelier than its parent's.
-    is_true: whether it is a true label, where these are known. is_first_mistake: whether it is on the contour of the H-loss.
-    probability: as `predict_proba` gives it. reason: the decision rule's own step here.
+    score: of the learner. value: the score as the rule takes it. refined: by a rule that refines values.
+    is_taken: whether the node is among the labels. contradicts: whether it is more probable than its parent.
+    is_true: whether it is a true label, where these are known. is_first_error: whether it is on the contour of the H-loss.
+    probability: as in `predict_proba`. reason: of the decision rule.
     """
 
     node: int
@@ -92,13 +90,13 @@ class NodeExplanation:
     is_taken: bool
     contradicts: bool
     is_true: bool | None = None
-    is_first_mistake: bool = False
+    is_first_error: bool = False
     probability: float = 0.0
     reason: str = ""
 
 
 class Case:
-    """One text, and what the parts of a classifier made of it."""
+    """One text, and its features, scores, values and labels."""
 
     def __init__(self, classifier: TextClassifier, text: Any) -> None:
         self.classifier, self.text = classifier, text
@@ -113,57 +111,59 @@ class Case:
 
     @cached_property
     def probabilities(self) -> NDArray[np.floating[Any]]:
-        """As `predict_proba` gives them, one a node."""
+        """As in `predict_proba`, one per node."""
         return np.asarray(self.classifier.probabilities_of(self.scores, self.refined)[0], dtype=np.float32)
 
     @cached_property
     def fits(self) -> NDArray[np.floating[Any]]:
-        """How well each node fits as a label; -inf where it is none."""
+        """The score of each node as a label; -inf where it is none."""
         return np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf))
 
-    def answer(self) -> int:
-        """The likeliest of the labels; without any, the node that fits best."""
+    def best_node(self) -> int:
+        """The most probable of the labels; without any, the node with the best score."""
         own = most_specific(self.labels, self.taxonomy).indices
         return int(own[np.argmax(self.probabilities[own])] if len(own) else np.argmax(self.fits))
 
-    def rival_of(self, node: int, speaker: int | None) -> int:
+    def rival_of(self, node: int, explaining: int | None) -> int:
         """The best node that is neither above nor below another; where there is none, the best other."""
         fits = self.fits.copy()
-        fits[[node, *([] if speaker is None else [speaker])]] = np.nan
+        fits[[node, *([] if explaining is None else [explaining])]] = np.nan
         apart = fits.copy()
         apart[self.taxonomy.ancestors_of(node)] = apart[self.taxonomy.descendants_of(node)] = np.nan
         return int(np.nanargmax(apart if np.fmax.reduce(apart, initial=-np.inf) > -np.inf else fits))
 
     def reasons(self, nodes: list[int]) -> list[str]:
-        """What the rule did at some nodes."""
+        """The reasons of the rule at some nodes."""
         return self.rule.reasons(self.values, self.taxonomy, nodes)
 
     @cached_property
     def names(self) -> dict[int, str]:
-        """What the features of the text are called."""
+        """The names of the features of the text."""
         return names_of_features(self.vectorizer, self.x, self.text)
 
     def words(self, evidence: Evidence) -> tuple[Words, list[int]]:
-        """The words that speak, strongest first, and their columns."""
+        """Words with their weights, top words first, and their columns."""
         order = np.argsort(-np.abs(evidence.added), kind="stable")
         columns = evidence.features[order].tolist()
         return [(self.names[c], w) for c, w in zip(columns, evidence.added[order].tolist(), strict=True)], columns
 
     def overall(self, node: int) -> Evidence:
-        """What speaks for a node as a label, against the best other class."""
+        """The evidence for a node as a label, against the best other class."""
         row = self.scores[0]
-        speaker = self.learner.explaining_node(row, node)
-        rival = self.rival_of(node, speaker)
+        explaining = self.learner.explaining_node(row, node)
+        rival = self.rival_of(node, explaining)
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
-        if speaker is None:
+        if explaining is None:
             return Evidence(0.0, *nothing, 0.0, rival)
         if not self.learner.is_additive:
-            return Evidence(float(np.nan_to_num(row[speaker] - row[rival])), *nothing, 0.0, rival)
-        return evidence_against(rival, self.learner.contributions(self.x, speaker), self.learner.contributions(self.x, rival))
+            return Evidence(float(np.nan_to_num(row[explaining] - row[rival])), *nothing, 0.0, rival)
+        return evidence_against(
+            rival, self.learner.contributions(self.x, explaining), self.learner.contributions(self.x, rival)
+        )
 
 
 def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str]:
-    """What the features of a text are called, by their columns."""
+    """The names of the features of a text, by column."""
     columns = x.indices.astype(np.int64)
     if isinstance(vectorizer, BaseVectorizer):
         found = vectorizer.term_names(text, columns)
@@ -176,10 +176,10 @@ def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str
 
 
 def explain(classifier: TextClassifier, text: Any, label: Any = None) -> Explanation:
-    """Explain the label of one text, or how the text stands with another label."""
+    """Explain the label of one text, or another label."""
     wanted = None if label is None else _find(label, classifier.taxonomy_)
     case = Case(classifier, text)
-    node = case.answer() if wanted is None else wanted
+    node = case.best_node() if wanted is None else wanted
     overall = case.overall(node)
     taxonomy, way = case.taxonomy, case.taxonomy.nodes_to(node)
     return Explanation(
@@ -222,9 +222,9 @@ def _step(case: Case, node: int, end: int, reason: str) -> Step:
 
 
 def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None = None) -> list[NodeExplanation]:
-    """What the rule saw and did at the nodes that matter for one text: taken, true, contradictory and highest ones.
+    """Explain the relevant nodes of one text: predicted, true and contradictory nodes, and those with the highest values.
 
-    Nodes come in the order of a walk from the top down, all ancestors included.
+    Nodes are in depth-first order, with all ancestors.
     """
     case, taxonomy = Case(classifier, text), classifier.taxonomy_
     T = None if truth is None else taxonomy.encode([[taxonomy.names[taxonomy.index(label)] for label in truth]])
@@ -233,7 +233,7 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
     contour = set() if T is None else set(first_errors(T, closed, taxonomy).indices.tolist())
     against = _contradictions(case.learner.memberships(case.scores)[0], taxonomy)
     highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf), kind="stable")[:SHOWN].tolist()
-    shown = _walk({*case.taken, *(true or ()), *against, *highest}, taxonomy)
+    shown = _depth_first({*case.taken, *(true or ()), *against, *highest}, taxonomy)
     return [
         NodeExplanation(
             node=node,
@@ -245,7 +245,7 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
             is_taken=node in case.taken,
             contradicts=node in against,
             is_true=None if true is None else node in true,
-            is_first_mistake=node in contour,
+            is_first_error=node in contour,
             probability=float(case.probabilities[node]),
             reason=reason,
         )
@@ -254,13 +254,13 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
 
 
 def _contradictions(memberships: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> set[int]:
-    """Nodes that are clearly likelier than a parent of theirs."""
+    """Nodes that are clearly more probable than one of their parents."""
     child = np.repeat(np.arange(len(taxonomy)), np.diff(taxonomy.parent_offsets))
     return set(child[memberships[child] > memberships[taxonomy.parent_nodes] + CLEAR].tolist())
 
 
-def _walk(nodes: set[int], taxonomy: Taxonomy) -> list[int]:
-    """Nodes and all above them, each followed by what is below it."""
+def _depth_first(nodes: set[int], taxonomy: Taxonomy) -> list[int]:
+    """Nodes and their ancestors in depth-first order."""
     below: dict[int, list[int]] = {}
     is_shown = np.zeros((1, len(taxonomy)), dtype=bool)
     is_shown[0, list(nodes)] = True

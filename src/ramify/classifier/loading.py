@@ -1,6 +1,6 @@
-"""From a model directory back to a classifier.
+"""Load a classifier from a model directory.
 
-Only the parts listed here are ever made from a file, and each checks itself.
+Only the parts listed here can be made from a file, and each checks its values.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ from ramify.taxonomy.formats import json_nodes
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 _LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
 _ONE_LABEL = (HierarchicalSVM, OrthogonalTransfer, BayesianLogistic)
-_COUNTING = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
-_LEARNERS = (*_COUNTING, *_LINEAR, *_ONE_LABEL, NodeClassifiers, AdaBoostMH, TreeBoostMH)
+_NAIVE_BAYES = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
+_LEARNERS = (*_NAIVE_BAYES, *_LINEAR, *_ONE_LABEL, NodeClassifiers, AdaBoostMH, TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
 
 
@@ -67,7 +67,7 @@ def load(path: str | Path) -> TextClassifier:
 
 
 def from_stored(stored: StoredModel) -> TextClassifier:
-    """Make a classifier of what a model directory holds."""
+    """Make a classifier from the parts of a model directory."""
     about, features = stored.metadata, dict(stored.documents["features"])
     learner, decision = dict(about["learner"]), dict(about["decision"])
     made = TextClassifier(find_system(about["system"]).name)
@@ -80,15 +80,15 @@ def from_stored(stored: StoredModel) -> TextClassifier:
         kind = _part(CALIBRATIONS, dict(about["calibration"]))
         made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
     made.calibrate, made.keep_back = _confidence(about)
-    made.guarantee_ = _promised(stored, made.taxonomy_)
+    made.guarantee_ = _guarantee(stored, made.taxonomy_)
     made.form_ = LabelFormat.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
     made.sizes_ = _checked_sizes(stored.arrays.get("figures.sizes"), len(made.taxonomy_))
     made.report_ = _checked_report(stored.documents.get("report"))
-    _restore_documents(made, _arrays_of(stored, "documents"))
-    # parameters as well as parts, so that a clone of what was loaded trains the same
-    made.vectorizer, made.decision = clone(made.vectorizer_), _unlearnt(made.decision_)
+    _restore_training_data(made, _arrays_of(stored, "training_data"))
+    # parameters as well as parts, so that a clone trains the same
+    made.vectorizer, made.decision = clone(made.vectorizer_), _unfitted(made.decision_)
     made.learner = clone(made.learner_).set_params(taxonomy=None)
     made.selector = _selector(about.get("selector"))
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
@@ -96,13 +96,13 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     return made
 
 
-def _restore_documents(made: TextClassifier, arrays: dict[str, NDArray[Any]]) -> None:
+def _restore_training_data(made: TextClassifier, arrays: dict[str, NDArray[Any]]) -> None:
     made.keep_training_data = made.learner_.keeps_warm_start = bool(arrays)
     if not arrays:
         return
-    made.documents_ = TrainingData.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))
-    if made.learner_.n_warm_start_documents > len(made.documents_):
-        raise ModelError("the dual variables speak of documents that the model has not kept; train the model again.")
+    made.training_data_ = TrainingData.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))
+    if made.learner_.n_warm_start_documents > len(made.training_data_):
+        raise ModelError("the dual variables belong to documents that the model does not have; train the model again.")
 
 
 def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[str, Any]) -> Any:
@@ -113,22 +113,22 @@ def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[st
 
 
 def _confidence(about: dict[str, Any]) -> tuple[bool, float]:
-    """Whether to calibrate, and what to keep back, when the same is trained again."""
+    """The parameters `calibrate` and `keep_back`."""
     given = about.get("confidence", {"calibrate": True, "keep_back": 0.0})
     if not isinstance(given["calibrate"], bool):
         raise ModelError("the manifest does not say whether probabilities are calibrated; train the model again.")
     return given["calibrate"], check_fraction(given["keep_back"])
 
 
-def _promised(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:
-    about = stored.metadata.get("promise")
+def _guarantee(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:
+    about = stored.metadata.get("guarantee")
     if about is None:
         return None
     values = dict(about)
     kind, documents, is_proven = _part(CONFORMAL_KINDS, values), values["documents"], values["is_proven"]
     if not isinstance(is_proven, bool) or isinstance(documents, bool) or not isinstance(documents, int) or documents < 0:
-        raise ModelError("what the model says of its promise is not what Ramify writes; train the model again.")
-    return Guarantee(kind.from_arrays(_arrays_of(stored, "promise"), taxonomy), documents, is_proven)
+        raise ModelError("the guarantee of the model is not what Ramify writes; train the model again.")
+    return Guarantee(kind.from_arrays(_arrays_of(stored, "guarantee"), taxonomy), documents, is_proven)
 
 
 def _selector(settings: dict[str, Any] | None) -> TermSelector | None:
@@ -171,7 +171,7 @@ def _checked_report(report: Any) -> dict[str, Any] | None:
         raise ModelError("the report is not one that Ramify writes; train the model again.") from None
 
 
-def _unlearnt(rule: Any) -> Any:
+def _unfitted(rule: Any) -> Any:
     return rule.unfitted() if isinstance(rule, FittableRule) else rule
 
 

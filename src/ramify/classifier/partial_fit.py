@@ -1,4 +1,4 @@
-"""Learning that goes on: more texts for a classifier that counts, more rounds for one that boosts."""
+"""Train a classifier further: more counts for naive Bayes, more rounds for boosting."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.classifier.guarantees import as_sized, count_texts
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
 from ramify.features.base import BaseVectorizer
@@ -20,33 +21,33 @@ if TYPE_CHECKING:
     from ramify.classifier.text_classifier import TextClassifier
 
 
-def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
-    """Add texts to what a classifier has learnt; where something is wrong, it stays as it was."""
-    refuse_unable(classifier)
-    learner, vectorizer = copy(classifier.learner_), copy(classifier.vectorizer_)
-    texts = texts if hasattr(texts, "__len__") and not isinstance(texts, str) else list(texts)
+def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any) -> None:
+    """Train a classifier on more texts; after an error it is unchanged."""
+    learner, vectorizer = copy(trainable(classifier)), copy(classifier.vectorizer_)
+    texts = as_sized(texts)
     rows, many, integers = normalize_labels(labels)
     if not any(rows):
-        raise InputError("there is no labelled document to learn from; give some.")
+        raise InputError("there is no labelled document to train on; give some.")
     taxonomy = larger_taxonomy(classifier, rows, given)
     if isinstance(classifier.decision_, FittableRule) and taxonomy is not classifier.taxonomy_:
-        raise InputError(f"rule {classifier.decision_.kind!r} was learnt for the nodes so far; train anew to add some.")
+        raise InputError(
+            f"rule {classifier.decision_.kind!r} was fitted for the current nodes; train from scratch to add some."
+        )
     Y = taxonomy.encode(rows)
-    n_texts = texts.shape[0] if hasattr(texts, "shape") else len(texts)
-    if n_texts != Y.shape[0]:
-        raise InputError(f"there are {n_texts} texts but labels for {Y.shape[0]}; give one entry a text.")
+    if count_texts(texts) != Y.shape[0]:
+        raise InputError(f"there are {count_texts(texts)} texts but labels for {Y.shape[0]}; give one entry per text.")
     columns = vectorizer.add_terms(texts) if isinstance(vectorizer, BaseVectorizer) and vectorizer.can_add_terms else None
     if columns is not None:
         learner.widen(columns, vectorizer.n_features_out)
     X = vectorizer.transform(texts)
     learner.partial_fit(X, Y, taxonomy=taxonomy)
-    if classifier.documents_ is not None:
+    if classifier.training_data_ is not None:
         nodes = np.asarray([taxonomy.index(name) for name in classifier.taxonomy_.names], dtype=np.int64)
-        classifier.documents_ = classifier.documents_.followed_by(X, most_specific(Y, taxonomy), columns, nodes)
+        classifier.training_data_ = classifier.training_data_.followed_by(X, most_specific(Y, taxonomy), columns, nodes)
     classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
     form = classifier.form_
     classifier.form_ = replace(form, multi_label=form.multi_label or many, integers=form.integers and integers)
-    _forget_promises(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and learner.n_rounds_ is None)
+    _drop_guarantee(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and learner.n_rounds_ is None)
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
@@ -55,7 +56,7 @@ def learn_more(classifier: TextClassifier, texts: Any, labels: Any, given: Any) 
 
 
 def _added_sizes(classifier: TextClassifier, taxonomy: Taxonomy, Y: csr_array) -> NDArray[np.int64] | None:
-    """The training documents at or below each node, with those of Y; None where nobody knows those so far."""
+    """The training documents at or below each node, with those of Y; None where the current ones are unknown."""
     if classifier.sizes_ is None:
         return None
     sizes = np.bincount(Y.indices, minlength=len(taxonomy))
@@ -64,31 +65,32 @@ def _added_sizes(classifier: TextClassifier, taxonomy: Taxonomy, Y: csr_array) -
 
 
 def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int, float]:
-    """Leave a boosted classifier with as many rounds as serve some texts best; gives micro F1 for each number tried."""
+    """Keep the number of boosting rounds that is best on some texts; returns micro F1 for each number tried."""
     Y = classifier.taxonomy_.encode(normalize_labels(labels)[0])
     best, quality = classifier.learner_.choose_rounds(classifier.vectorizer_.transform(texts), Y)
     classifier.learner_ = classifier.learner_.at_round(best)
-    _forget_promises(classifier, keeps_calibration=False)
+    _drop_guarantee(classifier, keeps_calibration=False)
     return dict(quality)
 
 
-def _forget_promises(classifier: TextClassifier, keeps_calibration: bool) -> None:
-    """What was promised was so of the model before; what scores mean stays much the same where counts alone have grown."""
+def _drop_guarantee(classifier: TextClassifier, keeps_calibration: bool) -> None:
+    """The guarantee does not hold for the new model; the calibration still does where only counts have grown."""
     classifier.guarantee_ = None
     if not keeps_calibration:
         classifier.calibration_ = None
 
 
-def refuse_unable(classifier: TextClassifier) -> None:
-    """Refuse systems that learn from all documents at once."""
+def trainable(classifier: TextClassifier) -> PartialFitLearner:
+    """The learner of a classifier; refuses learners that train on all documents at once."""
     if not isinstance(classifier.learner_, PartialFitLearner):
-        others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can go on learning"
+        others = "nb, shrinkage-nb, pachinko-nb, adaboost-mh and treeboost-mh can be trained further"
         kept = "and so can a model that was trained with --keep-training-data"
-        raise InputError(f"system {classifier.system!r} learns from all documents at once; {others}, {kept}.")
+        raise InputError(f"system {classifier.system!r} trains on all documents at once; {others}, {kept}.")
+    return classifier.learner_
 
 
 def larger_taxonomy(classifier: TextClassifier, rows: list[list[str]], given: Any) -> Taxonomy:
-    """The taxonomy to go on with: a given one, or the one so far, with what new label paths spell out."""
+    """The taxonomy to train with: a given one, or the current one, extended by new label paths."""
     known = classifier.taxonomy_
     if given is not None:
         return as_taxonomy(given)

@@ -18,44 +18,44 @@ if TYPE_CHECKING:
 
 
 def selector_state(selector: Any) -> dict[str, Any] | None:
-    """The settings of what chose words, without the taxonomy."""
+    """The parameters of a term selector, without the taxonomy."""
     if selector is None:
         return None
     settings = {name: value for name, value in selector.get_params().items() if name != "taxonomy"}
-    return {name: value.item() if hasattr(value, "item") else value for name, value in settings.items()}
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in settings.items()}
 
 
 def shortened(report: dict[str, Any]) -> dict[str, Any]:
-    """A report with a line for the largest nodes only, where the taxonomy is large."""
+    """A report with rows for the largest nodes only, where the taxonomy is large."""
     nodes = report["nodes"]
     if len(nodes) <= MOST_NODES:
         return report
     kept = sorted(nodes, key=lambda row: -row["support"])[:MOST_NODES]
-    note = f"{MOST_NODES:,} of {len(nodes):,} nodes are kept with the model, those with the most documents"
+    note = f"{MOST_NODES:,} of {len(nodes):,} nodes are saved with the model, those with the most documents"
     return {**report, "nodes": kept, "notes": [*report["notes"], note]}
 
 
 def learner_state(classifier: TextClassifier, shards: int | None) -> tuple[dict[str, Any], dict[str, Any], list[ArrayFile]]:
-    """Values, arrays and shards of a learner; one in one piece is cut, if `shards` are asked for."""
+    """Values, arrays and shard files of a learner; its weights are split into so many shards, if given."""
     learner = classifier.learner_
     files = learner.shard_files()
     if shards is None:
         return *learner.state(), files
     refuse_shards(learner, classifier.system)
     if files:
-        raise InputError(f"the model is in {len(files)} shards already, and stays cut as it is; do not say how many.")
+        raise InputError(f"the model is in {len(files)} shards already, and stays so; leave out the number of shards.")
     state: tuple[dict[str, Any], dict[str, Any], list[ArrayFile]] = learner.state_in_shards(shards)
     return state
 
 
 def refuse_shards(learner: Any, system: str) -> None:
-    """Refuse learners whose weights cannot be cut; long work asks this before it starts."""
+    """Refuse learners whose weights cannot be saved in shards."""
     if not learner.supports_shards:
-        raise InputError(f"a model of system {system!r} cannot be kept in shards; svm, lr, hr-svm and hr-lr can.")
+        raise InputError(f"a model of system {system!r} cannot be saved in shards; svm, lr, hr-svm and hr-lr can.")
 
 
 def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredModel:
-    """Each part tells its state; the parts' names go with them. shards: cut the weights into so many."""
+    """The state of every part, with its name. shards: split the weights into so many files."""
     features, feature_arrays = classifier.vectorizer_.state()
     learner, learner_arrays, files = learner_state(classifier, shards)
     about = {
@@ -74,16 +74,20 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
     arrays = {f"features.{name}": array for name, array in feature_arrays.items()}
     arrays |= {f"learner.{name}": array for name, array in learner_arrays.items()}
     about["confidence"] = {"calibrate": bool(classifier.calibrate), "keep_back": float(classifier.keep_back)}
-    in_shards = bool(files)  # looks at few nodes only, so there is nothing to calibrate and to promise
+    in_shards = bool(files)  # scores few nodes only, so that there is neither calibration nor guarantee
     if classifier.calibration_ is not None and not in_shards:
         about["calibration"] = {"kind": classifier.calibration_.kind}
         arrays |= {f"calibration.{name}": array for name, array in classifier.calibration_.arrays().items()}
     if classifier.guarantee_ is not None and not in_shards:
-        promised = classifier.guarantee_
-        about["promise"] = {"kind": promised.promise.kind, "documents": promised.documents, "is_proven": promised.is_proven}
-        arrays |= {f"promise.{name}": array for name, array in promised.promise.arrays().items()}
-    if classifier.documents_ is not None:
-        arrays |= {f"documents.{name}": array for name, array in classifier.documents_.arrays().items()}
+        guarantee = classifier.guarantee_
+        about["guarantee"] = {
+            "kind": guarantee.predictor.kind,
+            "documents": guarantee.documents,
+            "is_proven": guarantee.is_proven,
+        }
+        arrays |= {f"guarantee.{name}": array for name, array in guarantee.predictor.arrays().items()}
+    if classifier.training_data_ is not None:
+        arrays |= {f"training_data.{name}": array for name, array in classifier.training_data_.arrays().items()}
     if classifier.sizes_ is not None:
         arrays["figures.sizes"] = classifier.sizes_.astype(np.int64)
     if classifier.report_ is not None:

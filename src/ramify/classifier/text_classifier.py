@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar, cast
 
@@ -17,19 +18,30 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.classifier.explanation import Explanation, explain
 from ramify.classifier.fitting import (
-    MULTI_LABEL_SHARE,
-    Narrow,
+    MULTI_LABEL_FRACTION,
     TrainingData,
+    UsedFeatures,
     calibrate_learner,
+    calibration_folds,
+    calibration_values,
+    cross_fit,
     fit_features,
     is_single_label,
-    multi_label_share,
-    refuse_unkeepable,
+    multi_label_fraction,
+    refuse_class_weight,
     selector_for,
 )
-from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_refused, guarantee_of, set_texts_aside
-from ramify.classifier.partial_fit import learn_more
-from ramify.classifier.rules import decide_by, fit_rule, is_by_sign, needs_passing_only, refuse_misfit, values_for
+from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_without_guarantee, predictor_of, split_texts
+from ramify.classifier.partial_fit import partial_fit
+from ramify.classifier.rules import (
+    decide_by,
+    fit_rule,
+    is_by_sign,
+    needs_positive_only,
+    refuse_misfit,
+    rule_folds,
+    values_for,
+)
 from ramify.classifier.saving import to_stored
 from ramify.decisions import DecisionRule, FittableRule, fit_conformal
 from ramify.errors import InputError
@@ -45,20 +57,21 @@ Result = TypeVar("Result")
 class TextClassifier(ClassifierMixin, BaseEstimator):
     """Classify texts into a taxonomy.
 
-    system: the name of a row of ``ramify systems``; it chooses every part that is not given.
-    taxonomy: a taxonomy or the path of its file; optional when labels are paths, or a flat list of classes.
+    system: a row of ``ramify systems``; it provides every part that is not given.
+    taxonomy: a taxonomy or the path of its file (default: read from the labels: paths, or a flat list of classes).
     vectorizer, learner, decision: parts to use instead of the system's.
-    selector: a :class:`~ramify.features.TermSelector` that keeps the words which tell most; all are kept without one.
-    separator: what joins the parts of a label path; found from the labels when not given.
-    calibrate: whether probabilities are calibrated, on scores of documents by learners that have not seen them. That takes some
-    more training, up to four times as much with few documents and as much again with many, and grows with the nodes.
-    keep_back: the share of the documents from which nothing is learnt but what can be promised (see :meth:`predict`); without
-    any, promises rest on the documents that probabilities are calibrated on, and are not proven.
-    keep_training_data: keep the documents, as vectors, with the model, so that it can follow a change of its taxonomy.
+    selector: a :class:`~ramify.features.TermSelector` (default: all terms are used).
+    separator: joins the parts of a label path (default: detected).
+    calibrate: whether to calibrate probabilities on out-of-fold scores. This takes up to four times as much training with few
+    documents, and about as much again with many.
+    keep_back: fraction of the documents that is not used in training, for a proven guarantee (see :meth:`predict`); without
+    it, the guarantee is estimated by cross-validation.
+    keep_training_data: keep the documents, as vectors, with the model, so that it can be updated for a changed taxonomy.
     n_jobs: threads, as in scikit-learn.
 
-    ``sizes_``: the training documents at or below each node. ``report_``: how it did when it was tested, as plain values; None
-    where it was not. ``calibration_``: what makes probabilities of scores. ``guarantee_``: what can be promised, and why.
+    ``sizes_``: training documents at or below each node. ``report_``: the evaluation, as plain values, or None.
+    ``calibration_``: turns scores into probabilities. ``guarantee_``: the conformal predictor of :meth:`predict`, or None.
+    ``training_data_``: the documents, where they are kept.
 
     >>> clf = TextClassifier(system="nb")
     >>> clf.fit(["sweet red apple", "rye bread crust"], ["food/fruit", "food/bread"]).predict(["a red apple"])
@@ -70,7 +83,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     learner_: Learner
     calibration_: Any = None
     guarantee_: Guarantee | None = None
-    documents_: TrainingData | None = None
+    training_data_: TrainingData | None = None
 
     def __init__(
         self,
@@ -99,97 +112,99 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self.keep_training_data = keep_training_data
         self.n_jobs = n_jobs
 
-    # ---- learning ---------------------------------------------------------------------------------------------------
+    # ---- training ---------------------------------------------------------------------------------------------------
 
     def fit(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
-        """Learn from texts and, for each, one label or a list of them: names, or paths."""
+        """Train on texts and, for each, one label or a list of labels: names, or paths."""
         if labels is None:
             raise InputError("fitting requires y to be passed, but the target y is None.")
         system = find_system(self.system)
         rows, many, integers = normalize_labels(labels)
         taxonomy = self._taxonomy_for(rows, system)
-        texts, kept_texts, rows, kept_rows = set_texts_aside(texts, rows, self.keep_back)
+        texts, kept_texts, rows, kept_rows = split_texts(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
-        decision = self._new_decision(system, multi_label_share(Y, taxonomy) >= MULTI_LABEL_SHARE)
+        decision = self._new_decision(system, multi_label_fraction(Y, taxonomy) >= MULTI_LABEL_FRACTION)
         if not isinstance(decision, FittableRule) or decision.is_fitted:
             refuse_misfit(decision, taxonomy)
         vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
         if self.keep_training_data:
-            refuse_unkeepable(learner)
+            refuse_class_weight(learner)
             learner.keeps_warm_start = True
         X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
         learner.fit(X, Y)
         if isinstance(decision, FittableRule) and not decision.is_fitted:
-            decision = fit_rule(decision, learner, X, Y)
+            held_out = cross_fit(learner, X, Y, rule_folds(learner, Y), partial(values_for, decision))
+            decision = fit_rule(decision, learner, X, Y, held_out)
             refuse_misfit(decision, taxonomy)
-        one_each = is_single_label(Y, taxonomy)
-        calibration, promised = calibrate_learner(learner, X, Y, one_each, not kept_rows) if self.calibrate else (None, None)
-        learner.held_out_ = None  # it has served
+        calibration, guarantee = None, None
+        if self.calibrate:
+            held_out = cross_fit(learner, X, Y, calibration_folds(learner, Y), calibration_values(learner, Y))
+            calibration, guarantee = calibrate_learner(learner, X, Y, not kept_rows, held_out)
+        learner.held_out_ = None  # no longer needed
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_label_format(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
-        self.calibration_, self.guarantee_ = calibration, promised
-        self.documents_ = TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
+        self.calibration_, self.guarantee_ = calibration, guarantee
+        self.training_data_ = TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
         self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
         if kept_rows:
-            self._promise_from(kept_texts, taxonomy.encode(kept_rows), one_each)
+            self._fit_guarantee(kept_texts, taxonomy.encode(kept_rows), is_single_label(Y, taxonomy))
         return self
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
-        """Learn what can be promised, from texts that nothing was learnt from, and their labels.
+        """Fit the guarantee of :meth:`predict` on texts that were not used in training, and their labels.
 
-        What :meth:`predict` then promises for a risk holds for texts that come from where these come from.
+        The guarantee then holds for texts from the same source.
         """
         check_is_fitted(self, "taxonomy_")
         if labels is None or not len(labels):
-            raise InputError("there are no labelled texts to learn a promise from; give some that nothing was learnt from.")
+            raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")
         Y = self.taxonomy_.encode(normalize_labels(labels)[0])
-        self._promise_from(texts, Y, is_single_label(Y, self.taxonomy_))
+        self._fit_guarantee(texts, Y, is_single_label(Y, self.taxonomy_))
         return self
 
-    def _promise_from(self, texts: Any, Y: csr_array, one_each: bool) -> None:
-        promise = fit_conformal(self.predict_proba(texts), Y, self.taxonomy_, not one_each)
-        self.guarantee_ = Guarantee(promise, Y.shape[0], is_proven=True)
+    def _fit_guarantee(self, texts: Any, Y: csr_array, is_single: bool) -> None:
+        predictor = fit_conformal(self.predict_proba(texts), Y, self.taxonomy_, not is_single)
+        self.guarantee_ = Guarantee(predictor, Y.shape[0], is_proven=True)
 
     def partial_fit(self, texts: Sequence[str], labels: Sequence[Any], taxonomy: Taxonomy | str | Path | None = None) -> Self:
-        """Go on learning from more texts; words not met before are taken in.
+        """Train further on more texts; new words are added.
 
-        nb, shrinkage-nb and pachinko-nb add up counts. taxonomy: the one used so far with nodes added, where labels need them;
-        without it new label paths add nodes if labels spelled out the taxonomy before. adaboost-mh and treeboost-mh make more
-        rounds from where they are, on these texts, with the classes that they have; with the texts of the first fit this
-        equals one longer training.
+        nb, shrinkage-nb and pachinko-nb add up counts. taxonomy: the current one with nodes added, where labels need them;
+        without it, new label paths add nodes if the taxonomy was read from labels. adaboost-mh and treeboost-mh add rounds on
+        these texts, with the same classes; with the texts of the first fit this equals one longer training.
         """
         if self.__sklearn_is_fitted__():
-            learn_more(self, texts, labels, taxonomy)
+            partial_fit(self, texts, labels, taxonomy)
             return self
         if taxonomy is not None:
             self.taxonomy = taxonomy
         return self.fit(texts, labels)
 
-    # ---- classifying ------------------------------------------------------------------------------------------------
+    # ---- predicting -------------------------------------------------------------------------------------------------
 
     def predict(self, texts: Sequence[str], risk: float | None = None, *, nodes: int = 1, by_branch: bool = False) -> Any:
         """The most specific labels of each text, in the form in which labels were given.
 
-        risk: the deepest node instead that the true path passes through, but for a share of texts of at most `risk`; with
-        several labels a document, as many labels as keep the share of wrong ones of a text within it, on the average. A text
-        may get none, which is never wrong.
-        nodes: up to 2, 3, 5 or 10 nodes, through one of which the true path passes; texts then get lists of labels.
-        by_branch: the promise holds among the texts whose most probable top-level branch is the same, too; where too few such
-        documents were held out, they get no label.
+        risk: back off to the deepest node that the true path passes through, except for a fraction `risk` of the texts; for
+        multi-label documents, as many labels as keep the mean fraction of wrong ones within `risk`. A text may get no label,
+        which counts as correct.
+        nodes: up to 2, 3, 5 or 10 nodes, one of which the true path passes through; texts then get lists of labels.
+        by_branch: the guarantee also holds within every top-level branch; texts of branches with too few held-out documents
+        get no label.
         """
         check_is_fitted(self, "taxonomy_")
         if risk is None and (nodes != 1 or by_branch):
             raise InputError(WITHOUT_RISK)
-        if by_branch and risk is not None and (refusal := branches_refused(self, risk)):
-            warnings.warn(refusal, stacklevel=2)
-        Y = self.predict_matrix(texts) if risk is None else self.decide_promised(texts, risk, nodes, by_branch)[0]
+        if by_branch and risk is not None and (problem := branches_without_guarantee(self, risk)):
+            warnings.warn(problem, stacklevel=2)
+        Y = self.predict_matrix(texts) if risk is None else self.decide_with_guarantee(texts, risk, nodes, by_branch)[0]
         own = most_specific(Y, self.taxonomy_)
         rows = [own.indices[a:b].tolist() for a, b in zip(own.indptr[:-1], own.indptr[1:], strict=True)]
-        is_one = risk is None or (nodes == 1 and guarantee_of(self).kind == "coverage")
+        is_one = risk is None or (nodes == 1 and predictor_of(self).kind == "coverage")
         form = self.form_ if is_one else replace(self.form_, multi_label=True)
         return form.to_output([form.write(self.taxonomy_, row) for row in rows])
 
@@ -213,13 +228,13 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         if isinstance(decision, FittableRule) and not decision.is_fitted:
             raise InputError(
-                f"rule {decision.kind!r} has something to learn; give its settings as numbers, learn it from held-out scores "
-                "first, or train the model with it."
+                f"rule {decision.kind!r} is not fitted; give its parameters as numbers, fit it on held-out scores, or "
+                "train the model with it."
             )
         refuse_misfit(decision, self.taxonomy_)
         made = copy(self)
         made.decision = made.decision_ = decision
-        if self.calibration_ is None:  # probabilities are then the rule's, and others than those that something was promised of
+        if self.calibration_ is None:  # probabilities are then the new rule's, and the guarantee is on others
             made.guarantee_ = None
         return made
 
@@ -228,62 +243,62 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self.decide_with_probabilities(texts)[1]
 
     def decide_with_probabilities(
-        self, texts: Sequence[str], answers_only: bool = False
+        self, texts: Sequence[str], labels_only: bool = False
     ) -> tuple[csr_array, NDArray[np.float32]]:
-        """Labels and probabilities over all nodes, with one reading and one scoring of the texts.
+        """Labels and probabilities over all nodes, from one scoring of the texts.
 
-        answers_only: nodes that are out of the question for the rule need not be looked at, and may have probability 0.
+        labels_only: nodes that the rule rules out need not be scored, and may have probability 0.
         """
-        pairs = [pair for _, pair in self._map(texts, self.decide_both, answers_only)]
+        pairs = [pair for _, pair in self._map(texts, self.decide_both, labels_only)]
         width = len(self.taxonomy_)
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
 
-    def decide_promised(
+    def decide_with_guarantee(
         self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False
     ) -> tuple[csr_array, NDArray[np.float32]]:
-        """Labels that keep a promise, as :meth:`predict` says, and probabilities over all nodes."""
+        """Labels within a risk, as in :meth:`predict`, and probabilities over all nodes."""
         check_is_fitted(self, "taxonomy_")
-        promise, width = guarantee_of(self), len(self.taxonomy_)
+        predictor, width = predictor_of(self), len(self.taxonomy_)
 
         def decide(scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
             P = self.decide_both(scores)[1]
-            return promise.decide(P, self.taxonomy_, risk, nodes, by_branch), P
+            return predictor.decide(P, self.taxonomy_, risk, nodes, by_branch), P
 
-        pairs = [pair for _, pair in self._map(texts, decide, answers_only=False)]
+        pairs = [pair for _, pair in self._map(texts, decide, labels_only=False)]
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
 
     @property
     def scores_candidates_only(self) -> bool:
-        """Whether a few nodes of each text are all that matters: the model is in shards, and its rule takes sparse scores."""
+        """Whether only a few nodes of each text are scored: the model is in shards, and its rule takes sparse scores."""
         check_is_fitted(self, "taxonomy_")
         return self.learner_.scores_candidates_only and self.decision_.takes_sparse
 
     def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
-        """Labels and probabilities of a classifier that looks at few nodes, both sparse: what is absent has probability 0."""
+        """Labels and probabilities of a classifier that scores few nodes, both sparse: absent nodes have probability 0."""
         pairs = [pair for _, pair in self.learner_.map_candidate_scores(self.vectorizer_.transform(texts), self.decide_both)]
         return _stacked([Y for Y, _ in pairs], len(self.taxonomy_)), _stacked([P for _, P in pairs], len(self.taxonomy_))
 
     def among(self, is_allowed: NDArray[np.bool_]) -> Self:
-        """The same classifier with few nodes to look at, all of them among some. is_allowed: one a node."""
+        """The same classifier, which scores only allowed nodes. is_allowed: one per node."""
         made = copy(self)
         made.learner_ = self.learner_.among(is_allowed)
         return made
 
     def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
-        """Labels and probabilities. Without a calibration, a rule that refines probabilities has the last word on both."""
+        """Labels and probabilities; without a calibration, these are the refined ones of a rule that refines them."""
         Y, refined = decide_by(self.decision_, values_for(self.decision_, self.learner_, scores), self.taxonomy_)
         return Y, self.probabilities_of(scores, refined)
 
     def uncalibrated(self) -> Self:
-        """The same classifier with probabilities as the rule or the learner makes them."""
+        """The same classifier with uncalibrated probabilities."""
         made = copy(self)
         made.calibration_ = made.guarantee_ = None
         return made
 
     def probabilities_of(self, scores: Any, refined: NDArray[np.floating[Any]] | None = None) -> Any:
-        """Calibrated probabilities that belong to scores; without a calibration, what the rule or the learner makes of them."""
+        """Calibrated probabilities from scores; without a calibration, those of the rule or the learner."""
         if self.calibration_ is not None and not issparse(scores):
             values = self.learner_.convert_scores(scores, self.calibration_.takes)
             return self.calibration_.apply(values, self.taxonomy_).astype(np.float32)
@@ -293,43 +308,43 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def map_scores(self, texts: Sequence[str], work: Callable[[NDArray[np.float32]], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of some texts at a time, documents × nodes."""
-        return self._map(texts, work, answers_only=False)
+        return self._map(texts, work, labels_only=False)
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
-        """The share of texts whose label set is exactly right."""
+        """Accuracy: the fraction of texts whose label set is exactly correct."""
         check_is_fitted(self, "taxonomy_")
         return accuracy(self.taxonomy_.encode(normalize_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 
     def explain(self, text: str, label: Any = None) -> Explanation:
-        """The words that decided for the label of a text and against its rivals, node by node, and what the rule did there.
+        """Why a text gets its label: the words for it and against its rivals, node by node, and the reason of the rule.
 
-        label: explain this node instead of the one that was predicted, to see why not.
+        label: explain this node instead of the predicted one.
         """
         check_is_fitted(self, "taxonomy_")
         return explain(self, text, label)
 
     def use_threads(self, n_jobs: int | None) -> None:
-        """Work with so many threads from now on, as scikit-learn counts them."""
+        """Set the number of threads, as in scikit-learn."""
         check_is_fitted(self, "taxonomy_")
         self.n_jobs = self.learner_.n_jobs = n_jobs
         if "n_jobs" in self.vectorizer_.get_params():
             self.vectorizer_.n_jobs = n_jobs
 
     def with_threads(self, n_jobs: int | None) -> Self:
-        """The same classifier, which works with so many threads; this one goes on as before."""
+        """A copy that uses so many threads."""
         made = copy(self)
         made.learner_, made.vectorizer_ = copy(self.learner_), copy(self.vectorizer_)
-        made.__dict__.pop("_narrow", None)
+        made.__dict__.pop("_used_features", None)
         made.use_threads(n_jobs)
         return made
 
-    # ---- keeping ----------------------------------------------------------------------------------------------------
+    # ---- saving -----------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path, shards: int | None = None) -> None:
         """Write a model directory; an older model at the same place is replaced in one step.
 
-        shards: cut the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one a class. Once loaded they
-        stay on the disk, and a text is compared with the likeliest classes only. A model that was loaded so stays so.
+        shards: split the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one per class. They stay on
+        disk when loaded, and only the most probable classes of a text are scored. A model loaded from shards stays in shards.
         """
         check_is_fitted(self, "taxonomy_")
         write_model(path, to_stored(self, shards))
@@ -341,7 +356,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "taxonomy_")
+        return "taxonomy_" in self.__dict__
 
     def _taxonomy_for(self, rows: list[list[str]], system: System) -> Taxonomy:
         given = self.taxonomy
@@ -358,27 +373,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         learner = system.learner() if self.learner is None else clone(self.learner)
         return learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
-    def _new_decision(self, system: System, several: bool) -> DecisionRule:
-        """The rule given; else the system's, which has another where documents have several labels."""
+    def _new_decision(self, system: System, is_multi_label: bool) -> DecisionRule:
+        """The given rule, or the system's rule for single-label or multi-label documents."""
         if self.decision is not None:
             return cast(DecisionRule, self.decision)
-        return system.multi_label_decision() if several and system.multi_label_decision is not None else system.decision()
+        if is_multi_label and system.multi_label_decision is not None:
+            return system.multi_label_decision()
+        return system.decision()
 
-    def _map(self, texts: Sequence[str], work: Callable[[Any], Result], answers_only: bool) -> Iterator[tuple[slice, Result]]:
-        """Apply work to the scores of some texts at a time; of nodes that matter, where answers are all that is wanted."""
+    def _map(self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool) -> Iterator[tuple[slice, Result]]:
+        """Apply `work` to the scores of some texts at a time."""
         check_is_fitted(self, "taxonomy_")
         vectorizer, learner = self._parts()
-        passing = answers_only and needs_passing_only(self.decision_)
-        passing = passing and self.calibration_ is None  # which looks at all nodes
+        # a calibration needs the scores of all nodes
+        positive_only = labels_only and needs_positive_only(self.decision_) and self.calibration_ is None
         mapped: Iterator[tuple[slice, Result]]
-        mapped = (learner.map_positive_scores if passing else learner.map_scores)(vectorizer.transform(texts), work)
+        mapped = (learner.map_positive_scores if positive_only else learner.map_scores)(vectorizer.transform(texts), work)
         return mapped
 
     def _parts(self) -> tuple[Any, Any]:
-        """Vectorizer and learner, over the words that matter."""
-        if not hasattr(self, "_narrow"):
-            self._narrow = Narrow()
-        return self._narrow.parts(self.vectorizer_, self.learner_)
+        """Vectorizer and learner, over the features that the learner uses."""
+        used: UsedFeatures = self.__dict__.setdefault("_used_features", UsedFeatures())
+        return used.parts(self.vectorizer_, self.learner_)
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:

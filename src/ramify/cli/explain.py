@@ -60,7 +60,7 @@ def explain(
             f"\n{contradictions} of these nodes are more probable than their parents; isotonic smoothing would correct that."
         )
     if true is not None:
-        errors = [node.name for node in nodes if node.is_first_mistake]
+        errors = [node.name for node in nodes if node.is_first_error]
         print_plain(f"\nH-loss {len(errors)}{': ' + ', '.join(errors) if errors else ', every path is correct'}")
     _print_words(why, words, "For" if label is not None or any(node.is_taken for node in nodes) else "No label; the best is")
     for step in why.steps:
@@ -93,7 +93,7 @@ def _table(classifier: TextClassifier, nodes: list[NodeExplanation]) -> Table:
 
 def _remarks(node: NodeExplanation) -> str:
     remarks = ["above its parent"] if node.contradicts else []
-    if node.is_first_mistake:
+    if node.is_first_error:
         remarks.append("first error: " + ("wrong" if node.is_taken else "missed"))
     elif node.is_true and not node.is_taken:
         remarks.append("missed")

@@ -112,9 +112,9 @@ def predict(
 def _warn_about_branches(classifier: TextClassifier, options: PredictOptions) -> None:
     """Name the branches that have no guarantee."""
     if options.by_branch and options.risk is not None:
-        from ramify.classifier.guarantees import branches_refused
+        from ramify.classifier.guarantees import branches_without_guarantee
 
-        if problem := branches_refused(classifier, options.risk):
+        if problem := branches_without_guarantee(classifier, options.risk):
             say(problem)
 
 

@@ -130,7 +130,7 @@ def _node(served: ServedModel, view: NodeExplanation) -> dict[str, Any]:
         **{name: getattr(view, name) for name in fields},
         "title": served.taxonomy.titles[view.node],
         "parent": int(parents[0]) if len(parents) else None,
-        "is_first_mistake": view.is_first_mistake,
+        "is_first_error": view.is_first_error,
         "reason": view.reason,
     }
 

@@ -259,7 +259,7 @@ class NodeOut(Out):
     is_taken: bool
     contradicts: bool
     is_true: bool | None
-    is_first_mistake: bool
+    is_first_error: bool
     reason: str
 
 

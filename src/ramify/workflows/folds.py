@@ -168,6 +168,6 @@ def _split(corpus: Corpus, taxonomy: Taxonomy, seed: int) -> list[NDArray[np.int
         return split_into_folds(corpus, taxonomy, least, seed)
     except RamifyError:
         raise InputError(
-            f"the {len(corpus):,} documents are too few, or too much alike, for cross-validation; "
+            f"the {len(corpus):,} documents are too few, or too much unfitted_copy, for cross-validation; "
             "name the system to train, or give more documents."
         ) from None

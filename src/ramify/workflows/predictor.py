@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.classifier.guarantees import WITHOUT_RISK, guarantee_of
+from ramify.classifier.guarantees import WITHOUT_RISK, predictor_of
 from ramify.classifier.rules import values_for
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import DecisionRule, Descend
@@ -148,7 +148,7 @@ class Predictor:
         self.classifier, self.options = classifier, options or PredictOptions()
         self.options.check()
         if self.options.risk is not None:
-            guarantee_of(classifier).decide(np.zeros((0, len(classifier.taxonomy_))), classifier.taxonomy_, *self._promise)
+            predictor_of(classifier).decide(np.zeros((0, len(classifier.taxonomy_))), classifier.taxonomy_, *self._promise)
         self._names: dict[int, str] = {}
         given = self.options.within or self.options.without
         self._subtrees = Subtrees.of(classifier.taxonomy_, self.options.within, self.options.without) if given else None
@@ -195,13 +195,13 @@ class Predictor:
         """Labels, and probabilities over all nodes: sparse, where few are looked at."""
         classifier = self.classifier
         if self.options.risk is not None:
-            return classifier.decide_promised(documents, *self._promise)
+            return classifier.decide_with_guarantee(documents, *self._promise)
         if self._few:
             Y, P = classifier.decide_few(documents)
             return (Y if self._inside is None else self._inside.decide_few(documents)[0]), P
         if self._subtrees is None:
-            answers_only = self.options.top == 1 and self.options.threshold is None and not all_nodes
-            return classifier.decide_with_probabilities(documents, answers_only)
+            labels_only = self.options.top == 1 and self.options.threshold is None and not all_nodes
+            return classifier.decide_with_probabilities(documents, labels_only)
         parts = [part for _, part in classifier.map_scores(documents, self._decide_within)]
         width = len(classifier.taxonomy_)
         if not parts:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 
-from ramify.classifier.fitting import TrainingData, alike, calibrate_learner, is_single_label
+from ramify.classifier.fitting import TrainingData, calibrate_learner, unfitted_copy
 from ramify.classifier.rules import fit_rule, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import FittableRule
@@ -161,7 +161,8 @@ def update(
 
     taxonomy: the new one; the same as before when not given. texts, labels: more documents, labelled by nodes of the new
     taxonomy or the old one; a document that was learnt from already gets the new labels. A classifier that has kept no
-    documents needs all of them here. reassignments: where documents of old nodes go; see :func:`~ramify.taxonomy.read_reassignments`.
+    documents needs all of them here. reassignments: where documents of old nodes go; see
+    :func:`~ramify.taxonomy.read_reassignments`.
 
     >>> texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
     >>> before = TextClassifier("svm", keep_training_data=True).fit(texts, labels)
@@ -172,7 +173,7 @@ def update(
     changes = diff_taxonomies(classifier.taxonomy_, taxonomy or classifier.taxonomy_, reassignments)
     if changes.is_renaming and texts is None:
         return _renamed(classifier, changes)
-    if classifier.documents_ is None and texts is None:
+    if classifier.training_data_ is None and texts is None:
         raise InputError(
             "the model has kept no documents, and more than titles has changed; give all of its training documents (--data), "
             "or train it with --keep-training-data."
@@ -202,7 +203,7 @@ def _renamed(classifier: TextClassifier, changes: TaxonomyDiff) -> UpdateResult:
 def _copied(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier:
     """A copy over another taxonomy, with everything that does not depend on it."""
     made = copy(classifier)
-    made.__dict__.pop("_narrow", None)
+    made.__dict__.pop("_used_features", None)
     made.taxonomy = made.taxonomy_ = taxonomy
     made.classes_ = np.asarray(taxonomy.names)
     are_integers = classifier.form_.integers and all(name.lstrip("-").isdigit() for name in taxonomy.names)
@@ -221,14 +222,14 @@ def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, lab
         documents, more = _with_more(classifier, changes, kept, documents, texts, labels)
     if not len(more.own.indices):
         raise InputError("no document has a label in the new taxonomy; give some, or other reassignments.")
-    learner = alike(classifier.learner_).set_params(taxonomy=changes.new, n_jobs=classifier.learner_.n_jobs)
+    learner = unfitted_copy(classifier.learner_).set_params(taxonomy=changes.new, n_jobs=classifier.learner_.n_jobs)
     learner.keeps_warm_start = classifier.keep_training_data
     leaves = _empty_leaves(classifier, changes, more.own)
     Y = expand_to_ancestors(more.own, changes.new)
-    if classifier.documents_ is None:
+    if classifier.training_data_ is None:
         learner.fit(more.X, Y)
     else:
-        before = WarmStart(classifier.learner_, classifier.documents_.own, documents, len(more), leaves)
+        before = WarmStart(classifier.learner_, classifier.training_data_.own, documents, len(more), leaves)
         learner.refit_from(more.X, Y, before)
     made = _finished(classifier, changes, learner, more, Y)
     begun = np.intersect1d(leaves, learner.class_nodes_)
@@ -242,7 +243,7 @@ def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, lab
 
 def _kept_documents(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple[TrainingData, dict[str, Any], Ints]:
     """Kept documents with their new labels, figures on them, and the number that each document of before has among them."""
-    before = classifier.documents_
+    before = classifier.training_data_
     if before is None:
         nothing = csr_array((0, classifier.vectorizer_.n_features_out), dtype=np.float32)
         return TrainingData(nothing, csr_array((0, len(changes.new)), dtype=bool)), {}, np.zeros(0, dtype=np.int64)
@@ -292,11 +293,11 @@ def _finished(
     refuse_misfit(decision, changes.new)
     made.calibration_ = made.guarantee_ = None
     if classifier.calibration_ is not None:  # documents that were kept back before are not here
-        made.calibration_, made.guarantee_ = calibrate_learner(learner, X, Y, is_single_label(Y, changes.new))
-    learner.held_out_ = None  # it has served
+        made.calibration_, made.guarantee_ = calibrate_learner(learner, X, Y)
+    learner.held_out_ = None  # no longer needed
     made.learner_, made.decision_ = learner, decision
     made.learner = clone(learner).set_params(taxonomy=None)
-    made.documents_ = documents if classifier.keep_training_data else None
+    made.training_data_ = documents if classifier.keep_training_data else None
     made.sizes_ = np.bincount(Y.indices, minlength=len(changes.new))
     made.figures_ = {key: value for key, value in made.figures_.items() if key not in OUTDATED}
     made.figures_ |= {"documents": len(documents), "features": int(X.shape[1])}

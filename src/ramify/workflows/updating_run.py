@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ramify.classifier import TextClassifier, load
-from ramify.classifier.partial_fit import cut_rounds, larger_taxonomy, refuse_unable
+from ramify.classifier.partial_fit import cut_rounds, larger_taxonomy, trainable
 from ramify.data import Corpus
 from ramify.errors import InputError
 from ramify.learners.base import PartialFitLearner
@@ -93,7 +93,7 @@ def update_model(model: str | Path, options: UpdateOptions, to: str | Path | Non
 
 def _retrains(classifier: TextClassifier, taxonomy: Taxonomy | None, has_reassignments: bool, boosts: bool) -> bool:
     """Whether documents are part of a change of the taxonomy, rather than added by ``partial_fit``."""
-    has_data = classifier.documents_ is not None
+    has_data = classifier.training_data_ is not None
     if boosts or not isinstance(classifier.learner_, PartialFitLearner):
         return not boosts and (has_data or taxonomy is not None)
     return has_reassignments or (taxonomy is not None and has_data)
@@ -118,7 +118,7 @@ def _update(classifier: TextClassifier, given: Taxonomy | None, options: UpdateO
 
 
 def _add_documents(classifier: TextClassifier, given: Taxonomy | None, options: UpdateOptions) -> PartialFitResult:
-    refuse_unable(classifier)
+    trainable(classifier)
     known = given or classifier.taxonomy_
     is_open = classifier.figures_.get("taxonomy_from_labels") and given is None
     corpus = _read(classifier, options, None if is_open else known.__contains__)

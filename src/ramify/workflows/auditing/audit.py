@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.classifier.fitting import MULTI_LABEL_SHARE
+from ramify.classifier.fitting import MULTI_LABEL_FRACTION
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.data.corpus import StoredTexts
@@ -186,7 +186,7 @@ def _detect(out_of_fold: OutOfFold) -> _Detected:
             siblings.add(rows, P)
             step.advance(len(rows))
     issues = given.issues()
-    if np.mean(np.diff(out_of_fold.own.indptr) > 1) >= MULTI_LABEL_SHARE:
+    if np.mean(np.diff(out_of_fold.own.indptr) > 1) >= MULTI_LABEL_FRACTION:
         missing = MissingLabels(out_of_fold, out_of_fold.classes)
         for rows, M in out_of_fold.blocks(documents, Memberships.fit(out_of_fold)):
             missing.add(rows, M)

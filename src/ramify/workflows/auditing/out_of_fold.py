@@ -20,7 +20,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from ramify.calibration import MultiLabelCalibration
-from ramify.classifier.fitting import alike, fit_features, selector_for
+from ramify.classifier.fitting import fit_features, selector_for, unfitted_copy
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.parallel import stage
@@ -97,7 +97,7 @@ def fit_folds(classifier: TextClassifier, corpus: Corpus, parts: list[Ints]) -> 
         for k, held_out in enumerate(parts):
             fold[held_out] = k
             rest = np.setdiff1d(np.arange(len(corpus)), held_out)
-            made = alike(learners[0]) if learners else clone(learner)
+            made = unfitted_copy(learners[0]) if learners else clone(learner)
             learners.append(made.fit(X[rest], Y[rest]))
             step.advance()
     return OutOfFold(X, csr_array(most_specific(Y, taxonomy)), taxonomy, vectorizer, fold, tuple(learners))

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from typing import NamedTuple
 
-from ramify.classifier.fitting import MULTI_LABEL_SHARE, multi_label_share
+from ramify.classifier.fitting import MULTI_LABEL_FRACTION, multi_label_fraction
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import InputError
@@ -92,7 +92,7 @@ def check_seconds(seconds: float) -> None:
 
 
 def _is_multi_label(parts: Parts) -> bool:
-    return multi_label_share(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= MULTI_LABEL_SHARE
+    return multi_label_fraction(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
 
 
 def priors_for(corpus: Corpus) -> Priors:
