@@ -20,7 +20,7 @@ from typing import Any
 from clusters import bytes_in_stores, simulated_cluster
 from datasets import describe, make_problem
 from measuring import host_facts
-from turns import head, show
+from timing import head, show
 
 import ramify.learners
 from ramify.parallel import open_cluster, running_on
