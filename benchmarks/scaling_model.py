@@ -28,7 +28,7 @@ from timing import head, show
 from ramify import Taxonomy
 from ramify.data.synthetic import grow_tree
 from ramify.learners.linear.dual_solver import CANDIDATES, CANDIDATES_IN_FAST, CANDIDATES_IN_TREE
-from ramify.learners.linear.estimates import LOOKS, PASSES, ROUNDS
+from ramify.learners.linear.estimates import PASSES, ROUNDS, SCREENINGS
 from ramify.learners.linear.partition import common_depths, cut
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 
@@ -83,7 +83,7 @@ def work_of(kind: str, sizes: Sizes) -> np.ndarray:
     near = CANDIDATES_IN_FAST if "fast" in kind else CANDIDATES_IN_TREE if "Recursive" in kind else CANDIDATES
     pairs = sizes.documents * (1 + near) * sizes.entries
     all_pairs = sizes.classes * sizes.documents * sizes.entries
-    screened = 0 if "fast" in kind else LOOKS * all_pairs
+    screened = 0 if "fast" in kind else SCREENINGS * all_pairs
     is_tree = "Recursive" in kind
     return np.asarray([0 if is_tree else PASSES * pairs, ROUNDS * pairs if is_tree else 0, screened, all_pairs])
 
@@ -159,7 +159,7 @@ def assume(rates: np.ndarray, density: float, unevenness: float, given: argparse
     print(f"vectors that travel are {density:.0%} full; members wait for each other and for what is sent: × {unevenness:.2f};")
     at_the_driver = f"{given.bandwidth / 1e9:.2f} GB/s at the driver, {given.latency * 1e3:.0f} ms a"
     print(f"assumed: {given.cores} cores a machine, {at_the_driver}")
-    print(f"call, {PASSES} passes, {ROUNDS} rounds, {LOOKS} screenings, {given.entries:.0f} different words a document")
+    print(f"call, {PASSES} passes, {ROUNDS} rounds, {SCREENINGS} screenings, {given.entries:.0f} different words a document")
 
 
 def predict(sizes: Sizes, rates: np.ndarray, density: float, unevenness: float, given: argparse.Namespace) -> None:
