@@ -147,7 +147,7 @@ def test_options_about_words_reach_the_vectorizer(model, capsys):
         (["--select", 5, "--select-join", "guess"], "join is 'guess'"),
         (["--select", 5, "--select-scope", "guess"], "scope is 'guess'"),
         (["--select", 5, "--select-scope", "glocal"], "pachinko-nb"),
-        (["--hashing", 16, "--min-df", 2], "hashing keeps no list of terms"),
+        (["--hashing", 16, "--min-df", 2], "hashing stores no vocabulary"),
         (["--hashing", 1 << 40], "hashing is"),
         (["--system", "shrinkage-nb", "--param", "branches=0"], "branches is 0"),
         (["--system", "shrinkage-nb", "--param", "weights=guess"], "weights is 'guess'"),
