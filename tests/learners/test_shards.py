@@ -212,8 +212,8 @@ def test_a_shard_is_the_same_after_loading(tmp_path_factory, model, is_fast):
     assert found.is_fast == is_fast
     for name, array in weights.arrays().items():
         np.testing.assert_array_equal(found.weights.arrays()[name], array)
-    for array, expected in zip(found.index.arrays, index.arrays, strict=True):
-        np.testing.assert_array_equal(array, expected)
+    for name, array in index.to_arrays().items():
+        np.testing.assert_array_equal(found.index.to_arrays()[name], array)
     expected = search(X, [(Shard.by_signatures if is_fast else Shard.by_weights)(weights, index)], 2, 3, SerialExecutor())
     for array, wanted in zip(search(X, [found], 2, 3, SerialExecutor()), expected, strict=True):
         np.testing.assert_array_equal(array, wanted)
@@ -226,7 +226,8 @@ def test_the_weights_stay_memory_mapped(tmp_path):
     opened = ShardedWeights.open([tmp_path / "shard"])
     search(made.X, opened.shards, 1, 10, SerialExecutor())
     shard = opened.shards[0]
-    _, features, values, bias, *_ = shard.rows  # what the kernel that scores is given
+    deltas, bias, _ = shard.weights.along_paths()  # what the kernel that scores is given
+    _, (_, features, values, _) = deltas.__reduce__()
     mapped = {"features": features, "values": values, "bias": bias, "index": shard.index.classes}
     mapped |= {"weights": shard.index.weights, "offsets": shard.index.offsets}
     mapped |= {"rows": shard.weights.deltas.data, "columns": shard.weights.deltas.indices}

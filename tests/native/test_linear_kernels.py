@@ -15,18 +15,28 @@ from strategies import build, trees
 from ramify.learners.linear.problem import Pairs, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Deltas, add_changes, join, partition_by_thread, tie_along_paths
 from ramify.native import (
-    arrange_vectors,
-    ascend_tree_in_place,
-    gather_classes,
-    gather_tree,
-    hold_classes,
-    likely_classes,
-    multiply_siblings,
-    near_classes,
-    nearest_classes,
-    regather_tree_in_place,
-    screen_classes,
+    ActiveSet,
+    ClassVectors,
+    Documents,
+    Pattern,
+    Rows,
+    SiblingProducts,
+    SparseVectors,
+    TreePartition,
+    assemble_class_weights_in_place,
+    assemble_tree_deltas,
+    find_candidates_in_place,
+    find_negative_candidates_in_place,
+    find_top_classes_in_place,
+    multiply_siblings_in_place,
+    pattern_of,
+    reassemble_tree_deltas_in_place,
+    reorder_features_in_place,
+    rows_of,
+    screen_classes_in_place,
     solve_classes_in_place,
+    sum_class_vectors,
+    update_tree_duals_in_place,
 )
 
 # sums and products of a few of these are exact in 32 bits, so that equal means equal
@@ -34,11 +44,11 @@ eighths = st.integers(-16, 16).map(lambda x: x / 8)
 STEP = 1 / 127  # of a weight in a screening, relative to the largest of its feature
 
 
-def rows_of(X):
-    """The first arguments of every kernel, features as they came."""
+def documents_of(X):
+    """Documents with their features as they came."""
     X = csr_array(np.asarray(X, dtype=np.float32))
     norms = np.asarray(X.multiply(X).sum(axis=1), dtype=np.float32).ravel()
-    return X.indptr.astype(np.int64), X.indices.astype(np.int32), X.data, norms, X.shape[1]
+    return Documents(rows_of(X), norms)
 
 
 def pairs_of(listed, cost_positive=None, cost_negative=None):
@@ -56,16 +66,23 @@ def pairs_of(listed, cost_positive=None, cost_negative=None):
     )
 
 
-def nothing_above(n_classes):
-    return np.zeros(n_classes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), *Deltas.zero(1).arrays
+def no_ancestors(n_classes, n_features):
+    """Classes without ancestors, and their vectors."""
+    nothing = Pattern(np.zeros(n_classes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), 1)
+    return nothing, Deltas.zero(1).to_native(n_features)
 
 
-def weights_above(W):
-    """One unit above every class, with the weights given."""
+def vectors_of(W):
+    """The rows of a dense matrix."""
     W = csr_array(np.asarray(W, dtype=np.float32))
-    n, ends = W.shape[0], W.indptr.astype(np.int64)
-    above = np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32)
-    return *above, ends[:-1].copy(), ends[1:].copy(), W.indices.astype(np.int32), W.data
+    ends = W.indptr.astype(np.int64)
+    return SparseVectors(ends[:-1].copy(), ends[1:].copy(), W.indices.astype(np.int32), W.data, W.shape[1])
+
+
+def one_ancestor(W):
+    """One unit above every class, with the weights given."""
+    n = len(W)
+    return Pattern(np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), n), vectors_of(W)
 
 
 @st.composite
@@ -87,53 +104,51 @@ def dense(result, n_rows, n_features):
     return table
 
 
-# ---- near classes -----------------------------------------------------------------------------------------------------
+# ---- candidates -------------------------------------------------------------------------------------------------------
 
 
 @given(st.data(), st.integers(0, 5), st.integers(1, 6), st.integers(1, 7), st.integers(1, 9))
-def test_nearest_classes_equals_the_oracle(data, n_docs, n_features, n_classes, n_nearest):
+def test_negative_candidates_equal_the_oracle(data, n_docs, n_features, n_classes, n_nearest):
     few = st.sampled_from([0, 0, -0.5, 0.5, 1, 2])
     X = data.draw(hnp.arrays(np.float32, (n_docs, n_features), elements=few))
     signatures = data.draw(hnp.arrays(np.float32, (n_classes, n_features), elements=few))
     start = data.draw(hnp.arrays(np.float32, n_classes, elements=few))
     own = data.draw(st.lists(st.sets(st.integers(0, n_classes - 1)), min_size=n_docs, max_size=n_docs))
-    index, nearest = csc_array(signatures), np.full((n_docs, n_nearest), 99, dtype=np.int32)
-    found = index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, n_classes
-    mine = (
-        np.cumsum([0, *map(len, own)]).astype(np.int64),
-        np.asarray([c for row in own for c in sorted(row)], dtype=np.int32),
-    )
-    for first, last in ((0, n_docs // 2), (n_docs // 2, n_docs)):
-        nearest_classes(*rows_of(X), first, last, *found, start, *mine, nearest)
-    assert nearest.tolist() == oracle.nearest_classes(X.tolist(), signatures.tolist(), start.tolist(), own, n_nearest)
+    index, nearest = rows_of(csc_array(signatures)), np.full((n_docs, n_nearest), 99, dtype=np.int32)
+    ends, mine = np.cumsum([0, *map(len, own)]), np.asarray([c for row in own for c in sorted(row)], dtype=np.int32)
+    sparse = csr_array(X)
+    for some in (slice(0, n_docs // 2), slice(n_docs // 2, n_docs)):
+        theirs = Pattern(ends[some.start : some.stop + 1].astype(np.int64), mine, n_classes)
+        find_negative_candidates_in_place(rows_of(sparse[some]), index, start, theirs, nearest[some])
+    assert nearest.tolist() == oracle.find_negative_candidates(X.tolist(), signatures.tolist(), start.tolist(), own, n_nearest)
 
 
 @given(st.data(), st.integers(0, 5), st.integers(1, 6), st.integers(1, 7), st.integers(1, 9))
-def test_near_and_likely_classes_equal_their_oracles(data, n_docs, n_features, n_classes, width):
+def test_candidates_and_top_classes_equal_their_oracles(data, n_docs, n_features, n_classes, width):
     few = st.sampled_from([0, 0, -0.5, 0.5, 1, 2])
     X = data.draw(hnp.arrays(np.float32, (n_docs, n_features), elements=few))
     table = data.draw(hnp.arrays(np.float32, (n_classes, n_features), elements=few))
     start = data.draw(hnp.arrays(np.float32, n_classes, elements=few | st.just(-np.inf)))
-    index = csc_array(table)
-    found = index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, n_classes
-    for kernel in (near_classes, likely_classes):
+    index, sparse = rows_of(csc_array(table)), csr_array(X)
+    for kernel in (find_candidates_in_place, find_top_classes_in_place):
         classes, sums = np.full((n_docs, width), 99, dtype=np.int32), np.full((n_docs, width), 99, dtype=np.float32)
-        for first, last in ((0, n_docs // 2), (n_docs // 2, n_docs)):
-            kernel(*rows_of(X), first, last, *found, start, classes, sums)
-        if kernel is near_classes:
-            expected = oracle.nearest_classes(X.tolist(), table.tolist(), start.tolist(), [()] * n_docs, width)
+        for some in (slice(0, n_docs // 2), slice(n_docs // 2, n_docs)):
+            kernel(rows_of(sparse[some]), index, start, classes[some], sums[some])
+        if kernel is find_candidates_in_place:
+            expected = oracle.find_negative_candidates(X.tolist(), table.tolist(), start.tolist(), [()] * n_docs, width)
         else:
-            expected = [row for row, _ in shards_oracle.likely_classes(X.tolist(), table.tolist(), start.tolist(), width)]
+            expected = [row for row, _ in shards_oracle.find_top_classes(X.tolist(), table.tolist(), start.tolist(), width)]
         assert classes.tolist() == expected
         all_sums = np.column_stack([X @ table.T + start, np.full(n_docs, -np.inf)])  # the last is what -1 finds
         np.testing.assert_array_equal(sums, np.take_along_axis(all_sums, classes.astype(np.int64), axis=1))
 
 
-def test_of_equally_near_classes_the_first_are_taken():
-    X, nearest = np.ones((1, 1)), np.empty((1, 2), dtype=np.int32)
-    index = np.asarray([0, 5], dtype=np.int64), np.asarray([4, 2, 0, 3, 1], dtype=np.int32), np.ones(5, dtype=np.float32), 5
-    own = np.asarray([0, 1], dtype=np.int64), np.asarray([0], dtype=np.int32)
-    nearest_classes(*rows_of(X), 0, 1, *index, np.zeros(5, dtype=np.float32), *own, nearest)
+def test_of_equal_candidates_the_first_are_chosen():
+    X, nearest = rows_of(csr_array(np.ones((1, 1), dtype=np.float32))), np.empty((1, 2), dtype=np.int32)
+    classes = np.asarray([4, 2, 0, 3, 1], dtype=np.int32)
+    index = Rows(np.asarray([0, 5], dtype=np.int64), classes, np.ones(5, dtype=np.float32), 5)
+    own = pattern_of(csr_array(np.asarray([[1, 0, 0, 0, 0]])))
+    find_negative_candidates_in_place(X, index, np.zeros(5, dtype=np.float32), own, nearest)
     assert nearest.tolist() == [[1, 2]]
 
 
@@ -146,18 +161,8 @@ def screen(X, above, pairs, threshold, most=10**6, loss="hinge", documents=None,
     stretch = np.ones(n) if stretch is None else stretch
     documents = np.ones(len(X), dtype=np.float32) if documents is None else documents
     losses, classes = np.zeros(n), np.arange(n, dtype=np.int32)
-    found = screen_classes(
-        *rows_of(X),
-        *pairs.arrays,
-        *above,
-        stretch,
-        classes,
-        threshold,
-        closely,
-        most,
-        oracle.LOSSES.index(loss),
-        documents,
-        losses,
+    found = screen_classes_in_place(
+        documents_of(X), pairs.to_native(len(X)), documents, *above, stretch, classes, loss, threshold, closely, most, losses
     )
     listed = list(zip(*(part.tolist() for part in found), strict=True))
     assert len(set(listed)) == len(listed)
@@ -204,7 +209,7 @@ def test_no_pair_above_the_threshold_is_missed_and_no_known_pair_is_reported(clo
     slack = rounding_of(X, W, closely)
     for i, c in rng.permutation(unknown)[:4]:
         threshold = below(scores[i, c])  # the hardest one for this pair
-        found, _ = screen(X, weights_above(W), pairs, threshold, closely=closely)
+        found, _ = screen(X, one_ancestor(W), pairs, threshold, closely=closely)
         assert oracle.strays(scores.tolist(), known, threshold, np.ones(scores.shape).tolist()) <= found
         assert not found & known
         assert all(scores[pair] + slack[pair] > threshold for pair in found)
@@ -219,7 +224,7 @@ def test_losses_are_never_understated_and_only_by_rounding_overstated(loss, clos
     costs = rng.choice([0.25, 1, 3], len(W)).astype(np.float32)
     weights = rng.choice([0, 0.5, 1], len(X)).astype(np.float32)
     pairs, scores = pairs_of(listed, cost_negative=costs), X.astype(float) @ W.T.astype(float)
-    found, losses = screen(X, weights_above(W), pairs, -1.0, loss=loss, documents=weights, closely=closely)
+    found, losses = screen(X, one_ancestor(W), pairs, -1.0, loss=loss, documents=weights, closely=closely)
     known = {(int(i), c) for c, own in enumerate(listed) for i, _, _ in own}
     least, most, slack = np.zeros(len(W)), np.zeros(len(W)), rounding_of(X, W, closely)
     for i, c in itertools.product(range(len(X)), range(len(W))):
@@ -241,9 +246,9 @@ def test_weights_come_from_what_lies_above_and_from_dual_variables_stretched(see
     W = rng.normal(size=(n_classes, X.shape[1])).astype(np.float32)
     listed = [[(int(i), int(rng.choice([1, -1])), float(rng.random())) for i in range(0, len(X), 3)] for _ in range(n_classes)]
     stretch = rng.choice([1.0, 1.003, 1.05], n_classes)
-    exact = stretch[:, None] * (W + np.asarray(oracle.gather_classes(X.tolist(), listed)))
+    exact = stretch[:, None] * (W + np.asarray(oracle.sum_class_vectors(X.tolist(), listed)))
     scores = X.astype(float) @ exact.T
-    found, _ = screen(X, weights_above(W), pairs_of(listed), -0.5, stretch=stretch)
+    found, _ = screen(X, one_ancestor(W), pairs_of(listed), -0.5, stretch=stretch)
     unknown = {(i, c) for i in range(len(X)) for c in range(n_classes) if i % 3}
     slack = rounding_of(X, exact) + 1e-5 * (1 + np.abs(X) @ np.abs(exact).T)
     assert {pair for pair in unknown if scores[pair] > -0.5 + slack[pair]} <= found
@@ -253,7 +258,7 @@ def test_weights_come_from_what_lies_above_and_from_dual_variables_stretched(see
 @given(st.permutations(range(12)), st.integers(1, 14))
 def test_of_too_many_pairs_the_worst_are_kept_while_losses_count_all(order, most):
     X, pairs = np.asarray(order, dtype=np.float32)[:, None] + 1, pairs_of([[], [(order.index(11), -1, 0.0)]])
-    found, losses = screen(X, weights_above([[1.0], [2.0]]), pairs, 0.0, most)
+    found, losses = screen(X, one_ancestor([[1.0], [2.0]]), pairs, 0.0, most)
     best = [i for i in np.argsort(-X[:, 0]) if order[i] != 11]
     assert found == {(order.index(11), 0)} | {(int(i), 0) for i in best[: most - 1]} | {(int(i), 1) for i in best[:most]}
     np.testing.assert_allclose(losses, [np.sum(1 + X), np.sum(1 + 2 * X[X < 12])], rtol=1e-3)
@@ -264,7 +269,7 @@ def test_no_pair_of_a_very_long_document_is_missed():
     for _ in range(10):
         x, w = rng.uniform(0.5, 2, 2).astype(np.float32)
         X, W = np.full((1, 8000), x), np.full((1, 8000), w)
-        found, _ = screen(X, weights_above(W), pairs_of([[]]), below(float(x) * float(w) * 8000))
+        found, _ = screen(X, one_ancestor(W), pairs_of([[]]), below(float(x) * float(w) * 8000))
         assert found == {(0, 0)}
 
 
@@ -273,15 +278,16 @@ def test_no_pair_of_a_very_long_document_is_missed():
 
 @given(st.data(), st.integers(1, 4))
 @settings(max_examples=80)
-def test_gather_classes_equals_the_oracle(data, n_classes):
+def test_assembled_class_weights_equal_the_oracle(data, n_classes):
     X, listed = data.draw(documents_and_pairs(n_classes))
     first = data.draw(st.integers(0, n_classes - 1))
     stretch = np.full(n_classes, 1.5)
     place = np.asarray(data.draw(st.permutations(range(X.shape[1]))), dtype=np.int32)
-    result = gather_classes(
-        *rows_of(X), *pairs_of(listed).arrays, stretch, place, 0.0, first, n_classes, bias := np.zeros(n_classes)
+    pairs = pairs_of(listed).to_native(len(X))
+    result = assemble_class_weights_in_place(
+        documents_of(X), pairs, stretch, place, 0.0, first, n_classes, bias := np.zeros(n_classes)
     )
-    weights = 1.5 * np.asarray(oracle.gather_classes(X.tolist(), listed))
+    weights = 1.5 * np.asarray(oracle.sum_class_vectors(X.tolist(), listed))
     expected = weights[:, place]
     assert bias[first:].tolist() == weights[first:, 0].tolist()
     expected[:first] = 0
@@ -290,11 +296,11 @@ def test_gather_classes_equals_the_oracle(data, n_classes):
 
 
 @given(st.data(), st.integers(1, 4))
-def test_hold_classes_gives_u_over_all_features_of_the_documents(data, n_classes):
+def test_class_vectors_are_u_over_all_features_of_the_documents(data, n_classes):
     X, listed = data.draw(documents_and_pairs(n_classes))
     first = data.draw(st.integers(0, n_classes - 1))
-    offsets, features, values = hold_classes(*rows_of(X), *pairs_of(listed).arrays, first, n_classes)
-    u = oracle.gather_classes(X.tolist(), listed)
+    offsets, features, values = sum_class_vectors(documents_of(X), pairs_of(listed).to_native(len(X)), first, n_classes)
+    u = oracle.sum_class_vectors(X.tolist(), listed)
     for k, start, end in zip(range(first, n_classes), offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         documents = [i for i, _, _ in listed[k]]
         held = features[start:end].tolist()
@@ -303,11 +309,10 @@ def test_hold_classes_gives_u_over_all_features_of_the_documents(data, n_classes
 
 
 @given(hnp.arrays(np.float32, st.tuples(st.integers(1, 5), st.integers(1, 6)), elements=eighths.map(np.float32)), st.data())
-def test_arrange_vectors_puts_features_in_their_places(W, data):
-    *_, start, end, features, values = weights_above(W)
+def test_reordered_features_stand_in_their_places(W, data):
     units = np.asarray(sorted(data.draw(st.sets(st.integers(0, len(W) - 1), min_size=1))), dtype=np.int32)
     place = np.asarray(data.draw(st.permutations(range(W.shape[1]))), dtype=np.int32)
-    result = arrange_vectors(start, end, features, values, units, W.shape[1], place, bias := np.zeros(len(W)))
+    result = reorder_features_in_place(vectors_of(W), units, place, bias := np.zeros(len(W)))
     expected = np.zeros(W.shape)
     expected[units] = W[units][:, place]
     assert dense(result, *W.shape).tolist() == expected.tolist()
@@ -347,19 +352,20 @@ def paths_of(forest):
 
 @given(tied_classes(), st.integers(1, 3))
 @settings(max_examples=60)
-def test_gather_tree_equals_the_oracle_for_any_number_of_walks(case, n_walks):
+def test_assembled_deltas_equal_the_oracle_for_any_number_of_partitions(case, n_walks):
     forest, X, listed = case
     pairs = pairs_of(listed)
     walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
-    tree = forest.parent, forest.class_of, walks.share
-    parts = [gather_tree(*rows_of(X), *tree, visited, *pairs.arrays) for visited in walks.visited]
-    deltas = join(parts, len(forest))
-    expected = oracle.gather_tree(X.tolist(), listed, paths_of(forest), len(forest))
+    documents, listed_pairs = documents_of(X), pairs.to_native(len(X))
+    partitions = [TreePartition(forest.parent, forest.class_of, walks.n_threads, visited) for visited in walks.visited]
+    deltas = join([assemble_tree_deltas(documents, partition, listed_pairs) for partition in partitions], len(forest))
+    expected = oracle.assemble_tree_deltas(X.tolist(), listed, paths_of(forest), len(forest))
     assert table_of(deltas, X.shape[1]).tolist() == expected
     pairs.alphas[:] *= 2
     deltas.values[:] = 0
-    arrays = *deltas.arrays, *pairs.arrays
-    add_changes(deltas, [regather_tree_in_place(*rows_of(X), *tree, visited, *arrays) for visited in walks.visited])
+    vectors = deltas.to_native(X.shape[1])
+    parts = [reassemble_tree_deltas_in_place(documents, partition, vectors, listed_pairs) for partition in partitions]
+    add_changes(deltas, parts)
     np.testing.assert_array_equal(table_of(deltas, X.shape[1]), 2 * np.asarray(expected))
 
 
@@ -370,12 +376,12 @@ def test_what_classes_and_inner_units_add_to_the_dual_is_all_of_it(loss, case):
     forest, X, listed = case
     listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
     pairs, paths = pairs_of(listed), paths_of(forest)
-    inner = np.asarray(oracle.gather_tree(X.tolist(), listed, paths, len(forest)))
-    *_, start, end, features, values = weights_above(inner)
-    above = forest.above_offsets, forest.above, start, end, features, values
+    inner = np.asarray(oracle.assemble_tree_deltas(X.tolist(), listed, paths, len(forest)))
+    above = forest.ancestors(), vectors_of(inner)
     classes, found = np.arange(len(pairs), dtype=np.int32), np.zeros((len(pairs), 4))
     documents = np.ones(len(X), dtype=np.float32)
-    solve_classes_in_place(*rows_of(X), oracle.LOSSES.index(loss), *pairs.arrays, documents, *above, classes, 1.0, 0, 0, found)
+    given = documents_of(X), pairs.to_native(len(X)), documents
+    solve_classes_in_place(*given, *above, classes, loss, 1.0, 0, 0, found)
     expected = oracle.dual_of(X.tolist(), listed, paths, len(forest), loss)
     np.testing.assert_allclose(found[:, 1].sum() + 0.5 * np.sum(inner**2), expected, rtol=1e-5, atol=1e-5)
     assert pairs.alphas.tolist() == [alpha for own in listed for _, _, alpha in sorted(own, key=lambda pair: -pair[1])]
@@ -390,52 +396,52 @@ FAR_STEP = (
 
 
 @pytest.mark.parametrize("loss", oracle.LOSSES)
-@pytest.mark.parametrize("holds", [False, True])
+@pytest.mark.parametrize("is_stored", [False, True])
 @given(case=tied_classes(), n_walks=st.integers(1, 3), seed=st.integers(0, 100))
 @example(case=FAR_STEP, n_walks=1, seed=0)
 @settings(max_examples=30)
-def test_a_round_over_a_tree_keeps_deltas_and_held_vectors_in_step_and_never_lowers_the_dual(holds, loss, case, n_walks, seed):
+def test_a_round_over_a_tree_updates_deltas_and_stored_vectors_and_never_lowers_the_dual(is_stored, loss, case, n_walks, seed):
     forest, X, listed = case
     listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
     pairs = pairs_of(listed)
     walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
-    held = [(first, *hold_classes(*rows_of(X), *pairs.arrays, first, last)) for first, last in walks.classes(forest)]
-    if not holds:
-        held = [(first, offsets[:1], features[:0], values[:0]) for first, offsets, features, values in held]
-    tree = forest.parent, forest.class_of, walks.share
-    deltas = join([gather_tree(*rows_of(X), *tree, visited, *pairs.arrays) for visited in walks.visited], len(forest))
+    rows, listed_pairs = documents_of(X), pairs.to_native(len(X))
+    stored = [(first, *sum_class_vectors(rows, listed_pairs, first, last)) for first, last in walks.classes(forest)]
+    vectors = [ClassVectors(*mine, X.shape[1]) if is_stored else None for mine in stored]
+    partitions = [TreePartition(forest.parent, forest.class_of, walks.n_threads, visited) for visited in walks.visited]
+    deltas = join([assemble_tree_deltas(rows, partition, listed_pairs) for partition in partitions], len(forest))
     n, documents = len(forest), np.ones(len(X), dtype=np.float32)
-    nothing = np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(n + 1, dtype=np.int64), documents[:0]
-    awake, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
+    nobody = Pattern(np.zeros(n + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), len(X))
+    nothing = SiblingProducts(nobody, np.zeros(n + 1, dtype=np.int64), documents[:0])
+    is_active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
     dual = oracle.dual_of(X.tolist(), listed, paths_of(forest), len(forest), loss)
+    shared, active = deltas.to_native(X.shape[1]), ActiveSet(is_active, slack)
     parts = [
-        ascend_tree_in_place(
-            *rows_of(X), oracle.LOSSES.index(loss), *tree, visited, *deltas.arrays, *pairs.arrays, *mine, documents,
-            *nothing, awake, slack, 0, 1, seed,
-        )
-        for visited, mine in zip(walks.visited, held, strict=True)
-    ]  # fmt: skip
+        update_tree_duals_in_place(rows, partition, shared, listed_pairs, mine, documents, nothing, active, loss, 0, 1, seed)
+        for partition, mine in zip(partitions, vectors, strict=True)
+    ]
     moved = iter(pairs.alphas.tolist())
     after = [[(i, sign, next(moved)) for i, sign, _ in sorted(own, key=lambda pair: -pair[1])] for own in listed]
     add_changes(deltas, parts)
-    expected = np.asarray(oracle.gather_tree(X.tolist(), after, paths_of(forest), n))
+    expected = np.asarray(oracle.assemble_tree_deltas(X.tolist(), after, paths_of(forest), n))
     np.testing.assert_allclose(table_of(deltas, X.shape[1]), expected, atol=1e-4)
-    u = np.asarray(oracle.gather_classes(X.tolist(), after))
-    for first, offsets, held_features, held_values in held:
+    u = np.asarray(oracle.sum_class_vectors(X.tolist(), after))
+    for first, offsets, features, values in stored if is_stored else []:
         owners = first + np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        np.testing.assert_allclose(held_values, u[owners, held_features], atol=1e-4)
+        np.testing.assert_allclose(values, u[owners, features], atol=1e-4)
     assert oracle.dual_of(X.tolist(), after, paths_of(forest), n, loss) >= dual - 1e-4 * (1 + abs(dual))
 
 
 @given(st.data())
-def test_multiply_siblings_gives_all_products_of_a_group(data):
+def test_products_of_siblings_are_those_of_all_pairs_of_a_group(data):
     X = data.draw(hnp.arrays(np.float32, st.tuples(st.integers(1, 6), st.integers(1, 5)), elements=eighths))
     groups = data.draw(st.lists(st.lists(st.integers(0, len(X) - 1), unique=True), min_size=1, max_size=4))
     lengths = np.asarray([len(group) for group in groups])
     offsets, ends = np.cumsum([0, *lengths]), np.cumsum([0, *lengths**2])
     documents = np.asarray([i for group in groups for i in group], dtype=np.int32)
     products, first = np.full(ends[-1], 99, dtype=np.float32), data.draw(st.integers(0, len(groups) - 1))
-    multiply_siblings(*rows_of(X), offsets.astype(np.int64), documents, ends.astype(np.int64), first, len(groups), products)
+    listed = Pattern(offsets.astype(np.int64), documents, len(X))
+    multiply_siblings_in_place(documents_of(X), listed, ends.astype(np.int64), first, len(groups), products)
     expected = [(X[group] @ X[group].T).ravel().tolist() for group in groups[first:]]
     assert products[ends[first] :].tolist() == [product for group in expected for product in group]
     assert np.all(products[: ends[first]] == 99)
@@ -448,9 +454,9 @@ def solve_one(loss, x, sign, cost, above, weight=1.0):
     """α and the certificate of a class with one pair."""
     pairs, certificate = pairs_of([[(0, sign, 0.0)]], [cost], [cost]), np.zeros((1, 4))
     solve_classes_in_place(
-        *rows_of([x]), oracle.LOSSES.index(loss), *pairs.arrays, np.full(1, weight, dtype=np.float32),
-        *(nothing_above(1) if above is None else weights_above([above])),
-        np.zeros(1, dtype=np.int32), 1e-6, 100, 0, certificate,
+        documents_of([x]), pairs.to_native(1), np.full(1, weight, dtype=np.float32),
+        *(no_ancestors(1, len(x)) if above is None else one_ancestor([above])),
+        np.zeros(1, dtype=np.int32), loss, 1e-6, 100, 0, certificate,
     )  # fmt: skip
     return float(pairs.alphas[0]), certificate[0]
 
@@ -505,8 +511,9 @@ def test_features_that_no_document_of_a_class_has_change_nothing(loss, n_above, 
         pairs, found = pairs_of(listed), np.zeros((5, 4))
         wide, above = (np.hstack([part, np.full((len(part), n_more), more)]) for part, more in ((X, 0.0), (W, 7.0)))
         solve_classes_in_place(
-            *rows_of(wide), oracle.LOSSES.index(loss), *pairs.arrays, np.ones(40, dtype=np.float32),
-            *(weights_above(above) if n_above else nothing_above(5)), np.arange(5, dtype=np.int32), 1e-3, 100, seed, found,
+            documents_of(wide), pairs.to_native(40), np.ones(40, dtype=np.float32),
+            *(one_ancestor(above) if n_above else no_ancestors(5, wide.shape[1])),
+            np.arange(5, dtype=np.int32), loss, 1e-3, 100, seed, found,
         )  # fmt: skip
         return pairs.alphas.tolist(), found.tolist()
 

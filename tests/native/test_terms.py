@@ -14,6 +14,10 @@ from sklearn.utils import murmurhash3_32
 
 from ramify.features.term_counts import TermList
 from ramify.native import (
+    Pattern,
+    Rows,
+    TermIndex,
+    WordRules,
     count_hashed_terms,
     count_known_terms,
     count_new_terms,
@@ -24,7 +28,7 @@ from ramify.native import (
 )
 
 SEED = 0x9E3779B97F4A7C15
-PLAIN = (True, 1, 1, None, None, None)  # lower case, runs of one word, no stop list, no stems
+PLAIN = WordRules(True, 1, 1, None, None, None)  # lower case, runs of one word, no stop list, no stems
 TERMS = st.text(st.characters(exclude_categories=()), max_size=12)
 
 
@@ -46,7 +50,7 @@ def as_counters(rows, names):
 @given(st.lists(st.text("abcΣİé中 .", max_size=30), max_size=6), st.booleans(), st.integers(1, 3), st.integers(0, 2))
 def test_new_terms_equal_the_oracle(texts, lowercase, shortest, more):
     rules = {"lowercase": lowercase, "ngram_range": (shortest, shortest + more)}
-    found = count_new_terms(texts, lowercase, shortest, shortest + more, None, None, None, True)
+    found = count_new_terms(texts, WordRules(lowercase, shortest, shortest + more, None, None, None), True)
     names, expected = names_of(*found[:2]), slow.count_terms(texts, **rules)
     assert as_counters(found[4], names) == expected
     assert dict(zip(names, found[2].tolist(), strict=True)) == Counter(term for row in expected for term in row)
@@ -54,7 +58,7 @@ def test_new_terms_equal_the_oracle(texts, lowercase, shortest, more):
 
 
 def test_new_terms_are_numbered_as_they_come_and_rows_are_left_out_when_nobody_wants_them():
-    terms, offsets, documents, occurrences, rows = count_new_terms(["red fox red", "", "dog fox"], *PLAIN, False)
+    terms, offsets, documents, occurrences, rows = count_new_terms(["red fox red", "", "dog fox"], PLAIN, False)
     assert names_of(terms, offsets) == ["red", "fox", "dog"]
     assert (documents.tolist(), occurrences.tolist()) == ([1, 2, 1], [2, 2, 1])
     assert [part.tolist() for part in rows] == [[0, 0, 0, 0], [], []]
@@ -62,7 +66,7 @@ def test_new_terms_are_numbered_as_they_come_and_rows_are_left_out_when_nobody_w
 
 @given(st.lists(st.text("ab ", max_size=12), max_size=4), st.lists(TERMS, unique=True), st.sampled_from([1, 64]))
 def test_known_terms_equal_the_oracle_and_others_are_passed_over(texts, known, times):
-    rows = count_known_terms(texts * times, *PLAIN, TermList.of(known).index)
+    rows = count_known_terms(texts * times, PLAIN, TermList.of(known).index)
     expected = [Counter({t: n for t, n in row.items() if t in known}) for row in slow.count_terms(texts)] * times
     assert as_counters(rows, known) == expected
     assert all(np.all(np.diff(rows[1][a:b]) > 0) for a, b in itertools.pairwise(rows[0]))
@@ -70,22 +74,23 @@ def test_known_terms_equal_the_oracle_and_others_are_passed_over(texts, known, t
 
 @given(st.lists(st.text("abcdé中 ", max_size=30), max_size=4), st.integers(1, 40), st.sampled_from([1, 64]))
 def test_hashed_terms_equal_the_oracle(texts, n_columns, times):
-    rows = count_hashed_terms(texts * times, *PLAIN, n_columns)
+    rows = count_hashed_terms(texts * times, PLAIN, n_columns)
     expected = [Counter(abs(murmurhash3_32(t)) % n_columns for t in slow.terms_of(text)) for text in texts] * times
     assert as_counters(rows, range(n_columns)) == expected
 
 
 def test_stop_words_go_before_stems_and_stems_before_runs():
     left_out, words = TermList.of(["the"]).index, ["foxes", "dogs", "the"]
-    rules = (True, 2, 2, left_out, TermList.of(words).index, TermList.of(["fox", "the", "never"]).packed)
-    found = count_new_terms(["Foxes the dogs The wolves"], *rules, False)
+    rules = WordRules(True, 2, 2, left_out, TermList.of(words).index, TermList.of(["fox", "the", "never"]).packed)
+    found = count_new_terms(["Foxes the dogs The wolves"], rules, False)
     assert names_of(*found[:2]) == ["fox the", "the wolves"]
 
 
 @pytest.mark.parametrize("stem", ["", "x", "a stem that is much longer than its word " * 30, "é" * 99])
 def test_stems_may_be_of_any_length(stem):
     texts = ["ab cd ab ef", "ab", "ab ab", "cd" * 50]
-    found = count_new_terms(texts, True, 1, 2, None, TermList.of(["ab"]).index, TermList.of([stem]).packed, True)
+    rules = WordRules(True, 1, 2, None, TermList.of(["ab"]).index, TermList.of([stem]).packed)
+    found = count_new_terms(texts, rules, True)
     words = [[stem if word == "ab" else word for word in text.split()] for text in texts]
     runs = [Counter(row) + Counter(" ".join(pair) for pair in itertools.pairwise(row)) for row in words]
     assert as_counters(found[4], names_of(*found[:2])) == runs
@@ -93,7 +98,7 @@ def test_stems_may_be_of_any_length(stem):
 
 def test_texts_must_be_strings():
     with pytest.raises(TypeError, match="every text must be a string"):
-        count_new_terms(["fine", 3], *PLAIN, True)
+        count_new_terms(["fine", 3], PLAIN, True)
 
 
 # ---- finding --------------------------------------------------------------------------------------------------------
@@ -102,7 +107,7 @@ def test_texts_must_be_strings():
 @given(st.lists(TERMS, unique=True))
 def test_every_term_has_a_place_of_its_own(names):
     listed = TermList.of(names)
-    numbers = (index_terms(*listed.packed, SEED)[1::2] >> np.uint64(32)).tolist()
+    numbers = (index_terms(listed.packed, SEED)[1::2] >> np.uint64(32)).tolist()
     assert sorted(number for number in numbers if number) == list(range(1, len(names) + 1))
     assert len(numbers) >= 2 * len(names)
     assert len(numbers).bit_count() == 1
@@ -145,25 +150,27 @@ def test_terms_with_the_same_hash_are_told_apart():
     terms = colliding_terms(7)
     assert len(set(terms)) == 128
     listed = TermList.of(terms)
-    slots = index_terms(*listed.packed, SEED)
+    slots = index_terms(listed.packed, SEED)
     taken = np.flatnonzero(slots[1::2])
     assert len(set((slots[1::2][taken] & np.uint64(0xFFFFFFFF)).tolist())) == 1  # they do look alike
     assert len(set(slots[::2][taken].tolist())) == 1
     texts = [" ".join(terms[k:] + terms[:5]) for k in range(70)]
     expected = slow.count_terms(texts, lowercase=False)
-    found = count_new_terms(texts, False, 1, 1, None, None, None, True)
+    rules = WordRules(False, 1, 1, None, None, None)
+    found = count_new_terms(texts, rules, True)
     assert as_counters(found[4], names_of(*found[:2])) == expected
-    known = (*listed.packed, slots, SEED)
-    assert as_counters(count_known_terms(texts, False, 1, 1, None, None, None, known), terms) == expected
-    assert count_known_terms([terms[0] + "x"], False, 1, 1, None, None, None, known)[1].tolist() == []
+    known = TermIndex(listed.packed, slots, SEED)
+    assert as_counters(count_known_terms(texts, rules, known), terms) == expected
+    assert count_known_terms([terms[0] + "x"], rules, known)[1].tolist() == []
 
 
 def test_terms_made_to_collide_do_not_where_the_seed_is_another():
     listed = TermList.of(colliding_terms(7))
-    for slots in (listed.index[2], index_terms(*listed.packed, SEED + 1)):
+    _, (_, own_slots, seed) = listed.index.__reduce__()
+    for slots in (own_slots, index_terms(listed.packed, SEED + 1)):
         checks = slots[1::2][np.flatnonzero(slots[1::2])] & np.uint64(0xFFFFFFFF)
         assert len(set(checks.tolist())) > 100
-    assert listed.index[3] != TermList.of(listed.names).index[3]
+    assert seed != TermList.of(listed.names).index.__reduce__()[1][2]
 
 
 # ---- sorting and weighing -------------------------------------------------------------------------------------------
@@ -191,7 +198,7 @@ def test_renumbered_rows_are_sorted_and_add_up(data, n_rows, n_terms):
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     terms = np.concatenate([*rows, []]).astype(np.int32)
     counts = rng.integers(1, 9, len(terms)).astype(np.float32)
-    found = renumber_rows(offsets, terms, counts, numbers, n_terms)
+    found = renumber_rows(Rows(offsets, terms, counts, n_terms), numbers, n_terms)
     expected = [Counter() for _ in rows]
     for row, (a, b) in zip(expected, itertools.pairwise(offsets), strict=True):
         for term, count in zip(terms[a:b], counts[a:b], strict=True):
@@ -204,5 +211,5 @@ def test_renumbered_rows_are_sorted_and_add_up(data, n_rows, n_terms):
 def test_weighed_rows_have_unit_length_and_empty_ones_stay():
     values = np.asarray([3, 2, 0], dtype=np.float32)
     offsets, terms = np.asarray([0, 2, 2, 3]), np.asarray([1, 0, 1], dtype=np.int32)
-    weigh_rows_in_place(offsets, terms, np.asarray([2, 1], dtype=np.float32), values)
+    weigh_rows_in_place(Pattern(offsets, terms, 2), np.asarray([2, 1], dtype=np.float32), values)
     np.testing.assert_allclose(values, [0.6, 0.8, 0], rtol=1e-7)

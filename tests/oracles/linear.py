@@ -12,7 +12,7 @@ def dot(a, b):
     return sum(x * y for x, y in zip(a, b, strict=True))
 
 
-def nearest_classes(X, signatures, start, own, n_nearest):
+def find_negative_candidates(X, signatures, start, own, n_nearest):
     """Of the classes that share a feature with a row, and are not its own, the best by start + product; in order of number."""
     found = []
     for row, mine in zip(X, own, strict=True):
@@ -22,15 +22,15 @@ def nearest_classes(X, signatures, start, own, n_nearest):
     return found
 
 
-def gather_classes(X, pairs):
+def sum_class_vectors(X, pairs):
     """u = Σ α y x of every class."""
     return [[sum(alpha * sign * X[i][f] for i, sign, alpha in own) for f in range(len(X[0]))] for own in pairs]
 
 
-def gather_tree(X, pairs, paths, n_units):
+def assemble_tree_deltas(X, pairs, paths, n_units):
     """δ of every unit: the sum of u over the classes below it."""
     deltas = [[0.0] * len(X[0]) for _ in range(n_units)]
-    for u, path in zip(gather_classes(X, pairs), paths, strict=True):
+    for u, path in zip(sum_class_vectors(X, pairs), paths, strict=True):
         for unit in path:
             deltas[unit] = [d + v for d, v in zip(deltas[unit], u, strict=True)]
     return deltas
@@ -38,7 +38,7 @@ def gather_tree(X, pairs, paths, n_units):
 
 def dual_of(X, pairs, paths, n_units, loss, cost=1.0):
     """Σ U h(α/U) − ½ Σ ‖δ‖² over the units and the classes themselves."""
-    vectors = gather_tree(X, pairs, paths, n_units) + gather_classes(X, pairs)
+    vectors = assemble_tree_deltas(X, pairs, paths, n_units) + sum_class_vectors(X, pairs)
     entropy = sum(entropy_of(alpha, cost, loss) for own in pairs for _, _, alpha in own)
     return entropy - 0.5 * sum(value * value for vector in vectors for value in vector)
 

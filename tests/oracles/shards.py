@@ -3,7 +3,7 @@
 from oracles.linear import dot
 
 
-def likely_classes(X, index, start, width):
+def find_top_classes(X, index, start, width):
     """Of all classes the best by start + product with the index, in order of number, and these sums."""
     found = []
     for row in X:

@@ -37,7 +37,7 @@ from ramify.calibration.nested_logit import (
 )
 from ramify.errors import ModelError
 from ramify.metrics.calibration import binned_calibration_error
-from ramify.native import move_nodes_in_place
+from ramify.native import reallocate_probability_in_place
 from ramify.persistence import are_offsets
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -69,7 +69,8 @@ def reallocate_in_place(P: Floats, taxonomy: Taxonomy, nodes: Ints, targets: Flo
     >>> taxonomy.names, P.round(3).tolist()
     (('a', 'a/x', 'a/y', 'b'), [[0.801, 0.8, 0.001, 0.199]])
     """
-    move_nodes_in_place(P, taxonomy.parent.astype(np.int32), nodes.astype(np.int32), targets, MIN_FRACTION, raise_ancestors)
+    parent, nodes = taxonomy.parent.astype(np.int32), nodes.astype(np.int32)
+    reallocate_probability_in_place(P, parent, nodes, targets, MIN_FRACTION, raise_ancestors)
 
 
 @dataclass(frozen=True, slots=True)

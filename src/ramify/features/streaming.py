@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError, ModelError
-from ramify.features.term_counts import Rows, TermList, as_matrix, cut, joined, merge, merge_all, stacked, with_positions
+from ramify.features.term_counts import (
+    Rows,
+    TermList,
+    as_matrix,
+    cut,
+    joined,
+    merge,
+    merge_all,
+    renumber,
+    stacked,
+    with_positions,
+)
 from ramify.features.text_analysis import WordRules
-from ramify.native import count_hashed_terms, count_new_terms, renumber_rows, sort_terms
+from ramify.native import count_hashed_terms, count_new_terms, sort_terms
 from ramify.parallel import Executor, stage
 from ramify.persistence.arrays import is_increasing, map_arrays, write_arrays
 from ramify.persistence.atomic import name_beside
@@ -75,10 +86,10 @@ class CountSettings:
         """Count the terms of texts, a block at a time."""
         blocks = ((some, self.rules.for_kernel(some)) for some in cut(iter(texts), 1)[0])
         if self.hashing is not None:
-            return TermCounts(None, joined([count_hashed_terms(some, *rules, self.hashing) for some, rules in blocks]))
-        parts = [count_new_terms(some, *rules, True) for some, rules in blocks]
+            return TermCounts(None, joined([count_hashed_terms(some, rules, self.hashing) for some, rules in blocks]))
+        parts = [count_new_terms(some, rules, True) for some, rules in blocks]
         terms, _, _, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
-        renumbered = [renumber_rows(*rows, part, len(terms)) for rows, part in with_positions(parts, positions)]
+        renumbered = [renumber(rows, part, len(terms)) for rows, part in with_positions(parts, positions)]
         return TermCounts(terms, joined(renumbered))
 
 
@@ -233,7 +244,7 @@ def _terms_in(settings: CountSettings, part: ShardRows) -> tuple[Any, ...]:
     occurrences = np.bincount(columns, values, minlength=len(counts.terms))
     used = np.flatnonzero(documents)
     terms = counts.terms if len(used) == len(counts.terms) else counts.terms.take(used)
-    return *(np.array(part) for part in terms.packed), documents[used], occurrences[used]
+    return np.array(terms.bytes), np.array(terms.offsets), documents[used], occurrences[used]
 
 
 def _count_entries(settings: CountSettings, part: ShardRows) -> int:
@@ -246,8 +257,8 @@ def _rows_over(placed: tuple[CountSettings, Wanted, int], part: ShardRows) -> Ro
     counts = part.shard.counts(settings)
     rows = counts.take(part.rows)
     if wanted is not None:
-        numbers = wanted if counts.terms is None else _numbers_in(wanted, counts.terms)
-        rows = renumber_rows(*rows, numbers, n_columns)
+        numbers: Any = wanted if counts.terms is None else _numbers_in(wanted, counts.terms)
+        rows = renumber(rows, numbers, n_columns)
     return rows
 
 

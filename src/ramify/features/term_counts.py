@@ -14,14 +14,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError
-from ramify.native import index_terms, sort_terms
+from ramify.native import Rows as NativeRows
+from ramify.native import TermIndex, Terms, index_terms, renumber_rows, sort_terms
 
 PADDING = 8  # bytes that kernels may read after the last term
 SMALL_BLOCK, LARGE_BLOCK = 1 << 20, 1 << 25  # characters in a block of texts
 MAX_TEXTS = 1 << 14  # texts in a block
 
 Ints = NDArray[np.int64]
-Packed = tuple[NDArray[np.uint8], Ints]
 Rows = tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]  # offsets, columns, counts
 
 
@@ -46,10 +46,10 @@ class TermList:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    @property
-    def packed(self) -> Packed:
-        """Bytes and offsets."""
-        return self.bytes, self.offsets
+    @cached_property
+    def packed(self) -> Terms:
+        """The terms as kernels take them."""
+        return Terms(self.bytes, self.offsets)
 
     @cached_property
     def names(self) -> list[str]:
@@ -66,10 +66,10 @@ class TermList:
         return [self.bytes[a:b].tobytes().decode("utf-8", "surrogatepass") for a, b in ends]
 
     @cached_property
-    def index(self) -> tuple[NDArray[np.uint8], Ints, NDArray[np.uint64], int]:
+    def index(self) -> TermIndex:
         """The hash table for kernels; the seed is random, so that nobody can construct collisions."""
         seed = secrets.randbits(64)
-        return self.bytes, self.offsets, index_terms(self.bytes, self.offsets, seed), seed
+        return TermIndex(self.packed, index_terms(self.packed, seed), seed)
 
     def take(self, numbers: Ints) -> TermList:
         """Some of the terms."""
@@ -124,7 +124,7 @@ def merge(
     found: TermList, documents: Any, occurrences: Any, parts: list[tuple[Any, ...]]
 ) -> tuple[TermList, Any, Any, NDArray[np.int32]]:
     """Merge the terms of blocks into a sorted list and add up their counts; also the positions of each block's terms in it."""
-    lists = [found.packed, *((part[0], part[1]) for part in parts)]
+    lists = [found.packed, *(Terms(part[0], part[1]) for part in parts)]
     terms, offsets, positions = sort_terms(lists)
     n_terms = len(offsets) - 1
     sums = [
@@ -158,6 +158,12 @@ def with_positions(parts: list[tuple[Any, ...]], positions: NDArray[np.int32]) -
     starts = np.cumsum([0, *(len(part[1]) - 1 for part in parts)])
     for part, start, end in zip(parts, starts[:-1], starts[1:], strict=True):
         yield part[4], positions[start:end]
+
+
+def renumber(rows: Rows, numbers: NDArray[np.int32], n_columns: int) -> Rows:
+    """Rows over other columns. numbers: the new column of each, below n_columns; below 0 to drop it."""
+    renumbered: Rows = renumber_rows(NativeRows(*rows, len(numbers)), numbers, n_columns)
+    return renumbered
 
 
 def joined(blocks: list[Rows]) -> Rows:

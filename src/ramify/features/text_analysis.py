@@ -14,7 +14,8 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from ramify.errors import InputError, suggest
 from ramify.features.term_counts import TermList
-from ramify.native import count_new_terms
+from ramify.native import TermIndex, count_new_terms
+from ramify.native import WordRules as NativeRules
 
 MAX_NGRAM = 20
 WORD = re.compile(r"\w\w+")
@@ -75,11 +76,11 @@ class WordRules:
     stop_words: frozenset[str]
     stemmer: str | None
 
-    def for_kernel(self, texts: list[str]) -> tuple[Any, ...]:
+    def for_kernel(self, texts: list[str]) -> NativeRules:
         """The rules in the form that kernels take, for some texts."""
         stems = () if self.stemmer is None else self._stems_of(texts)
         stemmed = (TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed) if stems else (None, None)
-        return self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed
+        return NativeRules(self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed)
 
     def reduce(self, words: list[Place]) -> list[Place]:
         """Drop stop words, and stem the other words."""
@@ -90,13 +91,13 @@ class WordRules:
         return [(start, end, stems[word]) for start, end, word in kept]
 
     @cached_property
-    def _stop_index(self) -> Any:
+    def _stop_index(self) -> TermIndex | None:
         return TermList.of(sorted(self.stop_words)).index if self.stop_words else None
 
     def _stems_of(self, texts: list[str]) -> dict[str, str]:
         """The stem of each distinct word in some texts."""
         assert self.stemmer is not None
-        found = count_new_terms(texts, self.lowercase, 1, 1, self._stop_index, None, None, False)
+        found = count_new_terms(texts, NativeRules(self.lowercase, 1, 1, self._stop_index, None, None), False)
         return _stemming(self.stemmer).stems_of(TermList(found[0], found[1]).names)
 
 

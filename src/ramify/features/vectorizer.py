@@ -25,11 +25,21 @@ from ramify.features.term_counts import (
     merge,
     merge_all,
     noting_sizes,
+    renumber,
     stacked,
     with_positions,
 )
 from ramify.features.text_analysis import WordRules, locate_terms, make_rules
-from ramify.native import count_hashed_terms, count_known_terms, count_new_terms, renumber_rows, sort_terms, weigh_rows_in_place
+from ramify.native import (
+    Terms,
+    count_hashed_terms,
+    count_known_terms,
+    count_new_terms,
+    pattern_of,
+    sort_terms,
+    weigh_rows_in_place,
+)
+from ramify.native import WordRules as NativeRules
 from ramify.parallel import SerialExecutor, choose_executor, count_workers, stage
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
@@ -101,7 +111,7 @@ class Vectorizer(BaseVectorizer):
         if self.hashing is not None:
             self._fit_columns(self._hashed_blocks(texts, None, int(self.hashing)))
             return self
-        parts = self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False))
+        parts = self._map(texts, lambda some: count_new_terms(some, self._rules_for(some), False))
         sizes: list[int] = []
         found, documents, occurrences = merge_all(noting_sizes(parts, sizes))
         self._fit_terms(found, documents, occurrences, sum(sizes))
@@ -120,13 +130,13 @@ class Vectorizer(BaseVectorizer):
             blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
             self._fit_columns(iter(blocks))
             return stacked(blocks, self.n_features_out)
-        parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), True)))
+        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules_for(some), True)))
         found, documents, occurrences, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
         kept = self._fit_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
         numbers = np.full(len(found), -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept))
         work = [(rows, numbers[part]) for rows, part in with_positions(parts, positions)]
-        renumbered = choose_executor(self.n_jobs).map(lambda task: renumber_rows(*task[0], task[1], len(kept)), work)
+        renumbered = choose_executor(self.n_jobs).map(lambda task: renumber(task[0], task[1], len(kept)), work)
         return stacked(list(renumbered), len(kept))
 
     def _fit_sharded(self, texts: ShardedTexts) -> csr_array:
@@ -198,8 +208,8 @@ class Vectorizer(BaseVectorizer):
         check_is_fitted(self)
         if self._terms is None or not self.can_add_terms:
             return super().add_terms(texts)
-        parts = list(self._map(texts, lambda some: count_new_terms(some, *self._rules_for(some), False)))
-        arrays = sort_terms([self._terms.packed, *((part[0], part[1]) for part in parts)])
+        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules_for(some), False)))
+        arrays = sort_terms([self._terms.packed, *(Terms(part[0], part[1]) for part in parts)])
         columns: Ints = arrays[2][: len(self._terms)].astype(np.int64)
         self._terms = TermList(arrays[0], arrays[1])
         return columns
@@ -216,7 +226,7 @@ class Vectorizer(BaseVectorizer):
             blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._fitted_with[0] or 0))
             return self.weight_counts(stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # computed here, before threads share it
-        blocks = self._map(texts, lambda some: count_known_terms(some, *self._rules_for(some), index))
+        blocks = self._map(texts, lambda some: count_known_terms(some, self._rules_for(some), index))
         return self.weight_counts(stacked(list(blocks), len(self._terms)))
 
     def weight_counts(self, counts: csr_array) -> csr_array:
@@ -227,8 +237,7 @@ class Vectorizer(BaseVectorizer):
         elif weighting == "tf-idf":
             if self.sublinear_tf:
                 counts.data[:] = np.log(counts.data) + 1
-            offsets, columns = counts.indptr.astype(np.int64, copy=False), counts.indices.astype(np.int32, copy=False)
-            weigh_rows_in_place(offsets, columns, self.idf_, counts.data)
+            weigh_rows_in_place(pattern_of(counts), self.idf_, counts.data)
         return counts
 
     # ---- locating terms ---------------------------------------------------------------------------------------------
@@ -275,8 +284,8 @@ class Vectorizer(BaseVectorizer):
 
     def _hashed_blocks(self, texts: Iterable[str], numbers: NDArray[np.int32] | None, n_columns: int) -> Iterator[Rows]:
         def count(some: list[str]) -> Rows:
-            rows: Rows = count_hashed_terms(some, *self._rules_for(some), n_columns)
-            return rows if numbers is None else renumber_rows(*rows, numbers, n_columns)
+            rows: Rows = count_hashed_terms(some, self._rules_for(some), n_columns)
+            return rows if numbers is None else renumber(rows, numbers, n_columns)
 
         return self._map(texts, count)
 
@@ -310,7 +319,7 @@ class Vectorizer(BaseVectorizer):
             self._cached_rules = key, make_rules(*settings)
         return self._cached_rules[1]
 
-    def _rules_for(self, texts: list[str]) -> tuple[Any, ...]:
+    def _rules_for(self, texts: list[str]) -> NativeRules:
         return self._rules().for_kernel(texts)
 
     # ---- results -----------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ from ramify.learners.linear.training import (
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import match_columns
-from ramify.native import score_rows_in_place
+from ramify.native import rows_of, score_rows_in_place
 from ramify.parallel import row_blocks, stage
 from ramify.taxonomy import Taxonomy, expand_to_ancestors
 
@@ -189,8 +189,7 @@ class NaiveBayesBase:
     def score(self, X: csr_array) -> Floats:
         """Documents × units."""
         S = np.empty((X.shape[0], len(self.prior)), dtype=np.float64)
-        offsets, words = X.indptr.astype(np.int64), X.indices.astype(np.int32)
-        score_rows_in_place(offsets, words, X.data, self.log_odds, self.prior, S)
+        score_rows_in_place(rows_of(X), self.log_odds, self.prior, S)
         return S
 
     @property

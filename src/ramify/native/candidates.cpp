@@ -1,129 +1,129 @@
-// For every document the classes that are likeliest by a few telling features each, looked up by feature.
+// Candidate classes of every document, found in an index by feature of the largest weights of every class.
 #include <limits>
 
-#include "kernels.h"
+#include "linear.h"
 
 namespace ramify {
 
 namespace {
 
-// The classes that a document meets in an index, and how much speaks for each.
-class Meeting {
+// The classes that an index has for a document, and the score of each.
+class CandidateScores {
  public:
-  Meeting(const Signatures &index, const float *start)
-      : index_(index), start_(start), score_(index.n_classes, 0.0f), seen_(index.n_classes, SIZE_MAX) {}
+  CandidateScores(const Rows &index, const float *start)
+      : index_(index), start_(start), score_(index.n_columns, 0.0f), last_row_(index.n_columns, SIZE_MAX) {}
 
-  void begin(size_t row) { row_ = row, met_.clear(); }
+  void begin(size_t row) { row_ = row, found_.clear(); }
 
-  void leave_out(int32_t c) { seen_[static_cast<size_t>(c)] = row_; }
+  void leave_out(int32_t c) { last_row_[static_cast<size_t>(c)] = row_; }
 
-  // Meet a class, with what it starts from; false where it was met or left out before.
-  bool meet(int32_t c) {
+  // Adds a class with its start, unless it was added or left out before.
+  void add(int32_t c) {
     const auto k = static_cast<size_t>(c);
-    if (seen_[k] == row_) return false;
-    seen_[k] = row_, score_[k] = start_[k], met_.push_back(c);
-    return true;
+    if (last_row_[k] == row_) return;
+    last_row_[k] = row_, score_[k] = start_[k], found_.push_back(c);
   }
 
-  void meet_all(const Rows &X) {
-    const int32_t *f = X.features_of(row_);
+  void add_all(const Rows &X) {
+    const int32_t *f = X.columns_of(row_);
     const float *x = X.values_of(row_);
     for (size_t k = 0, n = X.length(row_); k < n; ++k)
       for (int64_t p = index_.offsets[f[k]]; p < index_.offsets[f[k] + 1]; ++p) {
-        meet(index_.classes[p]);
-        score_[static_cast<size_t>(index_.classes[p])] += x[k] * index_.weights[p];
+        add(index_.columns[p]);
+        score_[static_cast<size_t>(index_.columns[p])] += x[k] * index_.values[p];
       }
   }
 
-  // The classes with the most that speaks for them, in order of number; of equal ones the first. -1 where there are fewer.
-  void take(size_t most, int32_t *taken) {
-    const size_t kept = std::min(most, met_.size());
+  // The n classes with the highest scores, in order of number; the first of equal ones. -1 where there are fewer.
+  void write_top(size_t n, int32_t *top) {
+    const size_t n_top = std::min(n, found_.size());
     const auto better = [&](int32_t a, int32_t b) { return of(a) != of(b) ? of(a) > of(b) : a < b; };
-    const auto end = met_.begin() + static_cast<int64_t>(kept);
-    std::nth_element(met_.begin(), end, met_.end(), better);
-    std::sort(met_.begin(), end);
-    std::copy(met_.begin(), end, taken);
-    std::fill(taken + kept, taken + most, -1);
+    const auto end = found_.begin() + static_cast<int64_t>(n_top);
+    std::nth_element(found_.begin(), end, found_.end(), better);
+    std::sort(found_.begin(), end);
+    std::copy(found_.begin(), end, top);
+    std::fill(top + n_top, top + n, -1);
   }
 
   float of(int32_t c) const { return score_[static_cast<size_t>(c)]; }
 
  private:
-  const Signatures &index_;
+  const Rows &index_;
   const float *start_;
   std::vector<float> score_;
-  std::vector<size_t> seen_;  // the row that met a class last
-  std::vector<int32_t> met_;
+  std::vector<size_t> last_row_;  // the last row that a class was added for
+  std::vector<int32_t> found_;
   size_t row_ = SIZE_MAX;
 };
 
-// The `most` largest of n numbers, in order of place; of equal ones the first.
-class Largest {
+// The positions of the largest of n numbers, rising; the first of equal ones.
+class LargestPositions {
  public:
-  explicit Largest(size_t most) : most_(most) {}
+  explicit LargestPositions(size_t count) : count_(count) {}
 
   const std::vector<int32_t> &of(const float *numbers, size_t n) {
-    // the worst of those kept stands in front
+    // the smallest of those selected stands in front
     const auto better = [&](int32_t a, int32_t b) { return numbers[a] != numbers[b] ? numbers[a] > numbers[b] : a < b; };
-    kept_.clear();
+    selected_.clear();
     size_t k = 0;
-    for (; k < std::min(most_, n); ++k) kept_.push_back(static_cast<int32_t>(k));
-    std::make_heap(kept_.begin(), kept_.end(), better);
+    for (; k < std::min(count_, n); ++k) selected_.push_back(static_cast<int32_t>(k));
+    std::make_heap(selected_.begin(), selected_.end(), better);
     for (; k < n; ++k)
-      if (numbers[k] > numbers[kept_.front()]) {
-        std::pop_heap(kept_.begin(), kept_.end(), better);
-        kept_.back() = static_cast<int32_t>(k);
-        std::push_heap(kept_.begin(), kept_.end(), better);
+      if (numbers[k] > numbers[selected_.front()]) {
+        std::pop_heap(selected_.begin(), selected_.end(), better);
+        selected_.back() = static_cast<int32_t>(k);
+        std::push_heap(selected_.begin(), selected_.end(), better);
       }
-    std::sort(kept_.begin(), kept_.end());
-    return kept_;
+    std::sort(selected_.begin(), selected_.end());
+    return selected_;
   }
 
  private:
-  size_t most_;
-  std::vector<int32_t> kept_;
+  size_t count_;
+  std::vector<int32_t> selected_;
 };
 
 constexpr float kNone = -std::numeric_limits<float>::infinity();
 
 }  // namespace
 
-void nearest_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
-                     const int64_t *own_offsets, const int32_t *own, size_t n_nearest, int32_t *nearest) {
-  Meeting meeting(index, start);
-  for (size_t r = first; r < last; ++r, nearest += n_nearest) {
-    meeting.begin(r);
-    for (int64_t p = own_offsets[r]; p < own_offsets[r + 1]; ++p) meeting.leave_out(own[p]);
-    meeting.meet_all(X);
-    meeting.take(n_nearest, nearest);
+void find_negative_candidates_in_place(const Rows &X, const Rows &index, const float *start, const Pattern &own,
+                                       size_t n_candidates, int32_t *candidates) {
+  CandidateScores found(index, start);
+  for (size_t r = 0; r < X.n_rows; ++r, candidates += n_candidates) {
+    found.begin(r);
+    for (const int32_t *c = own.begin(r); c != own.end(r); ++c) found.leave_out(*c);
+    found.add_all(X);
+    found.write_top(n_candidates, candidates);
   }
 }
 
-void near_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start, size_t width,
-                  int32_t *near, float *nearness) {
-  Meeting meeting(index, start);
-  for (size_t r = first; r < last; ++r, near += width, nearness += width) {
-    meeting.begin(r);
-    meeting.meet_all(X);
-    meeting.take(width, near);
-    for (size_t k = 0; k < width; ++k) nearness[k] = near[k] < 0 ? kNone : meeting.of(near[k]);
+void find_candidates_in_place(const Rows &X, const Rows &index, const float *start, size_t n_candidates, int32_t *candidates,
+                              float *scores) {
+  CandidateScores found(index, start);
+  for (size_t r = 0; r < X.n_rows; ++r, candidates += n_candidates, scores += n_candidates) {
+    found.begin(r);
+    found.add_all(X);
+    found.write_top(n_candidates, candidates);
+    for (size_t k = 0; k < n_candidates; ++k) scores[k] = candidates[k] < 0 ? kNone : found.of(candidates[k]);
   }
 }
 
-void likely_classes(const Rows &X, size_t first, size_t last, const Signatures &index, const float *start,
-                    size_t width, int32_t *likely, float *likelihood) {
-  std::vector<float> score(index.n_classes);
-  Largest largest(width);
-  for (size_t r = first; r < last; ++r, likely += width, likelihood += width) {
-    std::copy(start, start + index.n_classes, score.begin());
-    const int32_t *f = X.features_of(r);
+void find_top_classes_in_place(const Rows &X, const Rows &index, const float *start, size_t n_candidates,
+                               int32_t *candidates, float *scores) {
+  std::vector<float> score(index.n_columns);
+  LargestPositions largest(n_candidates);
+  for (size_t r = 0; r < X.n_rows; ++r, candidates += n_candidates, scores += n_candidates) {
+    std::copy(start, start + index.n_columns, score.begin());
+    const int32_t *f = X.columns_of(r);
     const float *x = X.values_of(r);
     for (size_t k = 0, n = X.length(r); k < n; ++k)
       for (int64_t p = index.offsets[f[k]], end = index.offsets[f[k] + 1]; p < end; ++p)
-        score[static_cast<size_t>(index.classes[p])] += x[k] * index.weights[p];
-    const auto &kept = largest.of(score.data(), score.size());
-    std::fill(std::copy(kept.begin(), kept.end(), likely), likely + width, -1);
-    for (size_t k = 0; k < width; ++k) likelihood[k] = likely[k] < 0 ? kNone : score[static_cast<size_t>(likely[k])];
+        score[static_cast<size_t>(index.columns[p])] += x[k] * index.values[p];
+    const auto &top = largest.of(score.data(), score.size());
+    std::fill(std::copy(top.begin(), top.end(), candidates), candidates + n_candidates, -1);
+    for (size_t k = 0; k < n_candidates; ++k)
+      scores[k] = candidates[k] < 0 ? kNone : score[static_cast<size_t>(candidates[k])];
   }
 }
 

@@ -1,70 +1,68 @@
 // Label sets and their ancestors.
-#include <algorithm>
+#include "closure.h"
 
-#include "kernels.h"
+#include <algorithm>
 
 namespace ramify {
 
-LabelRows close_upward(const int64_t *offsets, const int32_t *nodes, size_t n_rows, const int64_t *parent_offsets,
-                       const int32_t *parent_nodes, size_t n_nodes) {
-  LabelRows closed;
-  closed.offsets.reserve(n_rows + 1);
-  closed.nodes.reserve(2 * static_cast<size_t>(offsets[n_rows]));
-  std::vector<int64_t> last_row(n_nodes, -1);  // the last row that a node was added to
-  for (size_t r = 0; r < n_rows; ++r) {
+PatternRows close_upward(const Pattern &rows, const Pattern &parents) {
+  PatternRows closed;
+  closed.offsets.reserve(rows.n_rows + 1);
+  closed.columns.reserve(2 * rows.n_entries());
+  std::vector<int64_t> last_row(parents.n_rows, -1);  // the last row that a node was added to
+  for (size_t r = 0; r < rows.n_rows; ++r) {
     const int64_t row = static_cast<int64_t>(r);
-    const size_t start = closed.nodes.size();
+    const size_t start = closed.columns.size();
     const auto add = [&](int32_t node) {
-      if (last_row[node] == row) return;
-      last_row[node] = row;
-      closed.nodes.push_back(node);
+      if (last_row[static_cast<size_t>(node)] == row) return;
+      last_row[static_cast<size_t>(node)] = row;
+      closed.columns.push_back(node);
     };
-    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) add(nodes[k]);
+    std::for_each(rows.begin(r), rows.end(r), add);
     // the row is its own queue: everything up to `next` has had its parents added
-    for (size_t next = start; next < closed.nodes.size(); ++next) {
-      const int32_t node = closed.nodes[next];
-      for (int64_t p = parent_offsets[node]; p < parent_offsets[node + 1]; ++p) add(parent_nodes[p]);
+    for (size_t next = start; next < closed.columns.size(); ++next) {
+      const auto node = static_cast<size_t>(closed.columns[next]);
+      std::for_each(parents.begin(node), parents.end(node), add);
     }
-    std::sort(closed.nodes.begin() + start, closed.nodes.end());
-    closed.offsets.push_back(static_cast<int64_t>(closed.nodes.size()));
+    std::sort(closed.columns.begin() + static_cast<std::ptrdiff_t>(start), closed.columns.end());
+    closed.end_row();
   }
   return closed;
 }
 
-LabelRows keep_most_specific(const int64_t *offsets, const int32_t *nodes, size_t n_rows,
-                             const int64_t *parent_offsets, const int32_t *parent_nodes, size_t n_nodes) {
-  LabelRows kept;
-  kept.offsets.reserve(n_rows + 1);
-  std::vector<int64_t> last_row_as_parent(n_nodes, -1);
-  for (size_t r = 0; r < n_rows; ++r) {
+PatternRows keep_most_specific(const Pattern &rows, const Pattern &parents) {
+  PatternRows specific;
+  specific.offsets.reserve(rows.n_rows + 1);
+  std::vector<int64_t> last_row_as_parent(parents.n_rows, -1);
+  for (size_t r = 0; r < rows.n_rows; ++r) {
     const int64_t row = static_cast<int64_t>(r);
-    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k)
-      for (int64_t p = parent_offsets[nodes[k]]; p < parent_offsets[nodes[k] + 1]; ++p)
-        last_row_as_parent[parent_nodes[p]] = row;
-    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k)
-      if (last_row_as_parent[nodes[k]] != row) kept.nodes.push_back(nodes[k]);
-    kept.offsets.push_back(static_cast<int64_t>(kept.nodes.size()));
+    for (const int32_t *node = rows.begin(r); node != rows.end(r); ++node)
+      for (const int32_t *parent = parents.begin(static_cast<size_t>(*node)); parent != parents.end(static_cast<size_t>(*node)); ++parent)
+        last_row_as_parent[static_cast<size_t>(*parent)] = row;
+    for (const int32_t *node = rows.begin(r); node != rows.end(r); ++node)
+      if (last_row_as_parent[static_cast<size_t>(*node)] != row) specific.columns.push_back(*node);
+    specific.end_row();
   }
-  return kept;
+  return specific;
 }
 
-LabelRows keep_most_general(const int64_t *offsets, const int32_t *nodes, size_t n_rows, const int64_t *parent_offsets,
-                            const int32_t *parent_nodes, size_t n_nodes) {
-  LabelRows kept;
-  kept.offsets.reserve(n_rows + 1);
-  std::vector<int64_t> last_row(n_nodes, -1);
-  for (size_t r = 0; r < n_rows; ++r) {
+PatternRows keep_most_general(const Pattern &rows, const Pattern &parents) {
+  PatternRows general;
+  general.offsets.reserve(rows.n_rows + 1);
+  std::vector<int64_t> last_row(parents.n_rows, -1);
+  for (size_t r = 0; r < rows.n_rows; ++r) {
     const int64_t row = static_cast<int64_t>(r);
-    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) last_row[nodes[k]] = row;
-    for (int64_t k = offsets[r]; k < offsets[r + 1]; ++k) {
-      const int32_t node = nodes[k];
-      const bool below_another = std::any_of(parent_nodes + parent_offsets[node], parent_nodes + parent_offsets[node + 1],
-                                             [&](int32_t parent) { return last_row[parent] == row; });
-      if (!below_another) kept.nodes.push_back(node);
+    for (const int32_t *node = rows.begin(r); node != rows.end(r); ++node) last_row[static_cast<size_t>(*node)] = row;
+    for (const int32_t *node = rows.begin(r); node != rows.end(r); ++node) {
+      const auto v = static_cast<size_t>(*node);
+      const bool below_another = std::any_of(parents.begin(v), parents.end(v), [&](int32_t parent) {
+        return last_row[static_cast<size_t>(parent)] == row;
+      });
+      if (!below_another) general.columns.push_back(*node);
     }
-    kept.offsets.push_back(static_cast<int64_t>(kept.nodes.size()));
+    general.end_row();
   }
-  return kept;
+  return general;
 }
 
 }  // namespace ramify

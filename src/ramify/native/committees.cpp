@@ -1,105 +1,105 @@
-// Scores by committees of stumps, met from the top down.
-#include <cmath>
+// Scores by committees of stumps, from the root down.
+#include "committees.h"
+
+#include <algorithm>
 #include <limits>
 
-#include "boosting.h"
+#include "dispatch.h"
 
 namespace ramify {
 namespace {
 
-// Where a column stands among the pivots of a committee: by a table of all columns, where that is worth its making.
-class Places {
+// Where a column stands among the pivots of a committee: by a table of all columns, where enough lookups pay for it.
+class PivotPositions {
  public:
-  Places(const Committees &all, int64_t n_lookups) : all_(all) {
-    if (static_cast<int64_t>(all.n_committees * all.n_columns) > 8 * n_lookups) return;
-    table_.assign(all.n_committees * all.n_columns, -1);
-    for (size_t c = 0; c < all.n_committees; ++c)
-      for (int64_t p = all.pivot_offsets[c]; p < all.pivot_offsets[c + 1]; ++p)
-        table_[c * all.n_columns + static_cast<size_t>(all.pivots[p])] = static_cast<int32_t>(p - all.pivot_offsets[c]);
+  PivotPositions(const Committees &all, size_t n_lookups) : pivots_(all.pivots) {
+    if (pivots_.n_rows * pivots_.n_columns > 8 * n_lookups) return;
+    table_.assign(pivots_.n_rows * pivots_.n_columns, -1);
+    for (size_t c = 0; c < pivots_.n_rows; ++c)
+      for (const int32_t *pivot = pivots_.begin(c); pivot != pivots_.end(c); ++pivot)
+        table_[c * pivots_.n_columns + static_cast<size_t>(*pivot)] = static_cast<int32_t>(pivot - pivots_.begin(c));
   }
 
-  // The place, or -1.
+  // The position, or -1.
   int64_t of(size_t committee, int32_t column) const {
-    if (!table_.empty()) return table_[committee * all_.n_columns + static_cast<size_t>(column)];
-    const int32_t *first = all_.pivots + all_.pivot_offsets[committee], *end = all_.pivots + all_.pivot_offsets[committee + 1];
+    if (!table_.empty()) return table_[committee * pivots_.n_columns + static_cast<size_t>(column)];
+    const int32_t *first = pivots_.begin(committee), *end = pivots_.end(committee);
     const int32_t *found = std::lower_bound(first, end, column);
     return found != end && *found == column ? found - first : -1;
   }
 
  private:
-  const Committees &all_;
+  const Pattern &pivots_;
   std::vector<int32_t> table_;
 };
 
-// The scores of one committee's classes: the bias, and what each pivot adds that the row has.
-RAMIFY_WIDE_CLONES void judge(const Committees &all, const Places &places, size_t committee, const int32_t *columns,
-                              size_t n_columns, double *scores) {
+// The scores of one committee's classes: the bias, and the sums of the pivots that the row has.
+RAMIFY_WIDE_CLONES void add_votes(const Committees &all, const PivotPositions &positions, size_t committee,
+                                  const int32_t *columns, size_t n_columns, double *scores) {
   const int64_t first = all.class_offsets[committee];
   const auto m = static_cast<size_t>(all.class_offsets[committee + 1] - first);
   std::copy(all.bias + first, all.bias + first + m, scores);
   const double *sums = all.sums + all.sum_offsets[committee];
   for (size_t p = 0; p < n_columns; ++p) {
-    const int64_t place = places.of(committee, columns[p]);
-    if (place < 0) continue;
-    const double *more = sums + static_cast<size_t>(place) * m;
+    const int64_t position = positions.of(committee, columns[p]);
+    if (position < 0) continue;
+    const double *more = sums + static_cast<size_t>(position) * m;
     for (size_t j = 0; j < m; ++j) scores[j] += more[j];
   }
 }
 
-// Goes over documents from the top down, and tells of every class of every committee that one meets.
-class Walk {
+// Passes documents through the committees from the root down, and reports every class of every committee that one reaches.
+class Cascade {
  public:
-  Walk(const Committees &all, const int64_t *offsets, const int32_t *columns, size_t n_rows)
-      : all_(all), offsets_(offsets), columns_(columns), places_(all, offsets[n_rows] - offsets[0]), local_(all.n_classes) {}
+  Cascade(const Committees &all, const Pattern &X)
+      : all_(all), X_(X), positions_(all, X.n_entries()), scores_(all.n_classes()) {}
 
-  template <class Tell>
-  void row(size_t r, double threshold, const Tell &tell) {
-    waiting_.assign(all_.top, all_.top + all_.n_top);
-    while (!waiting_.empty()) {
-      const auto committee = static_cast<size_t>(waiting_.back());
-      waiting_.pop_back();
-      judge(all_, places_, committee, columns_ + offsets_[r], static_cast<size_t>(offsets_[r + 1] - offsets_[r]), local_.data());
+  template <class Report>
+  void pass(size_t r, double threshold, const Report &report) {
+    queue_.assign(all_.roots, all_.roots + all_.n_roots);
+    while (!queue_.empty()) {
+      const auto committee = static_cast<size_t>(queue_.back());
+      queue_.pop_back();
+      add_votes(all_, positions_, committee, X_.begin(r), X_.length(r), scores_.data());
       for (int64_t c = all_.class_offsets[committee]; c < all_.class_offsets[committee + 1]; ++c) {
-        const double score = local_[static_cast<size_t>(c - all_.class_offsets[committee])];
-        tell(static_cast<size_t>(c), score);
+        const double score = scores_[static_cast<size_t>(c - all_.class_offsets[committee])];
+        report(static_cast<size_t>(c), score);
         if (score > threshold)
-          waiting_.insert(waiting_.end(), all_.below + all_.below_offsets[c], all_.below + all_.below_offsets[c + 1]);
+          queue_.insert(queue_.end(), all_.below.begin(static_cast<size_t>(c)), all_.below.end(static_cast<size_t>(c)));
       }
     }
   }
 
  private:
   const Committees &all_;
-  const int64_t *offsets_;
-  const int32_t *columns_;
-  const Places places_;
-  std::vector<double> local_;
-  std::vector<int32_t> waiting_;
+  const Pattern &X_;
+  const PivotPositions positions_;
+  std::vector<double> scores_;
+  std::vector<int32_t> queue_;
 };
 
 }  // namespace
 
-void score_committees_in_place(const Committees &all, const int64_t *offsets, const int32_t *columns, size_t n_rows,
-                               double threshold, float *scores) {
-  Walk walk(all, offsets, columns, n_rows);
-  std::fill(scores, scores + n_rows * all.n_classes, std::numeric_limits<float>::quiet_NaN());
-  for (size_t r = 0; r < n_rows; ++r)
-    walk.row(r, threshold, [&](size_t c, double score) { scores[r * all.n_classes + c] = static_cast<float>(score); });
+void score_committees_in_place(const Committees &all, const Pattern &X, double threshold, float *scores) {
+  Cascade cascade(all, X);
+  const size_t n_classes = all.n_classes();
+  std::fill(scores, scores + X.n_rows * n_classes, std::numeric_limits<float>::quiet_NaN());
+  for (size_t r = 0; r < X.n_rows; ++r)
+    cascade.pass(r, threshold, [&](size_t c, double score) { scores[r * n_classes + c] = static_cast<float>(score); });
 }
 
-LabelRows pass_committees(const Committees &all, const int64_t *offsets, const int32_t *columns, size_t n_rows,
-                          const int64_t *node_offsets, const int32_t *nodes, const int32_t *always, size_t n_always) {
-  Walk walk(all, offsets, columns, n_rows);
-  LabelRows passed;
-  for (size_t r = 0; r < n_rows; ++r) {
-    const auto first = static_cast<std::ptrdiff_t>(passed.nodes.size());
-    passed.nodes.insert(passed.nodes.end(), always, always + n_always);
-    walk.row(r, 0, [&](size_t c, double score) {
-      if (static_cast<float>(score) > 0)
-        passed.nodes.insert(passed.nodes.end(), nodes + node_offsets[c], nodes + node_offsets[c + 1]);
+PatternRows predict_committees(const Committees &all, const Pattern &X, const Pattern &nodes, const int32_t *always,
+                               size_t n_always) {
+  Cascade cascade(all, X);
+  PatternRows passed;
+  for (size_t r = 0; r < X.n_rows; ++r) {
+    const auto first = static_cast<std::ptrdiff_t>(passed.columns.size());
+    passed.columns.insert(passed.columns.end(), always, always + n_always);
+    cascade.pass(r, 0, [&](size_t c, double score) {
+      if (static_cast<float>(score) > 0) passed.columns.insert(passed.columns.end(), nodes.begin(c), nodes.end(c));
     });
-    std::sort(passed.nodes.begin() + first, passed.nodes.end());
-    passed.offsets.push_back(static_cast<int64_t>(passed.nodes.size()));
+    std::sort(passed.columns.begin() + first, passed.columns.end());
+    passed.end_row();
   }
   return passed;
 }

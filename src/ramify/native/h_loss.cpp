@@ -1,14 +1,15 @@
 // The label set with the least expected H-loss.
+#include <algorithm>
 #include <cmath>
 
-#include "kernels.h"
+#include "decisions.h"
 
 namespace ramify {
 
 template <typename T>
-LabelRows minimize_h_loss(const T *probabilities, size_t n_documents, const int32_t *parent, const double *costs,
-                          const uint8_t *by_sign, size_t n_nodes) {
-  LabelRows taken;
+PatternRows minimize_h_loss(const T *probabilities, size_t n_documents, const int32_t *parent, const double *costs,
+                            const uint8_t *by_sign, size_t n_nodes) {
+  PatternRows taken;
   taken.offsets.reserve(n_documents + 1);
   std::vector<double> below(n_nodes);  // the risk of a node's children, once it is rightly taken
   std::vector<uint8_t> takes(n_nodes);
@@ -23,14 +24,14 @@ LabelRows minimize_h_loss(const T *probabilities, size_t n_documents, const int3
     }
     for (size_t v = 0; v < n_nodes; ++v) {
       takes[v] = takes[v] && (parent[v] < 0 || takes[parent[v]]);
-      if (takes[v]) taken.nodes.push_back(static_cast<int32_t>(v));
+      if (takes[v]) taken.columns.push_back(static_cast<int32_t>(v));
     }
-    taken.offsets.push_back(static_cast<int64_t>(taken.nodes.size()));
+    taken.end_row();
   }
   return taken;
 }
 
-template LabelRows minimize_h_loss(const float *, size_t, const int32_t *, const double *, const uint8_t *, size_t);
-template LabelRows minimize_h_loss(const double *, size_t, const int32_t *, const double *, const uint8_t *, size_t);
+template PatternRows minimize_h_loss(const float *, size_t, const int32_t *, const double *, const uint8_t *, size_t);
+template PatternRows minimize_h_loss(const double *, size_t, const int32_t *, const double *, const uint8_t *, size_t);
 
 }  // namespace ramify

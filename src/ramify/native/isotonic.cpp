@@ -5,7 +5,9 @@
 #include <memory>
 #include <unordered_set>
 
-#include "kernels.h"
+#include "decisions.h"
+#include "dispatch.h"
+#include "memory.h"
 
 namespace ramify {
 namespace {
@@ -16,13 +18,16 @@ typedef double Lanes __attribute__((vector_size(kLanes * sizeof(double))));
 typedef int64_t Mask __attribute__((vector_size(kLanes * sizeof(int64_t))));
 typedef int64_t HalfMask __attribute__((vector_size(kLanes / 2 * sizeof(int64_t))));
 
-// What a node's parent learns of it, for every value i that the parent may take: one byte a document.
-using Choices = uint32_t;
+// Of a node, for every value i that its parent may take, how the optimum was reached: one byte per document.
+using Backpointers = uint32_t;
 constexpr int64_t kIsBest = 1;     // of the values up to i, the node's own cost is the least so far at i
 constexpr int64_t kIsNearest = 2;  // the same with the penalty for lying below the parent added
 constexpr int64_t kLeads = 4;      // of the children up to this one, it is the cheapest to be the largest child
 
-constexpr Mask in_every_lane(int64_t flag) { return Mask{flag, flag << 8, flag << 16, flag << 24}; }
+// the flag of every document in its byte
+constexpr Mask kAreBest = {kIsBest, kIsBest << 8, kIsBest << 16, kIsBest << 24};
+constexpr Mask kAreNearest = {kIsNearest, kIsNearest << 8, kIsNearest << 16, kIsNearest << 24};
+constexpr Mask kAreLeading = {kLeads, kLeads << 8, kLeads << 16, kLeads << 24};
 
 using LaneRow = Large<Lanes>;
 
@@ -43,10 +48,10 @@ struct Child {
   double penalty;      // of the parent
 };
 
-// Adds one child to what its parent knows: one pass over the values.
+// Adds one child to the costs of its parent: one pass over the values.
 template <bool kIsLeaf, bool kIsStrict>
 __attribute__((always_inline)) inline void fold(const Lanes *values, size_t m, const Child &child, Lanes *sum, Lanes *extra,
-                                                Choices *choices) {
+                                                Backpointers *backpointers) {
   const Lanes *below_sum = kIsLeaf ? nullptr : child.below->sum.data();
   const Lanes *below_extra = kIsLeaf ? nullptr : child.below->extra.data();
   const Lanes score = child.score, weight = child.weight;
@@ -75,34 +80,34 @@ __attribute__((always_inline)) inline void fold(const Lanes *values, size_t m, c
     const Mask leads = more < before;
     extra[i] = more < before ? more : before;
     sum[i] += best;
-    const Mask flags = (is_best & in_every_lane(kIsBest)) | (is_nearest & in_every_lane(kIsNearest)) |
-                       (leads & in_every_lane(kLeads));
+    const Mask flags = (is_best & kAreBest) | (is_nearest & kAreNearest) |
+                       (leads & kAreLeading);
     const HalfMask joined = __builtin_shufflevector(flags, flags, 0, 1) | __builtin_shufflevector(flags, flags, 2, 3);
-    choices[i] = static_cast<Choices>(joined[0] | joined[1]);
+    backpointers[i] = static_cast<Backpointers>(joined[0] | joined[1]);
   }
 }
 
 RAMIFY_WIDE_CLONES void fold_leaf(const Lanes *values, size_t m, const Child &child, Lanes *sum, Lanes *extra,
-                                  Choices *choices) {
-  fold<true, false>(values, m, child, sum, extra, choices);
+                                  Backpointers *backpointers) {
+  fold<true, false>(values, m, child, sum, extra, backpointers);
 }
 RAMIFY_WIDE_CLONES void fold_leaf_strictly(const Lanes *values, size_t m, const Child &child, Lanes *sum, Lanes *extra,
-                                           Choices *choices) {
-  fold<true, true>(values, m, child, sum, extra, choices);
+                                           Backpointers *backpointers) {
+  fold<true, true>(values, m, child, sum, extra, backpointers);
 }
 RAMIFY_WIDE_CLONES void fold_inner(const Lanes *values, size_t m, const Child &child, Lanes *sum, Lanes *extra,
-                                   Choices *choices) {
-  fold<false, false>(values, m, child, sum, extra, choices);
+                                   Backpointers *backpointers) {
+  fold<false, false>(values, m, child, sum, extra, backpointers);
 }
 RAMIFY_WIDE_CLONES void fold_inner_strictly(const Lanes *values, size_t m, const Child &child, Lanes *sum, Lanes *extra,
-                                            Choices *choices) {
-  fold<false, true>(values, m, child, sum, extra, choices);
+                                            Backpointers *backpointers) {
+  fold<false, true>(values, m, child, sum, extra, backpointers);
 }
 
-void fold_child(const Lanes *values, size_t m, const Child &child, Below &above, Choices *choices) {
+void fold_child(const Lanes *values, size_t m, const Child &child, Below &above, Backpointers *backpointers) {
   const bool is_strict = std::isinf(child.penalty);
   const auto step = child.below ? (is_strict ? fold_inner_strictly : fold_inner) : (is_strict ? fold_leaf_strictly : fold_leaf);
-  step(values, m, child, above.sum.data(), above.extra.data(), choices);
+  step(values, m, child, above.sum.data(), above.extra.data(), backpointers);
 }
 
 // The nodes of every tree, children before parents and subtrees unbroken; trees one after the other, each root last.
@@ -110,7 +115,7 @@ std::vector<int32_t> in_postorder(const int32_t *parent, size_t n) {
   std::vector<int32_t> size(n, 1), place(n), order(n);
   for (size_t v = n; v-- > 0;)
     if (parent[v] >= 0) size[parent[v]] += size[v];
-  // parents come first, so the end of a parent's stretch is known before its children ask for their part of it
+  // parents come first, so the range of a parent is fixed before its children take their parts of it
   std::vector<int32_t> next(n);
   int32_t roots = 0;
   for (size_t v = 0; v < n; ++v) {
@@ -123,7 +128,7 @@ std::vector<int32_t> in_postorder(const int32_t *parent, size_t n) {
   return order;
 }
 
-// Whether there are more than so many distinct values; mostly known after looking at a few of them.
+// Whether there are more than `most` distinct values; mostly certain after a few of them.
 bool has_more_than(size_t most, const std::vector<double> &values) {
   if (values.size() <= most) return false;
   std::unordered_set<double> found;
@@ -144,7 +149,7 @@ class Smoother {
   template <typename T>
   void smooth(const T *const *rows, T *const *smoothed, size_t n_documents) {
     read(rows, n_documents);
-    choices_.resize(n_ * m_);
+    backpointers_.resize(n_ * m_);
     for (size_t k = 0; k < n_; ++k) add_to_parent(k);
     for (size_t lane = 0; lane < n_documents; ++lane) write(lane, smoothed[lane]);
   }
@@ -177,7 +182,7 @@ class Smoother {
     }
     values_.resize(m_);
     for (size_t lane = 0; lane < kLanes; ++lane)
-      // a value that is there twice changes nothing: of equal ones the first is taken
+      // a value that is there twice changes nothing: the first of equal ones is used
       for (size_t i = 0; i < m_; ++i) values_[i][lane] = distinct_[lane][std::min(i, distinct_[lane].size() - 1)];
   }
 
@@ -198,46 +203,46 @@ class Smoother {
   void add_to_parent(size_t k) {
     const int32_t above = problem_.parent[nodes_[k]];
     Below *own = below_[k];
-    Below *&known = above < 0 ? beyond_ : below_[place_[above]];
-    if (!known) known = acquire();
+    Below *&sums = above < 0 ? above_root_ : below_[place_[above]];
+    if (!sums) sums = acquire();
     const double penalty = above < 0 ? 0 : problem_.penalties[above];
-    fold_child(values_.data(), m_, {scores_[k], weights_[k], own, penalty}, *known, &choices_[k * m_]);
+    fold_child(values_.data(), m_, {scores_[k], weights_[k], own, penalty}, *sums, &backpointers_[k * m_]);
     release(below_[k]);
-    if (above < 0) release(beyond_);  // beyond a root there is nobody who needs to know
+    if (above < 0) release(above_root_);  // nothing above a root needs it
   }
 
   Below *acquire() {
     if (spare_.empty()) {
-      rooms_.emplace_back(new Below);
-      spare_.push_back(rooms_.back().get());
+      tables_.emplace_back(new Below);
+      spare_.push_back(tables_.back().get());
     }
-    Below *room = spare_.back();
+    Below *table = spare_.back();
     spare_.pop_back();
-    room->clear(m_);
-    return room;
+    table->clear(m_);
+    return table;
   }
 
-  void release(Below *&room) {
-    if (room) spare_.push_back(room);
-    room = nullptr;
+  void release(Below *&table) {
+    if (table) spare_.push_back(table);
+    table = nullptr;
   }
 
-  // From the root down: a node takes its best value that is no higher than its parent's; the child that leads, its nearest.
+  // From the root down: a node gets its best value that is no higher than its parent's; the largest child, its nearest.
   template <typename T>
   void write(size_t lane, T *row) {
     taken_.assign(n_, 0), is_led_.assign(n_, false);
     for (size_t k = n_; k-- > 0;) {
       const int32_t node = nodes_[k], above = problem_.parent[node];
-      const Choices *choices = &choices_[k * m_];
+      const Backpointers *backpointers = &backpointers_[k * m_];
       size_t i = m_ - 1;
-      Choices wanted = kIsBest << (8 * lane);
+      Backpointers flag = kIsBest << (8 * lane);
       if (above >= 0) {
         const size_t place = place_[above];
         i = taken_[place];
-        // later children were asked first, and the last one that leads is the cheapest of all
-        if (!is_led_[place] && (choices[i] & kLeads << (8 * lane))) is_led_[place] = true, wanted = kIsNearest << (8 * lane);
+        // children come in reverse, and the last one that leads is the cheapest to be the largest child
+        if (!is_led_[place] && (backpointers[i] & kLeads << (8 * lane))) is_led_[place] = true, flag = kIsNearest << (8 * lane);
       }
-      while (i > 0 && !(choices[i] & wanted)) --i;
+      while (i > 0 && !(backpointers[i] & flag)) --i;
       taken_[k] = i;
       row[node] = has_score_[lane] ? static_cast<T>(values_[i][lane]) : std::numeric_limits<T>::quiet_NaN();
     }
@@ -251,10 +256,10 @@ class Smoother {
   LaneRow scores_, weights_, values_;
   std::vector<double> distinct_[kLanes];
   bool has_score_[kLanes];
-  Large<Choices> choices_;
+  Large<Backpointers> backpointers_;
   std::vector<Below *> below_, spare_;
-  std::vector<std::unique_ptr<Below>> rooms_;
-  Below *beyond_ = nullptr;
+  std::vector<std::unique_ptr<Below>> tables_;
+  Below *above_root_ = nullptr;
   std::vector<size_t> taken_;
   std::vector<bool> is_led_;
 };

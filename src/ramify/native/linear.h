@@ -1,268 +1,255 @@
-// Pieces that the kernels of linear models share: documents in compressed rows, the three losses with their duals, and
-// coordinate ascent on the dual of one class.
+// Linear models in the dual: what the kernels of one class, of a tree, of screening and of candidates share.
 //
-// For class n with documents i, signs y_i, bounds U_i (cost of document i) and weights w, z_i = y_i w·x_i:
-//
-//   primal   ½‖w‖² + Σ_i U_i L(z_i)            dual   Σ_i U_i h(α_i / U_i) − ½‖Σ_i α_i y_i x_i‖²,   0 ≤ α_i ≤ U_i
-//
-// and primal − dual is a sum over documents of U_i L(z_i) − U_i h(α_i / U_i) + α_i z_i, no term below zero.
+// A unit is a class or an inner node above classes. δ of a unit is the difference between its weights and its parent's; u of a
+// class is Σ α y x over its pairs.
 #pragma once
 #include <algorithm>
-#include <cmath>
-#include <cstddef>
-#include <cstdint>
-#include <utility>
-#include <vector>
+
+#include "coordinate_ascent.h"
+#include "memory.h"
+#include "sparse_rows.h"
 
 namespace ramify {
 
-// Row r holds the features and values at offsets[r] .. offsets[r + 1]; the constant feature of the bias is among them.
-struct Rows {
-  const int64_t *offsets;
-  const int32_t *features;
-  const float *values;
-  const float *squared_norms;
-  size_t n_features;
+// ---- sparse vectors -------------------------------------------------------------------------------------------------
 
-  size_t length(size_t r) const { return static_cast<size_t>(offsets[r + 1] - offsets[r]); }
-  const int32_t *features_of(size_t r) const { return features + offsets[r]; }
-  const float *values_of(size_t r) const { return values + offsets[r]; }
-};
-
-// Four sums side by side, so that an addition need not wait for the one before it.
-inline float dot(const Rows &X, size_t row, const float *w) {
-  const int32_t *f = X.features_of(row);
-  const float *x = X.values_of(row);
-  const size_t n = X.length(row);
-  float a = 0, b = 0, c = 0, d = 0;
-  size_t k = 0;
-  for (; k + 3 < n; k += 4) {
-    a += w[f[k]] * x[k];
-    b += w[f[k + 1]] * x[k + 1];
-    c += w[f[k + 2]] * x[k + 2];
-    d += w[f[k + 3]] * x[k + 3];
-  }
-  for (; k < n; ++k) a += w[f[k]] * x[k];
-  return (a + b) + (c + d);
-}
-
-// The features of a row differ from each other, so four can be read before any is written.
-inline void add_row(const Rows &X, size_t row, float factor, float *w) {
-  const int32_t *f = X.features_of(row);
-  const float *x = X.values_of(row);
-  const size_t n = X.length(row);
-  size_t k = 0;
-  for (; k + 3 < n; k += 4) {
-    const float a = w[f[k]] + factor * x[k], b = w[f[k + 1]] + factor * x[k + 1];
-    const float c = w[f[k + 2]] + factor * x[k + 2], d = w[f[k + 3]] + factor * x[k + 3];
-    w[f[k]] = a, w[f[k + 1]] = b, w[f[k + 2]] = c, w[f[k + 3]] = d;
-  }
-  for (; k < n; ++k) w[f[k]] += factor * x[k];
-}
-
-inline void prefetch_row(const Rows &X, size_t row) {
-#if defined(__GNUC__)
-  const char *f = reinterpret_cast<const char *>(X.features_of(row));
-  const char *x = reinterpret_cast<const char *>(X.values_of(row));
-  const size_t bytes = X.length(row) * 4;
-  for (size_t k = 0; k < bytes && k < 1024; k += 64) {
-    __builtin_prefetch(f + k);
-    __builtin_prefetch(x + k);
-  }
-#endif
-}
-
-// ---- losses: L(z), U h(α / U), the α that is best when z would move by curvature · change, and the best where z is 0 -----
-
-struct Hinge {
-  static constexpr bool has_corner = true;
-  static double loss(double z) { return z < 1 ? 1 - z : 0; }
-  static double entropy(double alpha, double) { return alpha; }
-  static float best(float alpha, float z, float upper, float curvature) {
-    return std::min(std::max(alpha - (z - 1) / curvature, 0.0f), upper);
-  }
-  static float at_zero(float upper) { return upper; }
-  static bool is_idle(float alpha, float z, float upper, float slack) {
-    return (alpha <= 0 && z > 1 + slack) || (alpha >= upper && z < 1 - slack);
-  }
-};
-
-struct SquaredHinge {
-  static constexpr bool has_corner = false;
-  static double loss(double z) { return z < 1 ? (1 - z) * (1 - z) : 0; }
-  static double entropy(double alpha, double upper) { return alpha - alpha * alpha / (4 * upper); }
-  static float best(float alpha, float z, float upper, float curvature) {
-    const float slope = z - 1 + alpha / (2 * upper);
-    return std::max(alpha - slope / (curvature + 1 / (2 * upper)), 0.0f);
-  }
-  static float at_zero(float upper) { return 2 * upper; }
-  static bool is_idle(float alpha, float z, float, float slack) { return alpha <= 0 && z > 1 + slack; }
-};
-
-struct Logistic {
-  static constexpr bool has_corner = false;
-  static double loss(double z) { return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z; }
-  static double entropy(double alpha, double upper) {
-    const double share = alpha / upper;
-    const double rest = 1 - share;
-    double h = 0;
-    if (share > 0) h -= share * std::log(share);
-    if (rest > 0) h -= rest * std::log(rest);
-    return upper * h;
-  }
-  // Newton's method on σ, share = 1 / (1 + e^σ): σ = z + curvature · upper · (share(σ) − share) has one root and a
-  // derivative between 1 and 1 + curvature · upper / 4. A step that leaves its bracket, or is more than half as long as the
-  // one before the last, gives way to halving the bracket, so that it always arrives.
-  static float best(float alpha, float z, float upper, float curvature) {
-    const double reach = static_cast<double>(curvature) * upper, share = static_cast<double>(alpha) / upper;
-    double low = z - reach * share, high = z + reach * (1 - share), sigma = std::min(std::max<double>(z, low), high);
-    double length = high - low, before = length;
-    for (int step = 0; step < 100; ++step) {
-      const double p = 1 / (1 + std::exp(sigma)), off = sigma - z - reach * (p - share);
-      if (off > 0) high = sigma; else low = sigma;
-      double next = sigma - off / (1 + reach * p * (1 - p));
-      if (next <= low || next >= high || std::fabs(next - sigma) > 0.5 * before) next = 0.5 * (low + high);
-      before = std::exchange(length, std::fabs(next - sigma));
-      const bool settled = std::fabs(next - sigma) <= 1e-6 * (1 + std::fabs(sigma));
-      sigma = next;
-      if (settled) break;
-    }
-    return static_cast<float>(upper / (1 + std::exp(sigma)));
-  }
-  static float at_zero(float upper) { return upper / 2; }
-  static bool is_idle(float, float, float, float) { return false; }
-};
-
-// ---- one class ------------------------------------------------------------------------------------------------------
-
-// The pairs of one class: documents, dual variables, and what each may cost; the first n_positive are of the class.
-struct Class {
-  const int32_t *documents;
-  float *alphas;
-  size_t n_pairs, n_positive;
-  float cost_positive, cost_negative;
-  const float *document_weights;
-
-  float sign(size_t j) const { return j < n_positive ? 1.0f : -1.0f; }
-  float upper(size_t j) const { return (j < n_positive ? cost_positive : cost_negative) * document_weights[documents[j]]; }
-};
-
-// The pairs of many classes, class after class.
-struct Pairs {
-  const int64_t *offsets;
-  const int32_t *documents;
-  const int64_t *n_positive;
-  const float *cost_positive, *cost_negative;
-  float *alphas;
-
-  Class of(size_t k, const float *document_weights) const {
-    const auto start = static_cast<size_t>(offsets[k]), end = static_cast<size_t>(offsets[k + 1]);
-    return {documents + start, alphas + start, end - start, static_cast<size_t>(n_positive[k]),
-            cost_positive[k],  cost_negative[k], document_weights};
-  }
-};
-
-// What is known of a class, or of all of them: the best stretch of its weights, and the objective on either side.
-struct Certificate {
-  double primal = 0, dual = 0, stretch = 1, passes = 0;
-};
-
-enum class LossKind : int { hinge = 0, squared_hinge = 1, logistic = 2 };
-
-template <class Work>
-auto with_loss(LossKind kind, Work work) {
-  if (kind == LossKind::hinge) return work(Hinge{});
-  if (kind == LossKind::squared_hinge) return work(SquaredHinge{});
-  return work(Logistic{});
-}
-
-// A small generator of its own for every class and pass: results do not depend on who works on which class.
-struct Random {
-  uint64_t state;
-  explicit Random(uint64_t seed) : state(seed * 0x9E3779B97F4A7C15ull + 0xD1B54A32D192ED03ull) { next(); next(); }
-  uint64_t next() {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-  }
-  uint32_t below(uint32_t n) { return static_cast<uint32_t>((next() >> 32) * n >> 32); }
-};
-
-// The pairs of a class that are worth a visit: the first `size` of the order.
-struct Active {
-  std::vector<uint32_t> order;
+struct SparseVector {
+  const int32_t *features = nullptr;
+  float *values = nullptr;
   size_t size = 0;
 
-  explicit Active(size_t n_pairs) : order(n_pairs) { wake_all(); }
-  void wake_all() {
-    size = order.size();
-    for (size_t j = 0; j < size; ++j) order[j] = static_cast<uint32_t>(j);
-  }
-  void shuffle(Random &random) {
-    for (size_t k = size; k > 1; --k) std::swap(order[k - 1], order[random.below(static_cast<uint32_t>(k))]);
+  explicit operator bool() const { return features; }  // whether it is stored at all
+
+  void add_to(float *w) const {
+    for (size_t p = 0; p < size; ++p) w[features[p]] += values[p];
   }
 };
 
-// w += factor · Σ α y x over the pairs of a class.
-inline void add_pairs(const Rows &X, const Class &c, float *w, float factor = 1.0f) {
-  for (size_t j = 0; j < c.n_pairs; ++j)
-    if (c.alphas[j] != 0) add_row(X, static_cast<size_t>(c.documents[j]), factor * c.alphas[j] * c.sign(j), w);
-}
+// One sparse vector for each of n_vectors units or classes, from number `first` on: its entries lie from start to end.
+struct SparseVectors {
+  const int64_t *start, *end;
+  const int32_t *features;
+  float *values;
+  size_t n_vectors, n_features, first = 0;
 
-// Weights may be stretched by a factor 1 or a little more: documents that ought to lie on the margin lie around it while
-// the dual is still on its way, and a stretch lifts most of them over the corner of the hinge.
-constexpr int kStretches = 8;
-constexpr float kStretch[kStretches] = {1.0f, 1.0003f, 1.001f, 1.003f, 1.006f, 1.012f, 1.025f, 1.05f};
-
-// What a pass over the pairs of a class adds up.
-struct Sums {
-  double loss[kStretches] = {};  // Σ U L(stretch · z)
-  double entropy = 0;            // Σ U h(α / U)
-  double quadratic = 0;          // Σ α z, which is w·u
-
-  template <class Loss>
-  void add(float alpha, float z, float upper) {
-    if (Loss::has_corner) {
-      for (int k = 0; k < kStretches; ++k) loss[k] += std::max(0.0f, upper * (1 - kStretch[k] * z));
-    } else {
-      loss[0] += upper * Loss::loss(z);
-    }
-    entropy += Loss::entropy(alpha, upper);
-    quadratic += static_cast<double>(alpha) * z;
+  SparseVector of(size_t number) const {
+    const int64_t from = start[number - first];
+    return {features + from, values + from, static_cast<size_t>(end[number - first] - from)};
   }
 };
 
-// One pass of coordinate ascent over the active pairs: w moves by `curvature` · change in α · y · x. Pairs that lie at a
-// bound and want to stay there by more than `slack` leave the active ones. Gives the largest violation seen.
-template <class Loss>
-float ascend(const Rows &X, Class &c, float curvature, float slack, Active &active, Random &random, float *w,
-             Sums *sums) {
-  active.shuffle(random);
-  float worst = 0;
-  size_t kept = 0;
-  for (size_t k = 0; k < active.size; ++k) {
-    const uint32_t j = active.order[k];
-    const size_t i = static_cast<size_t>(c.documents[j]);
-    if (k + 1 < active.size) prefetch_row(X, static_cast<size_t>(c.documents[active.order[k + 1]]));
-    const float y = c.sign(j), upper = c.upper(j), alpha = c.alphas[j], norm = curvature * X.squared_norms[i];
-    if (upper <= 0) continue;
-    if (norm <= 0) {  // an empty row: whatever the weights, its margin is 0
-      c.alphas[j] = Loss::at_zero(upper);
-      continue;
-    }
-    const float z = y * dot(X, i, w);
-    if (sums) sums->add<Loss>(alpha, z, upper);
-    const float better = Loss::best(alpha, z, upper, norm), change = better - alpha;
-    if (change == 0 && Loss::is_idle(alpha, z, upper, slack)) continue;
-    active.order[kept++] = j;
-    if (change == 0) continue;
-    worst = std::max(worst, std::fabs(change) * norm);
-    c.alphas[j] = better;
-    add_row(X, i, change * curvature * y, w);
+// u of some neighbouring classes.
+struct ClassVectors : SparseVectors {};
+
+// Sparse vectors that a kernel returns, one after the other.
+struct VectorList {
+  std::vector<int64_t> units, ends;
+  Large<int32_t> features;
+  Large<float> values;
+
+  void end_vector(size_t unit) {
+    units.push_back(static_cast<int64_t>(unit));
+    ends.push_back(static_cast<int64_t>(features.size()));
   }
-  active.size = kept;
-  return worst;
-}
+
+  // The entries of a dense vector that are not zero, added to a buffer without a branch and then copied.
+  void append_nonzero(size_t unit, const float *dense, size_t n_features) {
+    buffer_features_.resize(n_features + 1);
+    buffer_values_.resize(n_features + 1);
+    size_t n = 0;
+    for (size_t f = 0; f < n_features; ++f) {
+      buffer_features_[n] = static_cast<int32_t>(f);
+      buffer_values_[n] = dense[f];
+      n += dense[f] != 0;
+    }
+    features.insert(features.end(), buffer_features_.begin(), buffer_features_.begin() + static_cast<std::ptrdiff_t>(n));
+    values.insert(values.end(), buffer_values_.begin(), buffer_values_.begin() + static_cast<std::ptrdiff_t>(n));
+    end_vector(unit);
+  }
+
+  // All of the listed features of a dense vector, which are then 0 there.
+  void move_listed(const int32_t *listed, size_t n, float *dense) {
+    features.insert(features.end(), listed, listed + n);
+    const size_t before = values.size();
+    values.resize(before + n);
+    for (size_t p = 0; p < n; ++p) {
+      values[before + p] = dense[listed[p]];
+      dense[listed[p]] = 0;
+    }
+  }
+
+  // Reserves memory for all vectors, judged by those that are done.
+  void reserve_for(size_t done, size_t all) {
+    const size_t expected = features.size() / done * all;
+    if (expected <= features.capacity()) return;
+    features.reserve(expected + expected / 8);
+    values.reserve(expected + expected / 8);
+  }
+
+ private:
+  std::vector<int32_t> buffer_features_;
+  std::vector<float> buffer_values_;
+};
+
+// ---- ancestors of classes -------------------------------------------------------------------------------------------
+
+// For every class its ancestors, from the root down, and δ of all units. Classes with the same ancestors stand side by side.
+struct Ancestors {
+  const Pattern &units;
+  const SparseVectors &deltas;
+
+  size_t count(size_t k) const { return units.length(k); }
+  bool same(size_t k, size_t other) const {
+    return count(k) == count(other) && std::equal(units.begin(k), units.end(k), units.begin(other));
+  }
+};
+
+// The weights of a class's parent: the sum of δ over its ancestors; computed again only where they differ from the class before.
+class ParentWeights {
+ public:
+  explicit ParentWeights(size_t n_features) : sum_(n_features) {}
+  const float *of(const Ancestors &ancestors, size_t k) {
+    if (ancestors.count(k) == 0) return nullptr;
+    is_new_ = !has_last_ || !ancestors.same(k, last_);
+    if (is_new_) {
+      std::fill(sum_.begin(), sum_.end(), 0.0f);
+      for (const int32_t *unit = ancestors.units.begin(k); unit != ancestors.units.end(k); ++unit)
+        ancestors.deltas.of(static_cast<size_t>(*unit)).add_to(sum_.data());
+    }
+    has_last_ = true, last_ = k;
+    return sum_.data();
+  }
+  bool is_new() const { return is_new_; }  // whether the last sum differs from the one before
+
+ private:
+  Large<float> sum_;
+  size_t last_ = 0;
+  bool has_last_ = false, is_new_ = false;
+};
+
+// ---- one class at a time --------------------------------------------------------------------------------------------
+
+struct SolverLimits {
+  double tolerance;
+  size_t max_passes;
+  uint64_t seed;
+};
+
+// Dual ascent on the listed classes, with the weights of their parents fixed, until each has a relative duality gap within the
+// tolerance on its own pairs; writes the dual variables and a certificate for each class.
+void solve_classes_in_place(const Documents &X, LossKind loss, const Pairs &pairs, const float *document_weights,
+                            const Ancestors &ancestors, const int32_t *classes, size_t n_classes, const SolverLimits &limits,
+                            Certificate *certificates);
+
+// How features of the rows become features of the model: feature f of the model is feature positions[f] of the rows.
+struct FeatureOrder {
+  const int32_t *positions;
+  size_t n_features;
+};
+
+// scale · u of the classes first .. last. Feature 0 of the rows is written as the bias, too. Weights below `threshold` of a
+// class's largest are left out.
+void assemble_class_weights_in_place(const Rows &X, const Pairs &pairs, const double *scale, const FeatureOrder &order,
+                                     float threshold, size_t first, size_t last, double *bias, VectorList &result);
+
+// The listed vectors in the features of the model.
+void reorder_features_in_place(const SparseVectors &vectors, const int32_t *units, size_t n_units, const FeatureOrder &order,
+                               double *bias, VectorList &result);
+
+// u of the classes first .. last, over all features of their documents.
+void sum_class_vectors(const Rows &X, const Pairs &pairs, size_t first, size_t last, VectorList &result);
+
+// ---- all classes of a tree ------------------------------------------------------------------------------------------
+
+// Units of a forest in preorder, and one partition of its classes: partitions are traversed side by side.
+struct TreePartition {
+  size_t n_units, n_classes;
+  const int32_t *parent;      // -1 above a root
+  const int32_t *class_of;    // -1 for an inner unit
+  const float *n_partitions;  // how many partitions have a class at or below the unit; 0 where its δ is fixed
+  const uint8_t *is_visited;  // whether this partition has one
+};
+
+// For every inner unit some documents of the classes right below it (units × documents), and their products with each other.
+struct SiblingProducts {
+  Pattern documents;
+  const int64_t *offsets;
+  const float *products;
+};
+
+// is_active: one flag for each pair. slack: by class, how far beyond its bound a pair must lie to become inactive.
+struct ActiveSet {
+  uint8_t *is_active;
+  float *slack;
+  size_t n_pairs, n_classes;
+};
+
+struct TreePasses {
+  size_t sibling_passes, class_passes;
+  uint64_t seed;
+};
+
+// Some passes over the active pairs of every class of a partition. δ of every inner unit changes in place; for a unit of several
+// partitions the result has what this partition adds to it. class_vectors: u of the classes, null to compute them at each visit.
+void update_tree_duals_in_place(const Documents &X, LossKind loss, const TreePartition &tree, const SparseVectors &deltas,
+                                const Pairs &pairs, const SparseVectors *class_vectors, const float *document_weights,
+                                const SiblingProducts &siblings, const ActiveSet &active, const TreePasses &passes,
+                                VectorList &result);
+
+// δ of every inner unit of a partition, computed from the dual variables below it, over all features of the documents of the
+// classes below; for a unit of several partitions the part of this one, over all features.
+void assemble_tree_deltas(const Rows &X, const TreePartition &tree, const Pairs &pairs, VectorList &result);
+
+// The same into δ that was assembled earlier, for the same pairs, and whose values are now 0.
+void reassemble_tree_deltas_in_place(const Rows &X, const TreePartition &tree, const SparseVectors &deltas,
+                                     const Pairs &pairs, VectorList &result);
+
+// Fills in the products of the units first .. last. offsets: where the products of each unit start.
+void multiply_siblings_in_place(const Rows &X, const Pattern &documents, const int64_t *offsets, size_t first, size_t last,
+                                float *products);
+
+// ---- pairs and classes that can matter ------------------------------------------------------------------------------
+
+struct FoundPairs {
+  std::vector<int32_t> rows, classes;
+  void add(size_t row, size_t c) {
+    rows.push_back(static_cast<int32_t>(row));
+    classes.push_back(static_cast<int32_t>(c));
+  }
+};
+
+// exact: whether pairs that 8 bits cannot decide are scored in float. max_pairs: found for one class at most.
+struct ScreeningLimits {
+  float threshold;
+  bool exact;
+  size_t max_pairs;
+};
+
+// Of the pairs of a row and a listed class that are not among `pairs`, those whose score may lie above the threshold. losses: by
+// class, what all of them cost at most. The result has those with the highest scores of each class.
+void screen_classes_in_place(const Rows &X, LossKind loss, const Pairs &pairs, const float *document_weights,
+                             const Ancestors &ancestors, const double *scale, const int32_t *classes, size_t n_classes,
+                             const ScreeningLimits &limits, double *losses, FoundPairs &found);
+
+// Candidate classes of rows, found in an index (features × classes) of the largest weights of every class. start: by class, what
+// is added to the product of index and row.
+
+// rows × n_candidates: the classes with the highest scores, of those that have a feature of the row in the index, in order of
+// number; -1 where there are fewer. A row's own classes (rows × classes) are left out.
+void find_negative_candidates_in_place(const Rows &X, const Rows &index, const float *start, const Pattern &own,
+                                       size_t n_candidates, int32_t *candidates);
+
+// The same with a row's own classes, and the score of each; -inf where there are fewer.
+void find_candidates_in_place(const Rows &X, const Rows &index, const float *start, size_t n_candidates, int32_t *candidates,
+                              float *scores);
+
+// The same of all classes, whether they have a feature of the row or not.
+void find_top_classes_in_place(const Rows &X, const Rows &index, const float *start, size_t n_candidates,
+                               int32_t *candidates, float *scores);
+
+// rows × n_candidates: exact scores of candidates, given δ of units (units × features) and the path of every class (classes ×
+// units); a candidate of -1 gets none. Features rise in rows and in deltas.
+void score_candidates_in_place(const Rows &X, const Rows &deltas, const double *bias, const Pattern &paths,
+                               const int32_t *candidates, size_t n_candidates, float *scores);
 
 }  // namespace ramify

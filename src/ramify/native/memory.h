@@ -1,4 +1,4 @@
-// Large arrays on large pages: tables that are read here and there would otherwise spend their time on looking up pages.
+// Large arrays on large pages: tables with random access would otherwise spend their time on address translation.
 #pragma once
 #include <cstddef>
 #include <cstdlib>
@@ -23,16 +23,22 @@ struct LargePages {
 
   T *allocate(size_t n) {
     const size_t bytes = n * sizeof(T);
+#if defined(__SANITIZE_ADDRESS__)  // exactly as much as was asked for, so that nothing beyond can be read unnoticed
+    void *exact = nullptr;
+    if (posix_memalign(&exact, 64, bytes)) throw std::bad_alloc();
+    return static_cast<T *>(exact);
+#else
     const bool is_large = bytes >= kLarge;
     const size_t page = is_large ? kLargePage : 64;
-    void *room = std::aligned_alloc(page, (bytes + page - 1) / page * page);
-    if (!room) throw std::bad_alloc();
+    void *memory = std::aligned_alloc(page, (bytes + page - 1) / page * page);
+    if (!memory) throw std::bad_alloc();
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-    if (is_large) madvise(room, (bytes + page - 1) / page * page, MADV_HUGEPAGE);  // a wish: small pages serve, too
+    if (is_large) madvise(memory, (bytes + page - 1) / page * page, MADV_HUGEPAGE);  // a hint: small pages work, too
 #endif
-    return static_cast<T *>(room);
+    return static_cast<T *>(memory);
+#endif
   }
-  void deallocate(T *room, size_t) { std::free(room); }
+  void deallocate(T *memory, size_t) { std::free(memory); }
 };
 
 template <class T, class Other>

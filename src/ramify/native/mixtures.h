@@ -1,15 +1,52 @@
-// What learning mixture weights and scoring with them share.
+// Mixtures of word estimates along the path from a unit to the root: fitting their weights, and scoring with them.
 #pragma once
-#include "kernels.h"
+#include <algorithm>
+
+#include "sparse_rows.h"
 
 namespace ramify {
 
-// The value of a unit in a sorted sparse row; 0 where it is not there.
+// How often each word occurs in the documents of each unit (words × units, units rising). totals: over all words, by unit.
+struct WordCounts {
+  DoubleRows by_word;
+  const double *totals;
+};
+
+// Documents × words with counts, a weight for each, and the units that it belongs to (documents × units) and how many times.
+struct LabelledDocuments {
+  Rows words;
+  const double *weights;
+  Pattern units;
+  const int32_t *times;
+};
+
+// When to stop: no weights can make the words likelier by more than the tolerance, in nats per word, or after max_steps. After
+// ten steps of expectation and maximization, or as many as read em_words, come Newton's, which end at the same likelihood.
+struct MixtureLimits {
+  bool leave_one_out;
+  double tolerance;
+  size_t max_steps;
+  double em_words;
+};
+
+// For each listed unit the weights of the estimates along its path (paths: units × units, from itself to the root), and of the
+// uniform one, that maximize the likelihood of the words of its documents (units × documents). An estimate leaves out what the
+// unit below it counted, and with leave_one_out the document in question. expected: words attributed to each estimate earlier,
+// which count too. weights: as long as the paths, plus one per unit.
+void fit_mixtures_in_place(const WordCounts &counts, const Pattern &paths, const LabelledDocuments &documents,
+                           const Pattern &unit_documents, const int32_t *units, size_t n_units, const MixtureLimits &limits,
+                           const double *expected, double *weights, int32_t *steps);
+
+// scores[r, k] = priors[k] + sum over the words of row r of count * ln(probability of the word along the path of units[k]).
+// factors: weight / total of every estimate, placed as the weights are.
+void score_mixtures_in_place(const WordCounts &counts, const Pattern &paths, const double *factors, const int32_t *units,
+                             size_t n_units, const double *priors, const Rows &X, double *scores);
+
+// The value of a column in a sorted sparse row; 0 where it is not there.
 template <typename T>
-inline double value_of(const int64_t *offsets, const int32_t *units, const T *values, size_t row, int32_t unit) {
-  const int32_t *first = units + offsets[row], *last = units + offsets[row + 1];
-  const int32_t *found = std::lower_bound(first, last, unit);
-  return found != last && *found == unit ? static_cast<double>(values[found - units]) : 0.0;
+inline double value_at(const Pattern &rows, const T *values, size_t row, int32_t column) {
+  const int32_t *found = std::lower_bound(rows.begin(row), rows.end(row), column);
+  return found != rows.end(row) && *found == column ? static_cast<double>(values[found - rows.columns]) : 0.0;
 }
 
 // The natural logarithm of positive numbers, in place, to some 1e-14.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace ramify {
 namespace {
@@ -47,9 +46,9 @@ class Words {
         terms_.push_back({written_.data() + first.start, length, hash_of(written_.data() + first.start, length, seed)});
       }
     const size_t n = terms_.size();
-    for (size_t k = 0; k < std::min(AHEAD, n); ++k) expect(terms_[k].hash);
+    for (size_t k = 0; k < std::min(kAhead, n); ++k) expect(terms_[k].hash);
     for (size_t k = 0; k < n; ++k) {
-      if (k + AHEAD < n) expect(terms_[k + AHEAD].hash);
+      if (k + kAhead < n) expect(terms_[k + kAhead].hash);
       use(terms_[k].bytes, terms_[k].length, terms_[k].hash);
     }
   }
@@ -82,7 +81,7 @@ class Words {
   }
 
   void reserve(size_t n_bytes) {
-    if (written_.size() < n_bytes + 2 * PAD) written_.resize(n_bytes + n_bytes / 4 + 2 * PAD);
+    if (written_.size() < n_bytes + 2 * kPadding) written_.resize(n_bytes + n_bytes / 4 + 2 * kPadding);
   }
 
   // One character in UTF-8.
@@ -100,10 +99,10 @@ class Words {
     return out;
   }
 
-  // Keeps the word just written, or what stands for it, or takes it back; gives where to go on.
+  // Ends the word just written: it stays, becomes its stem, or is removed as a stop word. Gives where the next one starts.
   char *end_word(char *word, char *out) {
     auto length = static_cast<size_t>(out - word);
-    if (rules_.left_out && rules_.left_out->find(word, length) >= 0) return word;
+    if (rules_.stop_words && rules_.stop_words->find(word, length) >= 0) return word;
     if (rules_.stemmed) {
       const int32_t known = rules_.stemmed->find(word, length);
       if (known >= 0) {
@@ -118,7 +117,7 @@ class Words {
     return out + 1;
   }
 
-  static constexpr size_t AHEAD = 12;
+  static constexpr size_t kAhead = 12;
   struct Word {
     size_t start, length;
   };
@@ -189,7 +188,11 @@ class RowSorter {
       std::fill(places_.begin(), places_.end(), 0);
       for (const uint64_t key : keys_) ++places_[key >> shift & mask];
       uint32_t before = 0;
-      for (uint32_t &place : places_) before += std::exchange(place, before);
+      for (uint32_t &place : places_) {
+        const uint32_t count = place;
+        place = before;
+        before += count;
+      }
       for (const uint64_t key : keys_) other_[places_[key >> shift & mask]++] = key;
       keys_.swap(other_);
     }
@@ -238,15 +241,15 @@ void count_numbered(const Text *texts, size_t n_texts, const WordRules &rules, s
   RowSorter row(n_terms);
   size_t n_characters = 0;
   for (size_t d = 0; d < n_texts; ++d) n_characters += texts[d].length;
-  const bool is_worth_it = n_texts >= 64 && n_terms <= n_characters;  // a table of all terms, to meet each once a document
-  Counter counter(is_worth_it ? n_terms : 0);
+  const bool has_table = n_texts >= 64 && n_terms <= n_characters;  // enough texts to pay for a table of all terms
+  Counter counter(has_table ? n_terms : 0);
   for (size_t d = 0; d < n_texts; ++d) {
     words.read(texts[d]);
     counter.begin();
     words.each_term(seed, expect, [&](const char *bytes, size_t length, uint64_t hash) {
       const int32_t term = find(bytes, length, hash);
       if (term < 0) return;
-      if (is_worth_it) counter.add(static_cast<uint32_t>(term));
+      if (has_table) counter.add(static_cast<uint32_t>(term));
       else row.add(term, 1);
     });
     for (const auto &[term, count] : counter.counted) row.add(static_cast<int32_t>(term), count);
@@ -312,7 +315,7 @@ SortedTerms sort_terms(const std::vector<Terms> &lists, uint64_t seed) {
     return a.second != b.second ? a.second < b.second : all.view(a.term) < all.view(b.term);
   });
   SortedTerms sorted;
-  sorted.bytes.reserve(static_cast<size_t>(all.offsets[all.n]) + PAD);
+  sorted.bytes.reserve(static_cast<size_t>(all.offsets[all.n]) + kPadding);
   sorted.offsets.reserve(all.n + 1);
   std::vector<int32_t> position(all.n);
   for (size_t k = 0; k < all.n; ++k) {
@@ -321,34 +324,35 @@ SortedTerms sort_terms(const std::vector<Terms> &lists, uint64_t seed) {
     sorted.offsets.push_back(static_cast<int64_t>(sorted.bytes.size()));
     position[order[k].term] = static_cast<int32_t>(k);
   }
-  sorted.bytes.resize(sorted.bytes.size() + PAD);
+  sorted.bytes.resize(sorted.bytes.size() + kPadding);
   sorted.positions.reserve(n_listed);
   for (const uint32_t number : numbers) sorted.positions.push_back(position[number]);
   return sorted;
 }
 
-void renumber_rows(const int64_t *offsets, const int32_t *terms, const float *counts, size_t n_rows,
-                   const int32_t *numbers, size_t n_numbers, TermRows &rows) {
+void renumber_rows(const Rows &rows, const int32_t *numbers, size_t n_numbers, TermRows &renumbered) {
   RowSorter row(n_numbers);
-  rows.terms.reserve(static_cast<size_t>(offsets[n_rows] - offsets[0]));
-  rows.counts.reserve(rows.terms.capacity());
-  for (size_t r = 0; r < n_rows; ++r) {
-    for (int64_t p = offsets[r]; p < offsets[r + 1]; ++p)
-      if (numbers[terms[p]] >= 0) row.add(numbers[terms[p]], static_cast<uint32_t>(counts[p]));
-    row.flush(rows);
+  renumbered.terms.reserve(rows.n_entries());
+  renumbered.counts.reserve(renumbered.terms.capacity());
+  for (size_t r = 0; r < rows.n_rows; ++r) {
+    for (int64_t p = rows.offsets[r]; p < rows.offsets[r + 1]; ++p) {
+      const int32_t number = numbers[rows.columns[p]];
+      if (number >= 0) row.add(number, static_cast<uint32_t>(rows.values[p]));
+    }
+    row.flush(renumbered);
   }
 }
 
-void weigh_rows_in_place(const int64_t *offsets, const int32_t *terms, size_t n_rows, const float *weights, float *values) {
-  for (size_t r = 0; r < n_rows; ++r) {
+void weigh_rows_in_place(const Pattern &rows, const float *weights, float *values) {
+  for (size_t r = 0; r < rows.n_rows; ++r) {
     double squares = 0;
-    for (int64_t p = offsets[r]; p < offsets[r + 1]; ++p) {
-      values[p] *= weights[terms[p]];
+    for (int64_t p = rows.offsets[r]; p < rows.offsets[r + 1]; ++p) {
+      values[p] *= weights[rows.columns[p]];
       squares += values[p] * values[p];
     }
     const double length = std::sqrt(squares);
     if (length > 0)
-      for (int64_t p = offsets[r]; p < offsets[r + 1]; ++p) values[p] = static_cast<float>(values[p] / length);
+      for (int64_t p = rows.offsets[r]; p < rows.offsets[r + 1]; ++p) values[p] = static_cast<float>(values[p] / length);
   }
 }
 

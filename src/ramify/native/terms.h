@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "memory.h"
+#include "sparse_rows.h"
 
 namespace ramify {
 
-constexpr size_t PAD = 8;  // bytes that may be read behind every stretch of terms
+constexpr size_t kPadding = 8;  // bytes that may be read behind the last term
 
 // Up to eight bytes as a number; the others are 0. Bytes behind them must be readable.
 inline uint64_t read_bytes(const char *bytes, size_t n) {
@@ -18,7 +19,7 @@ inline uint64_t read_bytes(const char *bytes, size_t n) {
   return n >= 8 ? word : word & ((uint64_t{1} << (8 * n)) - 1);
 }
 
-// Nobody can make many terms with the same hash who does not know the seed.
+// Without the seed nobody can construct many terms with the same hash.
 inline uint64_t hash_of(const char *bytes, size_t n, uint64_t seed) {
   uint64_t h = seed ^ n;
   for (size_t k = 0; k < n; k += 8) {
@@ -36,7 +37,7 @@ inline bool is_same(const char *a, const char *b, size_t n) {
   return true;
 }
 
-// Terms one after the other: term t lies from offsets[t] to offsets[t + 1]; PAD bytes are readable behind the last.
+// Terms one after the other: term t lies from offsets[t] to offsets[t + 1]; kPadding bytes are readable behind the last.
 struct Terms {
   const char *bytes;
   const int64_t *offsets;
@@ -59,8 +60,8 @@ struct Slot {
   }
 };
 
-// The place of a term, or the empty one where it would stand. Their number is a power of two. Short terms are compared
-// without a look at the terms themselves.
+// The place of a term, or the empty one where it would stand. Their number is a power of two, and one is empty. Short terms are
+// compared without reading the terms themselves.
 inline size_t find_slot(const Slot *slots, size_t n_slots, const Terms &terms, const char *bytes, size_t length, uint64_t hash) {
   const uint64_t first = read_bytes(bytes, length);
   const uint32_t check = Slot::check_of(length, hash);
@@ -91,7 +92,7 @@ struct TermIndex {
 // Terms in the order in which they come, each once.
 class TermTable {
  public:
-  explicit TermTable(uint64_t seed, size_t expected = 1 << 12) : seed(seed), bytes_(PAD), offsets_{0} {
+  explicit TermTable(uint64_t seed, size_t expected = 1 << 12) : seed(seed), bytes_(kPadding), offsets_{0} {
     size_t n = 16;
     while (n < 2 * expected) n *= 2;
     slots_.assign(n, Slot{0, 0, 0});
@@ -106,8 +107,8 @@ class TermTable {
   uint32_t add(const char *bytes, size_t length, uint64_t hash) {
     const size_t at = find_slot(slots_.data(), slots_.size(), terms(), bytes, length, hash);
     if (slots_[at].number) return slots_[at].number - 1;
-    const size_t end = bytes_.size() - PAD;
-    bytes_.resize(end + length + PAD);
+    const size_t end = bytes_.size() - kPadding;
+    bytes_.resize(end + length + kPadding);
     std::memcpy(bytes_.data() + end, bytes, length);
     offsets_.push_back(static_cast<int64_t>(end + length));
     const auto number = static_cast<uint32_t>(size());
@@ -154,13 +155,13 @@ struct Characters {
   std::vector<uint8_t> is_word;
 };
 
-// How words are found and joined. characters: null where all texts are ASCII. left_out: words that do not count, null for
-// none. stems: known words, and what stands for each; null where words stand for themselves.
+// How words are found and joined into terms of `shortest` to `longest` words. characters: null where all texts are ASCII.
+// stop_words: null for none. stemmed, stems: words and the stem of each; null where words are not stemmed.
 struct WordRules {
   bool lowercase;
   size_t shortest, longest;
   const Characters *characters;
-  const TermIndex *left_out;
+  const TermIndex *stop_words;
   const TermIndex *stemmed;
   const Terms *stems;
 };
@@ -172,7 +173,7 @@ struct TermRows {
   std::vector<float> counts;
 };
 
-// Counts terms as they come; gives rows of their numbers in `table`, where rows are wanted, and in how many documents each is.
+// Counts terms as they come; gives rows of their numbers in `table`, if with_rows, and in how many documents each is.
 void count_new_terms(const Text *texts, size_t n_texts, const WordRules &rules, bool with_rows, TermTable &table,
                      std::vector<int64_t> &documents, std::vector<int64_t> &occurrences, TermRows &rows);
 
@@ -191,10 +192,9 @@ struct SortedTerms {
 SortedTerms sort_terms(const std::vector<Terms> &lists, uint64_t seed);
 
 // Gives the terms of rows other numbers, below n_numbers, drops those with a number below 0, and sorts each row.
-void renumber_rows(const int64_t *offsets, const int32_t *terms, const float *counts, size_t n_rows,
-                   const int32_t *numbers, size_t n_numbers, TermRows &rows);
+void renumber_rows(const Rows &rows, const int32_t *numbers, size_t n_numbers, TermRows &renumbered);
 
 // Multiplies values by the weights of their terms, and scales rows to unit length.
-void weigh_rows_in_place(const int64_t *offsets, const int32_t *terms, size_t n_rows, const float *weights, float *values);
+void weigh_rows_in_place(const Pattern &rows, const float *weights, float *values);
 
 }  // namespace ramify

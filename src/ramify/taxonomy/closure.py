@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ramify.errors import InputError, LabelError
-from ramify.native import close_upward, keep_most_general, keep_most_specific
+from ramify.native import Pattern, close_upward, keep_most_general, keep_most_specific
 
 if TYPE_CHECKING:
     from ramify.taxonomy.hierarchy import Taxonomy
@@ -102,6 +102,8 @@ def _on_rows(kernel: LabelKernel, Y: csr_array, taxonomy: Taxonomy) -> csr_array
 
 
 def _from_rows(taxonomy: Taxonomy, kernel: LabelKernel, offsets: NDArray[np.int64], nodes: NDArray[np.int32]) -> csr_array:
-    offsets, nodes = kernel(offsets, nodes, taxonomy.parent_offsets, taxonomy.parent_nodes)
-    shape = (len(offsets) - 1, len(taxonomy))
+    n_nodes = len(taxonomy)
+    parents = Pattern(taxonomy.parent_offsets, taxonomy.parent_nodes, n_nodes)
+    offsets, nodes = kernel(Pattern(offsets, nodes, n_nodes), parents)
+    shape = (len(offsets) - 1, n_nodes)
     return csr_array((np.ones(len(nodes), dtype=bool), nodes, offsets), shape=shape)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from ramify.learners.linear.taxonomy_ties import Forest
-from ramify.native import multiply_rows_in_place
+from ramify.native import DoubleRows, multiply_rows_in_place
 from ramify.parallel import Executor
 
 Floats = NDArray[np.float64]
@@ -141,7 +141,8 @@ class SparseDocuments:
         offsets, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
 
         def multiply(part: slice) -> None:
-            multiply_rows_in_place(offsets[part.start : part.stop + 1], columns, values, dense, products[part])
+            some = DoubleRows(offsets[part.start : part.stop + 1], columns, values, len(dense))
+            multiply_rows_in_place(some, dense, products[part])
 
         run_parts(self.executor, multiply, even_parts(offsets, BLOCK))
         return products

@@ -11,7 +11,7 @@ from scipy.special import digamma, gammaln
 from threadpoolctl import threadpool_limits
 
 from ramify.learners.bayesian.problem import Floats, Problem, run_parts
-from ramify.native import settle_documents_in_place
+from ramify.native import minimize_softmax_bound_in_place
 from ramify.parallel import Executor, check_deadline, row_blocks, stage
 
 BLOCK = 1 << 18  # bytes of scores that a thread takes at once
@@ -36,7 +36,7 @@ def bound_softmax(scores: Floats, variances: Floats, betas: Floats, executor: Ex
     found = Softmax(betas.copy(), np.empty(len(betas)), *(np.empty(scores.shape) for _ in range(3)))
 
     def work(part: slice) -> None:
-        settle_documents_in_place(scores[part], variances[part], *(table[part] for table in found))
+        minimize_softmax_bound_in_place(scores[part], variances[part], *(table[part] for table in found))
 
     run_parts(executor, work, row_blocks(len(scores), 8 * scores.shape[1], BLOCK))
     return found

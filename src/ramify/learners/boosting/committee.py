@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import ModelError
-from ramify.native import pass_committees, renumber_rows, score_committees_in_place
+from ramify.native import Committees, Pattern, predict_committees, renumber_rows, rows_of, score_committees_in_place
 from ramify.persistence import are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy
 
@@ -97,18 +97,42 @@ def offsets_of(lengths: list[int]) -> Ints:
 
 
 @dataclass(frozen=True, slots=True)
+class MergedVotes:
+    """The votes of all committees with merged stumps: by class a bias, and by pivot and class what its presence adds."""
+
+    pivot_offsets: Ints
+    pivots: NDArray[np.int32]
+    class_offsets: Ints
+    bias: Floats
+    sum_offsets: Ints
+    sums: Floats
+
+    def of(self, number: int) -> tuple[NDArray[np.int32], Floats]:
+        """The pivots of a committee, and what each adds to each of its classes."""
+        pivots = self.pivots[self.pivot_offsets[number] : self.pivot_offsets[number + 1]]
+        sums = self.sums[self.sum_offsets[number] : self.sum_offsets[number + 1]]
+        return pivots, sums.reshape(len(pivots), self.class_offsets[number + 1] - self.class_offsets[number])
+
+    def to_native(self, n_columns: int, roots: NDArray[np.int32], below: Pattern) -> Committees:
+        """The same as kernels take it. roots: committees that score every document. below: those that a class leads to."""
+        pivots = Pattern(self.pivot_offsets, self.pivots, n_columns)
+        return Committees(pivots, self.class_offsets, self.bias, self.sum_offsets, self.sums, roots, below)
+
+
+@dataclass(frozen=True, slots=True)
 class CommitteeTree:
     """All committees from the top down, with merged stumps, ready to score.
 
     columns: the pivots of all committees. nodes: of every class that has a score. merged, hosts: nodes that share the score of
-    another, and the places of these among the classes (-1: passed by every document). arrays: as the kernel takes them.
+    another, and the places of these among the classes (-1: passed by every document). committees: as kernels take them.
     """
 
     columns: Ints
     nodes: Ints
     merged: Ints
     hosts: Ints
-    arrays: tuple[NDArray[Any], ...]
+    votes: MergedVotes
+    committees: Committees
 
     @classmethod
     def of(cls, committees: Sequence[Committee], merged: Ints, merged_with: Ints) -> CommitteeTree:
@@ -124,23 +148,26 @@ class CommitteeTree:
         for number, committee in enumerate(committees):
             below[host[committee.node]].append(number)
         by_slot = [below[slot] for slot in range(len(nodes))]
-        arrays = (
+        votes = MergedVotes(
             offsets_of([len(part[0]) for part in stumps]),
             _join([np.searchsorted(columns, part[0]) for part in stumps], np.int32),
             offsets_of([len(committee.classes) for committee in committees]),
             _join([part[1] for part in stumps], np.float64),
             offsets_of([part[2].size for part in stumps]),
             _join([part[2].ravel() for part in stumps], np.float64),
-            np.asarray(below[ALWAYS], dtype=np.int32),
-            offsets_of([len(part) for part in by_slot]),
-            _join([np.asarray(part) for part in by_slot], np.int32),
         )
-        return cls(columns, nodes, merged, np.asarray([host[int(node)] for node in merged], dtype=np.int64), arrays)
+        lists = offsets_of([len(part) for part in by_slot]), _join([np.asarray(part) for part in by_slot], np.int32)
+        hosts, roots = (
+            np.asarray([host[int(node)] for node in merged], dtype=np.int64),
+            np.asarray(below[ALWAYS], dtype=np.int32),
+        )
+        native = votes.to_native(len(columns), roots, Pattern(*lists, len(committees)))
+        return cls(columns, nodes, merged, hosts, votes, native)
 
     def score(self, X: csr_array, n_nodes: int, threshold: float = -np.inf) -> NDArray[np.float32]:
         """Scores of documents × nodes; NaN where no committee scores a node, and below nodes that do not pass the threshold."""
         found = np.empty((X.shape[0], len(self.nodes)), dtype=np.float32)
-        score_committees_in_place(*self.arrays, len(self.columns), *self._rows(X), threshold, found)
+        score_committees_in_place(self.committees, self._rows(X), threshold, found)
         S = np.full((X.shape[0], n_nodes), np.nan, dtype=np.float32)
         S[:, self.nodes] = found
         has_host = self.hosts >= 0
@@ -154,8 +181,8 @@ class CommitteeTree:
         order = np.argsort(slots, kind="stable")
         nodes, counts = nodes[order].astype(np.int32), np.bincount(slots + 1, minlength=len(self.nodes) + 1)
         always = counts[0]  # what every document passes comes first
-        lists = np.cumsum(counts) - always, nodes[always:], nodes[:always]
-        offsets, passed = pass_committees(*self.arrays, len(self.columns), *self._rows(X), *lists)
+        by_class = Pattern(np.cumsum(counts) - always, nodes[always:], n_nodes)
+        offsets, passed = predict_committees(self.committees, self._rows(X), by_class, nodes[:always])
         return csr_array((np.ones(len(passed), dtype=bool), passed, offsets), shape=(X.shape[0], n_nodes))
 
     def votes_for(self, node: int) -> tuple[Ints, Floats, float] | None:
@@ -166,19 +193,17 @@ class CommitteeTree:
         slots = np.append(self.hosts[self.merged == node], np.flatnonzero(self.nodes == node))
         if not len(slots) or slots[0] < 0:
             return None
-        terms, columns, classes, biases, places, sums, *_ = self.arrays
-        number = int(np.searchsorted(classes, slots[0], side="right")) - 1
-        votes = sums[places[number] : places[number + 1]].reshape(-1, classes[number + 1] - classes[number])
-        pivots = self.columns[columns[terms[number] : terms[number + 1]]]
-        return pivots, votes[:, slots[0] - classes[number]], float(biases[slots[0]])
+        number = int(np.searchsorted(self.votes.class_offsets, slots[0], side="right")) - 1
+        pivots, sums = self.votes.of(number)
+        column = slots[0] - self.votes.class_offsets[number]
+        return self.columns[pivots], sums[:, column], float(self.votes.bias[slots[0]])
 
-    def _rows(self, X: csr_array) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    def _rows(self, X: csr_array) -> Pattern:
         """Documents over the pivots alone."""
         numbers = np.full(X.shape[1], -1, dtype=np.int32)
         numbers[self.columns] = np.arange(len(self.columns))
-        given = X.indptr.astype(np.int64, copy=False), X.indices.astype(np.int32, copy=False), X.data
-        offsets, columns, _ = renumber_rows(*given, numbers, len(self.columns))
-        return offsets, columns
+        offsets, columns, _ = renumber_rows(rows_of(X), numbers, len(self.columns))
+        return Pattern(offsets, columns, len(self.columns))
 
 
 def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,38 +12,47 @@ from scipy.sparse import csr_array
 from ramify.errors import InputError
 from ramify.features import TermSelector
 from ramify.learners.boosting.committee import ABOVE_ROOTS, Committee, Floats, Ints
-from ramify.native import compact_in_place, take_items, take_rows, turn_rows
+from ramify.native import Pattern, compact_columns_in_place, take_columns, take_rows, transpose_rows
 
 MOST_BYTES = 8 << 30
 MOST_WEIGHT = 1e100
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Rows:
     """The items of each row, rising: those of row r are items[offsets[r]:offsets[r + 1]]."""
 
     offsets: NDArray[np.int64]
     items: NDArray[np.int32]
+    n_items: int
 
     @classmethod
     def of(cls, matrix: csr_array) -> Rows:
         """The columns that a matrix stores in each row."""
         matrix.sort_indices()
-        return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False))
+        return cls(matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.shape[1])
+
+    @cached_property
+    def pattern(self) -> Pattern:
+        """The rows as kernels take them."""
+        return Pattern(self.offsets, self.items, self.n_items)
 
     def take(self, rows: NDArray[np.int32], items: Ints | None = None) -> Rows:
         """Some of the rows; with `items`, only these, numbered by their places among them."""
         if items is None:
-            return Rows(*take_rows(self.offsets, self.items, rows))
-        return Rows(*take_items(self.offsets, self.items, rows, items.astype(np.int32)))
+            offsets, taken = take_rows(self.pattern, rows)
+            return Rows(offsets, taken, self.n_items)
+        offsets, taken = take_columns(self.pattern, rows, items.astype(np.int32))
+        return Rows(offsets, taken, len(items))
 
-    def turned(self, n_items: int) -> Rows:
-        """The transpose: the rows of each item."""
-        return Rows(*turn_rows(self.offsets, self.items, n_items))
+    def transposed(self) -> Rows:
+        """The rows of each item."""
+        offsets, rows = transpose_rows(self.pattern)
+        return Rows(offsets, rows, len(self.offsets) - 1)
 
-    def to_matrix(self, n_items: int) -> csr_array:
+    def to_matrix(self) -> csr_array:
         """As a matrix of ones."""
-        shape = (len(self.offsets) - 1, n_items)
+        shape = (len(self.offsets) - 1, self.n_items)
         return csr_array((np.ones(len(self.items), dtype=np.float32), self.items, self.offsets), shape=shape)
 
 
@@ -74,17 +83,16 @@ class Problem:
         terms, labels = self.terms.take(rows), self.labels.take(rows)
         return replace(self, terms=terms, labels=labels, weights=self.weights[rows], votes=votes)
 
-    def compact(self) -> tuple[Ints, list[NDArray[Any]]]:
-        """The terms that occur, and the problem as the kernel takes it, over these terms."""
+    def compact(self) -> tuple[Ints, list[Pattern]]:
+        """The terms that occur, and over these: terms of documents, documents of terms, and classes of documents."""
         items = self.terms.items.copy()
-        columns = compact_in_place(items, self.n_terms).astype(np.int64)
-        terms = Rows(self.terms.offsets, items)
-        parts = (terms, terms.turned(len(columns)), self.labels)
-        return columns, [array for part in parts for array in (part.offsets, part.items)]
+        columns = compact_columns_in_place(items, self.n_terms).astype(np.int64)
+        terms = Rows(self.terms.offsets, items, len(columns))
+        return columns, [terms.pattern, terms.transposed().pattern, self.labels.pattern]
 
     def is_true(self) -> NDArray[np.bool_]:
         """Documents × classes: whether a document has a class."""
-        return np.asarray(self.labels.to_matrix(len(self.classes)).toarray() > 0)
+        return np.asarray(self.labels.to_matrix().toarray() > 0)
 
     def refuse_huge(self, n_terms: int) -> None:
         """Refuse a problem whose sums do not fit into memory."""
@@ -112,12 +120,12 @@ class TermSelection:
         if not len(terms.items):
             return problem
         selector = TermSelector(self.n_terms, measure=self.measure, join=self.join)
-        selector.fit(terms.to_matrix(problem.n_terms), problem.labels.to_matrix(len(problem.classes)))
+        selector.fit(terms.to_matrix(), problem.labels.to_matrix())
         is_selected = np.zeros(problem.n_terms, dtype=bool)
         is_selected[selector.columns_] = True
         kept = is_selected[terms.items]
         ends = np.concatenate([[0], np.cumsum(kept)])[terms.offsets]
-        return replace(problem, terms=Rows(ends, terms.items[kept]))
+        return replace(problem, terms=Rows(ends, terms.items[kept], terms.n_items))
 
 
 class Documents:
@@ -128,7 +136,7 @@ class Documents:
             raise InputError(f"a document weighs {weights.max():g}; give weights of about 1, and no more than {MOST_WEIGHT:g}.")
         self.terms, self.labels, self.weights = Rows.of(X), Rows.of(Y), weights
         self.n_terms, self.n_nodes = X.shape[1], Y.shape[1]
-        self._of_node = self.labels.turned(self.n_nodes)
+        self._of_node = self.labels.transposed()
         self._lengths = np.diff(X.indptr) + 1
 
     def at(self, node: int) -> NDArray[np.int32]:
@@ -146,5 +154,5 @@ class Documents:
         """The training problem of a committee, with the votes of its rounds so far."""
         rows = self.at(so_far.node)
         terms, labels = self.terms.take(rows), self.labels.take(rows, so_far.classes)
-        votes = so_far.sum_votes(terms.to_matrix(self.n_terms)) if so_far.n_rounds else None
+        votes = so_far.sum_votes(terms.to_matrix()) if so_far.n_rounds else None
         return Problem(so_far.node, so_far.classes, terms, self.n_terms, labels, self.weights[rows], votes)

@@ -28,7 +28,6 @@ from threading import Event
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ramify.errors import ModelError
@@ -36,7 +35,7 @@ from ramify.learners.boosting.committee import ABOVE_ROOTS, Committee, Floats, I
 from ramify.learners.boosting.problems import Documents, Problem, TermSelection
 from ramify.learners.warm_start import WarmStart
 from ramify.metrics.flat import f1
-from ramify.native import boost_in_place
+from ramify.native import BoostRounds, Pattern, boost_in_place
 from ramify.parallel import Arrays, Codec, Executor, Stage, check_deadline, stage
 
 VARIANTS = ("R", "RA", "D")
@@ -70,7 +69,7 @@ def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
     while committee.n_rounds < n_rounds:
         check_deadline()
         n = min(chunk, n_rounds - committee.n_rounds)
-        more = _run_chunk(problem, matrices, VARIANTS.index(variant), epsilon, n, D, columns)
+        more = _run_chunk(problem, matrices, variant, epsilon, n, D, columns)
         committee = committee.extended(more)
         yield committee
         if more.n_rounds < n:  # nothing is left to learn
@@ -90,12 +89,12 @@ def _initial_weights(problem: Problem) -> Floats:
 
 
 def _run_chunk(
-    problem: Problem, matrices: list[NDArray[Any]], variant: int, epsilon: float, n: int, D: Floats, columns: Ints
+    problem: Problem, matrices: list[Pattern], variant: str, epsilon: float, n: int, D: Floats, columns: Ints
 ) -> Committee:
     m = len(problem.classes)
     pivots = np.zeros(n, dtype=np.int32)
     absent, present, z, normalizers = np.zeros((n, m)), np.zeros((n, m)), np.zeros(n), np.zeros(n)
-    n_made = boost_in_place(*matrices, variant, epsilon, n, D, pivots, absent, present, z, normalizers)
+    n_made = boost_in_place(*matrices, variant, epsilon, D, BoostRounds(pivots, absent, present, z, normalizers))
     terms = columns[pivots] if len(columns) else pivots.astype(np.int64)
     return Committee(problem.node, problem.classes, terms, absent, present, z, normalizers).first(n_made)
 
@@ -134,7 +133,7 @@ class EarlyStopping:
     """Tracks the quality on held-out documents, round by round."""
 
     def __init__(self, held_out: Problem) -> None:
-        self.documents, self.true = held_out.terms.turned(held_out.n_terms), held_out.is_true()
+        self.documents, self.true = held_out.terms.transposed(), held_out.is_true()
         self.sums: Floats = np.zeros(self.true.shape) if held_out.votes is None else held_out.votes.copy()
         # where there were no rounds yet, the first is better than none
         self.best_round, self.best = 0, (-1.0, 0.0) if held_out.votes is None else self._quality()

@@ -7,7 +7,7 @@ with it, so a lookup does not slow down with the number of classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,8 @@ from scipy.sparse import csc_array, csr_array, vstack
 from ramify.errors import ModelError
 from ramify.learners.linear.problem import Rows, take_rows
 from ramify.learners.linear.weights import are_finite
-from ramify.native import nearest_classes
+from ramify.native import Pattern, find_negative_candidates_in_place
+from ramify.native import Rows as NativeRows
 from ramify.parallel import Executor, row_blocks
 from ramify.persistence import are_offsets
 
@@ -37,11 +38,13 @@ class Signatures:
     classes: NDArray[np.int32]
     weights: NDArray[np.float32]
     n_classes: int
+    _cache: dict[str, NativeRows] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arguments of the lookup kernel."""
-        return self.offsets, self.classes, self.weights, self.n_classes
+    def to_native(self) -> NativeRows:
+        """Features × classes as kernels take them."""
+        if "rows" not in self._cache:
+            self._cache["rows"] = NativeRows(self.offsets, self.classes, self.weights, self.n_classes)
+        return self._cache["rows"]
 
     def in_original_order(self, place: NDArray[np.int32]) -> Signatures:
         """The same with features in the order of the given documents (place: of every feature in these rows)."""
@@ -149,7 +152,8 @@ def find_candidates(
 def _find_in_block(known: tuple[Rows, Signatures, tuple[Any, Any], int], block: slice) -> NDArray[np.int32]:
     """The candidates of some documents, -1 where there are fewer."""
     rows, index, (offsets, classes), n_candidates = known
-    nearest = np.empty((len(rows), n_candidates), dtype=np.int32)
+    nearest = np.empty((block.stop - block.start, n_candidates), dtype=np.int32)
     start = np.zeros(index.n_classes, dtype=np.float32)
-    nearest_classes(*rows.arrays, block.start, block.stop, *index.arrays, start, offsets, classes, nearest)
-    return nearest[block].copy()
+    own = Pattern(offsets[block.start : block.stop + 1], classes, index.n_classes)
+    find_negative_candidates_in_place(rows.block(block), index.to_native(), start, own, nearest)
+    return nearest

@@ -19,7 +19,7 @@ from ramify.learners.linear.problem import Pairs, Problem, take_pairs, widen
 from ramify.learners.linear.shards import take_signatures, write_shard
 from ramify.learners.linear.taxonomy_ties import Deltas
 from ramify.learners.linear.weights import Weights, assemble_weights
-from ramify.native import screen_classes, solve_classes_in_place
+from ramify.native import Pattern, SparseVectors, screen_classes_in_place, solve_classes_in_place
 from ramify.parallel import Arrays, choose_executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -65,6 +65,7 @@ class FlatWorker:
         self.partition, self.memory_saving = partition, memory_saving
         self.n_threads = 1 if memory_saving else partition.n_threads
         self.executor = choose_executor(self.n_threads)
+        self.X = self.problem.rows.to_native()
         self.pairs = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
         self.results = ClassResults.empty(self.problem.n_classes)
         self.deltas = Deltas.zero(len(self.problem.forest))
@@ -209,8 +210,8 @@ class FlatWorker:
         return found[(found >= 0) & (found < self.problem.n_classes)]
 
     @property
-    def _above(self) -> tuple[Any, ...]:
-        return self.problem.forest.above_offsets, self.problem.forest.above, *self.deltas.arrays
+    def _above(self) -> tuple[Pattern, SparseVectors]:
+        return self.problem.forest.ancestors(), self.deltas.to_native(self.problem.rows.n_features)
 
     def _inner_passes(
         self, pairs: Pairs, results: ClassResults, classes: Classes, tolerance: float, most: int = 2**31
@@ -220,16 +221,17 @@ class FlatWorker:
         For each class the objective, bound, scale and passes are written to the certificates of the results.
         """
         problem = self.problem
-        data = *problem.rows.arrays, problem.loss, *pairs.arrays, problem.costs.documents, *self._above
-        how = tolerance, min(most, problem.settings.max_iter), problem.settings.seed, results.certificates
+        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *self._above
+        limits = tolerance, min(most, problem.settings.max_iter), problem.settings.seed
+        how = problem.settings.loss, *limits, results.certificates
         return lambda some: solve_classes_in_place(*data, some, *how), self._blocks(classes)
 
     def _screen(self, pairs: Pairs, classes: Classes, margin: float, closely: bool) -> tuple[Classes, Classes]:
         """Documents and classes of missing pairs whose score may be above −1 − margin; also updates what they cost at most."""
         problem, results = self.problem, self.results
         results.missing_cost[classes] = 0
-        data = *problem.rows.arrays, *pairs.arrays, *self._above, results.scale
-        how = -1 - margin, closely, MOST_VIOLATORS, problem.loss, problem.costs.documents, results.missing_cost
-        parts = list(self.executor.map(lambda some: screen_classes(*data, some, *how), self._blocks(classes)))
+        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *self._above, results.scale
+        how = problem.settings.loss, -1 - margin, closely, MOST_VIOLATORS, results.missing_cost
+        parts = list(self.executor.map(lambda some: screen_classes_in_place(*data, some, *how), self._blocks(classes)))
         empty = np.zeros(0, dtype=np.int32)
         return np.concatenate([empty, *(rows for rows, _ in parts)]), np.concatenate([empty, *(found for _, found in parts)])

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 from scipy.special import entr
 
-from ramify.learners.linear.problem import LOSSES, Costs, Pairs, Rows, Settings, all_others, pair_up
+from ramify import native
+from ramify.learners.linear.problem import Costs, Pairs, Rows, Settings, all_others, pair_up
 from ramify.learners.linear.taxonomy_ties import Structure
-from ramify.native import gather_classes, solve_classes_in_place
+from ramify.native import assemble_class_weights_in_place, solve_classes_in_place
 from ramify.parallel import Arrays, Executor, row_blocks
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -119,10 +120,15 @@ class Classes:
         shift, W, known = np.zeros_like(centres), np.empty_like(centres), np.zeros((len(self.pairs), 4))
         entropy = np.zeros(len(self.pairs))
         seed = self.settings.seed + 1_000_003 * n_rounds
+        documents, pairs = self.rows.to_native(), self.pairs.to_native(len(self.rows))
 
         def work(some: slice) -> Doubles:
-            self._dual_ascent(some, centres, (tolerance, passes, seed), known)
-            self._assemble(some, shift)
+            centred = self._centred(some, centres)
+            solve_classes_in_place(
+                documents, pairs, self.costs.documents, *centred, np.arange(some.start, some.stop, dtype=np.int32),
+                self.settings.loss, tolerance, passes, seed, known,
+            )  # fmt: skip
+            self._assemble(documents, pairs, some, shift)
             W[some] = centres[some] + shift[some]
             entropy[some] = [self._entropy(k) for k in range(some.start, some.stop)]
             return self._losses(some, W)
@@ -131,21 +137,20 @@ class Classes:
         gap = np.maximum(known[:, 0] - known[:, 1], 0)
         return SolvedClasses(W, shift * self.T.astype(np.float32)[:, None], loss, self.T * entropy, self.T * gap)
 
-    def _dual_ascent(self, some: slice, centres: Floats, how: tuple[float, int, int], known: Doubles) -> None:
-        n, n_features = len(self.pairs), self.rows.n_features
-        start, numbers = np.zeros(n, dtype=np.int64), np.arange(n, dtype=np.int32)
-        start[some] = n_features * np.arange(some.stop - some.start)
-        centre = numbers, start, start + n_features, self.features, centres[some].ravel()
-        solve_classes_in_place(
-            *self.rows.arrays, LOSSES[self.settings.loss], *self.pairs.arrays, self.costs.documents,
-            np.arange(n + 1, dtype=np.int64), *centre, numbers[some], *how, known,
-        )  # fmt: skip
+    def _centred(self, some: slice, centres: Floats) -> tuple[native.Pattern, native.SparseVectors]:
+        """The centre of every class as its only ancestor, and the vectors of some of them; the others are empty."""
+        n, n_features, n_some = len(self.pairs), self.rows.n_features, some.stop - some.start
+        start, end = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        start[some] = n_features * np.arange(n_some)
+        end[some] = start[some] + n_features
+        own = native.Pattern(np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), n)
+        features = self.features[: n_some * n_features]
+        return own, native.SparseVectors(start, end, features, centres[some].ravel(), n_features)
 
-    def _assemble(self, some: slice, shift: Floats) -> None:
-        rows, pairs, ones = self.rows.arrays, self.pairs.arrays, np.ones(len(self.pairs))
-        same_order = np.arange(shift.shape[1], dtype=np.int32)
-        units, ends, features, values = gather_classes(
-            *rows, *pairs, ones, same_order, 0.0, some.start, some.stop, np.empty(len(ones))
+    def _assemble(self, documents: native.Documents, pairs: native.Pairs, some: slice, shift: Floats) -> None:
+        ones, same_order = np.ones(len(self.pairs)), np.arange(shift.shape[1], dtype=np.int32)
+        units, ends, features, values = assemble_class_weights_in_place(
+            documents, pairs, ones, same_order, 0.0, some.start, some.stop, np.empty(len(ones))
         )
         shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 

@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
+from ramify import native
 from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.parallel import Arrays
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 from ramify.persistence import are_offsets
 
 Floats = NDArray[np.float32]
-LOSSES = {"hinge": 0, "squared_hinge": 1, "logistic": 2}  # L(z): max(0, 1 − z), max(0, 1 − z)², ln(1 + e^−z)
+LOSSES = ("hinge", "squared_hinge", "logistic")  # L(z): max(0, 1 − z), max(0, 1 − z)², ln(1 + e^−z)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,11 +82,6 @@ class Problem:
     held: Floats | None = None
 
     @property
-    def loss(self) -> int:
-        """The number of the loss in kernels."""
-        return LOSSES[self.settings.loss]
-
-    @property
     def n_classes(self) -> int:
         """How many classes there are."""
         return int(self.own.shape[1])
@@ -141,10 +137,13 @@ class Rows:
         """Documents × features."""
         return csr_array((self.values, self.features, self.offsets), shape=(len(self), self.n_features))
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The first arguments of every kernel."""
-        return self.offsets, self.features, self.values, self.squared_norms, self.n_features
+    def block(self, some: slice) -> native.Rows:
+        """Some neighbouring documents as kernels take them."""
+        return native.Rows(self.offsets[some.start : some.stop + 1], self.features, self.values, self.n_features)
+
+    def to_native(self) -> native.Documents:
+        """All documents as kernels take them; to be made once for many calls."""
+        return native.Documents(self.block(slice(0, len(self))), self.squared_norms)
 
 
 def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
@@ -192,9 +191,13 @@ class Pairs:
         return len(self.n_positive)
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arguments of every kernel that works on pairs."""
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All of its arrays."""
         return self.offsets, self.documents, self.n_positive, self.cost_positive, self.cost_negative, self.alphas
+
+    def to_native(self, n_documents: int) -> native.Pairs:
+        """The pairs as kernels take them, which write to the alphas; to be made once for many calls."""
+        return native.Pairs(*self.arrays, n_documents)
 
     def part(self, first: int, last: int) -> Pairs:
         """The pairs of a range of classes."""

@@ -22,7 +22,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions
 from ramify.learners.linear.candidates import Signatures, largest_of_rows
-from ramify.learners.linear.weights import Weights, kernel_arrays
+from ramify.learners.linear.weights import Weights
 from ramify.persistence import MAX_SHARDS, ArrayFile, LazyArrays, MappedFile, open_array_file, write_array_file
 
 TOP_FEATURES = 200  # of a class in the index
@@ -37,34 +37,32 @@ Arrays = dict[str, NDArray[Any]]
 class Shard:
     """A range of a model's classes, and how to find candidates among them.
 
-    start: added to products with the index; -inf for classes that are not allowed. rows: deltas, bias and the units on the path
-    to every class, as the scoring kernel takes them. is_fast: whether the classes were trained in the fast mode, so that only
-    classes that share a feature with the document are candidates. file: where it is stored, if it is.
+    start: added to products with the index; -inf for classes that are not allowed. is_fast: whether the classes were trained in
+    the fast mode, so that only classes that share a feature with the document are candidates. file: where it is stored, if it is.
     """
 
     weights: Weights
     index: Signatures
     start: NDArray[np.float32]
-    rows: tuple[Any, ...]
     is_fast: bool = False
     file: MappedFile | None = None
 
     def __reduce__(self) -> Any:
         """A shard with a file is sent as its path, and opened by the receiver."""
         if self.file is None:
-            return Shard, (self.weights, self.index, self.start, self.rows, self.is_fast)
+            return Shard, (self.weights, self.index, self.start, self.is_fast)
         return _reopen, (str(self.file.path.absolute()), _stamp(self.file.path), self.start)
 
     @classmethod
     def by_weights(cls, weights: Weights, index: Signatures, file: MappedFile | None = None) -> Self:
         """Candidates by bias and largest weights."""
         start = (weights.paths() @ weights.bias).astype(np.float32)
-        return cls(weights, index, start, _rows_of(weights), False, file)
+        return cls(weights, index, start, False, file)
 
     @classmethod
     def by_signatures(cls, weights: Weights, signatures: Signatures, file: MappedFile | None = None) -> Self:
         """Candidates by signatures only."""
-        return cls(weights, signatures, np.zeros(signatures.n_classes, dtype=np.float32), _rows_of(weights), True, file)
+        return cls(weights, signatures, np.zeros(signatures.n_classes, dtype=np.float32), True, file)
 
     def among(self, allowed: NDArray[np.bool_]) -> Self:
         """The same shard with some classes as candidates only."""
@@ -104,10 +102,6 @@ def _reopen(path: str, stamp: tuple[int, int], start: NDArray[np.float32]) -> Sh
 @lru_cache(maxsize=MAX_SHARDS)
 def _opened(path: str, stamp: tuple[int, int]) -> Shard:
     return open_shard(path)
-
-
-def _rows_of(weights: Weights) -> tuple[Any, ...]:
-    return *kernel_arrays(weights.deltas), weights.bias, *kernel_arrays(weights.paths())[:2]
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +205,7 @@ def index_weights(weights: Weights) -> Signatures:
         for start in range(0, paths.shape[0], CLASSES_PER_CHUNK)
     ]
     index = csc_array(vstack(chunks, format="csc"))
-    return Signatures(*kernel_arrays(index), paths.shape[0])
+    return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, paths.shape[0])
 
 
 def _top_features_of_rows(weights: csr_array) -> csr_array:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
+from ramify import native
 from ramify.taxonomy import LabelGraph, Taxonomy
 
 ANCHOR = 1e-4  # ρ of every label of a graph
@@ -59,6 +60,10 @@ class Forest:
     def is_flat(self) -> bool:
         """Whether no class has a unit above it."""
         return len(self.above) == 0
+
+    def ancestors(self) -> native.Pattern:
+        """The units above every class as kernels take them, classes × units."""
+        return native.Pattern(self.above_offsets, self.above, len(self))
 
     def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
         """A range of classes and the units above them, in the same order; and the numbers of these units."""
@@ -250,10 +255,9 @@ class Deltas:
         nowhere = np.zeros(n_units, dtype=np.int64)
         return cls(nowhere, nowhere, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arguments of every kernel that takes deltas."""
-        return self.start, self.end, self.features, self.values
+    def to_native(self, n_features: int) -> native.SparseVectors:
+        """The vectors as kernels take them; to be made once for many calls."""
+        return native.SparseVectors(self.start, self.end, self.features, self.values, n_features)
 
     def of(self, units: NDArray[np.int32]) -> Deltas:
         """Those of some units; vectors are not copied."""

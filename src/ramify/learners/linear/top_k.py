@@ -18,8 +18,14 @@ from scipy.sparse import csr_array
 
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.shards import Shard
-from ramify.learners.linear.weights import Weights, kernel_arrays
-from ramify.native import likely_classes, near_classes, score_candidates
+from ramify.learners.linear.weights import Weights
+from ramify.native import (
+    Rows,
+    find_candidates_in_place,
+    find_top_classes_in_place,
+    rows_of,
+    score_candidates_in_place,
+)
 from ramify.parallel import Executor, choose_executor, row_blocks
 
 BEAM = 20  # candidates of a document that a model in shards scores
@@ -59,20 +65,20 @@ def score_by_signatures(X: csr_array, weights: Weights, signatures: Signatures, 
 
 
 def _score_block(X: csr_array, shards: Sequence[Shard], width: int) -> Found:
-    rows = _rows(X)
+    rows = rows_of(X)
     classes = _likeliest(rows, X.shape[0], shards, width)
     return classes, _scores(rows, shards, classes)
 
 
-def _likeliest(rows: tuple[Any, ...], n_rows: int, shards: Sequence[Shard], width: int) -> NDArray[np.int32]:
+def _likeliest(rows: Rows, n_rows: int, shards: Sequence[Shard], width: int) -> NDArray[np.int32]:
     """The candidates of all shards, in order of number."""
     best = np.zeros((n_rows, 0), dtype=np.int32), np.zeros((n_rows, 0), dtype=np.float32)
     first = 0
     for shard in shards:
         shape = n_rows, min(width, shard.weights.n_classes)
         classes, likelihood = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32)
-        look_up = near_classes if shard.is_fast else likely_classes
-        look_up(*rows, 0, n_rows, *shard.index.arrays, shard.start, classes, likelihood)
+        find = find_candidates_in_place if shard.is_fast else find_top_classes_in_place
+        find(rows, shard.index.to_native(), shard.start, classes, likelihood)
         classes[classes >= 0] += first
         classes[likelihood == -np.inf] = -1  # not allowed
         best = _likelier(*best, classes, likelihood, width) if len(shards) > 1 else (classes, likelihood)
@@ -90,21 +96,16 @@ def _likelier(classes: Any, likelihood: Any, more: Any, their_likelihood: Any, w
     return np.take_along_axis(both, order, axis=1), np.take_along_axis(chances, order, axis=1)
 
 
-def _scores(rows: tuple[Any, ...], shards: Sequence[Shard], classes: NDArray[np.int32]) -> NDArray[np.float32]:
+def _scores(rows: Rows, shards: Sequence[Shard], classes: NDArray[np.int32]) -> NDArray[np.float32]:
     """The scores of some classes of each document; -inf where there is none."""
     scores = np.full(classes.shape, -np.inf, dtype=np.float32)
     first = 0
     for shard in shards:
         last = first + shard.weights.n_classes
         local = classes if len(shards) == 1 else np.where((classes >= first) & (classes < last), classes - first, -1)
-        score_candidates(*rows, 0, len(classes), *shard.rows, local.astype(np.int32, copy=False), scores)
+        score_candidates_in_place(rows, *shard.weights.along_paths(), local.astype(np.int32, copy=False), scores)
         first = last
     return scores
-
-
-def _rows(X: csr_array) -> tuple[Any, ...]:
-    nothing = np.zeros(0, dtype=np.float32)
-    return *kernel_arrays(X), nothing, X.shape[1]
 
 
 def best_first(candidates: NDArray[Any], scores: NDArray[np.float32], k: int) -> tuple[NDArray[Any], NDArray[np.float32]]:

@@ -16,7 +16,19 @@ from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
 from ramify.learners.linear.partition import Partition, Vectors, to_sparse
 from ramify.learners.linear.problem import Pairs, Problem, widen
 from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, join, partition_by_thread
-from ramify.native import ascend_tree_in_place, gather_tree, hold_classes, multiply_siblings, regather_tree_in_place
+from ramify.native import (
+    ActiveSet,
+    ClassVectors,
+    Documents,
+    Pattern,
+    SiblingProducts,
+    TreePartition,
+    assemble_tree_deltas,
+    multiply_siblings_in_place,
+    reassemble_tree_deltas_in_place,
+    sum_class_vectors,
+    update_tree_duals_in_place,
+)
 from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -68,7 +80,7 @@ class TreeWorker(FlatWorker):
         units, totals = counts
         self.paths.n_threads[self.is_shared] = totals[np.searchsorted(units, self.units[self.is_shared])]
         self.active_classes = self.problem.classes
-        self.siblings = self.siblings or gather_siblings(self.problem, self.executor)
+        self.siblings = self.siblings or gather_siblings(self.problem, self.X, self.executor)
         self._begin()
 
     def give_deltas(self) -> Vectors:
@@ -77,31 +89,35 @@ class TreeWorker(FlatWorker):
 
     def ascent_round(self) -> Vectors:
         """One round of dual ascent over its active classes; gives the changes of shared units."""
-        problem, forest, ascent = self.problem, self.problem.forest, self._ascent
+        problem, ascent = self.problem, self._ascent
         assert self.siblings is not None
         if self.rounds % REACTIVATION == 0:
             ascent.active[:] = 1
         seed = problem.settings.seed + 1_000_003 * self.rounds
         passes = SIBLING_PASSES if self.rounds % SIBLING_ROUNDS == 0 else 0
-        tree = *problem.rows.arrays, problem.loss, forest.parent, forest.class_of, ascent.paths.n_threads
-        pairs = *self.deltas.arrays, *self.pairs.arrays
-        how = problem.costs.documents, *self.siblings.arrays, ascent.active, ascent.slack, passes, 1, seed
-        changes = self.executor.map(
-            lambda mine: ascend_tree_in_place(*tree, mine[0], *pairs, *mine[1], *how),
-            zip(ascent.paths.visited, ascent.cached, strict=True),
-        )
+        n_documents, n_features = len(problem.rows), problem.rows.n_features
+        duals = self.deltas.to_native(n_features), self.pairs.to_native(n_documents)
+        siblings, active = self.siblings.to_native(n_documents), ActiveSet(ascent.active, ascent.slack)
+        how = problem.costs.documents, siblings, active, problem.settings.loss, passes, 1, seed
+
+        def update(mine: tuple[NDArray[np.uint8], Any]) -> Any:
+            visited, cached = mine
+            vectors = ClassVectors(*cached, n_features) if len(cached[1]) > 1 else None
+            return update_tree_duals_in_place(self.X, self._partition(ascent.paths.n_threads, visited), *duals, vectors, *how)
+
+        changes = self.executor.map(update, zip(ascent.paths.visited, ascent.cached, strict=True))
         self.rounds += 1
         return self._apply(list(changes))
 
     def recompute_deltas(self) -> Vectors:
         """δ anew from the dual variables: sums of changes in 32 bits drift, and a certificate must not."""
-        problem, forest, paths = self.problem, self.problem.forest, self.paths  # all classes, active or not
+        problem, paths = self.problem, self.paths  # all classes, active or not
         self.deltas.values[:] = 0
         if problem.held is not None:
             self.deltas.values[self.deltas.start[0] : self.deltas.end[0]] = problem.held
-        tree = *problem.rows.arrays, forest.parent, forest.class_of, paths.n_threads
-        pairs = *self.deltas.arrays, *self.pairs.arrays
-        return self._apply(list(self.executor.map(lambda some: regather_tree_in_place(*tree, some, *pairs), paths.visited)))
+        duals = self.deltas.to_native(problem.rows.n_features), self.pairs.to_native(len(problem.rows))
+        trees = [self._partition(paths.n_threads, visited) for visited in paths.visited]
+        return self._apply(list(self.executor.map(lambda tree: reassemble_tree_deltas_in_place(self.X, tree, *duals), trees)))
 
     def add_changes(self, changes: Vectors) -> None:
         """Add to shared units what all workers changed."""
@@ -208,7 +224,7 @@ class TreeWorker(FlatWorker):
             raise invalid_checkpoint("paths over other units")
         own[:] = n_paths
         self.active_classes = self._take_classes(state, "active_classes")
-        self.siblings = gather_siblings(self.problem, self.executor)
+        self.siblings = gather_siblings(self.problem, self.X, self.executor)
         self._begin()
         if len(self.active_classes) < self.problem.n_classes:
             self._restrict_ascent()
@@ -237,8 +253,8 @@ class TreeWorker(FlatWorker):
         problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
         # shared units have all features
         n_paths = np.where(paths.n_threads == 0, len(paths.visited) + 1, paths.n_threads).astype(np.float32)
-        tree = *problem.rows.arrays, forest.parent, forest.class_of, n_paths
-        parts = self.executor.map(lambda visited: gather_tree(*tree, visited, *pairs.arrays), paths.visited)
+        listed, trees = pairs.to_native(len(problem.rows)), [self._partition(n_paths, visited) for visited in paths.visited]
+        parts = self.executor.map(lambda tree: assemble_tree_deltas(self.X, tree, listed), trees)
         gathered = join(list(parts), len(forest))
         self.deltas = gathered if problem.held is None else gathered.with_first(problem.held)
         # u of each thread's classes over the features of their documents, unless that were too much
@@ -247,10 +263,13 @@ class TreeWorker(FlatWorker):
         if self.memory_saving > 0 or np.minimum(n_entries, rows.n_features).sum() > MOST_CACHED:
             cached: list[Any] = [_no_vectors(first) for first, _ in ranges]
         else:
-            vectors = self.executor.map(lambda some: (some[0], *hold_classes(*rows.arrays, *pairs.arrays, *some)), ranges)
+            vectors = self.executor.map(lambda some: (some[0], *sum_class_vectors(self.X, listed, *some)), ranges)
             cached = list(vectors)
         active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
         self.ascent = Ascent(paths, cached, active, slack)
+
+    def _partition(self, n_threads: NDArray[np.float32], visited: NDArray[np.uint8]) -> TreePartition:
+        return TreePartition(self.problem.forest.parent, self.problem.forest.class_of, n_threads, visited)
 
     def _restrict_ascent(self) -> None:
         """Visit only the paths of the active classes."""
@@ -313,13 +332,12 @@ class Siblings:
     product_offsets: NDArray[np.int64]
     products: NDArray[np.float32]
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """The arguments of the kernel."""
-        return self.offsets, self.documents, self.product_offsets, self.products
+    def to_native(self, n_documents: int) -> SiblingProducts:
+        """The same as the kernel takes it."""
+        return SiblingProducts(Pattern(self.offsets, self.documents, n_documents), self.product_offsets, self.products)
 
 
-def gather_siblings(problem: Problem, executor: Executor) -> Siblings:
+def gather_siblings(problem: Problem, X: Documents, executor: Executor) -> Siblings:
     """Choose documents of every group of siblings, evenly from its classes, and multiply them with each other."""
     forest, own = problem.forest, problem.own
     groups: dict[int, list[int]] = {}
@@ -336,8 +354,8 @@ def gather_siblings(problem: Problem, executor: Executor) -> Siblings:
     offsets, product_offsets = (np.concatenate([[0], np.cumsum(n)]).astype(np.int64) for n in (lengths, lengths**2))
     documents = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int32)
     products = np.empty(product_offsets[-1], dtype=np.float32)
-    data = *problem.rows.arrays, offsets, documents, product_offsets
+    data = X, Pattern(offsets, documents, len(problem.rows)), product_offsets
     blocks = [(first, min(first + 16, len(forest))) for first in range(0, len(forest), 16)]
-    for _ in executor.map(lambda some: multiply_siblings(*data, *some, products), blocks):
+    for _ in executor.map(lambda some: multiply_siblings_in_place(*data, *some, products), blocks):
         pass
     return Siblings(offsets, documents, product_offsets, products)

@@ -14,7 +14,16 @@ from ramify.errors import ModelError
 from ramify.learners.base import Contributions
 from ramify.learners.linear.problem import Pairs, Problem
 from ramify.learners.linear.taxonomy_ties import Deltas, Forest
-from ramify.native import arrange_vectors, gather_classes, score_rows_in_place, score_units_in_place
+from ramify.native import (
+    Pattern,
+    Rows,
+    assemble_class_weights_in_place,
+    pattern_of,
+    reorder_features_in_place,
+    rows_of,
+    score_rows_in_place,
+    score_units_in_place,
+)
 from ramify.parallel import Executor
 from ramify.persistence import are_offsets
 
@@ -87,20 +96,19 @@ class Weights:
     def _score_by_table(self, X: csr_array) -> NDArray[np.float32]:
         table, bias = self._table()
         S = np.empty((X.shape[0], len(bias)))
-        score_rows_in_place(*kernel_arrays(X), table, bias, S)
+        score_rows_in_place(rows_of(X), table, bias, S)
         return S.astype(np.float32)
 
     def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
         """Score every unit once per document, then add the scores of the units above from the root down."""
         S = np.empty((X.shape[0], len(self.parent)))
-        by_feature = *self._by_feature(), self.parent, self.bias
-        score_units_in_place(*kernel_arrays(X), *by_feature, S)
+        score_units_in_place(rows_of(X), self._by_feature(), self.parent, self.bias, S)
         return S[:, self.class_units].astype(np.float32)
 
-    def _by_feature(self) -> tuple[Any, ...]:
+    def _by_feature(self) -> Rows:
         if "by_feature" not in self._cache:
-            self._cache["by_feature"] = kernel_arrays(self.deltas.tocsc())
-        by_feature: tuple[Any, ...] = self._cache["by_feature"]
+            self._cache["by_feature"] = rows_of(self.deltas.tocsc())
+        by_feature: Rows = self._cache["by_feature"]
         return by_feature
 
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
@@ -110,6 +118,13 @@ class Weights:
             self._cache["table"] = np.ascontiguousarray(weights, dtype=np.float32), paths @ self.bias
         table: tuple[NDArray[np.float32], NDArray[np.float64]] = self._cache["table"]
         return table
+
+    def along_paths(self) -> tuple[Rows, NDArray[np.float64], Pattern]:
+        """Deltas, bias, and the units on the path to every class, as the kernel that scores a few classes takes them."""
+        if "along_paths" not in self._cache:
+            self._cache["along_paths"] = rows_of(self.deltas), pattern_of(self.paths())
+        deltas, paths = self._cache["along_paths"]
+        return deltas, self.bias, paths
 
     def paths(self) -> csr_array:
         """Classes × units: one where a unit lies on the path to a class."""
@@ -175,11 +190,6 @@ def _csr_without_copy(offsets: Any, features: Any, values: Any, n_features: int)
     return made
 
 
-def kernel_arrays(matrix: Any) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-    """Offsets, indices and values in the types of kernels; copied only where the type differs."""
-    return matrix.indptr.astype(np.int64, copy=False), matrix.indices.astype(np.int32, copy=False), matrix.data
-
-
 _TYPES = {
     "delta_offsets": np.int64, "delta_features": np.int32, "delta_values": np.float32,
     "unit_bias": np.float64, "unit_parent": np.int32, "class_units": np.int64,
@@ -208,17 +218,18 @@ def assemble_weights(
     units, inner = (np.flatnonzero(which).astype(np.int32) for which in (forest.class_of >= 0, forest.class_of < 0))
     bias, bias_of_classes = np.zeros(len(forest)), np.zeros(len(units))
     least = SMALLEST if problem.settings.fast else 0.0
+    documents, pairs = rows.to_native(), leaves.to_native(len(rows))
 
     def gather(some: NDArray[np.int32]) -> Any:
         first, last = int(some[0]), int(some[-1]) + 1
-        found = gather_classes(*rows.arrays, *leaves.arrays, scale, rows.place, least, first, last, bias_of_classes)
+        found = assemble_class_weights_in_place(documents, pairs, scale, rows.place, least, first, last, bias_of_classes)
         return units[first:last], *found[1:]
 
-    held = [deltas]
+    held = [deltas.to_native(rows.n_features)]
     del deltas  # frees memory for the weights of classes
 
     def arrange(some: NDArray[np.int32]) -> Any:
-        return arrange_vectors(*held[0].arrays, some, rows.n_features, rows.place, bias)
+        return reorder_features_in_place(held[0], some, rows.place, bias)
 
     parts = over(inner, arrange)
     held.clear()

@@ -12,8 +12,7 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.errors import ModelError
 from ramify.learners.linear.taxonomy_ties import tie_along_paths
-from ramify.learners.linear.weights import kernel_arrays
-from ramify.native import fit_mixtures_in_place
+from ramify.native import LabelledDocuments, Pattern, WordCounts, fit_mixtures_in_place, pattern_of, rows_of
 from ramify.parallel import Arrays, Codec, choose_executor, stage
 from ramify.taxonomy import Taxonomy
 
@@ -70,6 +69,11 @@ class Units:
         """Offsets of the children of every unit, and the children."""
         order = np.argsort(self.parent, kind="stable").astype(np.int32)
         return np.searchsorted(self.parent[order], np.arange(len(self) + 1)).astype(np.int64), order
+
+    @cached_property
+    def all_paths(self) -> Pattern:
+        """The paths of all units as kernels take them, units × units."""
+        return Pattern(self.path_offsets, self.paths, len(self))
 
     @cached_property
     def is_inner(self) -> NDArray[np.bool_]:
@@ -138,10 +142,12 @@ class EMDocuments:
 
 @dataclass(frozen=True, slots=True)
 class MixtureProblem:
-    """The EM problem of all units. arrays, limits: as the kernel takes them, before and after the units."""
+    """The EM problem of all units. limits: leave_one_out, tolerance, max_iter, and the words that EM reads before Newton."""
 
     units: Units
-    arrays: tuple[NDArray[Any], ...]
+    counts: WordCounts
+    documents: LabelledDocuments
+    unit_documents: Pattern
     limits: tuple[Any, ...]
     expected: Floats
 
@@ -151,7 +157,7 @@ Found = tuple[Floats, NDArray[np.int32]]  # the weights of some units, unit by u
 
 def fit_weights(
     units: Units,
-    counts: tuple[Any, ...],
+    counts: WordCounts,
     documents: EMDocuments,
     wanted: NDArray[np.bool_],
     settings: EMSettings,
@@ -160,7 +166,7 @@ def fit_weights(
 ) -> list[int]:
     """Write the weights of the wanted units; gives the steps that each took.
 
-    counts: words × units and their totals, as kernels take them. expected: words that earlier documents ascribe to each part.
+    counts: words × units and their totals. expected: words that earlier documents ascribe to each part.
     """
     X, members = documents.X, documents.members
     members.sort_indices()
@@ -179,30 +185,22 @@ def fit_weights(
 
 
 def _problem(
-    units: Units, counts: tuple[Any, ...], documents: EMDocuments, settings: EMSettings, expected: Floats
+    units: Units, counts: WordCounts, documents: EMDocuments, settings: EMSettings, expected: Floats
 ) -> MixtureProblem:
-    members, by_unit = documents.members, csc_array(documents.members)
-    arrays = (
-        *counts,
-        units.path_offsets,
-        units.paths,
-        *kernel_arrays(documents.X),
-        np.ascontiguousarray(documents.weight),
-        members.indptr.astype(np.int64),
-        members.indices.astype(np.int32),
-        members.data.astype(np.int32),
-        by_unit.indptr.astype(np.int64),
-        by_unit.indices.astype(np.int32),
-    )
+    members, weight = documents.members, np.ascontiguousarray(documents.weight)
+    labelled = LabelledDocuments(rows_of(documents.X), weight, pattern_of(members), members.data.astype(np.int32))
     limits = (documents.leave_one_out, settings.tolerance, settings.max_iter, EM_WORDS if settings.newton else np.inf)
-    return MixtureProblem(units, arrays, limits, expected)
+    return MixtureProblem(units, counts, labelled, pattern_of(csc_array(members)), limits, expected)
 
 
 def fit_block(problem: MixtureProblem, block: NDArray[np.int32]) -> Found:
     """The weights of some units, and the steps that each took."""
     weights = np.zeros(problem.units.n_weights)  # only the places of these units are written
     steps = np.zeros(len(block), dtype=np.int32)
-    fit_mixtures_in_place(*problem.arrays, block, *problem.limits, problem.expected, weights, steps)
+    fit_mixtures_in_place(
+        problem.counts, problem.units.all_paths, problem.documents, problem.unit_documents, block,
+        *problem.limits, problem.expected, weights, steps,
+    )  # fmt: skip
     return weights[problem.units.weights_of(block)], steps
 
 

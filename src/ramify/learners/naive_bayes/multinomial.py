@@ -23,10 +23,9 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.learners.base import Contributions, Scores
-from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_positive
 from ramify.learners.path_probabilities import log_softmax
-from ramify.native import score_units_in_place
+from ramify.native import Rows, rows_of, score_units_in_place
 from ramify.taxonomy import Taxonomy
 
 
@@ -51,14 +50,14 @@ class LaplaceScorer:
         return cls(surplus, np.log(alpha) - np.log(alpha * n_words + totals), log_prior)
 
     @cached_property
-    def _surplus(self) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float32]]:
-        return kernel_arrays(self.surplus)
+    def _surplus(self) -> Rows:
+        return rows_of(self.surplus)
 
     def score(self, X: csr_array, lengths: Floats | None = None) -> Floats:
         """Documents × classes. lengths: the number of words of each document that count (default: all)."""
         S = np.empty((X.shape[0], len(self.absent)))
         alone = np.full(len(self.absent), -1, dtype=np.int32)
-        score_units_in_place(*kernel_arrays(X), *self._surplus, alone, self.log_prior, S)
+        score_units_in_place(rows_of(X), self._surplus, alone, self.log_prior, S)
         lengths = np.asarray(X.sum(axis=1, dtype=np.float64))[:, None] if lengths is None else lengths
         S += lengths * self.absent
         return S

@@ -25,7 +25,6 @@ from sklearn.utils import check_random_state
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, Evidence, Scores
-from ramify.learners.linear.weights import kernel_arrays
 from ramify.learners.naive_bayes.mixture_weights import EMDocuments, EMSettings, Units, fit_weights
 from ramify.learners.naive_bayes.word_counts import (
     Floats,
@@ -38,7 +37,7 @@ from ramify.learners.naive_bayes.word_counts import (
 )
 from ramify.learners.path_probabilities import log_softmax
 from ramify.learners.targets import Targets
-from ramify.native import score_mixtures_in_place
+from ramify.native import WordCounts, rows_of, score_mixtures_in_place
 from ramify.taxonomy import Taxonomy
 
 LEAST_UNIFORM = 1e-9
@@ -185,7 +184,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         settings = EMSettings(float(self.tol), int(self.max_iter), bool(self.newton), self.n_jobs)
 
         def fit(documents: EMDocuments, wanted: NDArray[np.bool_]) -> list[int]:
-            return fit_weights(units, self._kernel_counts(), documents, wanted, settings, expected, weights)
+            return fit_weights(units, self._word_counts, documents, wanted, settings, expected, weights)
 
         every = EMDocuments(X, sample_weight, members, True)
         aside = self.held_out_documents_
@@ -219,7 +218,9 @@ class ShrinkageNaiveBayes(WordCountLearner):
         self.units_ = Units.of(self.taxonomy_, self.class_nodes_)
         self._unit_counts = csr_array(self.counts_ @ self.units_.above)
         self._unit_counts.sort_indices()
-        self._totals = np.bincount(self._unit_counts.indices, self._unit_counts.data, minlength=len(self.units_))
+        totals = np.bincount(self._unit_counts.indices, self._unit_counts.data, minlength=len(self.units_))
+        self._totals = totals.astype(np.float64)  # bincount gives integers where there are no words at all
+        self._word_counts = WordCounts(rows_of(self._unit_counts), self._totals)
         priors = np.exp(self.log_prior_) @ self.units_.above
         self._unit_priors = np.log(np.maximum(priors, np.finfo(np.float64).tiny))
         if "weights_" in vars(self):
@@ -247,8 +248,8 @@ class ShrinkageNaiveBayes(WordCountLearner):
     def _score_units(self, X: csr_array, units: NDArray[np.int32], priors: Floats) -> Floats:
         """ln P(unit) + ln P(words | unit), documents × units."""
         joint = np.empty((X.shape[0], len(units)))
-        known = (*self._kernel_counts(), self.units_.path_offsets, self.units_.paths, self._factors)
-        score_mixtures_in_place(*known, units, priors, *kernel_arrays(X), joint)
+        known = self._word_counts, self.units_.all_paths, self._factors
+        score_mixtures_in_place(*known, units, priors, rows_of(X), joint)
         return joint
 
     def _score_pruned(self, X: csr_array) -> tuple[Floats, NDArray[np.int64]]:
@@ -279,9 +280,6 @@ class ShrinkageNaiveBayes(WordCountLearner):
         """The number of nodes that each document is compared with: all classes, or those along its best branches."""
         X = self._validate(X, reset=False)
         return np.full(X.shape[0], len(self.class_nodes_)) if self.branches is None else self._score_pruned(X)[1]
-
-    def _kernel_counts(self) -> tuple[Any, ...]:
-        return *kernel_arrays(self._unit_counts), self._totals
 
     def mixture_weights(self, node: str | int) -> list[tuple[str, float]]:
         """The mixture weights of a class: of its own estimate, those of the nodes above it, and the uniform one."""

@@ -14,12 +14,12 @@ an order of their own, so that the solution depends neither on the order of docu
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify import native
 from ramify.errors import InputError
 from ramify.learners.linear.problem import Costs, Rows, arrange_rows, take_rows
 from ramify.learners.linear.weights import Weights
@@ -44,11 +44,6 @@ class Outputs:
     unit_offsets: NDArray[np.int64]
     units: NDArray[np.int32]
     signs: Floats
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """As kernels take them."""
-        return self.offsets, self.outputs, self.margins, self.unit_offsets, self.units, self.signs
 
     def vectors(self, n_units: int) -> csr_array:
         """φ, outputs × units."""
@@ -83,12 +78,13 @@ class Problem:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """As kernels take them."""
-        rows = self.rows
-        squared = rows.squared_norms.astype(np.float64)
-        return rows.offsets, rows.features, rows.values, squared, self.labels, *self.outputs.arrays
+    def to_native(self) -> native.StructuredProblem:
+        """The problem as kernels take it; to be made once for many calls."""
+        rows, outputs = self.rows, self.outputs
+        phi = native.DoubleRows(outputs.unit_offsets, outputs.units, outputs.signs, self.n_units)
+        competing = native.Pattern(outputs.offsets, outputs.outputs, len(outputs.unit_offsets) - 1)
+        documents, squared = rows.block(slice(0, len(rows))), rows.squared_norms.astype(np.float64)
+        return native.StructuredProblem(documents, squared, self.labels, competing, outputs.margins, phi)
 
 
 def build_problem(X: csr_array, own: csr_array, outputs: Outputs, n_units: int, costs: Costs, bias: bool) -> Problem:

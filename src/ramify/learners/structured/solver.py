@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from ramify.learners.linear.problem import Certificate, Settings
 from ramify.learners.structured.problem import Floats, Problem
-from ramify.native import ascend_answers_in_place, measure_answers_in_place
+from ramify.native import compute_structured_losses_in_place, update_structured_duals_in_place
 from ramify.parallel import stage
 
 FEWEST, MOST = 3, 10  # inner passes over the active documents of a round: one more in every round
@@ -125,8 +125,8 @@ class DualState:
         """Dual steps at some documents in turn; gives the largest violation of each before its steps."""
         problem, violations = self.problem, np.empty(len(documents))
         state = problem.alpha_offsets, self.alphas, self.weights, violations
-        fixed = *problem.arrays, self.products, self.regularizer.inverse
-        ascend_answers_in_place(*fixed, documents, STEPS, closest, *state)
+        fixed = problem.to_native(), self.products, self.regularizer.inverse
+        update_structured_duals_in_place(*fixed, documents, STEPS, closest, *state)
         return violations
 
     def certify(self, rounds: int) -> Certificate:
@@ -139,7 +139,7 @@ class DualState:
 def measure(problem: Problem, weights: Floats) -> tuple[Floats, NDArray[np.int32]]:
     """The loss of every document, and the place of its worst output among the outputs of its label."""
     losses, worst = np.empty(len(problem)), np.empty(len(problem), dtype=np.int32)
-    measure_answers_in_place(*problem.arrays, weights, losses, worst)
+    compute_structured_losses_in_place(problem.to_native(), weights, losses, worst)
     return losses, worst
 
 

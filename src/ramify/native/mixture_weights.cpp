@@ -1,4 +1,4 @@
-// Mixtures of word estimates along the path from a unit to the top: learning their weights.
+// Fits the weights of mixtures of word estimates along the path from a unit to the root.
 #include <cmath>
 #include <numeric>
 
@@ -7,18 +7,18 @@
 namespace ramify {
 namespace {
 
-constexpr double FEWEST_PLAIN = 10;  // steps of expectation and maximization before Newton's
-constexpr double NOTHING = 1e-9;  // what is left of weighted counts, relative to them, when all was taken out
+constexpr double kMinEmSteps = 10;  // steps of expectation and maximization before Newton's
+constexpr double kRounding = 1e-9;  // of weighted counts: a remainder below it is rounding
 
-// What some data say of a word, after something was taken out of them.
-double share(double count, double count_out, double total, double total_out) {
-  return total - total_out > NOTHING * total ? std::max(0.0, count - count_out) / (total - total_out) : 0.0;
+// The relative frequency of a word, after some data were left out.
+double frequency(double count, double count_out, double total, double total_out) {
+  return total - total_out > kRounding * total ? std::max(0.0, count - count_out) / (total - total_out) : 0.0;
 }
 
-// The words of a unit's documents: how often, what the unit itself says of the word, and what the units above it say.
+// A word of a unit's documents: its count, the unit's own estimate, and where the estimates of the units above stand.
 struct Token {
   double times, own;
-  int32_t slot;  // of what is above
+  int32_t slot;
 };
 
 struct Evidence {
@@ -28,10 +28,11 @@ struct Evidence {
 };
 
 // Collects the evidence for one unit after the other.
-class Witness {
+class EvidenceCollector {
  public:
-  Witness(const WordCounts &counts, const TaggedRows &rows, bool leave_one_out)
-      : counts_(counts), rows_(rows), leave_one_out_(leave_one_out), slot_of_(counts.n_words, -1) {}
+  EvidenceCollector(const WordCounts &counts, const LabelledDocuments &documents, bool leave_one_out)
+      : by_word_(counts.by_word), totals_(counts.totals), documents_(documents), leave_one_out_(leave_one_out),
+        slot_of_(counts.by_word.n_rows, -1) {}
 
   const Evidence &of(const int32_t *path, size_t length, const int32_t *documents, size_t n_documents) {
     found_.tokens.clear(), found_.above.clear(), words_.clear();
@@ -43,55 +44,57 @@ class Witness {
 
  private:
   void add(const int32_t *path, size_t length, size_t document) {
-    const int64_t first = rows_.offsets[document], last = rows_.offsets[document + 1];
+    const Rows &words = documents_.words;
+    const int64_t first = words.offsets[document], last = words.offsets[document + 1];
     double all = 0;
-    for (int64_t p = first; p < last; ++p) all += rows_.values[p];
-    all *= rows_.weights[document];
-    // how often the document counts at each unit of the path: the same everywhere, unless it has several labels
-    often_.resize(length);
+    for (int64_t p = first; p < last; ++p) all += words.values[p];
+    all *= documents_.weights[document];
+    // how often the document counts at each unit of the path: the same everywhere, unless it is multi-label
+    times_.resize(length);
     for (size_t i = 0; i < length; ++i)
-      often_[i] = value_of(rows_.tag_offsets, rows_.tags, rows_.tag_times, document, path[i]);
-    const bool is_private = leave_one_out_ && std::any_of(often_.begin(), often_.end(), [&](double m) { return m != often_[0]; });
-    const double out = leave_one_out_ ? often_[0] : 0.0;
+      times_[i] = value_at(documents_.units, documents_.times, document, path[i]);
+    const bool is_private = leave_one_out_ && std::any_of(times_.begin(), times_.end(), [&](double m) { return m != times_[0]; });
+    const double out = leave_one_out_ ? times_[0] : 0.0;
     for (int64_t p = first; p < last; ++p) {
-      const int32_t word = rows_.words[p];
-      const double x = rows_.values[p] * rows_.weights[document];
+      const int32_t word = words.columns[p];
+      const double x = words.values[p] * documents_.weights[document];
       if (x == 0) continue;
       int32_t slot = slot_of_[word];
       if (slot < 0 || is_private) {
         slot = describe(path, length, word, is_private ? x : 0.0, is_private ? all : 0.0);
         if (!is_private) slot_of_[word] = slot, words_.push_back(word);
       }
-      const double count = value_of(counts_.offsets, counts_.units, counts_.values, static_cast<size_t>(word), path[0]);
-      found_.tokens.push_back({often_[0] * x, share(count, out * x, counts_.totals[path[0]], out * all), slot});
+      const double count = value_at(by_word_, by_word_.values, static_cast<size_t>(word), path[0]);
+      found_.tokens.push_back({times_[0] * x, frequency(count, out * x, totals_[path[0]], out * all), slot});
     }
   }
 
-  // What the units above say of a word, each without the data of the unit below it, and without a document.
+  // The estimates of the units above, each without the data of the unit below it, and without a document.
   int32_t describe(const int32_t *path, size_t length, int32_t word, double x, double all) {
     const auto w = static_cast<size_t>(word);
     const auto slot = static_cast<int32_t>(length > 1 ? found_.above.size() / (length - 1) : 0);
-    double below = value_of(counts_.offsets, counts_.units, counts_.values, w, path[0]);
+    double below = value_at(by_word_, by_word_.values, w, path[0]);
     for (size_t i = 1; i < length; ++i) {
-      const double here = value_of(counts_.offsets, counts_.units, counts_.values, w, path[i]), out = often_[i] - often_[i - 1];
-      const double total = counts_.totals[path[i]] - counts_.totals[path[i - 1]];
-      const bool is_empty = total <= NOTHING * counts_.totals[path[i]];
-      found_.above.push_back(is_empty ? 0.0 : share(here - below, out * x, total, out * all));
-      below = here;
+      const double own = value_at(by_word_, by_word_.values, w, path[i]), out = times_[i] - times_[i - 1];
+      const double total = totals_[path[i]] - totals_[path[i - 1]];
+      const bool is_empty = total <= kRounding * totals_[path[i]];
+      found_.above.push_back(is_empty ? 0.0 : frequency(own - below, out * x, total, out * all));
+      below = own;
     }
     return slot;
   }
 
-  const WordCounts &counts_;
-  const TaggedRows &rows_;
+  const DoubleRows &by_word_;
+  const double *totals_;
+  const LabelledDocuments &documents_;
   const bool leave_one_out_;
   std::vector<int32_t> slot_of_, words_;
-  std::vector<double> often_;
+  std::vector<double> times_;
   Evidence found_;
 };
 
 // The likelihood of a unit's words as a function of the weights of the estimates on its path: mean ln Σ_i weight_i θ_i over
-// words, and over earlier words that are known to come from one estimate or another.
+// words, and over earlier words that are attributed to one estimate or another.
 class Likelihood {
  public:
   Likelihood(const Evidence &evidence, double uniform, const double *earlier)
@@ -127,11 +130,11 @@ class Likelihood {
   }
 
   double at(const double *weights) {
-    constexpr size_t AT_ONCE = 256;
-    double logs[AT_ONCE], sum = 0;
+    constexpr size_t kBlock = 256;
+    double logs[kBlock], sum = 0;
     const size_t n_tokens = evidence_.tokens.size();
-    for (size_t first = 0; first < n_tokens; first += AT_ONCE) {
-      const size_t n = std::min(AT_ONCE, n_tokens - first);
+    for (size_t first = 0; first < n_tokens; first += kBlock) {
+      const size_t n = std::min(kBlock, n_tokens - first);
       for (size_t k = 0; k < n; ++k) {
         logs[k] = mix(evidence_.tokens[first + k], weights);
         if (!(logs[k] > 0)) return -HUGE_VAL;  // a word that these weights make impossible
@@ -145,7 +148,7 @@ class Likelihood {
   }
 
  private:
-  // What the weights make of a word; what each estimate says stands in row_.
+  // The probability of a word under the weights; the estimates stand in row_.
   double mix(const Token &token, const double *weights) {
     const double *above = evidence_.above.data() + static_cast<size_t>(token.slot) * (n_ - 2);
     row_[0] = token.own, row_[n_ - 1] = uniform_;
@@ -164,12 +167,12 @@ class Likelihood {
   std::vector<double> gradient, curvature;
 };
 
-// Where the likelihood, less the sum of the weights, is foreseen to be highest among weights of 0 and more.
-class Outlook {
+// The weights of 0 and more that maximize a quadratic model of the likelihood, less the sum of the weights.
+class QuadraticModel {
  public:
-  explicit Outlook(size_t n) : weights(n), n_(n), is_free_(n), matrix_(n * n), right_(n) {}
+  explicit QuadraticModel(size_t n) : weights(n), n_(n), is_free_(n), matrix_(n * n), right_(n) {}
 
-  void foresee(const Likelihood &likelihood, const double *from) {
+  void maximize(const Likelihood &likelihood, const double *from) {
     const double *H = likelihood.curvature.data();
     for (size_t i = 0; i < n_; ++i) is_free_[i] = H[i * n_ + i] > 0 && (from[i] > 0 || likelihood.gradient[i] > 1);
     for (size_t attempt = 0; attempt < 4 * n_; ++attempt) {
@@ -179,7 +182,7 @@ class Outlook {
         if (is_free_[i] && weights[i] < 0) is_free_[i] = false, weights[i] = 0, worst = i;
       if (worst < n_) continue;
       double most = 1e-12;
-      for (size_t i = 0; i < n_; ++i) {  // one that would gain from being let go is let go
+      for (size_t i = 0; i < n_; ++i) {  // the one that gains most is released
         const double slope = likelihood.gradient[i] - 1 - pull(H + i * n_, from);
         if (!is_free_[i] && H[i * n_ + i] > 0 && slope > most) most = slope, worst = i;
       }
@@ -231,20 +234,20 @@ class Outlook {
   std::vector<double> matrix_, right_;
 };
 
-enum class Leap { taken, too_long, nothing_to_gain };
+enum class NewtonStep { accepted, too_long, converged };
 
 // One step of Newton's, shortened until the likelihood rises.
-Leap leap(Likelihood &likelihood, Outlook &outlook, double *weights, std::vector<double> &tried) {
+NewtonStep try_newton_step(Likelihood &likelihood, QuadraticModel &model, double *weights, std::vector<double> &tried) {
   const size_t n = likelihood.size();
   likelihood.differentiate_twice(weights);
-  outlook.foresee(likelihood, weights);
-  const std::vector<double> &aim = outlook.weights;
+  model.maximize(likelihood, weights);
+  const std::vector<double> &aim = model.weights;
   double rise = 0, farthest = 0;
   for (size_t i = 0; i < n; ++i) {
     rise += (likelihood.gradient[i] - 1) * (aim[i] - weights[i]);
     farthest = std::max(farthest, std::abs(aim[i] - weights[i]));
   }
-  if (!(rise > 0) || farthest < 1e-14) return Leap::nothing_to_gain;
+  if (!(rise > 0) || farthest < 1e-14) return NewtonStep::converged;
   const double before = likelihood.at(weights) - 1;  // the weights add up to 1
   const double rounding = 1e-12 * std::abs(before);
   tried.resize(n);
@@ -253,35 +256,35 @@ Leap leap(Likelihood &likelihood, Outlook &outlook, double *weights, std::vector
     for (size_t i = 0; i < n; ++i) sum += tried[i] = weights[i] + part * (aim[i] - weights[i]);
     if (likelihood.at(tried.data()) - sum >= before + 0.01 * part * rise - rounding) {
       for (size_t i = 0; i < n; ++i) weights[i] = tried[i] / sum;
-      return Leap::taken;
+      return NewtonStep::accepted;
     }
   }
-  return Leap::too_long;
+  return NewtonStep::too_long;
 }
 
-// Steps of expectation and maximization, a few of them or all; after these, Newton's. Gives how many were taken.
-int32_t climb(Likelihood &likelihood, double tolerance, size_t most_steps, size_t most_plain, double *weights) {
-  Outlook outlook(likelihood.size());
+// Steps of expectation and maximization, a few of them or all; after these, Newton's. Gives their number.
+int32_t maximize(Likelihood &likelihood, double tolerance, size_t max_steps, size_t max_em_steps, double *weights) {
+  QuadraticModel model(likelihood.size());
   std::vector<double> tried;
   size_t step = 0;
-  for (; step < most_steps; ++step) {
+  for (; step < max_steps; ++step) {
     likelihood.differentiate(weights);
     if (*std::max_element(likelihood.gradient.begin(), likelihood.gradient.end()) - 1 <= tolerance) break;
-    const Leap found = step < most_plain ? Leap::too_long : leap(likelihood, outlook, weights, tried);
-    if (found == Leap::nothing_to_gain) break;
-    if (found == Leap::too_long)
+    const NewtonStep found = step < max_em_steps ? NewtonStep::too_long : try_newton_step(likelihood, model, weights, tried);
+    if (found == NewtonStep::converged) break;
+    if (found == NewtonStep::too_long)
       for (size_t i = 0; i < likelihood.size(); ++i) weights[i] *= likelihood.gradient[i];
   }
   return static_cast<int32_t>(step);
 }
 
-// Equal weights; where there are no words to learn from, only for estimates that have data.
-void start_weights(const WordCounts &counts, const int32_t *path, size_t length, bool has_words, double *weights) {
+// Equal weights; where there are no words to train on, only for estimates that have data.
+void start_weights(const double *totals, const int32_t *path, size_t length, bool has_words, double *weights) {
   double below = 0, sum = 1;
   weights[length] = 1;
   for (size_t i = 0; i < length; ++i) {
-    const double total = counts.totals[path[i]];
-    weights[i] = has_words || total - below > NOTHING * total ? 1 : 0;
+    const double total = totals[path[i]];
+    weights[i] = has_words || total - below > kRounding * total ? 1 : 0;
     sum += weights[i];
     below = total;
   }
@@ -290,28 +293,27 @@ void start_weights(const WordCounts &counts, const int32_t *path, size_t length,
 
 }  // namespace
 
-void fit_mixtures_in_place(const WordCounts &counts, const Paths &paths, const TaggedRows &rows, const Listed &documents,
-                           const int32_t *units, size_t n_units, bool leave_one_out, double tolerance, size_t most_steps,
-                           double plain_words, const double *expected, double *weights, int32_t *steps) {
-  Witness witness(counts, rows, leave_one_out);
-  const double uniform = 1.0 / static_cast<double>(counts.n_words);
+void fit_mixtures_in_place(const WordCounts &counts, const Pattern &paths, const LabelledDocuments &documents,
+                           const Pattern &unit_documents, const int32_t *units, size_t n_units, const MixtureLimits &limits,
+                           const double *expected, double *weights, int32_t *steps) {
+  EvidenceCollector collector(counts, documents, limits.leave_one_out);
+  const double uniform = 1.0 / static_cast<double>(counts.by_word.n_rows);
   for (size_t k = 0; k < n_units; ++k) {
-    const int32_t unit = units[k];
-    const int32_t *path = paths.units + paths.offsets[unit];
-    const auto length = static_cast<size_t>(paths.offsets[unit + 1] - paths.offsets[unit]);
-    const int64_t place = paths.offsets[unit] + unit;  // the uniform estimate is one more than the path has
-    const Evidence &evidence = witness.of(path, length, documents.items + documents.offsets[unit],
-                                          static_cast<size_t>(documents.offsets[unit + 1] - documents.offsets[unit]));
-    double *mine = weights + place;
-    const double *earlier = expected + place, known = std::accumulate(earlier, earlier + length + 1, 0.0);
-    start_weights(counts, path, length, !evidence.tokens.empty(), mine);
+    const auto unit = static_cast<size_t>(units[k]);
+    const int32_t *path = paths.begin(unit);
+    const size_t length = paths.length(unit);
+    const int64_t place = paths.offsets[unit] + units[k];  // the uniform estimate is one more than the path has
+    const Evidence &evidence = collector.of(path, length, unit_documents.begin(unit), unit_documents.length(unit));
+    double *own = weights + place;
+    const double *earlier = expected + place, sum = std::accumulate(earlier, earlier + length + 1, 0.0);
+    start_weights(counts.totals, path, length, !evidence.tokens.empty(), own);
     steps[k] = 0;
     if (!evidence.tokens.empty()) {
       Likelihood likelihood(evidence, uniform, earlier);
-      const double plain = std::max(FEWEST_PLAIN, plain_words / static_cast<double>(evidence.tokens.size()));
-      steps[k] = climb(likelihood, tolerance, most_steps, static_cast<size_t>(std::min(plain, 1e9)), mine);
-    } else if (known > 0) {
-      for (size_t i = 0; i <= length; ++i) mine[i] = earlier[i] / known;
+      const double em_steps = std::max(kMinEmSteps, limits.em_words / static_cast<double>(evidence.tokens.size()));
+      steps[k] = maximize(likelihood, limits.tolerance, limits.max_steps, static_cast<size_t>(std::min(em_steps, 1e9)), own);
+    } else if (sum > 0) {
+      for (size_t i = 0; i <= length; ++i) own[i] = earlier[i] / sum;
     }
   }
 }
