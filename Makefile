@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 NATIVE := $(wildcard src/ramify/native/*.cpp src/ramify/native/*.h)
 BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 
-.PHONY: demo test quick check lint types imports words docs tests wheel pictures bench reproduce clean
+.PHONY: demo test quick check lint types imports words docs tests sanitize compilers wheel pictures bench reproduce clean
 
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
@@ -54,6 +54,25 @@ docs: $(VENV)/.test
 
 tests: $(VENV)/.test
 	$(BIN)/python -m pytest -q -n 2
+
+# The kernels on their own, outside of the environment: make sanitize tests them under the address and undefined-behaviour
+# sanitizers of GCC, make compilers builds them with GCC and Clang, where every warning is an error.
+CONFIGURE := $(BIN)/cmake -S . -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) --log-level=WARNING
+SANITIZED := tests/native tests/decisions tests/taxonomy/test_closure.py tests/features \
+  $(patsubst %,tests/learners/test_%.py,bayesian boosting graph_solver hsvm linear_solver naive_bayes shards shrinkage treeboost)
+
+sanitize: $(VENV)/.test
+	$(CONFIGURE) -B build/sanitize -DCMAKE_CXX_COMPILER=g++ -DCMAKE_BUILD_TYPE=RelWithDebInfo -DRAMIFY_SANITIZE=ON
+	$(BIN)/cmake --build build/sanitize
+	LD_PRELOAD="$(foreach lib,asan ubsan stdc++,$(shell g++ -print-file-name=lib$(lib).so))" ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=print_stacktrace=1 RAMIFY_CORE=build/sanitize PYTHONPATH=tests \
+	$(BIN)/python -m pytest -q -n 2 -p other_core $(SANITIZED)
+
+compilers: $(VENV)/.build
+	for compiler in g++ clang++; do \
+	  $(CONFIGURE) -B build/$$compiler -DCMAKE_CXX_COMPILER=$$compiler -DCMAKE_BUILD_TYPE=Release -DRAMIFY_WERROR=ON && \
+	  $(BIN)/cmake --build build/$$compiler || exit 1; \
+	done
 
 wheel: $(VENV)/.test
 	$(BIN)/python -m build --wheel --outdir dist
