@@ -40,7 +40,7 @@ def _over_C(cost: float, merit: float, first: float = 1.0) -> Prior:
     return Prior(cost, merit, "C", COSTS, first)
 
 
-# measured on five corpora, rounded: see docs/choosing.md
+# measured on five corpora, rounded: see docs/which-system.md
 TEXT_PRIORS: Priors = {
     "nb": Prior(0.2, 0.2, "alpha", SMOOTHINGS, 0.1),
     "shrinkage-nb": Prior(0.5, 0.7),
