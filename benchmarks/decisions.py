@@ -61,7 +61,7 @@ def main() -> None:
             rows.append(measure(problem, kind, make_scores, given))
             show(cells_of(rows[-1]))
     if given.out:
-        given.out.write_text(json.dumps(about(given) | {"twins_off": off, "rows": rows}, indent=1))
+        given.out.write_text(json.dumps(about(given) | {"oracles_off": off, "rows": rows}, indent=1))
     conclude(rows)
 
 
@@ -87,7 +87,7 @@ class Smoothing:
         """The smoothed scores."""
         return isotonic_smooth(S, self.taxonomy, self.penalty, levels=self.levels, n_jobs=threads)
 
-    def ask_twin(self, x: Scores) -> float:
+    def ask_oracle(self, x: Scores) -> float:
         """The least cost, of the rounded scores where there are levels."""
         return self.least_cost(self._rounded(x))
 
@@ -145,7 +145,7 @@ class LeastHLoss:
         """The label sets."""
         return minimize_h_loss(P, self.taxonomy, costs="siblings", n_jobs=threads)
 
-    def ask_twin(self, p: Scores) -> set[int]:
+    def ask_oracle(self, p: Scores) -> set[int]:
         """The oracle's label set."""
         return least_risk(p, self.parents, self.costs)
 
@@ -232,18 +232,18 @@ def documents_for(problem: Problem, make_scores: Callable[[tuple[int, int]], Sco
 
 def compare(problem: Problem, S: Scores, decided: Any, per_second: float, given: argparse.Namespace) -> Row:
     """Ask the oracle about documents here and there until its time is over."""
-    differences, twin_seconds = [], 0.0
+    differences, oracle_seconds = [], 0.0
     order = np.random.default_rng(SEED).permutation(len(S))
     for d in order:
-        seconds, expected = time(lambda d=d: problem.ask_twin(S[d]))
+        seconds, expected = time(lambda d=d: problem.ask_oracle(S[d]))
         differences.append(problem.difference(S[d], problem.row_of(decided, d), expected))
-        twin_seconds += seconds
-        if twin_seconds > given.twin_seconds:
+        oracle_seconds += seconds
+        if oracle_seconds > given.oracle_seconds:
             break
     row: Row = {
-        "twin_documents": len(differences),
-        "twin_documents_per_second": len(differences) / twin_seconds,
-        "times_faster": per_second * twin_seconds / len(differences),
+        "oracle_documents": len(differences),
+        "oracle_documents_per_second": len(differences) / oracle_seconds,
+        "times_faster": per_second * oracle_seconds / len(differences),
         "largest_difference": max(differences),
     }
     if isinstance(problem, Smoothing) and problem.levels and not given.quick:
@@ -276,7 +276,7 @@ def cells_of(row: Row) -> list[str]:
         f"{row['documents_per_second']:,.0f}",
         f"≥ {row['goal']:,}",
         f"×{row['times_faster']:,.0f}",
-        f"{row['largest_difference']:.1g} ({row['twin_documents']:,} compared)",
+        f"{row['largest_difference']:.1g} ({row['oracle_documents']:,} compared)",
     ]
 
 
@@ -308,7 +308,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--out", type=Path, help="a JSON file for the figures")
     given = parser.parse_args()
     given.seconds = given.seconds or (0.02 if given.quick else 0.6)
-    given.twin_seconds = given.twin_seconds or (0.05 if given.quick else 1.5)
+    given.oracle_seconds = given.oracle_seconds or (0.05 if given.quick else 1.5)
     return given
 
 
