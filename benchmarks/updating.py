@@ -1,10 +1,9 @@
-"""Following a change of the taxonomy beside training anew: ``python benchmarks/updating.py --systems hr-svm,svm,td-svm``.
+"""Updates after a change of the taxonomy, compared with training: ``python benchmarks/updating.py --systems hr-svm,svm,td-svm``.
 
-One subtree after the other is moved, from a single leaf to a large part of the tree, to a place near by and to one anywhere.
-The model of the taxonomy as it was follows (``update``), and another one is trained from nothing on the same documents; both in
-turn, in one run. Told are the objective and the certified gap of both, their accuracy on documents that neither has seen, and
-the ratio of their times, drawn against the share of classes that the change reaches: classes at or below a node that has other
-classes below it than before, or another parent. Last, all nodes get new titles.
+Subtrees are moved one by one, from a single leaf to a large part of the tree, close by and far away. ``update`` adapts the old
+model, and another one is trained from scratch on the same documents, interleaved in one run. The result has the objective and
+the duality gap of both, their accuracy on test documents, and the ratio of their times by the fraction of classes that the
+change affects: classes at or below a node with another parent or with other classes below it. Last, all nodes get new titles.
 """
 
 from __future__ import annotations
@@ -58,9 +57,9 @@ def main() -> None:
     about = {"machine": host_facts(), "threads": given.threads, "leaves": given.leaves, "documents": given.documents}
     given.out.with_suffix(".json").write_text(json.dumps({**about, "results": results}, indent=1))
     series = {system: sorted((row["reached"], row["ratio"]) for row in found["moves"]) for system, found in results.items()}
-    title = f"Following a change, against training anew: {given.leaves:,} classes, {given.documents:,} documents"
+    title = f"Updating a model, relative to training from scratch: {given.leaves:,} classes, {given.documents:,} documents"
     up = "time of the update / time of a training"
-    given.out.with_suffix(".svg").write_text(draw(series, title, "share of classes reached", up, log_x=True, mark=1.0))
+    given.out.with_suffix(".svg").write_text(draw(series, title, "fraction of classes affected", up, log_x=True, mark=1.0))
 
 
 def make_task(n_leaves: int, n_docs: int, seed: int) -> Task:
