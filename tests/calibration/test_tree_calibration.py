@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import tree_calibration as oracle
 from scipy.sparse import csr_array
+from seeds import each_seed
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
 from ramify.calibration import CALIBRATIONS, LogPotentials, TreeCalibration, calibration_class
@@ -55,7 +56,7 @@ def test_choices_equal_the_oracle(case):
         np.testing.assert_allclose(found[row], expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_no_other_parameters_are_more_likely(seed):
     rng = np.random.default_rng(seed)
     parents = random_forest(rng, 8)
@@ -96,7 +97,7 @@ def made(seed, n=400, n_nodes=14, multi_label=False, dag=False):
     return taxonomy, LogPotentials(ends), memberships, csr_array(Y)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_children_and_stopping_add_up_to_the_node(seed):
     taxonomy, log_potentials, _, Y = made(seed)
     fitted = TreeCalibration.fit(log_potentials, Y, taxonomy)
@@ -112,7 +113,7 @@ def test_children_and_stopping_add_up_to_the_node(seed):
 
 
 @pytest.mark.parametrize("case", ["one", "multi_label", "dag"])
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_no_child_is_above_its_parent_and_rows_are_for_themselves(case, seed):
     taxonomy, log_potentials, memberships, Y = made(seed, multi_label=case == "multi_label", dag=case == "dag")
     kind = calibration_class(taxonomy, case == "multi_label")

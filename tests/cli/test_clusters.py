@@ -11,6 +11,8 @@ from ramify.data import make_web_directory
 from ramify.parallel import Checkpoints, checkpointing
 from ramify.parallel.executor import LocalWorkerGroup
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def data(tmp_path):

@@ -15,6 +15,8 @@ from ramify.cli.main import main
 from ramify.parallel import running_on
 from ramify.workflows.file_predictions import NOTE
 
+pytestmark = pytest.mark.slow
+
 LABELS = ["Orders > Late", "Orders > Wrong", "TV > Picture", "TV > Sound"]
 WORDS = ["parcel late courier", "wrong item box", "screen dark picture", "sound crackles speaker"]
 

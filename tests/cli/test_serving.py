@@ -12,6 +12,8 @@ from ramify.cli.main import main
 from ramify.server.keys import KeyRing
 from ramify.server.reviews import ReviewStore
 
+pytestmark = pytest.mark.slow
+
 ROWS = [
     ("red apple", "food/fruit"),
     ("green apple", "food/fruit"),

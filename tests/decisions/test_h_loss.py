@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from oracles import h_loss_decisions as oracle
 from oracles.taxonomy import close_upward
 from scipy.sparse import issparse
+from seeds import each_seed
 from strategies import as_sets, build, random_forest, trees
 
 from ramify import Taxonomy, decisions
@@ -85,7 +86,7 @@ def test_no_consistent_label_set_has_a_smaller_expected_h_loss(case):
         assert oracle.expected_h_loss(y, p, parents, costs) == pytest.approx(least, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_no_set_is_better_on_thousands_of_random_forests(seed):
     rng = np.random.default_rng(seed)
     for n_nodes in rng.choice(np.arange(1, 11), p=[0.02, 0.06, 0.1, 0.15, 0.2, 0.2, 0.15, 0.07, 0.03, 0.02], size=500):
@@ -116,7 +117,7 @@ def test_a_node_is_taken_when_taking_it_costs_no_more(case, data, switch_depth):
     assert decide(P, parents, costs, switch_depth) == [oracle.minimize_h_loss(p, parents, costs, switch_depth) for p in P]
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(6)
 @pytest.mark.parametrize("switch_depth", [0, 2])
 def test_large_forests_equal_the_recursion(seed, switch_depth):
     rng = np.random.default_rng(seed)

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import isotonic as oracle
+from seeds import each_seed
 from strategies import build, random_forest, trees
 
 from ramify import Taxonomy, decisions
@@ -105,7 +106,7 @@ def test_no_assignment_of_scores_costs_less(problem):
 
 
 @every_penalty
-@pytest.mark.parametrize("seed", range(2))
+@each_seed(2)
 def test_no_assignment_of_scores_costs_less_on_many_random_forests(penalty, seed):
     rng = np.random.default_rng(seed)
     for n_nodes in rng.choice([1, 2, 3, 4, 5, 6], p=[0.05, 0.1, 0.2, 0.3, 0.32, 0.03], size=170):

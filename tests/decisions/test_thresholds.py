@@ -7,6 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles import thresholds as oracle
+from seeds import each_seed
 from sklearn.linear_model import Ridge
 from strategies import as_matrix, as_sets, build, parent_lists
 
@@ -270,7 +271,7 @@ def test_neighbouring_numbers_are_distinguished():
     assert rule.decide([[high], [low]], one).toarray().tolist() == [[True], [False]]
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_documents_that_are_all_the_same_teach_their_mean_threshold(seed):
     rng = np.random.default_rng(seed)
     abc, row = Taxonomy.flat(["a", "b", "c"]), np.sort(rng.random(3))[::-1]

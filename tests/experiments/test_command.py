@@ -13,6 +13,8 @@ from paper_files.made_up import Counting, write_newsgroups
 from experiments import study_names
 from experiments.__main__ import run
 
+pytestmark = pytest.mark.slow
+
 
 def ramify(capsys, *arguments):
     code = run([str(argument) for argument in arguments])

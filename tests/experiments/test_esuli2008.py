@@ -19,6 +19,8 @@ from ramify import Taxonomy
 from ramify.learners import AdaBoostMH, TreeBoostMH
 from ramify.metrics import modified_f1
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):

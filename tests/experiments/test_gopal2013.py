@@ -24,6 +24,8 @@ from ramify.systems import SYSTEMS as THERE
 from ramify.systems import System
 from ramify.taxonomy import Taxonomy
 
+pytestmark = pytest.mark.slow
+
 FLAT_OR_TREE = ("svm", "hr-svm", "lr", "hr-lr", "td-svm")
 
 

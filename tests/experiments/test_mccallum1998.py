@@ -22,6 +22,8 @@ from experiments.mccallum1998.trials import accuracy, fraction_unknown
 from experiments.page import Beside, Chart, Table, Text
 from ramify import Taxonomy
 
+pytestmark = pytest.mark.slow
+
 CORPORA = Path(os.environ.get("RAMIFY_CORPORA", "no folder"))
 needs_the_corpus = pytest.mark.skipif(
     not (CORPORA / "20news_bydate").is_dir(), reason="RAMIFY_CORPORA names no folder that holds 20news_bydate"

@@ -19,6 +19,8 @@ from ramify import Taxonomy
 from ramify.decisions import IsotonicSmooth
 from ramify.taxonomy import expand_to_ancestors
 
+pytestmark = pytest.mark.slow
+
 TREE = Taxonomy.from_edges([("all", None), ("a", "all"), ("b", "all"), ("a1", "a"), ("a2", "a")])
 LEAVES = ["a1", "a2", "b"]
 

@@ -9,6 +9,8 @@ from experiments import find_study, reproduce, study_names
 from experiments.data import CORPORA, Datasets
 from experiments.page import Beside
 
+pytestmark = pytest.mark.slow
+
 STUDIES = [find_study(name) for name in study_names()]
 
 

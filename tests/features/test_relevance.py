@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import relevance as oracle
 from scipy.sparse import coo_array, csc_array, csr_array, csr_matrix
+from seeds import each_seed
 from sklearn.feature_selection import chi2 as sklearn_chi2
 from sklearn.metrics import mutual_info_score
 from strategies import as_matrix
@@ -60,7 +61,7 @@ def test_weights_follow_the_formula_too(measure, problem):
 
 
 @every_measure
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_larger_problems_follow_the_formula(measure, seed):
     problem = random_problem(np.random.default_rng(seed))
     np.testing.assert_allclose(found(problem, measure), expected(problem, measure), rtol=1e-11, atol=1e-14)
@@ -74,7 +75,7 @@ def test_what_tells_nothing_has_a_relevance_of_exactly_0_and_nothing_has_less(me
     assert (R >= 0).all()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_weights_in_the_same_proportions_everywhere_tell_nothing_whatever_the_last_digit(seed):
     rng = np.random.default_rng(seed)
     X = np.outer(rng.random(30), rng.random(6))
@@ -95,7 +96,7 @@ def test_a_faint_dependence_in_many_documents_keeps_its_digits(n_documents):
 # ---- the formulas elsewhere -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_seed(3)
 def test_information_gain_is_scikit_learns_mutual_information_of_presence_and_class(seed):
     rows, labels, n_classes = problem = random_problem(np.random.default_rng(seed))
     gain = found(problem, "information-gain")
@@ -105,7 +106,7 @@ def test_information_gain_is_scikit_learns_mutual_information_of_presence_and_cl
             assert gain[c, t] == pytest.approx(theirs, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_seed(3)
 def test_chi2_is_scikit_learns_summed_over_presence_and_absence(seed):
     """scikit-learn's looks at the documents with the term alone; those without it make up the rest of the table."""
     rows, labels, n_classes = problem = random_problem(np.random.default_rng(seed))
@@ -117,7 +118,7 @@ def test_chi2_is_scikit_learns_summed_over_presence_and_absence(seed):
         np.testing.assert_allclose(ours[c], theirs, rtol=1e-10)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@each_seed(3)
 def test_summed_over_classes_it_is_the_mutual_information_of_class_and_word(seed):
     rows, labels, _ = problem = random_problem(np.random.default_rng(seed), single=True)
     summed = found(problem, "mutual-information").sum(axis=0)

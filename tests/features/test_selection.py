@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from oracles import relevance as oracle
 from scipy.sparse import csr_array
+from seeds import each_seed
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_selection import SelectKBest
@@ -74,7 +75,7 @@ def test_selection_is_the_oracles(problem, measure, join, scope):
 @every_scope
 @every_join
 @every_measure
-@pytest.mark.parametrize("seed", range(2))
+@each_seed(2)
 def test_selection_on_larger_forests_is_the_oracles(seed, measure, join, scope):
     assert_as_the_oracle_says(random_problem(seed), measure, join, scope)
 

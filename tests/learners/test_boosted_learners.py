@@ -5,6 +5,7 @@ import threading
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
+from seeds import each_seed
 
 from ramify import Taxonomy
 from ramify.errors import InputError, LabelError, ModelError
@@ -55,7 +56,7 @@ def test_early_stopping_keeps_the_round_that_was_best_on_the_documents_held_out(
     assert losses[top.n_rounds - 1] == pytest.approx(min(losses[s] for s in best), rel=1e-6)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(8)
 def test_early_stopping_leaves_no_committee_without_a_round(seed):
     """Also where no document that is held out has any of the classes, and where none is ever answered right."""
     tree = Taxonomy.from_paths(["r/a", "r/b", "s"])

@@ -10,6 +10,7 @@ from hypothesis.extra import numpy as hnp
 from oracles import boosting as oracle
 from oracles.taxonomy import close_upward, most_specific
 from scipy.sparse import csr_array
+from seeds import each_seed
 from strategies import as_matrix, as_sets, build, random_forest, trees
 
 from ramify.learners import AdaBoostMH
@@ -78,7 +79,7 @@ def test_rounds_equal_the_oracle(variant, n_rounds):
         check_against_the_oracle(FLAT, X, rows, n_rounds, variant)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(8)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_rounds_with_odd_terms_and_weights_equal_the_oracle(variant, seed):
     X, rows = random_problem(seed, n_documents=10 + 2 * seed, n_terms=4)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles import recursive_regularization as oracle
 from scipy.sparse import csc_array, csr_array
+from seeds import each_seed
 
 from ramify.learners.linear import dense_problem, dense_solver
 from ramify.learners.linear.dense_problem import ConjugateGradients, eliminate, order_units
@@ -71,7 +72,7 @@ def solve(X, own, M, class_units, costs, **settings):
     return solve_dense(X, csc_array(own), csr_array(M), class_units, costs, **settings)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(6)
 @pytest.mark.parametrize("loss", oracle.LOSSES)
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_weights_are_better_and_the_certificate_holds(kind, loss, seed):
@@ -139,7 +140,7 @@ def test_without_costs_weights_are_zero(loss):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_block_systems_are_solved(kind, seed):
     rng = np.random.default_rng(seed)
     n_units, d = int(rng.integers(1, 12)), 3

@@ -14,6 +14,7 @@ from graph_problems import (
     weights_of,
 )
 from oracles import recursive_regularization as oracle
+from seeds import each_seed
 
 from ramify.errors import InputError
 from ramify.learners.linear import graph_solver as graph_solver
@@ -23,7 +24,7 @@ from ramify.taxonomy import Taxonomy
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_a_dag_reaches_the_optimum(loss, seed):
     rng = np.random.default_rng(seed)
     taxonomy = random_dag(rng)
@@ -31,14 +32,14 @@ def test_a_dag_reaches_the_optimum(loss, seed):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_a_graph_reaches_the_optimum(loss, seed):
     rng = np.random.default_rng(seed)
     graph = random_graph(rng, density=(0.1, 0.2, 0.4, 0.7)[seed])
     assert_solved(make_task(rng, tie_graph(graph, some_of(rng, len(graph))), loss))
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_the_matrix_of_a_dag_is_the_oracles(seed):
     rng = np.random.default_rng(seed)
     taxonomy = random_dag(rng)

@@ -40,6 +40,8 @@ from ramify.parallel import Checkpoints, SerialExecutor, checkpointing, reportin
 from ramify.parallel.values import size_of
 from ramify.taxonomy import LabelGraph, Taxonomy
 
+pytestmark = pytest.mark.slow
+
 THREADS = [(3, 1), (2, 1, 1), (1, 1, 1, 1, 1)]
 
 

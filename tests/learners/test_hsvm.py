@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from joint_problems import draw_small
 from oracles import path_sums
 from scipy.sparse import csr_array
+from seeds import each_seed
 from sklearn.svm import LinearSVC
 
 from ramify import Taxonomy, TextClassifier, load
@@ -38,7 +39,7 @@ def objective_of(fitted, small, margin):
 
 
 @pytest.mark.parametrize("margin", ["tree", "one"])
-@pytest.mark.parametrize("seed", range(25))
+@each_seed(25)
 def test_the_objective_is_that_of_the_slow_twin(seed, margin):
     small = draw_small(seed)
     if len({end for end, weight in zip(small.ends, small.weights, strict=True) if weight}) < 2:

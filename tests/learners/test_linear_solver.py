@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from oracles import recursive_regularization as oracle
 from scipy.sparse import csc_array, csr_array, random_array
+from seeds import each_seed
 
 from ramify import Taxonomy
 from ramify.learners.linear import dual_solver, flat_worker
@@ -82,7 +83,7 @@ def pairs_at_first(request, monkeypatch):
 @pytest.mark.usefixtures("pairs_at_first")
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tie", [tie_flat, tie_along_paths])
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(6)
 def test_the_objective_is_that_of_an_independent_solver(loss, tie, seed):
     X, own, taxonomy, rng = random_problem(seed, roots=1 + seed % 3, several=seed % 2 == 1)
     forest = tie(taxonomy, np.unique(own.indices).astype(np.int64))

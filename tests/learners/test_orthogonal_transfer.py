@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from joint_problems import draw_small
 from oracles import orthogonal_transfer as slow
 from scipy.sparse import csr_array
+from seeds import each_seed
 from strategies import build, trees
 
 from ramify import Taxonomy, TextClassifier, load
@@ -47,7 +48,7 @@ def as_the_oracle_numbers(fitted, branches):
     return W[[ours[b.node, b.parent] for b in branches]]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@each_seed(30)
 def test_the_objective_is_that_of_the_slow_twin(seed):
     small, coupling = draw(seed)
     K, branches = pose_slowly(small, coupling)
@@ -61,7 +62,7 @@ def test_the_objective_is_that_of_the_slow_twin(seed):
     assert kept == pytest.approx(fitted.gap_.primal, rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(8)
 def test_dual_averaging_takes_the_steps_of_its_slow_twin(seed):
     small, coupling = draw(seed)
     K, branches = pose_slowly(small, coupling)

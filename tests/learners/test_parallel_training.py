@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from apart import ApartExecutor
 from scipy.sparse import csr_array
+from seeds import each_seed
 from strategies import random_forest
 
 from ramify import Taxonomy, TextClassifier
@@ -28,6 +29,8 @@ from ramify.learners.naive_bayes.mixture_weights import Units
 from ramify.parallel import Checkpoints, checkpointing, reporting_to, running_on
 from ramify.parallel.checkpoints import read_state, write_state
 from ramify.systems import SYSTEMS
+
+pytestmark = pytest.mark.slow
 
 TREE = Taxonomy.from_paths(["a/x", "a/y/deep", "a/y/deeper", "b/z", "b/only/one", "c"])
 
@@ -126,7 +129,7 @@ def test_learning_goes_on_elsewhere_as_it_does_here(name, problem):
     assert_same_everywhere(lambda make: fit_in_two_parts(make, PROBLEMS[problem]), name)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(6)
 @pytest.mark.parametrize("kind", [TreeBoostMH, ShrinkageNaiveBayes])
 def test_random_forests_are_learnt_the_same_elsewhere(seed, kind):
     rng = np.random.default_rng(seed)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from oracles import recursive_regularization as oracle
+from seeds import each_seed
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
@@ -64,7 +65,7 @@ def penalty_by_edges(W, kind, edges):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("seed", range(10))
+@each_seed(10)
 def test_the_matrix_says_what_the_edges_say(kind, seed):
     rng = np.random.default_rng(seed)
     n_units, edges = random_structure(rng, kind)
@@ -89,7 +90,7 @@ def test_the_loss_is_summed_over_labelled_units_and_documents():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(8)
 def test_primal_and_dual_meet(kind, loss, seed):
     problem = random_problem(np.random.default_rng(seed), kind)
     W, primal, dual = oracle.solve(*problem, loss)
@@ -124,7 +125,7 @@ def test_the_dual_is_no_higher_outside_its_bounds(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(3))
+@each_seed(3)
 def test_flat_classes_equal_scikit_learn(loss, seed):
     rng = np.random.default_rng(seed)
     X, signs, costs = random_documents(rng, n_classes=4, smallest=0.1, largest=10.0, zeros=0.0)
@@ -166,7 +167,7 @@ def test_a_class_below_a_chain_of_n_units_is_a_flat_class_with_n_times_the_cost(
 
 @pytest.mark.parametrize("kind", ["tree", "forest"])
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_the_delta_of_an_unlabelled_unit_is_the_sum_of_its_childrens(kind, loss, seed):
     rng = np.random.default_rng(seed)
     n_units, edges = random_structure(rng, kind)

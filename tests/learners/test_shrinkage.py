@@ -8,6 +8,7 @@ from oracles.shrinkage import Corpus
 from oracles.taxonomy import close_upward, most_specific
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
+from seeds import each_seed
 from strategies import as_matrix, build, random_forest, trees
 
 from ramify import Taxonomy
@@ -113,7 +114,7 @@ def best_likelihood(masses, thetas):
     return oracle.log_likelihood(lam / lam.sum(), masses, thetas)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(60)
 def test_slow_em_climbs_to_the_optimum_within_its_certificate(seed):
     masses, thetas = sure_words(seed)
     if masses is None:
@@ -172,7 +173,7 @@ def test_the_weights_are_named_from_the_class_to_the_uniform():
 # ---- against the oracle ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(200))
+@each_seed(200)
 def test_mixtures_and_scores_of_seeded_problems_equal_the_oracle(seed):
     corpus, fit_prior = random_corpus(seed), seed % 3 > 0
     learner = fit(corpus, fit_prior=fit_prior, max_iter=STEPS)
@@ -186,7 +187,7 @@ def test_mixtures_equal_the_oracle_whenever_em_stops(corpus, tol, max_iter):
     assert_same_mixtures(fit(corpus, tol=tol, max_iter=max_iter), corpus, tol=tol, max_iter=max_iter)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@each_seed(60)
 def test_held_out_mode_equals_the_oracle(seed):
     corpus = random_corpus(seed)
     options = {"weights": "held-out", "held_out": [0.3, 0.5, 0.8][seed % 3], "random_state": seed}
@@ -273,7 +274,7 @@ def test_weights_are_a_distribution_and_so_are_estimates_and_posteriors(corpus):
     np.testing.assert_allclose(total, 1, atol=1e-4)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@each_seed(12)
 @pytest.mark.parametrize("newton", [False, True])
 def test_likelihood_never_falls_with_another_step(seed, newton):
     corpus = random_corpus(seed)
@@ -285,7 +286,7 @@ def test_likelihood_never_falls_with_another_step(seed, newton):
             assert np.diff(values).min() > -1e-8  # the least weight of the uniform may cost this much
 
 
-@pytest.mark.parametrize("seed", range(40))
+@each_seed(40)
 @pytest.mark.parametrize("newton", [False, True])
 def test_no_other_weights_make_unseen_words_likelier(seed, newton):
     corpus = random_corpus(seed)
@@ -314,7 +315,7 @@ def test_stopping_costs_no_more_likelihood_than_the_tolerance(newton, tol, held_
                 assert oracle.gains(lam, masses, thetas).max() - 1 <= tol + 1e-8
 
 
-@pytest.mark.parametrize("seed", range(15))
+@each_seed(15)
 @pytest.mark.parametrize("newton", [False, True])
 def test_neither_the_order_of_documents_nor_threads_change_anything(seed, newton):
     corpus = random_corpus(seed)
@@ -332,7 +333,7 @@ def test_neither_the_order_of_documents_nor_threads_change_anything(seed, newton
     np.testing.assert_array_equal(threads.scores(X), straight.scores(X))
 
 
-@pytest.mark.parametrize("seed", range(15))
+@each_seed(15)
 def test_documents_of_weight_zero_are_as_good_as_absent_and_the_unit_of_weight_is_free(seed):
     corpus = random_corpus(seed, "positive")
     stranger = np.full((1, corpus.X.shape[1]), 9.0)
@@ -378,7 +379,7 @@ def test_pruned_scores_equal_the_oracle(branches, held_out):
     assert compared > 100
 
 
-@pytest.mark.parametrize("seed", range(20))
+@each_seed(20)
 def test_keeping_every_branch_prunes_nothing(seed):
     corpus = random_corpus(seed)
     whole, pruned = fit(corpus), fit(corpus, branches=len(corpus.parents) + 1)

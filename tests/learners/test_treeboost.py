@@ -8,6 +8,7 @@ from hypothesis.extra import numpy as hnp
 from oracles import boosting as oracle
 from oracles.taxonomy import close_upward, most_specific
 from scipy.sparse import csr_array
+from seeds import each_seed
 from strategies import as_matrix, as_sets, build, random_forest, trees
 
 from ramify import Taxonomy
@@ -60,7 +61,7 @@ def test_committees_equal_the_oracle_at_every_node(variant, n_rounds):
         check_against_the_oracle(FOREST, X, rows, n_rounds, variant)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@each_seed(8)
 def test_committees_of_random_forests_equal_the_oracle(seed):
     parents = random_forest(np.random.default_rng(seed), 8)
     X, rows = random_problem(seed, parents, n_terms=6)

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from learners.test_linear_solver import LOSSES, make_problem, objective_of, oracle_problem, random_problem, solve, unit_costs
 from oracles import recursive_regularization as oracle
+from seeds import each_seed
 from strategies import build, trees
 
 from ramify.data import make_web_directory
@@ -26,6 +27,8 @@ from ramify.learners.linear.tree_worker import TreeWorker
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import Checkpoints, Needs, SerialExecutor, checkpointing, choose_executor, running_on, writing_shards_to
 from ramify.parallel.cluster import Node, describe_needs, refuse_what_cannot_fit
+
+pytestmark = pytest.mark.slow
 
 TIES = [tie_flat, tie_along_paths]
 THREADS = [(1, 1), (2, 1, 1), (1,) * 7]
@@ -54,7 +57,7 @@ def pairs_at_first(request, monkeypatch):
 @pytest.mark.parametrize("threads", THREADS, ids=str)
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("tie", TIES)
-@pytest.mark.parametrize("seed", range(2))
+@each_seed(2)
 def test_workers_that_share_no_memory_reach_the_objective_of_an_independent_solver(seed, tie, loss, threads):
     problem = some_problem(seed, tie, loss, several=seed % 2 == 1)
     found = solve(problem, executor=ApartExecutor(*threads))

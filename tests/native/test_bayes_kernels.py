@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import minimize_scalar
 from scipy.sparse import csr_array, random_array
+from seeds import each_seed
 
 from ramify import native
 
@@ -71,7 +72,7 @@ def test_slopes_and_curvatures_are_derivatives():
         assert curvatures[k] == pytest.approx((ahead - behind) / 2e-5, rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 @pytest.mark.parametrize("n_columns", [1, 7, 8, 33])
 def test_products_are_those_of_scipy(seed, n_columns):
     rng = np.random.default_rng(seed)

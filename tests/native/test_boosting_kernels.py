@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
+from seeds import each_seed
 
 from ramify import native
 
@@ -20,7 +21,7 @@ def to_matrix(offsets, items, n_columns):
     return csr_array((np.ones(len(items)), items, offsets), shape=(len(offsets) - 1, n_columns)).toarray()
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_taken_rows_are_those_of_the_matrix(seed):
     matrix, pattern = make_rows(seed)
     rows = np.random.default_rng(seed).integers(0, 12, size=7).astype(np.int32)
@@ -33,7 +34,7 @@ def test_taken_rows_are_those_of_the_matrix(seed):
     assert nothing[0].tolist() == [0] * 8
 
 
-@pytest.mark.parametrize("seed", range(5))
+@each_seed(5)
 def test_transposed_rows_are_the_transposed_matrix(seed):
     matrix, pattern = make_rows(seed)
     transposed = native.transpose_rows(pattern)

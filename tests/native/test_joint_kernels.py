@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
+from seeds import each_seed
 
 from ramify.learners.linear.problem import Settings, arrange_rows
 from ramify.learners.structured.problem import Outputs, Problem
@@ -73,7 +74,7 @@ class Skewed(SquaredNorm):
     quadratic = penalty
 
 
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(6)
 def test_losses_and_worst_outputs_are_those_of_plain_arithmetic(seed):
     problem = draw_problem(seed)
     W = np.random.default_rng(seed).normal(size=(problem.rows.n_features, problem.n_units))
@@ -87,7 +88,7 @@ def test_losses_and_worst_outputs_are_those_of_plain_arithmetic(seed):
 
 
 @pytest.mark.parametrize("skewed", [False, True])
-@pytest.mark.parametrize("seed", range(6))
+@each_seed(6)
 def test_every_round_raises_the_dual_and_keeps_weights_and_dual_variables_together(seed, skewed):
     problem = draw_problem(seed)
     regularizer = Skewed(problem.n_units, seed) if skewed else SquaredNorm()
@@ -106,7 +107,7 @@ def test_every_round_raises_the_dual_and_keeps_weights_and_dual_variables_togeth
         assert ascent.alphas.min() >= 0
 
 
-@pytest.mark.parametrize("seed", range(4))
+@each_seed(4)
 def test_second_order_steps_leave_weights_and_dual_variables_together(seed):
     problem = draw_problem(seed)
     ascent = DualState.start(problem, SquaredNorm(), seed)

@@ -30,7 +30,7 @@ from ramify.workflows.comparing import compare
 from ramify.workflows.file_predictions import predict_files
 
 pytest.importorskip("ray", reason="Ray is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 
 @pytest.fixture(scope="module")

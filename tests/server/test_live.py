@@ -20,6 +20,8 @@ from server.conftest import serving
 from ramify import load
 from ramify.server.reviews import ReviewStore
 
+pytestmark = pytest.mark.slow
+
 PARCEL = "my parcel was due on monday and the tracking has not moved since"
 
 

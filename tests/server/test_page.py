@@ -9,6 +9,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from page_steps import HOSTILE, PARCEL, classify, expect, item, start_batch
 
+pytestmark = pytest.mark.slow
+
 VIEWS = ("classify", "browse", "batch", "compare", "review", "evaluate")
 LATE = "Orders & delivery > Delivery > Late or lost parcel"
 

@@ -8,9 +8,12 @@ import re
 from pathlib import Path
 from uuid import uuid4
 
+import pytest
 from page_steps import HOSTILE, PARCEL, classify, expect, start_batch
 
 from ramify.data import load_electronics
+
+pytestmark = pytest.mark.slow
 
 
 def test_a_file_is_classified_filtered_sorted_and_saved(logged, table, tmp_path):

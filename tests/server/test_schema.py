@@ -19,6 +19,8 @@ from ramify.server.keys import add_key
 from ramify.server.services import Services
 from ramify.server.settings import Settings
 
+pytestmark = pytest.mark.slow
+
 CHECKS = [
     not_a_server_error,
     status_code_conformance,

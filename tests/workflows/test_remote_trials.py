@@ -24,6 +24,8 @@ from ramify.workflows.compare_trials import NO_MEMORY
 from ramify.workflows.comparing import compare
 from ramify.workflows.folds import split_into_folds
 
+pytestmark = pytest.mark.slow
+
 WORDS = {
     "tv/picture": "screen dark picture lines colour",
     "tv/sound": "sound loud speaker crackles noise",
