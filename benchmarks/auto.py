@@ -116,15 +116,15 @@ def auto_row(minutes: float, problem: Problem, given: argparse.Namespace) -> Fig
         seconds, done = timed(lambda: subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False))
         if done.returncode:
             return {"reason": done.stderr.strip().splitlines()[-1], "seconds": seconds}
-        choice = json.loads(done.stdout)["choice"]
+        tuning = json.loads(done.stdout)["tuning"]
         figure = micro_f1(ramify.load(Path(scratch) / "model"), tested, taxonomy)
-    chosen = choice["chosen"] | {"settings": choice["trials"][0]["settings"], "in_place_of": choice["in_place_of"]}
+    winner = tuning["winner"] | {"settings": tuning["trials"][0]["settings"], "replaced": tuning["replaced"]}
     return {
         "micro_f1": figure,
         "seconds": seconds,
-        "chosen": chosen,
-        "tried": len(choice["trials"]),
-        "sure": choice["sureness"],
+        "winner": winner,
+        "tried": len(tuning["trials"]),
+        "winning": tuning["winning"],
     }
 
 
@@ -203,7 +203,7 @@ def line(best: str | None, hand: dict[str, float], minutes: float, auto: Figures
         yield from (auto["reason"], "–", "–")
     else:
         apart = "–" if best is None else f"{100 * (auto['micro_f1'] - hand[best]):+.2f}"
-        yield from (auto["chosen"]["settings"], f"{100 * auto['micro_f1']:.2f}", apart)
+        yield from (auto["winner"]["settings"], f"{100 * auto['micro_f1']:.2f}", apart)
     yield from (f"{auto['seconds']:.0f}", "yes" if auto["seconds"] <= 60 * minutes else "NO")
 
 

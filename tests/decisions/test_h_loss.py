@@ -60,7 +60,7 @@ def test_three_ways_to_the_expected_h_loss_agree(case, data):
     sets, losses = oracle.all_expected_h_losses(np.asarray(P), parents, costs)
     which = data.draw(st.integers(0, len(sets) - 1))
     y = as_sets(sets)[which]
-    assert sum(oracle.probability(v, P[0], parents) for v in oracle.consistent_sets(parents)) == pytest.approx(1)
+    assert sum(oracle.probability(v, P[0], parents) for v in oracle.closed_sets(parents)) == pytest.approx(1)
     assert losses[0, which] == pytest.approx(oracle.expected_h_loss(y, P[0], parents, costs))
     assert losses[0, which] == pytest.approx(oracle.expected_h_loss_along_paths(y, P[0], parents, costs))
 

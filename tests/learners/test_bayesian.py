@@ -175,7 +175,7 @@ def test_means_under_a_certain_precision_are_those_with_the_highest_penalized_bo
     np.testing.assert_allclose(q.precisions(), 3.0, rtol=1e-6)
 
 
-def test_classes_without_anything_above_are_drawn_to_zero():
+def test_classes_without_ancestors_are_regularized_towards_zero():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(30, 4)), np.arange(30) % 3
     tied = BayesianLogistic(Taxonomy.flat(["0", "1", "2"])).fit(X, y.astype(str).tolist())
@@ -242,7 +242,7 @@ def test_few_dense_features_get_full_covariances_and_many_sparse_ones_diagonal()
         assert found["full"] > found["diagonal"]
 
 
-def test_documents_without_any_feature_and_no_bias_are_learnt_from():
+def test_documents_without_any_feature_and_no_bias_count_in_training():
     fitted = BayesianLogistic(fit_intercept=False).fit(np.zeros((4, 2)), [0, 1, 0, 1])
     np.testing.assert_array_equal(fitted.scores(np.ones((1, 2))), 0)
 

@@ -1,4 +1,4 @@
-"""What boosted learners do beside boosting: stopping in time, going on, narrow documents, words, and files."""
+"""What boosted learners do beside boosting: early stopping, partial_fit, narrow documents, words, and files."""
 
 import threading
 
@@ -91,7 +91,7 @@ def test_the_number_of_rounds_can_be_chosen_after_training(learner):
         fitted.at_round(0)
 
 
-# ---- going on -------------------------------------------------------------------------------------------------------
+# ---- partial_fit -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("learner", BOTH)
@@ -134,7 +134,7 @@ def test_classes_that_are_only_announced_are_refused():
         AdaBoostMH().partial_fit([[1, 0], [0, 1]], ["a", "b"], classes=["a", "b", "c"])
 
 
-def test_going_on_with_other_documents_starts_from_what_the_committees_say_of_them():
+def test_partial_fit_on_other_documents_starts_from_the_scores_of_the_committees():
     """Also where other terms are chosen now: pivots of before still count."""
     (X, Y), (more, labels) = make_problem(), make_problem(seed=5)
     fitted = TreeBoostMH(TREE, n_rounds=8, n_terms=4).fit(X, Y)

@@ -246,7 +246,7 @@ def test_no_round_makes_the_bound_worse_and_smoothing_costs_a_little(variant):
         assert np.all(found.z <= found.normalizers + 1e-12)
 
 
-# ---- scores, stages, going on ---------------------------------------------------------------------------------------------
+# ---- scores, stages, more rounds ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

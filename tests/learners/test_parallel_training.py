@@ -204,7 +204,9 @@ WAYS = {"one thread": (1, None), "two threads": (2, None), "apart": (1, ApartExe
 KEPT = {name: (*LEARNERS[name], "add_rounds" if name in BOOSTED else "fit_block") for name in (*BOOSTED, *MIXED)}
 
 
-def learn_kept(name, way, directory, problem=PROBLEMS["several labels and inner nodes"], learn=fit, resume=False, **changes):
+def fit_checkpointed(
+    name, way, directory, problem=PROBLEMS["several labels and inner nodes"], learn=fit, resume=False, **changes
+):
     kind, options, _ = KEPT[name]
     n_jobs, executor = WAYS[way]
     with running_on(executor), checkpointing(Checkpoints(directory, resume=resume)):
@@ -221,14 +223,14 @@ def test_finished_blocks_are_not_run_again(name, way, counted, tmp_path):
     assert n_blocks > 3 or kind is AdaBoostMH
     counting.breaks_at = (n_blocks + 1) // 2
     with pytest.raises(BrokenError):
-        learn_kept(name, way, tmp_path)
+        fit_checkpointed(name, way, tmp_path)
     done = len(list(tmp_path.rglob("block-*.safetensors")))
     assert (n_blocks + 1) // 2 - (WAYS[way][0] or 1) <= done < n_blocks  # what another thread is at is not finished
     counting.count, counting.breaks_at = 0, None
-    again = learn_kept(name, way, tmp_path, resume=True)
+    again = fit_checkpointed(name, way, tmp_path, resume=True)
     assert counting.count == n_blocks - done
     counting.count = 0
-    once_more = learn_kept(name, "apart" if way != "apart" else "two threads", tmp_path, resume=True)
+    once_more = fit_checkpointed(name, "apart" if way != "apart" else "two threads", tmp_path, resume=True)
     assert counting.count == 0
     first, second, third = states_in([whole, again, once_more])
     assert first == second == third
@@ -242,9 +244,9 @@ def test_learning_that_goes_on_is_taken_up_again(name, counted, tmp_path):
     n_blocks, counted[job].count = counted[job].count, 0
     counted[job].breaks_at = n_blocks - 1
     with pytest.raises(BrokenError):
-        learn_kept(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_in_two_parts)
+        fit_checkpointed(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_in_two_parts)
     counted[job].count, counted[job].breaks_at = 0, None
-    again = learn_kept(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_in_two_parts, resume=True)
+    again = fit_checkpointed(name, "one thread", tmp_path, PROBLEMS["leaves"], fit_in_two_parts, resume=True)
     assert counted[job].count == 2
     first, second = states_in([whole, again])
     assert first == second
@@ -262,19 +264,19 @@ CHANGES = {
 @pytest.mark.parametrize("name", ["treeboost", "adaboost", "shrinkage"])
 def test_checkpoints_of_other_documents_are_refused(name, way, tmp_path):
     X, Y, weight = PROBLEMS["several labels and inner nodes"]
-    learn_kept(name, way, tmp_path, (X, Y, weight))
+    fit_checkpointed(name, way, tmp_path, (X, Y, weight))
     more = X.toarray()
     more[0, 0] = 0 if more[0, 0] else 1
     for problem in ((csr_array(more), Y, weight), (X, csr_array(Y[::-1]), weight)):
         with pytest.raises(InputError, match="is of other documents, labels or settings"):
-            learn_kept(name, way, tmp_path, problem, resume=True)
+            fit_checkpointed(name, way, tmp_path, problem, resume=True)
 
 
 @pytest.mark.parametrize(("name", "changes"), [(name, changes) for name, listed in CHANGES.items() for changes in listed])
 def test_checkpoints_of_other_settings_are_refused(name, changes, tmp_path):
-    learn_kept(name, "one thread", tmp_path)
+    fit_checkpointed(name, "one thread", tmp_path)
     with pytest.raises(InputError, match="is of other documents, labels or settings"):
-        learn_kept(name, "one thread", tmp_path, resume=True, **changes)
+        fit_checkpointed(name, "one thread", tmp_path, resume=True, **changes)
 
 
 def damage(place, change):
@@ -288,7 +290,7 @@ def damage(place, change):
 @pytest.mark.parametrize("name", ["treeboost", "shrinkage"])
 @pytest.mark.parametrize("change", ["nothing", "one array less", "longer", "other type", "another block"])
 def test_blocks_that_are_damaged_are_refused_in_one_sentence(name, change, tmp_path):
-    learn_kept(name, "one thread", tmp_path)
+    fit_checkpointed(name, "one thread", tmp_path)
     array = "pivots" if name == "treeboost" else "weights"
     states = [read_state(path) for path in sorted((tmp_path / "0000").glob("block-*.safetensors"))]
     told_by = "committee_nodes" if name == "treeboost" else "weights"
@@ -304,7 +306,7 @@ def test_blocks_that_are_damaged_are_refused_in_one_sentence(name, change, tmp_p
     }
     damage(tmp_path, changes[change])
     with pytest.raises(ModelError) as error:
-        learn_kept(name, "one thread", tmp_path, resume=True)
+        fit_checkpointed(name, "one thread", tmp_path, resume=True)
     assert "\n" not in str(error.value)
 
 
@@ -325,7 +327,7 @@ def test_rounds_of_a_stopped_thread_are_not_saved(monkeypatch, tmp_path):
 
     monkeypatch.setattr(rounds, "boost_until_best", boost_until_best)
     with pytest.raises(KeyboardInterrupt):
-        learn_kept("treeboost", "two threads", tmp_path, n_rounds=10**6)
+        fit_checkpointed("treeboost", "two threads", tmp_path, n_rounds=10**6)
     assert list(tmp_path.rglob("block-*.safetensors")) == []
 
 
@@ -355,12 +357,12 @@ def test_progress_is_by_round_in_this_process_and_by_committee_in_others(way, ea
 
 @pytest.mark.parametrize("way", WAYS)
 def test_progress_is_complete_where_everything_comes_from_a_checkpoint(way, tmp_path):
-    learn_kept("treeboost", way, tmp_path)
-    learn_kept("shrinkage", way, tmp_path / "mixed")
+    fit_checkpointed("treeboost", way, tmp_path)
+    fit_checkpointed("shrinkage", way, tmp_path / "mixed")
     for name, place in (("treeboost", tmp_path), ("shrinkage", tmp_path / "mixed")):
         bar = Bar()
         with reporting_to(bar):
-            learn_kept(name, way, place, resume=True)
+            fit_checkpointed(name, way, place, resume=True)
         assert sum(bar.steps) == bar.total
 
 

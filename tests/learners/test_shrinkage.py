@@ -25,7 +25,7 @@ def corpus_of(parents, X, labels, s=None):
 
 
 def fit(corpus, **options):
-    """A learner that climbs by EM alone, unless told otherwise."""
+    """A learner that uses plain EM by default."""
     options = {"newton": False, "tol": 1e-6, **options}
     Y = as_matrix([close_upward(corpus.parents, nodes) for nodes in corpus.own], len(corpus.parents))
     return ShrinkageNaiveBayes(build(corpus.parents), **options).fit(csr_array(corpus.X), Y, sample_weight=corpus.s)
@@ -94,7 +94,7 @@ def corpora(draw):
 def sure_words(seed):
     """The unseen words of the first class that has some, and their estimates."""
     corpus = random_corpus(seed)
-    found = (oracle.unseen_words(corpus, unit) for unit in oracle.units(corpus))
+    found = (oracle.left_out_words(corpus, unit) for unit in oracle.units(corpus))
     return next(((masses, thetas) for masses, thetas in found if len(masses)), (None, None))
 
 
@@ -115,11 +115,11 @@ def best_likelihood(masses, thetas):
 
 
 @each_seed(60)
-def test_slow_em_climbs_to_the_optimum_within_its_certificate(seed):
+def test_slow_em_converges_to_the_optimum_within_its_certificate(seed):
     masses, thetas = sure_words(seed)
     if masses is None:
         return
-    steps = oracle.climb(masses, thetas, tol=1e-9, max_iter=3000)
+    steps = oracle.em_steps(masses, thetas, tol=1e-9, max_iter=3000)
     values = [oracle.log_likelihood(lam, masses, thetas) for lam in steps]
     assert np.diff(values).min(initial=0) > -1e-12
     best = best_likelihood(masses, thetas)
@@ -280,7 +280,7 @@ def test_likelihood_never_falls_with_another_step(seed, newton):
     corpus = random_corpus(seed)
     learners = [fit(corpus, tol=0, max_iter=steps, newton=newton) for steps in (*range(30), 100)]
     for c in oracle.classes(corpus):
-        masses, thetas = oracle.unseen_words(corpus, ("class", c))
+        masses, thetas = oracle.left_out_words(corpus, ("class", c))
         if len(masses):
             values = [oracle.log_likelihood(lam_of(learner, c), masses, thetas) for learner in learners]
             assert np.diff(values).min() > -1e-8  # the least weight of the uniform may cost this much
@@ -292,7 +292,7 @@ def test_no_other_weights_make_unseen_words_likelier(seed, newton):
     corpus = random_corpus(seed)
     learner = fit(corpus, tol=1e-12, max_iter=20_000, newton=newton)
     for c in oracle.classes(corpus):
-        masses, thetas = oracle.unseen_words(corpus, ("class", c))
+        masses, thetas = oracle.left_out_words(corpus, ("class", c))
         if len(masses):
             reached = oracle.log_likelihood(lam_of(learner, c), masses, thetas)
             assert reached == pytest.approx(best_likelihood(masses, thetas), abs=1e-6)
@@ -308,7 +308,7 @@ def test_stopping_costs_no_more_likelihood_than_the_tolerance(newton, tol, held_
         learner = fit(corpus, tol=tol, max_iter=1_000_000, newton=newton, **options)
         left_out = None if held_out is None else set(learner.held_out_documents_.tolist())
         for c in oracle.classes(corpus):
-            lam, (masses, thetas) = lam_of(learner, c), oracle.unseen_words(corpus, ("class", c), left_out)
+            lam, (masses, thetas) = lam_of(learner, c), oracle.left_out_words(corpus, ("class", c), left_out)
             mixed = oracle.mixed(corpus, ("class", c), lam, left_out)
             np.testing.assert_allclose(learner.estimates_for(c), mixed, rtol=0, atol=1e-12)
             if len(masses):
@@ -372,7 +372,7 @@ def test_pruned_scores_equal_the_oracle(branches, held_out):
         left_out = None if held_out is None else set(learner.held_out_documents_.tolist())
         theta = oracle.learn(corpus, left_out, max_iter=STEPS)
         new = np.vstack([corpus.X, np.eye(corpus.X.shape[1]), 10 * np.eye(corpus.X.shape[1])])
-        clear = [x for x in new if oracle.walk(corpus, theta, x, fit_prior, branches)[1] > 1e-3]
+        clear = [x for x in new if oracle.descend(corpus, theta, x, fit_prior, branches)[1] > 1e-3]
         if clear:
             assert_same_scores(learner, corpus, theta, np.array(clear), fit_prior, branches)
         compared += len(clear)

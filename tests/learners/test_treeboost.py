@@ -195,7 +195,7 @@ def test_a_dag_is_refused_in_one_sentence(diamond):
         TreeBoostMH(diamond).fit(np.eye(3), ["bottom", "left", "right"])
 
 
-# ---- stages, going on, threads ------------------------------------------------------------------------------------------
+# ---- stages, more rounds, threads ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -1,4 +1,4 @@
-"""What the definitions promise: worked examples, degenerate cases, and refusals."""
+"""What the definitions say: worked examples, degenerate cases, and refusals."""
 
 import numpy as np
 import pytest

@@ -18,7 +18,7 @@ Parents = list[list[int]]
 # ---- from the definitions -------------------------------------------------------------------------------------------
 
 
-def consistent_sets(parents: Parents) -> list[set[int]]:
+def closed_sets(parents: Parents) -> list[set[int]]:
     """Every set of nodes that holds the parent of each of its nodes."""
     nodes = range(len(parents))
     subsets = map(set, chain.from_iterable(combinations(nodes, size) for size in range(len(parents) + 1)))
@@ -47,7 +47,7 @@ def known(chance: float) -> float:
 
 def expected_h_loss(y: set[int], p: list[float], parents: Parents, costs: list[float]) -> float:
     """The mean H-loss of y over all consistent true sets."""
-    return sum(probability(v, p, parents) * h_loss(y, v, parents, costs) for v in consistent_sets(parents))
+    return sum(probability(v, p, parents) * h_loss(y, v, parents, costs) for v in closed_sets(parents))
 
 
 def allowed_sets(p: list[float], parents: Parents, switch_depth: int = 0) -> list[set[int]]:
@@ -55,7 +55,7 @@ def allowed_sets(p: list[float], parents: Parents, switch_depth: int = 0) -> lis
     high = {node for node in range(len(parents)) if depth(parents, node) < switch_depth}
     walked = top_down(p, parents, 0.5)
     unknown = {node for node in range(len(parents)) if math.isnan(p[node])}
-    return [y for y in consistent_sets(parents) if not y & unknown and y & high == walked & high]
+    return [y for y in closed_sets(parents) if not y & unknown and y & high == walked & high]
 
 
 def least_expected_h_loss(p: list[float], parents: Parents, costs: list[float], switch_depth: int = 0) -> float:
@@ -79,7 +79,7 @@ def sibling_costs(parents: Parents) -> list[float]:
 
 def all_expected_h_losses(P: np.ndarray, parents: Parents, costs: list[float]) -> tuple[np.ndarray, np.ndarray]:
     """Sets × nodes: the consistent sets; documents × sets: the expected H-loss of each, over all of them as the truth."""
-    V = set_matrix(consistent_sets(parents), len(parents))
+    V = set_matrix(closed_sets(parents), len(parents))
     losses = np.zeros((len(V), len(V)))  # of each set against each set
     right_down_to: list[np.ndarray] = []  # sets × sets: this node and all its ancestors are right
     for node, above in enumerate(parents):

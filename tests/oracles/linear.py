@@ -53,7 +53,7 @@ def loss_of(z, loss):
 
 
 def entropy_of(alpha, cost, loss):
-    """U h(α / U), the most that α can promise of a loss with cost U."""
+    """U h(α / U), the largest lower bound that α gives of a loss with cost U."""
     if loss == "hinge":
         return alpha
     if loss == "squared_hinge":

@@ -252,7 +252,7 @@ def by_subtree(true: Labels, predicted: Labels, parents: Parents) -> list[Row]:
     return rows
 
 
-def share_a_parent(parents: Parents, a: int, b: int) -> bool:
+def are_siblings(parents: Parents, a: int, b: int) -> bool:
     """Whether two nodes have at least one parent in common; two roots do."""
     return bool(set(parents[a]) & set(parents[b])) or (not parents[a] and not parents[b])
 
@@ -264,7 +264,7 @@ def sibling_confusion(true: Labels, predicted: Labels, parents: Parents) -> list
     for a in range(len(parents)):
         for b in range(len(parents)):
             count = sum(a in t - p and b in p - t for t, p in pairs)
-            if a != b and share_a_parent(parents, a, b) and count > 0:
+            if a != b and are_siblings(parents, a, b) and count > 0:
                 table.append((a, b, count))
     return sorted(table, key=lambda row: (-row[2], row[0], row[1]))
 
@@ -309,7 +309,7 @@ def prediction_calibration_error(
     total = sum(len(pairs) for pairs in filled.values())
     distance = 0.0
     for pairs in filled.values():
-        promised = sum(p for p, _ in pairs) / len(pairs)
+        mean = sum(p for p, _ in pairs) / len(pairs)
         seen = sum(is_true for _, is_true in pairs) / len(pairs)
-        distance += len(pairs) * abs(promised - seen)
+        distance += len(pairs) * abs(mean - seen)
     return distance / total if total else 0.0

@@ -14,7 +14,7 @@ roots are the ways on from nowhere. It has weights w_u, a row of W. X ends in a 
 Written as blocks, the quadratic form of K∘S is no less than that of the matrix with K_uu on and -K_uv off the diagonal, at
 the norms of the w_u; the latter has the least eigenvalue 1 - coupling or more (scale row u by sqrt(r_u): its row sums are
 1 - coupling). So J(W, S) is convex in W, linear in S, and min max = max min: D(S) = min_W J(W, S) is concave and a lower bound
-of J for every S. `solve` climbs D, whose slope at S_uv is K_uv w_u·w_v at the minimum W(S), and returns J(W) and D(S).
+of J for every S. `solve` maximizes D, whose slope at S_uv is K_uv w_u·w_v at the minimum W(S), and returns J(W) and D(S).
 """
 
 from dataclasses import dataclass

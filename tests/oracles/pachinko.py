@@ -3,7 +3,7 @@
 import math
 
 
-def log_shares(parents, counts, own, document, alpha, fit_prior, sets=None):
+def log_softmax(parents, counts, own, document, alpha, fit_prior, sets=None):
     """ln P(node | parent) of every node that has documents, by loops over documents. sets: words by parent, or all."""
     alive = {a for labels in own for label in labels for a in _up(parents, label)}
     found = {}

@@ -10,7 +10,7 @@ Primal   P(W) = 1/2 sum_ab M_ab w_a·w_b + sum_ik costs_ik L(z_ik),   z_ik = sig
              logistic       L(z) = ln(1 + e^-z)
 
 Dual     D(α) = sum_ik G_c(α_ik) - 1/2 sum_ab (M^-1)_ab u_a·u_b,   u_n = sum_i α_ik signs_ik x_i,  u = 0 for other units
-             G_c(α) = min_z c L(z) + α z, the most that α can promise of a loss with cost c:
+             G_c(α) = min_z c L(z) + α z, the largest lower bound that α gives of a loss with cost c:
              hinge          α                                   0 <= α <= c
              squared_hinge  α - α^2 / 4c                        0 <= α
              logistic       c (h(α/c) + h(1 - α/c))             0 <= α <= c,  h(p) = -p ln p
@@ -29,7 +29,7 @@ one_thread = ThreadpoolController().wrap(limits=1, user_api="blas")
 
 
 def flat_regularizer(n_units):
-    """M of 1/2 sum_n |w_n|^2: every class is drawn to 0."""
+    """M of 1/2 sum_n |w_n|^2: every class is regularized towards 0."""
     return np.eye(n_units)
 
 
@@ -81,14 +81,14 @@ def dual_objective(alphas, M, X, signs, costs, class_units, loss):
         alphas = np.minimum(alphas, costs)
     safe = np.where(costs > 0, costs, 1)
     if loss == "hinge":
-        promised = alphas
+        bounds = alphas
     elif loss == "squared_hinge":
-        promised = alphas - alphas**2 / (4 * safe)
+        bounds = alphas - alphas**2 / (4 * safe)
     else:
-        promised = costs * (entr(alphas / safe) + entr(1 - alphas / safe))
+        bounds = costs * (entr(alphas / safe) + entr(1 - alphas / safe))
     U = np.zeros((len(M), X.shape[1]))
     U[class_units] = (alphas * signs).T @ X
-    return np.sum(promised) - 0.5 * np.sum(U * np.linalg.solve(M, U))
+    return np.sum(bounds) - 0.5 * np.sum(U * np.linalg.solve(M, U))
 
 
 @one_thread

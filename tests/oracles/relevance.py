@@ -98,7 +98,7 @@ def relevance(rows: Rows, labels: Labels, classes: list[int], n_terms: int, meas
 # ---- one number a term ----------------------------------------------------------------------------------------------
 
 
-def share(rows: Rows, labels: Labels, c: int, measure: str) -> Fraction:
+def fraction(rows: Rows, labels: Labels, c: int, measure: str) -> Fraction:
     """P(c): the class's share of the documents, or of the word occurrences."""
     if measure != "mutual-information":
         return Fraction(sum(c in own for own in labels), len(rows)) if rows else Fraction(0)
@@ -111,7 +111,7 @@ def share(rows: Rows, labels: Labels, c: int, measure: str) -> Fraction:
 @in_forty_digits
 def joined(rows: Rows, labels: Labels, classes: list[int], n_terms: int, measure: str, join: str) -> list[Decimal]:
     by_class = relevance(rows, labels, classes, n_terms, measure)
-    shares = [as_decimal(share(rows, labels, c, measure)) for c in classes]
+    shares = [as_decimal(fraction(rows, labels, c, measure)) for c in classes]
     scores = []
     for t in range(n_terms):
         values = [scores_of_class[t] for scores_of_class in by_class]
@@ -129,7 +129,7 @@ def best_first(scores: list[Decimal]) -> list[int]:
     return sorted((t for t in range(len(scores)) if scores[t] > 0), key=lambda t: (-scores[t], t))
 
 
-def in_turns(by_class: list[list[Decimal]]) -> list[int]:
+def round_robin(by_class: list[list[Decimal]]) -> list[int]:
     """Terms in the order in which classes that take turns take them."""
     taken: list[int] = []
     while True:
@@ -143,7 +143,7 @@ def in_turns(by_class: list[list[Decimal]]) -> list[int]:
 
 def ranking(rows: Rows, labels: Labels, classes: list[int], n_terms: int, measure: str, join: str) -> list[int]:
     if join == "round-robin":
-        return in_turns(relevance(rows, labels, classes, n_terms, measure))
+        return round_robin(relevance(rows, labels, classes, n_terms, measure))
     return best_first(joined(rows, labels, classes, n_terms, measure, join))
 
 
@@ -212,11 +212,11 @@ def select(
     if scope == "glocal":
         kept = sorted(set().union(*sets.values()))
     else:
-        sets, kept = {}, share_out(lists, scores, n_features)
+        sets, kept = {}, split_evenly(lists, scores, n_features)
     return kept or sorted(most_frequent(rows, n_terms)[:n_features]), scores, sets
 
 
-def share_out(lists: list[list[int]], scores: list[Decimal], n_features: int) -> list[int]:
+def split_evenly(lists: list[list[int]], scores: list[Decimal], n_features: int) -> list[int]:
     """The first k terms of every list, for the largest k with which they are not too many."""
     longest = max(map(len, lists), default=0)
     unions = [set().union(*(terms[:k] for terms in lists)) for k in range(longest + 1)]

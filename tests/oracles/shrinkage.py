@@ -127,14 +127,14 @@ def estimates(corpus: Corpus, layers: list[list[tuple[int, int]]]) -> np.ndarray
 # ---- mixture weights ------------------------------------------------------------------------------------------------
 
 
-def unseen_words(corpus: Corpus, unit: Unit, held_out: set[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
+def left_out_words(corpus: Corpus, unit: Unit, held_out: set[int] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """The mass of every word of every document of a unit, and that word's estimates without the document.
 
     held_out: documents that take no part in any estimate, and whose words alone count; None: each document in its turn.
     Where none of a unit's documents is held out, it is each of them in its turn, without those held out elsewhere.
     """
     if held_out is not None and not any(d in held_out for d, _ in pairs_in(corpus, unit)):
-        return unseen_words(without(corpus, held_out), unit)
+        return left_out_words(without(corpus, held_out), unit)
     layers = layers_of(corpus, unit)
     masses, thetas = [], []
     for d, _ in pairs_in(corpus, unit):
@@ -157,7 +157,7 @@ def gains(lam: np.ndarray, masses: np.ndarray, thetas: np.ndarray) -> np.ndarray
     return (masses / (thetas @ lam)) @ thetas / masses.sum()
 
 
-def climb(masses: np.ndarray, thetas: np.ndarray, tol: float, max_iter: int) -> list[np.ndarray]:
+def em_steps(masses: np.ndarray, thetas: np.ndarray, tol: float, max_iter: int) -> list[np.ndarray]:
     """The weights of every step of EM, from equal ones on."""
     steps = [np.full(thetas.shape[1], 1 / thetas.shape[1])]
     while len(steps) <= max_iter:
@@ -173,9 +173,9 @@ def weights(
     corpus: Corpus, unit: Unit, held_out: set[int] | None = None, tol: float = 1e-6, max_iter: int = 1000
 ) -> np.ndarray:
     """λ of a unit, from the unit itself to the uniform."""
-    masses, thetas = unseen_words(corpus, unit, held_out)
+    masses, thetas = left_out_words(corpus, unit, held_out)
     if len(masses):
-        lam = climb(masses, thetas, tol, max_iter)[-1]
+        lam = em_steps(masses, thetas, tol, max_iter)[-1]
     else:
         theta = estimates(without(corpus, held_out or set()), layers_of(corpus, unit))
         lam = np.array([1.0 if any(row > 0) else 0.0 for row in theta])
@@ -214,7 +214,7 @@ def score(corpus: Corpus, theta: dict[Unit, np.ndarray], unit: Unit, x: np.ndarr
     return math.log(sum(prior[c] for c in classes_in(corpus, unit))) + words
 
 
-def walk(
+def descend(
     corpus: Corpus, theta: dict[Unit, np.ndarray], x: np.ndarray, fit_prior: bool, branches: int
 ) -> tuple[set[int], float]:
     """The classes reached by the best branches, and the least gap between a child kept and one passed over."""
@@ -235,7 +235,7 @@ def log_posteriors(
     corpus: Corpus, theta: dict[Unit, np.ndarray], x: np.ndarray, fit_prior: bool = True, branches: int | None = None
 ) -> dict[int, float]:
     """ln P(class | document) of every class; −∞ where the walk does not come."""
-    reached = set(classes(corpus)) if branches is None else walk(corpus, theta, x, fit_prior, branches)[0]
+    reached = set(classes(corpus)) if branches is None else descend(corpus, theta, x, fit_prior, branches)[0]
     value = {c: score(corpus, theta, ("class", c), x, fit_prior) for c in reached}
     highest = max(value.values())
     total = highest + math.log(sum(math.exp(v - highest) for v in value.values()))

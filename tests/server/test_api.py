@@ -81,7 +81,7 @@ def test_every_model_is_asked_by_its_name_and_the_first_without_one(client):
     assert "support-nb" in refused(client.post("/v1/classify", json={"text": "x", "model": "suport-nb"}), 404, "unknown-model")
 
 
-def test_a_risk_goes_up_the_path_and_the_model_says_what_it_can_promise(client):
+def test_a_risk_backs_off_to_a_parent_and_the_model_states_its_guarantee(client):
     guarantee = client.get("/v1/models/support").json()["guarantee"]
     assert guarantee["documents"] > 2_000
     assert not guarantee["is_proven"]
@@ -97,7 +97,7 @@ def test_a_risk_goes_up_the_path_and_the_model_says_what_it_can_promise(client):
     assert "held-out documents" in refused.json()["error"]["message"]
 
 
-def test_wishes_are_respected(client):
+def test_options_are_respected(client):
     asked = {"text": PARCEL, "within": ["Payment & invoices"], "top": 2}
     result = client.post("/v1/classify", json=asked).json()["results"][0]
     assert all(label["path"][0] == "Payment & invoices" for label in result["labels"] + result["others"])
@@ -352,7 +352,7 @@ def test_words_and_prior_add_up_at_every_step_and_stand_where_it_is_said(client,
     assert {node["node"] for node in made["nodes"]} >= {step["node"] for step in made["steps"]}
 
 
-def test_of_very_many_words_the_strongest_are_listed_and_the_rest_added_up(client, monkeypatch):
+def test_of_very_many_words_the_largest_are_listed_and_the_rest_added_up(client, monkeypatch):
     whole = client.post("/v1/explain", json={"text": PICTURE}).json()
     monkeypatch.setattr("ramify.server.predictions.MOST_WORDS", 2)
     monkeypatch.setattr("ramify.server.predictions.MOST_SPANS", 1)

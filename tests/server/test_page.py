@@ -257,14 +257,14 @@ def test_every_view_shows_itself_in_light_and_dark(logged, look, tmp_path):
 
 
 def test_a_server_with_keys_asks_for_one(logged):
-    def guard(route):
+    def intercept(route):
         if route.request.headers.get("authorization") == "Bearer right-key":
             route.continue_()
         else:
             refused = {"error": {"code": "key", "message": "the key is not known."}}
             route.fulfill(status=401, content_type="application/json", body=json.dumps(refused))
 
-    page = logged(expected="401", before=lambda page: page.route("**/v1/**", guard))
+    page = logged(expected="401", before=lambda page: page.route("**/v1/**", intercept))
     page.fill("#key", "wrong-key")
     page.click("#key-send")
     expect(page.locator("#key-dialog")).to_contain_text("The key is not known.")

@@ -62,7 +62,7 @@ def try_everywhere(described, check, examples):
     return count
 
 
-def test_answers_are_those_that_the_description_promises(described):
+def test_responses_match_the_openapi_schema(described):
     def check(case):
         case.validate_response(case.call(), checks=CHECKS)
 

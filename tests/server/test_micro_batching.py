@@ -48,7 +48,7 @@ def test_what_comes_in_one_turn_is_classified_together_but_never_too_many():
     assert len(sizes) <= 4
 
 
-def test_different_wishes_are_not_mixed():
+def test_different_options_are_not_mixed():
     seen = []
 
     async def main():
