@@ -21,7 +21,7 @@ from ramify.data import load_electronics
 IMAGES = Path(__file__).parent / "images"
 QUIET = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update"]
 TEXT = "My parcel was due on Monday, and the tracking has not moved since."
-SYSTEMS = {"support": "shrinkage-nb", "machines": "hr-svm"}
+SYSTEMS = {"support": "shrinkage-nb", "linear": "hr-svm"}
 
 
 def main() -> None:
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def write_table(path: Path) -> None:
-    """The bundled corpus with one label a document, as a table."""
+    """The bundled corpus with one label per document, as a table."""
     shop = load_electronics()
     rows = [(text, labels[0]) for text, labels in zip(shop.train.documents, shop.train.labels, strict=True) if len(labels) == 1]
     with open(path, "w", newline="", encoding="utf-8") as file:
