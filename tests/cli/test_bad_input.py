@@ -140,7 +140,7 @@ def test_a_model_that_must_not_be_trusted(capsys, good, how, command):
 
 def test_a_model_that_is_not_there(capsys, good):
     assert "there is no such directory" in refused(capsys, good, "predict", good / "none", good / "good.csv")
-    assert "there is no" in refused(capsys, good, "inspect", good / "none")
+    assert "does not exist" in refused(capsys, good, "inspect", good / "none")
 
 
 def test_predict_needs_one_thing_to_classify(capsys, good):

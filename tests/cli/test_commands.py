@@ -253,6 +253,13 @@ def test_standard_input_can_be_read(model, tickets):
     assert "Orders > Late" in done.stdout
 
 
+def test_messages_about_standard_input_do_not_name_a_temporary_file(model):
+    command = [sys.executable, "-m", "ramify.cli.main", "predict", str(model), "-"]
+    done = subprocess.run(command, input="", capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "ramify: standard input is empty; give a table with a header row.\n"
+
+
 def test_documents_without_a_label_are_left_out_unless_kept(capsys, tmp_path):
     (tmp_path / "d.csv").write_text("text,label\n" + "red apple,a\nblue sky,b\n" * 10 + "no label here,\n" * 5)
     _, out, err = ramify(capsys, "train", tmp_path / "d.csv", "--model", tmp_path / "m", "--json")

@@ -57,7 +57,7 @@ def test_the_slider_says_where_the_answer_stops_without_asking_again(logged):
     asked = []
     page.on("request", lambda request: asked.append(request.url))
     slide(page, 100)
-    expect(page.locator("#stop-sentence")).to_contain_text("there would be no answer")
+    expect(page.locator("#stop-sentence")).to_contain_text("there would be no label")
     expect(item(page, LATE)).to_have_class(re.compile("beyond"))
     slide(page, 1)
     expect(page.locator("#stop-sentence")).to_contain_text("goes all the way")
@@ -196,7 +196,7 @@ def test_two_models_are_seen_side_by_side(logged):
     expect(page.locator("#right-answer h2")).to_contain_text("support-nb")
     expect(page.locator("#left-answer .ladder li").first).to_contain_text("%")
     expect(page.locator("#right-answer .words li").first).to_be_visible()
-    expect(page.locator("#parting p")).to_have_text(re.compile("^(Both|They part)"))
+    expect(page.locator("#parting p")).to_have_text(re.compile("^(Both|They differ)"))
 
 
 # ---- for everybody ----------------------------------------------------------------------------------------------------

@@ -160,4 +160,4 @@ def test_the_stored_report_and_that_of_a_file_are_shown(logged, tmp_path):
     page.click("#evaluate-go")
     expect(page.locator("#evaluate-status")).to_contain_text("labelled.csv: 200 documents")
     expect(page.locator(".error").first).to_contain_text("from the true label")
-    expect(page.locator(".error .badge").first).to_have_text("parts here")
+    expect(page.locator(".error .badge").first).to_have_text("differs here")

@@ -42,5 +42,5 @@ def test_models_are_named_by_their_directories_or_as_given():
 
 
 def test_a_queue_needs_a_place():
-    with pytest.raises(InputError, match="--reviews"):
+    with pytest.raises(InputError, match="--no-reviews"):
         Settings(MODELS, review_below=0.5).check()

@@ -97,7 +97,7 @@ def _find_kind(path: Path) -> str:
     from ramify.taxonomy.files import is_taxonomy_file
 
     if not path.exists():
-        raise InputError(f"there is no {path}; give a model directory, a table of documents or a taxonomy file.")
+        raise InputError(f"{path} does not exist; give a model directory, a table of documents or a taxonomy file.")
     if path.is_dir():
         return "model"
     return "taxonomy" if is_taxonomy_file(path) else "data"

@@ -62,7 +62,7 @@ class Settings:
                 "(made with 'ramify keys add'), or --open to allow everyone."
             )
         if self.review_below is not None and self.reviews is None:
-            raise InputError("--review-below needs a file for reviews; give --reviews FILE.")
+            raise InputError("--review-below needs the review queue; leave out --no-reviews.")
 
     @property
     def allowed_hosts(self) -> tuple[str, ...] | None:

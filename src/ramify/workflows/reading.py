@@ -8,18 +8,19 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ramify.data import Corpus, read_corpus
-from ramify.errors import InputError
+from ramify.errors import InputError, RamifyError
 from ramify.formatting import counted
 from ramify.parallel import note
 from ramify.taxonomy import Taxonomy
 from ramify.workflows.many_files import needs_shards, read_sharded
 
 SHOWN_ROWS = 5  # bad rows that are named
+STDIN = "standard input"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ class ReadOptions:
         if sharding is not None and needs_shards(data):
             return self._labelled(read_sharded(data, **sharding, **settings))
         with readable(Path(data)) as file:
-            return self._labelled(read_corpus(file, may_be_empty=may_be_empty, **settings))
+            corpus = read_corpus(file, may_be_empty=may_be_empty, **settings)
+            if str(data) == "-":
+                corpus = replace(corpus, source=STDIN, bad_rows=[replace(row, source=STDIN) for row in corpus.bad_rows])
+            return self._labelled(corpus)
 
     def _labelled(self, corpus: Corpus) -> Corpus:
         note_contents(corpus)
@@ -84,7 +88,11 @@ def readable(path: Path) -> Iterator[Path]:
             else:
                 with open(path, "rb") as pipe:
                     shutil.copyfileobj(pipe, file)
-        yield copy
+        try:
+            yield copy
+        except RamifyError as error:
+            error.args = (str(error).replace(str(copy), STDIN if str(path) == "-" else str(path)),)
+            raise
 
 
 def note_contents(corpus: Corpus) -> None:

@@ -43,7 +43,7 @@ export function makeBatch() {
       });
       progress.end("Done");
     } catch (error) {
-      progress.end(error.name === "AbortError" ? "Stopped" : "Broken off");
+      progress.end(error.name === "AbortError" ? "Stopped" : "Interrupted");
       if (error.name !== "AbortError") showProblem(problem, error, run);
     }
     rows.end();
@@ -73,7 +73,7 @@ function makeControls() {
   });
   const element = el("div", { class: "stack" },
     el("div", { class: "drop-zone" }, el("label", { for: "batch-file" }, "Drop a CSV, TSV, JSONL or NDJSON file here, or choose one"), file, chosen),
-    el("div", { class: "options-row" }, field("Column of the texts", column), field("Labels a row", top), field("Confidence needed, %", confidence), go));
+    el("div", { class: "options-row" }, field("Column of the texts", column), field("Labels per row", top), field("Confidence needed, %", confidence), go));
   return { element, file, column, go, chosen, params };
 }
 
@@ -86,7 +86,7 @@ function makeProgress(cancel) {
 
   const draw = (isLast, word = "") => {
     const seconds = (performance.now() - begun) / 1000;
-    const speed = seconds > 0.2 ? `, ${count(Math.round(done / seconds))} rows a second` : "";
+    const speed = seconds > 0.2 ? `, ${count(Math.round(done / seconds))} rows per second` : "";
     meter.value = total ? Math.min(done, total) : 0;
     const progress = isLast || !total ? countOf(done, "row") : `${count(done)} of about ${countOf(total, "row")}`;
     status.textContent = `${word && `${word}: `}${progress}${speed}.`;

@@ -87,7 +87,7 @@ function drawRow({ node, most }) {
 }
 
 function showNothing(details) {
-  replace(details, el("h2", { id: "node-title" }, "Details"), el("p", { class: "hint" }, "Choose a node to see what is known about it. The arrow keys walk through the tree."));
+  replace(details, el("h2", { id: "node-title" }, "Details"), el("p", { class: "hint" }, "Choose a node to see what is known about it. Use the arrow keys to move in the tree."));
 }
 
 function showDetails(details, node) {
@@ -95,7 +95,7 @@ function showDetails(details, node) {
     ["Label", node.label],
     ["Level", String(node.depth + 1)],
     ["Directly below", countOf(node.children, "node")],
-    ["Leaves", node.children ? count(node.leaves) : "it is one"],
+    ["Leaves", node.children ? count(node.leaves) : "none: it is a leaf"],
     ["Training documents", count(node.documents)],
   ];
   replace(details, el("h2", { id: "node-title" }, el("bdi", {}, node.title)), el("p", {}, pathLine(node.path)),
@@ -103,9 +103,9 @@ function showDetails(details, node) {
 }
 
 function drawQuality(quality) {
-  if (!quality) return el("p", { class: "hint" }, "The report of the training says nothing about this node.");
+  if (!quality) return el("p", { class: "hint" }, "The training report has no figures for this node.");
   const rows = [["F1", quality.f1], ["Precision", quality.precision], ["Recall", quality.recall]];
-  return el("div", {}, el("h3", {}, "How well it is found"),
+  return el("div", {}, el("h3", {}, "Quality in the test"),
     el("ul", { class: "bars" }, rows.map(([name, share]) => el("li", {}, el("span", {}, name), bar(share, "green"), el("span", { class: "number" }, share.toFixed(2))))),
     el("p", { class: "hint" }, `In the test ${countOf(quality.support, "document")} belonged here; the model put ${count(quality.predicted)} here, and ${percent(quality.precision)} of those rightly.`));
 }

@@ -15,7 +15,7 @@ export function calibrationChart(rows) {
   const chart = drawFrame("Predicted and observed frequency",
     svg("line", { class: "ideal", x1: across(0), y1: down(0), x2: across(1), y2: down(1) }), lines,
     [0, 0.5, 1].map((share) => svg("text", { x: across(share), y: SIZE.height - 8, "text-anchor": share === 1 ? "end" : "middle" }, `${share * 100}%`)));
-  return el("div", {}, chart, drawKeys(depths.map((depth) => `level ${depth + 1}`)), el("p", { class: "hint" }, "Above the dashed line the model is too modest, below it too sure."));
+  return el("div", {}, chart, drawKeys(depths.map((depth) => `level ${depth + 1}`)), el("p", { class: "hint" }, "Above the dashed line the model is underconfident, below it overconfident."));
 }
 
 function drawLine(rows, i) {

@@ -115,7 +115,7 @@ export function makeClassify() {
   const textCard = drawTextCard(input, { classify, clear, take, problem });
   acceptDrop(textCard, take);
   const empty = el("div", { class: "empty" }, el("img", { src: "/page/icon.svg", alt: "", width: "56", height: "56" }),
-    el("p", {}, "The answer opens here as a branch of the taxonomy, with how sure the model is at each step."));
+    el("p", {}, "The prediction opens here as a branch of the taxonomy, with the probability of each node."));
   const results = el("div", { class: "results", hidden: true }, answer.element, risk.element, feedback.element);
   const whySection = el("section", { class: "card", id: "why", "aria-labelledby": "why-title", hidden: true }, why.head,
     el("div", { class: "two" }, why.bars, el("div", {}, why.said, whyNot.element)));
@@ -124,7 +124,7 @@ export function makeClassify() {
   const element = el("section", { "aria-labelledby": "classify-title" },
     el("h1", { id: "classify-title" }, "Classify a text"),
     el("div", { class: "desk" }, textCard,
-      el("section", { class: "card answer-card", "aria-labelledby": "answer-title" }, el("h2", { id: "answer-title" }, "Answer"), empty, results), markedCard),
+      el("section", { class: "card answer-card", "aria-labelledby": "answer-title" }, el("h2", { id: "answer-title" }, "Prediction"), empty, results), markedCard),
     whySection);
 
   return {

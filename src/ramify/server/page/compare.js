@@ -13,7 +13,7 @@ const SIDES = ["left", "right"];
 /** The view. */
 export function makeCompare() {
   const lane = makeLane();
-  const input = el("textarea", { id: "compare-text", rows: "4", dir: "auto", spellcheck: "false", placeholder: "Paste a text that both models shall classify." });
+  const input = el("textarea", { id: "compare-text", rows: "4", dir: "auto", spellcheck: "false", placeholder: "Paste a text for both models." });
   const choosers = SIDES.map((side) => el("select", { id: `compare-${side}` }, state.models.map((model) => el("option", { value: model.name }, model.name))));
   const boxes = SIDES.map((side) => el("section", { class: "card", id: `${side}-answer`, "aria-label": `${side} model` }));
   const problem = el("div", { id: "compare-problem" });
@@ -38,7 +38,7 @@ export function makeCompare() {
   };
   const show = (found) => {
     for (const box of [...boxes, parting]) box.hidden = false;
-    replace(parting, el("h2", {}, "Where they part"), el("p", {}, partingSentence(found)));
+    replace(parting, el("h2", {}, "Where they differ"), el("p", {}, partingSentence(found)));
     found.forEach((explanation, i) => drawSide(boxes[i], explanation, found[1 - i]));
   };
 
@@ -71,10 +71,10 @@ function partingSentence([one, other]) {
   const [mine, theirs] = [one, other].map((found) => found.labels[0]?.path ?? []);
   const shared = sharedDepth(mine, theirs);
   const names = [one.model, other.model];
-  if (!mine.length && !theirs.length) return "Neither gives a label.";
-  if (!mine.length || !theirs.length) return `Only ${mine.length ? names[0] : names[1]} gives a label.`;
-  if (shared === mine.length && shared === theirs.length) return el("span", {}, "Both say ", pathLine(mine), ".");
-  const start = shared ? [el("span", {}, "Both go to "), pathLine(mine.slice(0, shared)), ". Then "] : ["They part at the top: "];
+  if (!mine.length && !theirs.length) return "Neither predicts a label.";
+  if (!mine.length || !theirs.length) return `Only ${mine.length ? names[0] : names[1]} predicts a label.`;
+  if (shared === mine.length && shared === theirs.length) return el("span", {}, "Both predict ", pathLine(mine), ".");
+  const start = shared ? [el("span", {}, "Both go to "), pathLine(mine.slice(0, shared)), ". Then "] : ["They differ at the top: "];
   return el("span", {}, start, goesOn(names[0], mine[shared]), ", and ", goesOn(names[1], theirs[shared]), ".");
 }
 

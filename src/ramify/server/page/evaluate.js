@@ -91,7 +91,7 @@ export function makeEvaluate() {
 }
 
 async function drawErrors(errors, model) {
-  if (!errors.length) return el("p", { class: "done" }, "Not a single error.");
+  if (!errors.length) return el("p", { class: "done" }, "No errors.");
   const paths = makePaths(model);
   const drawn = await Promise.all(errors.map(async (error) => {
     const [truth, said] = await Promise.all([error.true, error.predicted.map((one) => one.label)].map((labels) => Promise.all(labels.map(paths.pathOf))));
@@ -125,5 +125,5 @@ function atTheEnd(path, probability) {
 // The first node that no path on the other side has is where they part.
 function partingBadge(path, others) {
   const shared = Math.max(0, ...others.map((other) => sharedDepth(path, other)));
-  return (depth) => (depth === shared ? "parts here" : null);
+  return (depth) => (depth === shared ? "differs here" : null);
 }

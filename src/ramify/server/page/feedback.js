@@ -22,7 +22,7 @@ export function makeFeedback({ current }) {
   const wrong = () => askForRight(current(), (values, run) =>
     say(async () => decide(await queue(run), { action: "correct", ...values }), "Noted, with the right label. Thank you."));
   const element = mayReview()
-    ? el("div", { class: "feedback" }, el("div", { class: "actions", role: "group", "aria-label": "Is this answer right?" },
+    ? el("div", { class: "feedback" }, el("div", { class: "actions", role: "group", "aria-label": "Is this prediction right?" },
         button("Right", accept, { id: "say-right", class: "good" }),
         button("Wrong…", wrong, { id: "say-wrong", class: "bad" }),
         button("Ask a colleague", ask, { id: "ask-colleague" })), problem, note)

@@ -69,20 +69,20 @@ export function stopsAt(labels, confidence) {
 }
 
 function inWords(labels, stops, confidence) {
-  if (!labels.length) return "The model gives no label: nothing is likely enough for its rule.";
+  if (!labels.length) return "No label: no node is probable enough for the decision rule.";
   const kept = mostSpecific(stops.filter(Boolean));
   const at = percent(confidence);
-  if (!kept.length) return `At ${at} there would be no answer: the likeliest branch has ${percent(Math.max(...labels.map((label) => label.probabilities[0])))}.`;
+  if (!kept.length) return `At ${at} there would be no label: the most probable branch has ${percent(Math.max(...labels.map((label) => label.probabilities[0])))}.`;
   const whole = kept.filter((stop) => stop.isWhole).map(named);
   const short = kept.filter((stop) => !stop.isWhole).map(named);
   const gone = labels.filter((_, i) => !stops[i]).map((label) => label.path.at(-1));
-  if (confidence === 0) return `The answer: ${whole.join("; ")}.`;
+  if (confidence === 0) return `Prediction: ${whole.join("; ")}.`;
   const parts = [
     whole.length && `goes all the way to ${whole.join(" and to ")}`,
     short.length && `would stop at ${short.join(" and at ")}`,
     gone.length && `would leave out ${gone.join(" and ")}`,
   ].filter(Boolean);
-  return `At ${at} the answer ${parts.join(", and ")}.`;
+  return `At ${at} the prediction ${parts.join(", and ")}.`;
 }
 
 function named(stop) {

@@ -30,10 +30,10 @@ export function drawReport(report) {
       plot("F1 at each level", levelChart(report.levels)),
       report.reliability.length > 0 && plot("Predicted and observed frequency", calibrationChart(report.reliability))),
     section("By level", drawTable(["level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss"], levels, [], "report-levels")),
-    report.calibration && section("How far off probabilities are, by level", drawCalibration(report.calibration)),
+    report.calibration && section("Calibration error by level", drawCalibration(report.calibration)),
     report.guarantees && section("Backing off to a parent to keep the error rate", drawGuarantees(report.guarantees)),
     report.nodes.length > 0 && section("Weakest nodes", drawWeakest(report.nodes)),
-    report.confusions.length > 0 && section("Siblings taken for each other", drawConfusions(report.confusions)),
+    report.confusions.length > 0 && section("Confused siblings", drawConfusions(report.confusions)),
     section("How far from the truth", drawDistances(report)),
     report.notes.map((note) => el("p", { class: "hint" }, `Note: ${note}.`)),
   ];

@@ -21,12 +21,12 @@ function drawPicks({ labels, others }, add) {
   const options = [...(labels.length > 1 ? labels : []), ...others].slice(0, 6);
   if (!options.length) return null;
   const pick = (label) => button([pathLine(label.path.slice(-2)), ` ${percent(label.probability)}`], () => add(label), { class: "pick", data: { pick: label.label }, title: "Take this label" });
-  return el("div", {}, el("h3", {}, "Or rather"), el("div", { class: "picks" }, options.map(pick)));
+  return el("div", {}, el("h3", {}, "Other candidates"), el("div", { class: "picks" }, options.map(pick)));
 }
 
 function drawDecisions(decisions) {
   if (!decisions.length) return null;
   const line = (decision) => el("li", {}, el("b", {}, el("bdi", {}, decision.reviewer)), ` ${SAID[decision.action] ?? decision.action}, ${when(decision.at)}`,
     decision.labels?.length > 0 && [": ", el("bdi", {}, decision.labels.join("; "))], decision.comment && el("div", { class: "hint", dir: "auto" }, decision.comment));
-  return el("div", {}, el("h3", {}, "What people said"), el("ul", { class: "decisions" }, decisions.map(line)));
+  return el("div", {}, el("h3", {}, "Decisions"), el("ul", { class: "decisions" }, decisions.map(line)));
 }

@@ -10,7 +10,7 @@ const PAGE = 25;
 const REDRAW = 300; // milliseconds
 const TEXT = 240; // characters of a text in the table
 const CHUNK = { texts: 500, characters: 1_000_000 }; // of one request to queue documents
-const ORDERS = { file: "As in the file", unsure: "Least sure first", sure: "Surest first" };
+const ORDERS = { file: "As in the file", unsure: "Least confident first", sure: "Most confident first" };
 
 /** The table; `start`, then `add(rows)` as they come, then `end`. */
 export function makeRows() {

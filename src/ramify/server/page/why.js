@@ -30,9 +30,9 @@ export function makeWhy({ onBack }) {
     const about = step === null ? wholeOf(explanation) : stepOf(explanation, step);
     replace(problem);
     replace(title, isOther && !isTaken(explanation) ? "Why not " : "Why ", el("bdi", {}, step === null ? last : about.title), "?");
-    replace(steps, stepButtons(explanation, step, choose), isOther && button("Back to the answer", onBack, { class: "link", id: "why-back" }));
+    replace(steps, stepButtons(explanation, step, choose), isOther && button("Back to the prediction", onBack, { class: "link", id: "why-back" }));
     const isGuess = explanation.terms.length === 0;
-    replace(said, isGuess && el("p", { class: "guess" }, "The model knows no word of this text: the answer is what is likeliest without one."),
+    replace(said, isGuess && el("p", { class: "guess" }, "The model knows no word of this text; it predicts the most probable label without any."),
       step === null ? sayWhole(explanation.explained) : sayStep(about));
     drawWords(explanation, text, about, { bars, marked });
   };
@@ -69,7 +69,7 @@ function sayStep(step) {
 
 function standing(step) {
   const by = Math.abs(step.score).toFixed(2);
-  if (!step.words.length && !step.rivalName) return "There was no other way on from here.";
+  if (!step.words.length && !step.rivalName) return "There was no alternative at this step.";
   if (!step.rivalName) return `Its own classifier says ${step.score < 0 ? "no" : "yes"}, by ${by}.`;
   return el("span", {}, "Its closest rival here was ", el("b", {}, el("bdi", {}, step.rivalName)), `; it is ${by} ${step.score < 0 ? "behind" : "ahead of"} it.`);
 }
@@ -82,7 +82,7 @@ function sayWhole(explained) {
 function drawWords(explanation, text, { title, rivalName, words, prior }, { bars, marked }) {
   const known = new Map(words.map((word) => [word.word, word.weight]));
   const drawn = markedText(text, explanation.spans, known, explanation.terms);
-  const none = explanation.additive ? "No word of the text had a say in this." : "This kind of model does not say what each word adds.";
+  const none = explanation.additive ? "No word of the text counts here." : "This kind of model does not say what each word adds.";
   const list = words.length ? wordBars(words, prior) : el("p", { class: "note" }, none);
   replace(bars, el("h3", {}, "What each word adds"), list);
   replace(marked, drawn, words.length > 0 && legend(title, rivalName));
