@@ -16,9 +16,8 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,28 +55,22 @@ def measure_memory() -> Iterator[PeakMemory]:
     True
     """
     peak = PeakMemory()
-    _release_freed()
+    start: int | None = None
+    highest: int | None = None
+    gc.collect()
+    with suppress(AttributeError, OSError, TypeError):  # not every allocator can return freed memory
+        ctypes.CDLL(None).malloc_trim(0)
     if _reset_peak():
         start = _from_status("VmRSS")
         yield peak
-        peak.megabytes = _difference(start, _from_status("VmHWM"))
+        highest = _from_status("VmHWM")
     elif _resident() is not None:
         with _sampling() as samples:
             yield peak
-        peak.megabytes = _difference(*samples)
+        start, highest = samples
     else:
         yield peak
-
-
-def _difference(start: int | None, highest: int | None) -> float | None:
-    return None if start is None or highest is None else max(0, highest - start) / MEGABYTE
-
-
-def _release_freed() -> None:
-    """Collect garbage, and have the allocator return freed memory."""
-    gc.collect()
-    with suppress(AttributeError, OSError, TypeError):  # not every allocator can
-        ctypes.CDLL(None).malloc_trim(0)
+    peak.megabytes = None if start is None or highest is None else max(0, highest - start) / MEGABYTE
 
 
 def _reset_peak() -> bool:
@@ -199,7 +192,10 @@ def run_remote_trial(context: TrialContext, trial: Trial) -> TrialResult:
     """The same on another node of a cluster, with all its threads, warmed up first."""
     with running_on(None), checkpointing(None), reporting_to(None):
         warm_up(context)
-        return run_trial(context, Trial(trial.name, _with_threads(trial.classifier, trial.threads), trial.number))
+        given = trial.classifier
+        is_fitted, threads = given.__sklearn_is_fitted__(), trial.threads
+        threaded = given.with_threads(threads) if is_fitted else clone(given).set_params(n_jobs=threads)
+        return run_trial(context, replace(trial, classifier=threaded))
 
 
 def warm_up(context: TrialContext) -> None:
@@ -214,24 +210,14 @@ def measure_trial(classifier: TextClassifier, training: Corpus | None, test: Cor
     try:
         with measure_memory() as peak:
             started = time.perf_counter()
-            fitted = classifier if training is None else _fit(classifier, training, taxonomy)
+            fitted = classifier
+            if training is not None:
+                # the taxonomy of all documents, also of the test documents; labels do not depend on a calibration
+                fresh = clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0)
+                fitted = train_classifier(fresh, training, holdout=0).classifier
             trained = time.perf_counter()
             predictions = fitted.predict_matrix(adapt_corpus(fitted, test).documents)
             ended = time.perf_counter()
-    except RamifyError as error:
-        return TrialResult(reason=str(error))
-    except MemoryError:
-        return TrialResult(reason=NO_MEMORY)
+    except (RamifyError, MemoryError) as error:
+        return TrialResult(reason=NO_MEMORY if isinstance(error, MemoryError) else str(error))
     return TrialResult(predictions, None if training is None else trained - started, ended - trained, peak.megabytes)
-
-
-def _fit(classifier: TextClassifier, training: Corpus, taxonomy: Taxonomy) -> TextClassifier:
-    # the taxonomy of all documents, also of the test documents; labels do not depend on a calibration
-    fresh = clone(classifier).set_params(taxonomy=taxonomy, calibrate=False, keep_back=0.0)
-    return train_classifier(fresh, training, holdout=0).classifier
-
-
-def _with_threads(classifier: TextClassifier, threads: int | None) -> Any:
-    if classifier.__sklearn_is_fitted__():
-        return classifier.with_threads(threads)
-    return clone(classifier).set_params(n_jobs=threads)

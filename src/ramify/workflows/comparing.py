@@ -8,10 +8,9 @@ they are timed; on a cluster they run in parallel, each with the threads of one 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,47 +20,19 @@ from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.errors import DataError, InputError
 from ramify.metrics import MetricEstimate, correct_p_values, measure_predictions
-from ramify.metrics.flat import Counts
 from ramify.metrics.resampling import check_resamples, compare_all_predictions, modified_classes
 from ramify.metrics.significance import Correction, check_correction
 from ramify.parallel import Executor, current_executor, single_stage
 from ramify.parallel.progress import SingleStage
 from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
-from ramify.workflows.compare_trials import (
-    Split,
-    Splits,
-    Trial,
-    TrialContext,
-    TrialResult,
-    run_remote_trial,
-    run_trial,
-    warm_up,
-)
+from ramify.workflows.compare_trials import Splits, Trial, TrialContext, TrialResult, run_remote_trial, run_trial, warm_up
 from ramify.workflows.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, join_names
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.folds import split_into_folds
 
-Results = Generator[TrialResult | None, None, None]  # of trials, in order
+Results = Mapping[str, list[TrialResult]]  # of every system, one per split
 TEST_STEPS = 2  # of the progress bar, for the tests of all pairs
-
-
-@dataclass(frozen=True, slots=True)
-class _Predictions:
-    """The predictions of one system, its seconds and megabytes, for each test set."""
-
-    predictions: list[csr_array] = field(default_factory=list)
-    training: list[float] = field(default_factory=list)
-    prediction: list[float] = field(default_factory=list)
-    memory: list[float | None] = field(default_factory=list)
-
-    def add(self, result: TrialResult) -> None:
-        """Add the predictions for one more test set."""
-        self.predictions.append(result.predictions)
-        self.prediction.append(result.prediction)
-        self.memory.append(result.memory)
-        if result.training is not None:
-            self.training.append(result.training)
 
 
 def compare(
@@ -98,27 +69,35 @@ def compare(
     planned = _splits(classifiers, corpus, test, taxonomy, folds, seed)
     splits = list(planned)
     Y_true = [taxonomy.encode(tested.labels) for _, tested in splits]
+    pooled = csr_array(vstack(Y_true, format="csr"))
+    classes = modified_classes(pooled, taxonomy)
     n_steps = len(classifiers) * (len(splits) + 1) + TEST_STEPS
     executor = current_executor()
     with single_stage("comparing", n_steps) as whole:
         context = TrialContext(splits if executor is None else planned, taxonomy, next(iter(classifiers.values())))
-        given, skipped = _run_all(classifiers, context, executor, whole)
-        settings: dict[str, Any] = {"n_resamples": n_resamples or enough_resamples(len(given), correction), "seed": seed}
-        systems = _measure_all(given, Y_true, taxonomy, settings, whole)
+        found, skipped = _run_all(classifiers, context, executor, whole)
+        settings: dict[str, Any] = {"n_resamples": n_resamples or enough_resamples(len(found), correction), "seed": seed}
+        systems = []
+        for name, results in found.items():
+            whole.describe(f"measuring {name}")
+            both = [(Y, result.predictions) for Y, result in zip(Y_true, results, strict=True)]
+            measures = measure_predictions(both, taxonomy, classes, **settings)
+            systems.append(_result(name, results, measures, [Y.shape[0] for Y in Y_true]))
+            whole.advance()
         whole.describe("testing pairs")
-        pairs = _test_pairs(given, csr_array(vstack(Y_true, format="csr")), taxonomy, correction, settings)
+        pairs = _test_pairs(found, pooled, taxonomy, correction, settings)
         whole.advance(TEST_STEPS)
     return Comparison(
         documents=sum(len(tested) for _, tested in splits),
         folds=len(splits),
-        classes=len(_classes(Y_true, taxonomy)),
+        classes=len(classes),
         duplicates=sum(_count_duplicates(*each) for each in splits),
         systems=systems,
         pairs=pairs,
         correction=correction,
         **settings,
         skipped=skipped,
-        notes=[*_notes({name: classifiers[name] for name in given}, splits), *_notes_on_times(executor)],
+        notes=list(_notes({name: classifiers[name] for name in found}, [tested for _, tested in splits], executor)),
     )
 
 
@@ -128,29 +107,23 @@ def _common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) 
         raise InputError(f"a comparison needs two systems or more, not {len(classifiers)}; give another.")
     if len({_is_fitted(classifier) for classifier in classifiers.values()}) > 1:
         raise InputError("some of the systems are trained and some are not; give either trained ones only, or new ones only.")
-    found = {name: _taxonomy_of(classifier, corpus) for name, classifier in classifiers.items()}
+    found: dict[str, Taxonomy] = {}
+    for name, classifier in classifiers.items():
+        if _is_fitted(classifier):
+            found[name] = classifier.taxonomy_
+        elif classifier.taxonomy is None:
+            found[name] = taxonomy_of_labels(corpus.labels, classifier.separator)
+        else:
+            found[name] = as_taxonomy(classifier.taxonomy)
     first, *others = found
+    one = found[first]
     for name in others:
-        if not _are_same(found[first], found[name]):
+        arrays = ((one.parent_offsets, found[name].parent_offsets), (one.parent_nodes, found[name].parent_nodes))
+        if list(one.names) != list(found[name].names) or not all(np.array_equal(*each) for each in arrays):
             raise InputError(
                 f"{first!r} and {name!r} have different taxonomies; only systems for the same one can be compared."
             )
-    return found[first]
-
-
-def _taxonomy_of(classifier: TextClassifier, corpus: Corpus) -> Taxonomy:
-    if _is_fitted(classifier):
-        return classifier.taxonomy_
-    given = classifier.taxonomy
-    return taxonomy_of_labels(corpus.labels, classifier.separator) if given is None else as_taxonomy(given)
-
-
-def _are_same(one: Taxonomy, other: Taxonomy) -> bool:
-    return (
-        list(one.names) == list(other.names)
-        and np.array_equal(one.parent_offsets, other.parent_offsets)
-        and np.array_equal(one.parent_nodes, other.parent_nodes)
-    )
+    return one
 
 
 def _is_fitted(classifier: TextClassifier) -> bool:
@@ -175,134 +148,98 @@ def _splits(
 
 def _run_all(
     classifiers: Mapping[str, TextClassifier], context: TrialContext, executor: Executor | None, whole: SingleStage
-) -> tuple[dict[str, _Predictions], list[Skipped]]:
-    """The predictions of all systems; all run on the first split before any runs on the next, so errors show early."""
-    found, skipped = {name: _Predictions() for name in classifiers}, dict[str, Skipped]()
+) -> tuple[Results, list[Skipped]]:
+    """The results of all systems; all run on the first split before any runs on the next, so errors show early."""
+    found, skipped = {name: list[TrialResult]() for name in classifiers}, list[Skipped]()
     n_splits = len(context.splits)
     trials = [Trial(name, classifier, k) for k in range(n_splits) for name, classifier in classifiers.items()]
-    start = partial(_start, found, n_splits, whole)
-    results = _sequential(context, trials, start) if executor is None else _parallel(context, trials, start, executor)
-    with closing(results):
+
+    def start(trial: Trial) -> bool:
+        """Report which trial starts, unless its system was skipped; gives whether it was not."""
+        if trial.name in found:
+            whole.describe(f"{trial.name}, fold {trial.number + 1} of {n_splits}" if n_splits > 1 else trial.name)
+        return trial.name in found
+
+    with closing(_run_trials(context, trials, start, executor)) as results:
         for k in range(n_splits):
             for name, result in zip(classifiers, results, strict=False):  # as many as there are systems
                 if result is None:
                     continue
                 if result.reason is None:
-                    found[name].add(result)
+                    found[name].append(result)
                     whole.advance()
                 else:
                     del found[name]
-                    skipped[name] = Skipped(name, result.reason)
+                    skipped.append(Skipped(name, result.reason))
                     whole.advance(1 + n_splits - k)  # also for the other splits, and for the measures
-            _refuse_too_few(found, skipped.values())
-    return found, list(skipped.values())
+            if len(found) < 2:
+                by_reason: dict[str, list[str]] = {}
+                for each in skipped:
+                    by_reason.setdefault(each.reason.rstrip("."), []).append(each.name)
+                reasons = "; ".join(f"{join_names(names)}: {reason}" for reason, names in by_reason.items())
+                able = f"only {next(iter(found))!r}" if found else "none of the systems"
+                raise InputError(f"{able} can be used on these documents, and a comparison needs two; {reasons}.")
+    return found, skipped
 
 
-def _start(found: Mapping[str, _Predictions], n_splits: int, whole: SingleStage, trial: Trial) -> bool:
-    """Report which trial starts, unless its system was skipped; gives whether it was not."""
-    if trial.name in found:
-        whole.describe(f"{trial.name}, fold {trial.number + 1} of {n_splits}" if n_splits > 1 else trial.name)
-    return trial.name in found
-
-
-def _sequential(context: TrialContext, trials: Sequence[Trial], start: Callable[[Trial], bool]) -> Results:
-    """Trials one after the other, so that none slows another down; None for those of skipped systems."""
-    warm_up(context)
-    for trial in trials:
-        yield run_trial(context, trial) if start(trial) else None
-
-
-def _parallel(context: TrialContext, trials: Sequence[Trial], start: Callable[[Trial], bool], executor: Executor) -> Results:
-    """Trials on a cluster, each with the threads of one node."""
-    threads = min(executor.worker_threads)
+def _run_trials(
+    context: TrialContext, trials: Sequence[Trial], start: Callable[[Trial], bool], executor: Executor | None
+) -> Generator[TrialResult | None, None, None]:
+    """The results of trials in order; None for those of skipped systems."""
+    if executor is None:  # one after the other, so that none slows another down
+        warm_up(context)
+        for trial in trials:
+            yield run_trial(context, trial) if start(trial) else None
+        return
+    threads = min(executor.worker_threads)  # each has the threads of one node
     blocks = [replace(trial, threads=threads) for trial in trials]
     results = executor.distribute(run_remote_trial, executor.place(context), blocks, threads=threads)
     for trial, result in zip(trials, results, strict=True):
         yield result if start(trial) else None
 
 
-def _refuse_too_few(left: Mapping[str, _Predictions], skipped: Iterable[Skipped]) -> None:
-    """Stop with fewer than two systems, and give the reasons of the others."""
-    if len(left) < 2:
-        by_reason: dict[str, list[str]] = {}
-        for each in skipped:
-            by_reason.setdefault(each.reason.rstrip("."), []).append(each.name)
-        reasons = "; ".join(f"{join_names(names)}: {reason}" for reason, names in by_reason.items())
-        able = f"only {next(iter(left))!r}" if left else "none of the systems"
-        raise InputError(f"{able} can be used on these documents, and a comparison needs two; {reasons}.")
-
-
-def _measure_all(
-    given: Mapping[str, _Predictions],
-    Y_true: Sequence[csr_array],
-    taxonomy: Taxonomy,
-    settings: dict[str, Any],
-    whole: SingleStage,
-) -> list[SystemResult]:
-    classes, systems = _classes(Y_true, taxonomy), []
-    for name, found in given.items():
-        whole.describe(f"measuring {name}")
-        measures = measure_predictions(list(zip(Y_true, found.predictions, strict=True)), taxonomy, classes, **settings)
-        systems.append(_result(name, found, measures))
-        whole.advance()
-    return systems
-
-
-def _classes(Y_true: Sequence[csr_array], taxonomy: Taxonomy) -> Counts:
-    return modified_classes(csr_array(vstack(Y_true, format="csr")), taxonomy)
-
-
-def _result(name: str, found: _Predictions, measures: dict[str, MetricEstimate]) -> SystemResult:
-    seconds = float(np.mean(found.training)) if found.training else None
-    memory = [megabytes for megabytes in found.memory if megabytes is not None]
-    peak = float(np.median(memory)) if memory else None
-    n_each = [predictions.shape[0] for predictions in found.predictions]
-    speed = float(np.median(np.asarray(n_each) / np.maximum(found.prediction, 1e-9)))
-    return SystemResult(name, measures, seconds, speed, peak)
+def _result(
+    name: str, results: Sequence[TrialResult], measures: dict[str, MetricEstimate], n_documents: Sequence[int]
+) -> SystemResult:
+    training = [result.training for result in results if result.training is not None]
+    memory = [result.memory for result in results if result.memory is not None]
+    speeds = [n / max(result.prediction, 1e-9) for n, result in zip(n_documents, results, strict=True)]
+    seconds, peak = float(np.mean(training)) if training else None, float(np.median(memory)) if memory else None
+    return SystemResult(name, measures, seconds, float(np.median(speeds)), peak)
 
 
 def _test_pairs(
-    given: Mapping[str, _Predictions], Y_true: csr_array, taxonomy: Taxonomy, correction: Correction, settings: dict[str, Any]
+    found: Results, Y_true: csr_array, taxonomy: Taxonomy, correction: Correction, settings: dict[str, Any]
 ) -> list[Pair]:
     """Every test of every pair on the pooled predictions; the p-values of each test are corrected over the pairs."""
-    pooled = {name: csr_array(vstack(found.predictions, format="csr")) for name, found in given.items()}
+    pooled = {name: csr_array(vstack([each.predictions for each in of], format="csr")) for name, of in found.items()}
     tests = compare_all_predictions(Y_true, pooled, taxonomy, **settings)
     p_values = {test: [found[test].p_value for found in tests.values()] for test in next(iter(tests.values()))}
     corrected = {test: correct_p_values(raw, correction) for test, raw in p_values.items()}
-    return [
-        Pair(a, b, found, {test: float(p[k]) for test, p in corrected.items()})
-        for k, ((a, b), found) in enumerate(tests.items())
-    ]
+    values = [{test: float(p[k]) for test, p in corrected.items()} for k in range(len(tests))]
+    return [Pair(a, b, pair, p) for ((a, b), pair), p in zip(tests.items(), values, strict=True)]
 
 
-def _notes_on_times(executor: Executor | None) -> list[str]:
-    """How comparable times are that were measured on a cluster."""
+def _notes(compared: Mapping[str, TextClassifier], tested: Sequence[Corpus], executor: Executor | None) -> Iterator[str]:
+    """Which systems predict one label, where documents have more than one, and how comparable times of a cluster are."""
+    n_multiple = sum(len(labels) > 1 for corpus in tested for labels in corpus.labels)
+    free = [name for name, classifier in compared.items() if not _is_fitted(classifier) and classifier.decision is None]
+    names = [name for name in free if not find_system(compared[name].system).is_multi_label]
+    if n_multiple and names:
+        are, predict = ("is", "predicts") if len(names) == 1 else ("are", "predict")
+        documents = "1 document has" if n_multiple == 1 else f"{n_multiple:,} documents have"
+        yield f"{documents} more than one label; {join_names(names)} {are} trained on all of them, but {predict} only one"
     if executor is None:
-        return []
-    least, n_nodes = min(executor.worker_threads), len(executor.worker_threads)
+        return
+    least = min(executor.worker_threads)
     threads = "1 thread" if least == 1 else f"{least:,} threads"
-    if n_nodes == 1:
-        return [f"systems were trained and timed on another node, with {threads} each"]
-    return [
-        f"systems ran in parallel on a cluster, with {threads} each; "
-        "they may have slowed each other down, so times are less comparable than on one computer"
-    ]
-
-
-def _notes(compared: Mapping[str, TextClassifier], splits: Sequence[Split]) -> list[str]:
-    """A note on systems that predict one label, where documents have more than one."""
-    n_multiple = sum(len(labels) > 1 for _, tested in splits for labels in tested.labels)
-    names = [name for name, classifier in compared.items() if _predicts_one(classifier)]
-    if not n_multiple or not names:
-        return []
-    are, predict = ("is", "predicts") if len(names) == 1 else ("are", "predict")
-    documents = "1 document has" if n_multiple == 1 else f"{n_multiple:,} documents have"
-    return [f"{documents} more than one label; {join_names(names)} {are} trained on all of them, but {predict} only one"]
-
-
-def _predicts_one(classifier: TextClassifier) -> bool:
-    is_ruled = _is_fitted(classifier) or classifier.decision is not None
-    return not is_ruled and not find_system(classifier.system).is_multi_label
+    if len(executor.worker_threads) == 1:
+        yield f"systems were trained and timed on another node, with {threads} each"
+    else:
+        yield (
+            f"systems ran in parallel on a cluster, with {threads} each; "
+            "they may have slowed each other down, so times are less comparable than on one computer"
+        )
 
 
 def _count_duplicates(training: Corpus | None, test: Corpus) -> int:

@@ -15,13 +15,8 @@ from ramify.metrics import MetricEstimate
 from ramify.metrics.resampling import LOSSES, Tested
 
 LEVEL = 0.05  # significance level
-LABELS = {
-    "accuracy": "exact match",
-    "micro_f1": "micro F1",
-    "macro_f1": "macro F1",
-    "hierarchical_f1": "hierarchical F1",
-    "h_loss": "H-loss",
-}
+LABELS = {"accuracy": "exact match", "micro_f1": "micro F1", "macro_f1": "macro F1"}
+LABELS |= {"hierarchical_f1": "hierarchical F1", "h_loss": "H-loss"}
 TESTS = {
     "sign": ("s", "decisions that only one got right"),
     "macro_sign": ("S", "classes: on how many F1 is higher"),
@@ -209,19 +204,15 @@ def recommend(found: Comparison, by: str = "micro_f1") -> Recommendation:
     not_worse = [other for other in others if found.pair(best.name, other.name).winner(f"bootstrap_{by}") != best.name]
     worse = [other for other in others if other not in not_worse]
     sentences = [
-        *_recommended(found, by, best, others),
-        _costs(best),
-        *_not_worse(found, by, best, not_worse, is_all=not worse),
-        *_faster_of_not_worse(best, not_worse),
-        *_worse(by, worse, is_all=not not_worse),
-        *_faster_of_worse(by, best, [] if _fastest(not_worse, best) else worse),
+        *_about_best(found, by, best, others),
+        *_about_others(found, by, best, not_worse, worse),
         *_other_measures(found, by, best),
         *_limits(found),
     ]
     return Recommendation(by, best.name, [system.name for system in not_worse], sentences)
 
 
-def _recommended(found: Comparison, by: str, best: SystemResult, others: list[SystemResult]) -> Iterator[str]:
+def _about_best(found: Comparison, by: str, best: SystemResult, others: list[SystemResult]) -> Iterator[str]:
     measured, most = best.measures[by], "lowest" if by in LOSSES else "highest"
     value = f"{measured.value:.3f}"
     equal = [other.name for other in others if _behind(other, best, by) == 0]
@@ -234,58 +225,42 @@ def _recommended(found: Comparison, by: str, best: SystemResult, others: list[Sy
     else:
         interval = f"[{measured.low:.3f}, {measured.high:.3f}]"
         yield f"Recommended: {best.name}, with the {most} {NOUNS[by]} of {len(found.systems)} systems, {value} {interval}."
+    trains = "" if best.training_seconds is None else f"trains in {duration(best.training_seconds)}, "
+    needs = "" if best.peak_memory is None else f" and needs {memory(best.peak_memory)} of memory"
+    yield f"{best.name} {trains}classifies {speed(best.documents_per_second)} documents per second{needs}."
 
 
-def _not_worse(found: Comparison, by: str, best: SystemResult, not_worse: list[SystemResult], is_all: bool) -> Iterator[str]:
+def _about_others(
+    found: Comparison, by: str, best: SystemResult, not_worse: list[SystemResult], worse: list[SystemResult]
+) -> Iterator[str]:
+    """Which systems may be as good and which are worse, and the much faster ones among them."""
     different = [other for other in not_worse if _behind(other, best, by) > 0]
-    if different and is_all:
+    if different and not worse:
         yield (
             f"No other system is significantly worse on these {found.documents:,} documents, though: {_listed(different, by)}. "
             "The order may be chance; more documents may show more."
         )
     elif different:
         yield f"Not significantly worse on these {found.documents:,} documents: {_listed(different, by)}."
-
-
-def _worse(by: str, worse: list[SystemResult], is_all: bool) -> Iterator[str]:
+    gains: dict[str, list[str]] = {}  # of the fastest systems, where they are much faster
+    for verb in ("trains", "classifies"):
+        fastest = max(not_worse, key=lambda each: _times(each, best, verb), default=best)
+        if _times(fastest, best, verb) >= MUCH_FASTER:
+            gains.setdefault(fastest.name, []).append(_gain(fastest, best, verb))
+    if gains:
+        listed = [f"{name} {' and '.join(its_gains)}" for name, its_gains in gains.items()]
+        yield f"Of those that may be as good, {', and '.join(listed)}."
+    elif not_worse:
+        yield "None of those that may be as good is twice as fast."
     if len(worse) == 1:
         yield f"{_listed(worse, by)} is significantly worse."
     elif worse:
-        who = "All others" if is_all else f"The other {len(worse)}"
+        who = f"The other {len(worse)}" if not_worse else "All others"
         yield f"{who} are significantly worse; the next is {_listed(worse[:1], by)}."
-
-
-def _costs(best: SystemResult) -> str:
-    trains = "" if best.training_seconds is None else f"trains in {duration(best.training_seconds)}, "
-    needs = "" if best.peak_memory is None else f" and needs {memory(best.peak_memory)} of memory"
-    return f"{best.name} {trains}classifies {speed(best.documents_per_second)} documents per second{needs}."
-
-
-def _faster_of_not_worse(best: SystemResult, not_worse: list[SystemResult]) -> Iterator[str]:
-    fastest = _fastest(not_worse, best)
-    if fastest:
-        gains = [f"{name} {' and '.join(its_gains)}" for name, its_gains in fastest.items()]
-        yield f"Of those that may be as good, {', and '.join(gains)}."
-    elif not_worse:
-        yield "None of those that may be as good is twice as fast."
-
-
-def _faster_of_worse(by: str, best: SystemResult, worse: list[SystemResult]) -> Iterator[str]:
-    """The best of the worse systems that is much faster."""
     verb = "classifies" if best.training_seconds is None else "trains"
-    system = next((system for system in worse if _times(system, best, verb) >= MUCH_FASTER), None)
-    if system is not None:
-        yield f"For less time: {system.name} is {_behind(system, best, by):.3f} behind, and {_gain(system, best, verb)}."
-
-
-def _fastest(systems: list[SystemResult], best: SystemResult) -> dict[str, list[str]]:
-    """The systems that train and classify fastest, where that is much faster, and by how much."""
-    found: dict[str, list[str]] = {}
-    for verb in ("trains", "classifies"):
-        system = max(systems, key=lambda each: _times(each, best, verb), default=best)
-        if _times(system, best, verb) >= MUCH_FASTER:
-            found.setdefault(system.name, []).append(_gain(system, best, verb))
-    return found
+    faster = next((system for system in worse if _times(system, best, verb) >= MUCH_FASTER), None)
+    if faster is not None and not gains:
+        yield f"For less time: {faster.name} is {_behind(faster, best, by):.3f} behind, and {_gain(faster, best, verb)}."
 
 
 def _gain(system: SystemResult, best: SystemResult, verb: str) -> str:

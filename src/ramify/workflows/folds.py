@@ -45,16 +45,12 @@ def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int =
         raise InputError("equal texts stay in one fold, which leaves a fold without documents; give fewer folds.")
     refuse_single_class(np.flatnonzero(per_node(own)), taxonomy)
     for k in range(folds):
-        _refuse_few_classes(own, fold == k, k + 1)
+        if (per_node(own[fold != k]) > 0).sum() < 2:
+            raise LabelError(
+                f"without the documents of fold {k + 1} fewer than two classes are left to train on; "
+                "give fewer folds, or more documents."
+            )
     return [np.flatnonzero(fold == k) for k in range(folds)]
-
-
-def _refuse_few_classes(own: csr_array, tested: NDArray[np.bool_], number: int) -> None:
-    if (per_node(own[~tested]) > 0).sum() < 2:
-        raise LabelError(
-            f"without the documents of fold {number} fewer than two classes are left to train on; "
-            "give fewer folds, or more documents."
-        )
 
 
 # ---- folds for tuning: features are made once for all candidates with the same vectorizer -----------------------------
@@ -98,17 +94,19 @@ class TuningFolds:
 
     def split(self, candidate: Candidate, number: int, fraction: float) -> tuple[Corpus, Corpus]:
         """Training and test vectors of a fold; fraction: of the other folds, for training."""
+        key, began = self._key(candidate, number, fraction), self.clock()
+        if key in self._made:
+            self._made.move_to_end(key)
+            return self._made[key]
+        training, tested = (self.corpus.take(some) for some in self.positions(number, fraction))
         if self.corpus.has_vectors:
-            training, tested = self.positions(number, fraction)
-            return self.corpus.take(training), self.corpus.take(tested)
-        key = self._key(candidate, number, fraction)
-        if key not in self._made:
-            while len(self._made) >= MAX_CACHED:
-                self._made.popitem(last=False)
-            began = self.clock()
-            self._made[key] = self._vectors(candidate.vectorizer().set_params(n_jobs=self.n_jobs), number, fraction)
-            self._seconds[key] = self.clock() - began
-        self._made.move_to_end(key)
+            return training, tested
+        while len(self._made) >= MAX_CACHED:
+            self._made.popitem(last=False)
+        vectorizer = candidate.vectorizer().set_params(n_jobs=self.n_jobs)
+        X = vectorizer.fit_transform(training.documents)
+        self._made[key] = replace(training, documents=X), replace(tested, documents=vectorizer.transform(tested.documents))
+        self._seconds[key] = self.clock() - began
         return self._made[key]
 
     def seconds_saved(self, candidate: Candidate, number: int, fraction: float) -> float:
@@ -123,13 +121,11 @@ class TuningFolds:
     def positions(self, number: int, fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Positions of the training and test documents, rising."""
         if (number, fraction) not in self._positions:
-            self._positions[number, fraction] = self._find(number, fraction)
+            is_tested = self.fold[self.order] == number
+            others, tested = self.order[~is_tested], self.order[is_tested][:MAX_TEST]
+            training = others[: max(MIN_TRAINING, round(fraction * len(others)))]
+            self._positions[number, fraction] = np.sort(training), np.sort(tested)
         return self._positions[number, fraction]
-
-    def _find(self, number: int, fraction: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        is_tested = self.fold[self.order] == number
-        others, tested = self.order[~is_tested], self.order[is_tested][:MAX_TEST]
-        return np.sort(others[: max(MIN_TRAINING, round(fraction * len(others)))]), np.sort(tested)
 
     def size(self, number: int, fraction: float) -> int:
         """The number of training and test documents."""
@@ -140,11 +136,6 @@ class TuningFolds:
         if number not in self._truth:
             self._truth[number] = self.taxonomy.encode([self.corpus.labels[i] for i in self.positions(number, 0.0)[1]])
         return self._truth[number]
-
-    def _vectors(self, vectorizer: Any, number: int, fraction: float) -> tuple[Corpus, Corpus]:
-        training, tested = (self.corpus.take(some) for some in self.positions(number, fraction))
-        X = vectorizer.fit_transform(training.documents)
-        return replace(training, documents=X), replace(tested, documents=vectorizer.transform(tested.documents))
 
 
 def make_folds(corpus: Corpus, taxonomy: Taxonomy, seed: int, n_jobs: int | None) -> TuningFolds:
@@ -168,6 +159,6 @@ def _split(corpus: Corpus, taxonomy: Taxonomy, seed: int) -> list[NDArray[np.int
         return split_into_folds(corpus, taxonomy, least, seed)
     except RamifyError:
         raise InputError(
-            f"the {len(corpus):,} documents are too few, or too much unfitted_copy, for cross-validation; "
+            f"the {len(corpus):,} documents are too few, or too similar, for cross-validation; "
             "name the system to train, or give more documents."
         ) from None

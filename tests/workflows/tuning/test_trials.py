@@ -143,7 +143,7 @@ def test_one_class_is_refused_as_training_refuses_it():
 
 
 def test_too_few_documents_to_test_on_any_are_told():
-    with pytest.raises(InputError, match="too few, or too much alike"):
+    with pytest.raises(InputError, match="too few, or too similar"):
         make_folds(Corpus("memory", ["one", "two"], [["a"], ["b"]]), FLAT, 0, None)
 
 

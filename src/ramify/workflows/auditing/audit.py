@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ramify.classifier.fitting import MULTI_LABEL_FRACTION
 from ramify.classifier.text_classifier import TextClassifier
@@ -15,9 +14,9 @@ from ramify.data import Corpus
 from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, find_label_format
+from ramify.taxonomy import expand_to_ancestors, find_label_format
 from ramify.workflows.auditing.detection import GivenLabels, MissingLabels, RankedIssues, SiblingConfusions
-from ramify.workflows.auditing.duplicates import DuplicateGroup, find_groups
+from ramify.workflows.auditing.duplicates import find_groups
 from ramify.workflows.auditing.label_issues import IssueDescriber, LabelIssue, line_of
 from ramify.workflows.auditing.noise_model import NoiseModel
 from ramify.workflows.auditing.out_of_fold import ClassProbabilities, Ints, Memberships, OutOfFold, Sample, fit_folds
@@ -119,7 +118,14 @@ def audit(
     max_issues: how many label issues are described, the most likely ones. similarity: fraction of common terms from which
     on two texts are near-duplicates. min_documents: a class with fewer documents is reported as tiny.
     """
-    _check(corpus, max_issues, similarity, min_documents)
+    if max_issues < 0 or min_documents < 0:
+        raise InputError(f"max_issues is {max_issues} and min_documents {min_documents}; give whole numbers of 0 or more.")
+    if not 0.5 <= similarity <= 1:
+        raise InputError(f"similarity is {similarity}; give a fraction of common words from 0.5 to 1.")
+    if not any(corpus.labels):
+        raise InputError(f"no document of {corpus.source} has a label, so there is none to audit; name the column of labels.")
+    if isinstance(corpus.documents, StoredTexts):
+        raise InputError(f"the texts of {corpus.source} are not held in memory, and an audit needs them; use read_corpus.")
     classifier, taxonomy = prepared(classifier, corpus)
     check_labels(corpus, taxonomy)
     out_of_fold = fit_folds(classifier, corpus, split_into_folds(corpus, taxonomy, folds, seed))
@@ -143,24 +149,13 @@ def audit(
         skipped=len(np.unique(out_of_fold.pairs[0][~out_of_fold.has_training_documents()])),
         estimated_wrong=found.estimated_wrong,
         issues=IssueDescriber(out_of_fold, corpus, form, found.probabilities).describe(found.issues, max_issues),
-        duplicates=[_describe_group(group, corpus) for group in groups],
+        duplicates=[_describe_group(documents, is_equal, corpus) for documents, is_equal in groups],
         classes=find_problem_classes(out_of_fold, found.predicted, min_documents, name),
         inseparable_siblings=[
             InseparableSiblings(name(p.first), name(p.second), p.documents, p.correct, p.accuracy, p.p_value)
             for p in found.siblings.inseparable()
         ],
     )
-
-
-def _check(corpus: Corpus, max_issues: int, similarity: float, min_documents: int) -> None:
-    if max_issues < 0 or min_documents < 0:
-        raise InputError(f"max_issues is {max_issues} and min_documents {min_documents}; give whole numbers of 0 or more.")
-    if not 0.5 <= similarity <= 1:
-        raise InputError(f"similarity is {similarity}; give a fraction of common words from 0.5 to 1.")
-    if not any(corpus.labels):
-        raise InputError(f"no document of {corpus.source} has a label, so there is none to audit; name the column of labels.")
-    if isinstance(corpus.documents, StoredTexts):
-        raise InputError(f"the texts of {corpus.source} are not held in memory, and an audit needs them; use read_corpus.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +196,9 @@ def find_problem_classes(out_of_fold: OutOfFold, predicted: Ints, min_documents:
     below = np.bincount(expand_to_ancestors(out_of_fold.own, taxonomy).indices, minlength=len(taxonomy))
     own = np.bincount(out_of_fold.own.indices, minlength=len(taxonomy))
     is_tiny = (below < min_documents) & (below > 0) & (taxonomy.is_leaf | (own > 0))
-    found = [ProblemClass(name(node), "empty", 0) for node in _highest(below == 0, taxonomy)]
+    is_empty = below == 0  # all nodes below an empty one are empty, too, so only the highest are reported
+    highest = [node for node in np.flatnonzero(is_empty).tolist() if not is_empty[taxonomy.parents_of(node)].any()]
+    found = [ProblemClass(name(node), "empty", 0) for node in highest]
     found += [ProblemClass(name(node), "tiny", int(below[node])) for node in np.flatnonzero(is_tiny).tolist()]
     documents, nodes = out_of_fold.pairs
     correct = np.bincount(nodes[predicted[documents] == nodes], minlength=len(own))
@@ -212,16 +209,11 @@ def find_problem_classes(out_of_fold: OutOfFold, predicted: Ints, min_documents:
     return found
 
 
-def _highest(is_empty: NDArray[np.bool_], taxonomy: Taxonomy) -> list[int]:
-    """Empty nodes whose parents are not empty; all nodes below an empty one are empty, too."""
-    return [node for node in np.flatnonzero(is_empty).tolist() if not is_empty[taxonomy.parents_of(node)].any()]
-
-
-def _describe_group(group: DuplicateGroup, corpus: Corpus) -> Duplicates:
+def _describe_group(documents: list[int], is_equal: bool, corpus: Corpus) -> Duplicates:
     return Duplicates(
-        places=tuple(corpus.location_of(i) for i in group.documents),
-        lines=tuple(line_of(corpus, i) for i in group.documents),
-        texts=tuple(None if corpus.has_vectors else corpus.documents[i] for i in group.documents),
-        labels=tuple(tuple(corpus.labels[i]) for i in group.documents),
-        is_equal=group.is_equal,
+        places=tuple(corpus.location_of(i) for i in documents),
+        lines=tuple(line_of(corpus, i) for i in documents),
+        texts=tuple(None if corpus.has_vectors else corpus.documents[i] for i in documents),
+        labels=tuple(tuple(corpus.labels[i]) for i in documents),
+        is_equal=is_equal,
     )

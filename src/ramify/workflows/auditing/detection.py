@@ -18,9 +18,7 @@ method for all pairs that were tested.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,15 +53,11 @@ class RankedIssues:
     def __len__(self) -> int:
         return len(self.documents)
 
-    def arrays(self) -> list[Any]:
-        """All arrays, in the order of the fields."""
-        return [self.documents, self.given, self.suggested, self.kinds, self.p_given, self.p_suggested, self.scores]
-
     def ranked(self, is_issue: NDArray[np.bool_]) -> RankedIssues:
         """Those that are issues, by score, then by position."""
         order = np.lexsort((self.documents, -self.scores))
         order = order[is_issue[order]]
-        return RankedIssues(*(array[order] for array in self.arrays()))
+        return RankedIssues(*(array[order] for array in astuple(self)))
 
 
 # ---- labels that are given ------------------------------------------------------------------------------------------------
@@ -86,9 +80,10 @@ class GivenLabels:
     def add(self, rows: Ints, P: Floats) -> None:
         """Add some documents; P: probability of each class."""
         self.predicted[rows] = P.argmax(axis=1)
-        pairs = _ranges(self.starts[rows], self.starts[rows + 1])
-        row = np.repeat(np.arange(len(rows)), self.starts[rows + 1] - self.starts[rows])
-        every, columns = np.arange(len(pairs)), self.columns[pairs]
+        counts = self.starts[rows + 1] - self.starts[rows]
+        row, every = np.repeat(np.arange(len(rows)), counts), np.arange(counts.sum())
+        pairs = every + np.repeat(self.starts[rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        columns = self.columns[pairs]
         Q, highest_other = _without_others(P, row, columns)
         self.p_given[pairs] = self._take_given(Q, columns)
         self.p_noise[pairs] = self.noise.probability(Q, columns)
@@ -102,10 +97,8 @@ class GivenLabels:
         found = Q[every, columns]
         Q[every, columns] = 0.0
         for column in np.intersect1d(columns, self.inner).tolist():
-            rows, below = (
-                np.flatnonzero(columns == column),
-                self.within.indices[slice(*self.within.indptr[column : column + 2])],
-            )
+            rows = np.flatnonzero(columns == column)
+            below = self.within.indices[slice(*self.within.indptr[column : column + 2])]
             found[rows] += Q[np.ix_(rows, below)].sum(axis=1)
             Q[np.ix_(rows, below)] = 0.0
         return found
@@ -117,12 +110,6 @@ class GivenLabels:
         suggested = np.where(self.kinds == 1, NO_NODE, self.classes[self.best])
         found = RankedIssues(self.documents, self.nodes, suggested, self.kinds, self.p_given, self.p_best, scores)
         return found.ranked((self.p_best > self.p_given) & self.out_of_fold.has_training_documents())
-
-
-def _ranges(starts: Ints, ends: Ints) -> Ints:
-    """All places from each start to its end, one range after the other."""
-    counts = ends - starts
-    return np.asarray(np.arange(counts.sum()) + np.repeat(starts - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts))
 
 
 def _without_others(P: Floats, row: Ints, columns: Ints) -> tuple[Floats, Floats]:
@@ -172,7 +159,7 @@ class MissingLabels:
         kinds = np.full(n, KINDS.index("missing"))
         every = RankedIssues(np.arange(n), none, self.classes[self.best], kinds, ones, self.p_best, scores)
         missing = every.ranked((scores > 0) & ~np.isin(np.arange(n), others.documents))
-        joined = RankedIssues(*(np.concatenate(both) for both in zip(others.arrays(), missing.arrays(), strict=True)))
+        joined = RankedIssues(*(np.concatenate(both) for both in zip(astuple(others), astuple(missing), strict=True)))
         return joined.ranked(np.ones(len(joined), dtype=bool))
 
 
@@ -212,7 +199,13 @@ class SiblingConfusions:
     def add(self, rows: Ints, P: Floats) -> None:
         """Add some documents; P: probability of each class."""
         nodes, has = np.asarray(P @ self.above) / self.sizes, self.Y[rows].toarray().astype(bool)
-        parts = [np.zeros((2, 0), dtype=np.int64), *(part for group in self.groups for part in _lost_among(group, nodes, has))]
+        parts = [np.zeros((2, 0), dtype=np.int64)]  # pairs of siblings, once for every document that is lost to the second
+        for group in self.groups:
+            for node in group[has[:, group].any(axis=0)].tolist():
+                own = np.flatnonzero(has[:, node])
+                is_lost = (nodes[np.ix_(own, group)] >= nodes[own, node, None]) & ~has[np.ix_(own, group)]
+                to = group[np.nonzero(is_lost)[1]]
+                parts.append(np.stack([np.full(len(to), node), to]))
         at = np.concatenate(parts, axis=1)
         self.lost = self.lost + csr_array((np.ones(at.shape[1], dtype=np.int64), (at[0], at[1])), shape=self.lost.shape)
 
@@ -248,15 +241,6 @@ def compare_pair(first: int, second: int, documents: tuple[int, int], correct: t
     return InseparablePair(first, second, documents, correct, float(accuracy), float(norm.cdf((accuracy - USEFUL) / error)))
 
 
-def _lost_among(group: Ints, P: Floats, has: Any) -> Iterator[Any]:
-    """Pairs of siblings, once for every document that is lost to the second."""
-    for k in np.flatnonzero(has[:, group].any(axis=0)).tolist():
-        own = np.flatnonzero(has[:, group[k]])
-        is_lost = (P[np.ix_(own, group)] >= P[own, group[k], None]) & ~has[np.ix_(own, group)]
-        to = group[np.nonzero(is_lost)[1]]
-        yield np.stack([np.full(len(to), group[k]), to])
-
-
 def _count_both(Y: csr_array, groups: list[Ints]) -> csr_array:
     """Nodes × nodes: documents that have both of two siblings."""
     multiple = csr_array(Y[np.flatnonzero(np.diff(Y.indptr) > 1)]).astype(np.int64)
@@ -276,5 +260,5 @@ def _corrected(found: list[InseparablePair], n_tested: int) -> list[InseparableP
         height = min(1.0, max(height, (max(n_tested, len(found)) - place) * pair.p_value))
         if height >= LEVEL:
             break
-        significant.append(InseparablePair(pair.first, pair.second, pair.documents, pair.correct, pair.accuracy, height))
+        significant.append(replace(pair, p_value=height))
     return sorted(significant, key=lambda pair: (pair.accuracy, pair.first, pair.second))

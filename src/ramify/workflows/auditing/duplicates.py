@@ -12,7 +12,6 @@ not similar.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,21 +29,11 @@ SKETCH = 256  # bits
 BITS = np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)).reshape(1 << 16, 16).sum(axis=1).astype(np.uint8)
 
 
-@dataclass(frozen=True, slots=True)
-class DuplicateGroup:
-    """Documents that are duplicates or near-duplicates, each of some other of the group, and whose labels differ.
+def find_groups(X: csr_array, own: csr_array, similarity: float, are_texts: bool = True) -> list[tuple[list[int], bool]]:
+    """Groups of duplicates whose labels differ: their positions, and whether all have the same terms.
 
-    documents: positions. is_equal: whether all have the same terms.
-    """
-
-    documents: tuple[int, ...]
-    is_equal: bool
-
-
-def find_groups(X: csr_array, own: csr_array, similarity: float, are_texts: bool = True) -> list[DuplicateGroup]:
-    """Groups of duplicates whose labels differ, in the order of their first documents.
-
-    X: documents × terms. own: labels. are_texts: else rows are the same only where all values are.
+    X: documents × terms. own: labels. are_texts: else rows are the same only where all values are. In the order of the first
+    documents; each is a duplicate or near-duplicate of some other of its group.
     """
     first = _first_of_equals(X, are_texts)
     pairs = similar_pairs(X, first, similarity) if are_texts else np.zeros((0, 2), dtype=np.int64)
@@ -54,9 +43,9 @@ def find_groups(X: csr_array, own: csr_array, similarity: float, are_texts: bool
     group = connected_components(graph, directed=False)[1]
     order = np.argsort(group, kind="stable")
     bounds = np.flatnonzero(np.diff(group[order])) + 1
-    groups = [part for part in np.split(order, bounds) if len(part) > 1 and _differ(own, part)]
-    found = [DuplicateGroup(tuple(part.tolist()), len(np.unique(first[part])) == 1) for part in groups]
-    return sorted(found, key=lambda each: each.documents)
+    groups = [part for part in np.split(order, bounds) if len(part) > 1]
+    found = [(part.tolist(), len(np.unique(first[part])) == 1) for part in groups if _differ(own, part)]
+    return sorted(found)
 
 
 def similar_pairs(X: csr_array, first: Ints, similarity: float) -> Ints:

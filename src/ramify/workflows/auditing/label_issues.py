@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ramify.classifier.explanation import names_of_features
 from ramify.data import Corpus
@@ -121,12 +120,10 @@ class IssueDescriber:
     def _distance(self, given: int, suggested: int, labels: Ints) -> int:
         if suggested == NO_NODE:
             return 0
+        ancestors_of = self.out_of_fold.taxonomy.ancestors_of
+        path = {suggested, *ancestors_of(suggested).tolist()}
         others = labels.tolist() if given == NO_NODE else [given]
-        path = self._with_ancestors(suggested)
-        return min((len(path ^ self._with_ancestors(other)) for other in others), default=0)
-
-    def _with_ancestors(self, node: int) -> set[int]:
-        return {node, *self.out_of_fold.taxonomy.ancestors_of(node).tolist()}
+        return min((len(path ^ {other, *ancestors_of(other).tolist()}) for other in others), default=0)
 
     def _words(self, document: int, given: int, suggested: int, labels: Ints, scores: Any) -> Words:
         """The words that speak most for the suggested label, or one that stays, and against the given one."""
@@ -139,9 +136,6 @@ class IssueDescriber:
         both = [_contributions(learner, x, scores, node) for node in (better, given)]
         added = np.subtract(*(np.zeros(x.nnz) if each is None else each[1] for each in both))
         features = next((each[0] for each in both if each is not None), np.zeros(0, dtype=np.int64))
-        return self._named(document, x, features, added)
-
-    def _named(self, document: int, x: Any, features: NDArray[np.int64], added: Floats) -> Words:
         names = names_of_features(self.out_of_fold.vectorizer, x, self.corpus.documents[document])
         order = np.argsort(-added[: len(features)], kind="stable")[:N_WORDS]
         return [(names[int(features[k])], round(float(added[k]), DIGITS)) for k in order if added[k] > 0]
@@ -167,26 +161,22 @@ SEPARATOR = " | "  # between labels
 
 def issue_lines(issues: Iterable[LabelIssue], kind: str) -> Iterator[str]:
     """Lines of a file. kind: "csv" or "tsv" to read, "jsonl" with all that the review queue needs."""
-    if kind == "jsonl":
-        for rank, issue in enumerate(issues, start=1):
-            yield json.dumps({"rank": rank, **asdict(issue)}, ensure_ascii=False) + "\n"
-        return
-    yield _line(COLUMNS, kind)
+    if kind != "jsonl":
+        yield _line(COLUMNS, kind)
     for rank, issue in enumerate(issues, start=1):
-        yield _line(_cells(rank, issue), kind)
+        if kind == "jsonl":
+            yield json.dumps({"rank": rank, **asdict(issue)}, ensure_ascii=False) + "\n"
+            continue
+        both = issue.given, issue.suggested
+        cells = [rank, issue.place, issue.kind, SEPARATOR.join(issue.labels)]
+        cells += ["" if info is None else info.label for info in both]
+        cells += ["" if info is None else info.probability for info in both]
+        yield _line([*cells, issue.distance, issue.score, words_of(issue), issue.text or ""], kind)
 
 
 def words_of(issue: LabelIssue) -> str:
     """The words of an issue on one line."""
     return ", ".join(word for word, _ in issue.words)
-
-
-def _cells(rank: int, issue: LabelIssue) -> Iterator[Any]:
-    both = issue.given, issue.suggested
-    yield from (rank, issue.place, issue.kind, SEPARATOR.join(issue.labels))
-    yield from ("" if info is None else info.label for info in both)
-    yield from ("" if info is None else info.probability for info in both)
-    yield from (issue.distance, issue.score, words_of(issue), issue.text or "")
 
 
 def _line(cells: Iterable[Any], kind: str) -> str:

@@ -139,9 +139,7 @@ class Fixed:
         if self.system is not None:
             find_system(self.system)
         elif self.params:
-            raise InputError(
-                "parameters were given without their system; name the system, or leave the parameters to the search."
-            )
+            raise InputError("parameters were given without their system; name the system, or leave them to the search.")
 
     def prior(self, system: str) -> Prior:
         """What is known of a system."""
@@ -150,14 +148,13 @@ class Fixed:
     def starts(self) -> list[Candidate]:
         """The first candidate of every system, the best expected quality for its time first; ties in the order of the list."""
         names = SYSTEMS if self.system is None else (self.system,)
-        ordered = sorted(names, key=lambda name: -self.prior(name).merit / self.prior(name).cost)
-        return [self._start(name) for name in ordered]
-
-    def _start(self, name: str) -> Candidate:
-        known = self.prior(name)
-        first = {} if known.parameter is None else {known.parameter: known.first}
-        features = tuple(sorted((setting, _hashable(value)) for setting, value in self.features.items()))
-        return Candidate(name, tuple((first | dict(self.params)).items()), features)
+        hashable = {name: tuple(value) if isinstance(value, list) else value for name, value in self.features.items()}
+        found = []
+        for name in sorted(names, key=lambda name: -self.prior(name).merit / self.prior(name).cost):
+            known = self.prior(name)
+            first = {} if known.parameter is None else {known.parameter: known.first}
+            found.append(Candidate(name, tuple((first | dict(self.params)).items()), tuple(sorted(hashable.items()))))
+        return found
 
     def steps(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with the parameter of its learner one step up, and one down."""
@@ -171,34 +168,28 @@ class Fixed:
 
     def changes(self, candidate: Candidate) -> Iterator[Candidate]:
         """The same with one allowed change of its features."""
-        has = dict(candidate.features)
+        has, fixed = dict(candidate.features), set(self.features)
+        if "hashing" in fixed:
+            fixed.add("min_df")
+        if importlib.util.find_spec("snowballstemmer") is None:
+            fixed.add("stemmer")
         for change in CHANGES:
-            allowed = tuple((name, value) for name, value in change if not self._is_fixed(name))
+            allowed = tuple((name, value) for name, value in change if name not in fixed)
             is_ready = set(NEEDED.get(change, ())) <= {*has.items(), *set(change) - set(allowed)}
             if change[0] in allowed and is_ready and any(has.get(name) != value for name, value in allowed):
                 yield candidate.with_features(allowed)
 
-    def _is_fixed(self, name: str) -> bool:
-        """Whether a setting of the vectorizer is not tuned."""
-        if name == "stemmer" and importlib.util.find_spec("snowballstemmer") is None:
-            return True
-        return name in self.features or (name == "min_df" and "hashing" in self.features)
-
 
 def relative_cost(candidate: Candidate, priors: Priors = TEXT_PRIORS) -> float:
     """The expected time of a candidate, relative to a flat SVM with C = 1 on words."""
-    known = priors.get(candidate.system, DEFAULT_PRIOR)
-    ngrams = _cost_of_ngrams(dict(candidate.features))
+    known, features = priors.get(candidate.system, DEFAULT_PRIOR), dict(candidate.features)
+    longest = int(features.get("ngram_range", (1, 1))[1])
+    # most n-grams occur once
+    ngrams = 1.0 if longest == 1 else 0.75 * longest if features.get("min_df", 1) != 1 else 1.25 * longest
     if known.parameter is None or known.first is None:
         return float(known.cost * ngrams)
     value = float(dict(candidate.params).get(known.parameter, known.first))
     return float(known.cost * ngrams * growth(known, value / known.first))
-
-
-def _cost_of_ngrams(features: dict[str, Any]) -> float:
-    """How much longer training takes with n-grams; most of them occur once."""
-    longest = int(features.get("ngram_range", (1, 1))[1])
-    return 1.0 if longest == 1 else 0.75 * longest if features.get("min_df", 1) != 1 else 1.25 * longest
 
 
 def growth(known: Prior, factor: float) -> float:
@@ -210,10 +201,6 @@ def growth(known: Prior, factor: float) -> float:
     if known.parameter == "alpha":
         return 1.0
     return float(factor) if known.parameter == "n_rounds" else float(max(factor, 0.1) ** 0.4)
-
-
-def _hashable(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _short(value: Any) -> str:

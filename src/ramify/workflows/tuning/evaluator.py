@@ -58,10 +58,6 @@ class Timings:
         """Add the time of one training with its predictions."""
         self.measured.append((candidate, n_documents, max(seconds, MIN_SECONDS)))
 
-    def has_measured(self, system: str) -> bool:
-        """Whether a system was measured."""
-        return any(candidate.system == system for candidate, _, _ in self.measured)
-
     def predict(self, candidate: Candidate, n_documents: int) -> float:
         """Expected seconds of a candidate: from the closest measurements of its system, or else from other systems.
 
@@ -70,30 +66,22 @@ class Timings:
         >>> timings.predict(Candidate("svm", (("C", 1.0),)), 1000), timings.predict(Candidate("hr-svm", (("C", 1.0),)), 1000)
         (2.0, 12.0)
         """
+        cost = relative_cost(candidate, self.priors)
+
+        def is_far(size: int) -> bool:  # from a very different number of documents
+            return abs(size - n_documents) > 0.2 * n_documents
+
+        def distance(one: tuple[Candidate, int, float]) -> tuple[bool, float, bool]:
+            return is_far(one[1]), abs(math.log(cost / relative_cost(one[0], self.priors))), one[0] != candidate
+
+        def expected(like: Candidate, size: int, seconds: float) -> float:
+            return float(seconds * (cost / relative_cost(like, self.priors)) * (n_documents / max(1, size)) ** POWER)
+
         own = [each for each in self.measured if each[0].system == candidate.system]
         if own:
-            closest = nsmallest(CLOSEST, reversed(own), key=lambda each: self._distance(each, candidate, n_documents))
-            closest = [each for each in closest if _is_far(each[1], n_documents) == _is_far(closest[0][1], n_documents)]
-            return median(seconds * self._ratio(candidate, like) * _growth(n_documents, n) for like, n, seconds in closest)
-        others = [seconds * self._ratio(candidate, like) * _growth(n_documents, size) for like, size, seconds in self.measured]
-        return CAUTION * median(others) if others else 0.0
-
-    def _ratio(self, candidate: Candidate, other: Candidate) -> float:
-        return relative_cost(candidate, self.priors) / relative_cost(other, self.priors)
-
-    def _distance(self, one: tuple[Candidate, int, float], candidate: Candidate, n_documents: int) -> tuple[bool, float, bool]:
-        """How different a measurement is: by the number of documents, then by the settings."""
-        like, size, _ = one
-        return _is_far(size, n_documents), abs(math.log(self._ratio(candidate, like))), like != candidate
-
-
-def _is_far(size: int, n_documents: int) -> bool:
-    """Whether a measurement is from a very different number of documents."""
-    return abs(size - n_documents) > 0.2 * n_documents
-
-
-def _growth(n_documents: int, other: int) -> float:
-    return float((n_documents / max(1, other)) ** POWER)
+            closest = nsmallest(CLOSEST, reversed(own), key=distance)
+            return median(expected(*each) for each in closest if is_far(each[1]) == is_far(closest[0][1]))
+        return CAUTION * median(expected(*each) for each in self.measured) if self.measured else 0.0
 
 
 # ---- trials -------------------------------------------------------------------------------------------------------------
@@ -136,11 +124,8 @@ class Evaluator:
                 self._run(trial, number, latest)
             except OutOfTime:
                 return False
-            except RamifyError as error:
-                self.refused[trial.candidate] = str(error)
-                return False
-            except MemoryError:
-                self.refused[trial.candidate] = NO_MEMORY
+            except (RamifyError, MemoryError) as error:
+                self.refused[trial.candidate] = NO_MEMORY if isinstance(error, MemoryError) else str(error)
                 return False
         trial.score_rules(self.folds, self.by)
         return True
@@ -151,9 +136,12 @@ class Evaluator:
 
     def _run(self, trial: Trial, number: int, latest: float) -> None:
         candidate, clock, size = trial.candidate, self.budget.clock, self.folds.size(number, trial.fraction)
-        began, saved = clock(), self.folds.seconds_saved(candidate, number, trial.fraction)
+        began, saved, patience = clock(), self.folds.seconds_saved(candidate, number, trial.fraction), math.inf
+        if self.timings.measured:  # the first trial of a system has some time in any case
+            is_new = all(other.system != candidate.system for other, _, _ in self.timings.measured)
+            patience = max(FIRST * self.budget.left if is_new else SHORTEST, PATIENCE * self.timings.predict(candidate, size))
         try:
-            with deadline_at(min(latest, began + self._patience(candidate, size)), clock):
+            with deadline_at(min(latest, began + patience), clock):
                 trial.results[number] = self.run(candidate, self.folds, number, trial.fraction, trial.rules)
         except OutOfTime:
             self.slow[candidate] = clock() - began
@@ -161,10 +149,3 @@ class Evaluator:
             raise
         trial.seconds += clock() - began
         self.timings.add(candidate, size, clock() - began + saved)
-
-    def _patience(self, candidate: Candidate, size: int) -> float:
-        """Seconds after which a trial is stopped; the first trial of a system has some time in any case."""
-        if not self.timings.measured:
-            return math.inf
-        least = SHORTEST if self.timings.has_measured(candidate.system) else FIRST * self.budget.left
-        return max(least, PATIENCE * self.timings.predict(candidate, size))

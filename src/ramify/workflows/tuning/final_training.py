@@ -58,20 +58,23 @@ class FinalTraining:
 
     def cost(self, trial: Trial, mode: TrainingMode) -> float:
         """Expected seconds of everything that follows the search."""
-        return OVERHEAD + self._part(trial, mode) + (self._again(trial, mode) if self._is_refitted else 0.0)
+        return OVERHEAD + self._part(trial, mode) + self._again(trial, mode)
 
     def run(self, best: Trial, others: Sequence[Trial]) -> tuple[Trial, TrainResult]:
         """Train the winner in the best mode for which there is time; if that takes too long, in a quicker one."""
         for trial, mode, reserved in self._plans(best, others):
             parts = replace(self.parts, classifier=self._classifier(trial, mode))
             trained = self._in_time(partial(train_on_part, parts), reserved)
+            if trained is not None and self._is_refitted and self._again(trial, mode) <= self.budget.left:
+                trained = self._in_time(partial(train_on_all, parts, trained), 0.0) or trained
             if trained is not None:
-                return trial, self._all(parts, trained, trial, mode)
+                return trial, trained
         raise InputError(f"no system could be trained within {duration(self.budget.seconds)}; give more time.")
 
     def _plans(self, best: Trial, others: Sequence[Trial]) -> Iterator[tuple[Trial, TrainingMode, float]]:
         """Trials with a mode, and the seconds that are reserved for the next plan in case it takes too long."""
-        quick = self._quicker(best, others)
+        enough = QUICK * self._part(best, QUICKEST)
+        quick = next((trial for trial in others if self._part(trial, QUICKEST) <= enough), None)  # the best of much less time
         for_quick = 0.0 if quick is None else OVERHEAD + SAFETY * self._part(quick, QUICKEST)
         for_quickest = OVERHEAD + SAFETY * self._part(best, QUICKEST)
         mode = next((mode for mode in MODES if CAUTION * self.cost(best, mode) + for_quickest <= self.budget.left), QUICKEST)
@@ -80,17 +83,6 @@ class FinalTraining:
         yield best, QUICKEST, for_quick
         if quick is not None:
             yield quick, QUICKEST, 0.0
-
-    def _quicker(self, best: Trial, others: Sequence[Trial]) -> Trial | None:
-        """The best trial that is trained in much less time."""
-        enough = QUICK * self._part(best, QUICKEST)
-        return next((trial for trial in others if self._part(trial, QUICKEST) <= enough), None)
-
-    def _all(self, parts: Parts, trained: TrainResult, trial: Trial, mode: TrainingMode) -> TrainResult:
-        """Train again on all documents, if that is wanted and there is time."""
-        if not self._is_refitted or self._again(trial, mode) > self.budget.left:
-            return trained
-        return self._in_time(partial(train_on_all, parts, trained), 0.0) or trained
 
     def _in_time(self, work: Callable[[], TrainResult], reserved: float) -> TrainResult | None:
         try:
@@ -109,6 +101,8 @@ class FinalTraining:
         return self._training(trial, mode, len(self.parts.learn)) + evaluation
 
     def _again(self, trial: Trial, mode: TrainingMode) -> float:
+        if not self._is_refitted:
+            return 0.0
         # the calibration of the first training is reused, unless documents are kept back for it
         calibrated = mode.calibrated and self.parts.classifier.keep_back > 0
         return self._training(trial, replace(mode, calibrated=calibrated), len(self.parts.everything))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -70,19 +70,11 @@ class TuningResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
-        winner: dict[str, Any] = {"system": self.candidate.system, "params": dict(self.candidate.params)}
-        winner |= {"features": {name: _plain(value) for name, value in self.candidate.features}}
+        features = {name: list(value) if isinstance(value, tuple) else value for name, value in self.candidate.features}
+        winner: dict[str, Any] = {"system": self.candidate.system, "params": dict(self.candidate.params), "features": features}
         winner |= {"rule": self.rule.kind, "rule_params": rule_settings(self.rule), "is_own_rule": self.is_own_rule}
-        lists = {"trials": self.trials, "untried": self.untried, "skipped": self.skipped}
-        return {
-            "by": self.by,
-            "winner": winner,
-            "winning": asdict(self.winning),
-            **{name: [asdict(each) for each in values] for name, values in lists.items()},  # type: ignore[attr-defined]
-            "seconds": self.seconds,
-            "time_limit": self.time_limit,
-            "replaced": self.replaced,
-        }
+        values, others = asdict(self), ("winning", "trials", "untried", "skipped", "seconds", "time_limit", "replaced")
+        return {"by": self.by, "winner": winner} | {name: values[name] for name in others}
 
 
 def make_result(search: Search, seed: int, time_limit: float) -> TuningResult:
@@ -93,8 +85,11 @@ def make_result(search: Search, seed: int, time_limit: float) -> TuningResult:
     trials = [_summarize(trial, search, True) for trial in search.finalists]
     trials += [_summarize(trial, search, False) for trial in beside]
     untried = [Untried(str(candidate), seconds) for candidate, seconds in search.untried()[:MAX_UNTRIED]]
+    reasons = {candidate.system: reason for candidate, reason in evaluator.refused.items()}
+    tried = {candidate.system for candidate in search.trials}
+    skipped = [Skipped(system, reason) for system, reason in reasons.items() if system not in tried]
     chosen = winner.candidate, winner.rule, winner.is_own_rule
-    return TuningResult(evaluator.by, *chosen, winning, trials, untried, _skipped(search), evaluator.budget.used, time_limit)
+    return TuningResult(evaluator.by, *chosen, winning, trials, untried, skipped, evaluator.budget.used, time_limit)
 
 
 def with_replacement(tuning: TuningResult, trained: Trial) -> TuningResult:
@@ -112,36 +107,15 @@ def rule_settings(rule: DecisionRule) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value != defaults[name]}
 
 
-def describe_rule(rule: DecisionRule) -> str:
-    """A rule and its settings as text."""
-    return " ".join([rule.kind, *(f"{name}={value}" for name, value in rule_settings(rule).items() if name != "at_least_one")])
-
-
 def _summarize(trial: Trial, search: Search, is_finalist: bool) -> TrialSummary:
-    evaluator, sign = search.evaluator, -1.0 if search.evaluator.by in LOSSES else 1.0
-    folds = evaluator.folds
-    trained_on = len(folds.positions(0, trial.fraction)[0])
-    return TrialSummary(
-        trial.candidate.system,
-        str(trial.candidate),
-        describe_rule(trial.rule),
-        sign * trial.score,
-        [sign * score for score in trial.by_fold(folds, evaluator.by)],
-        sum(len(folds.positions(number, 0.0)[1]) for number in trial.results),
-        trained_on,
-        trial.seconds,
-        is_finalist,
-    )
-
-
-def _skipped(search: Search) -> list[Skipped]:
-    reasons = {candidate.system: reason for candidate, reason in search.evaluator.refused.items()}
-    tried: Iterable[str] = {candidate.system for candidate in search.trials}
-    return [Skipped(system, reason) for system, reason in reasons.items() if system not in tried]
-
-
-def _plain(value: Any) -> Any:
-    return list(value) if isinstance(value, tuple) else value
+    folds, by = search.evaluator.folds, search.evaluator.by
+    sign = -1.0 if by in LOSSES else 1.0
+    settings = rule_settings(trial.rule).items()
+    rule = " ".join([trial.rule.kind, *(f"{name}={value}" for name, value in settings if name != "at_least_one")])
+    by_fold = [sign * score for score in trial.by_fold(folds, by)]
+    documents = sum(len(folds.positions(number, 0.0)[1]) for number in trial.results)
+    trained_on, named = len(folds.positions(0, trial.fraction)[0]), (trial.candidate.system, str(trial.candidate), rule)
+    return TrialSummary(*named, sign * trial.score, by_fold, documents, trained_on, trial.seconds, is_finalist)
 
 
 # ---- sentences ----------------------------------------------------------------------------------------------------------
@@ -159,10 +133,16 @@ OPTIONS = {
 
 def describe_tuning(tuning: TuningResult, has_holdout: bool) -> list[str]:
     """Sentences. has_holdout: whether there is a report on documents that were not used for tuning."""
-    sentences = [_winner(tuning), *_probability(tuning)]
+    winner, n_trials, name = tuning.trials[0], len(tuning.trials), "Winner"
+    sentences = list[str]()
     if tuning.replaced is not None:
-        instead = f"{tuning.candidate} was trained instead"
-        sentences.insert(0, f"There was no time to train the best candidate, {tuning.replaced}; {instead}.")
+        instead, name = f"{tuning.candidate} was trained instead", "Best"
+        sentences.append(f"There was no time to train the best candidate, {tuning.replaced}; {instead}.")
+    most = "lowest" if tuning.by in LOSSES else "highest"
+    among = f"the {most} of {n_trials} candidates" if n_trials > 1 else "the only candidate that was tried"
+    score = f"{LABELS[tuning.by]} {winner.score:.3f} ± {tuning.winning.standard_error:.3f}"
+    in_folds = f"{score} in {counted(len(winner.by_fold), 'fold')}, {among}"
+    sentences += [f"{name}: {winner.settings}, decided by {winner.rule}: {in_folds}.", *_probability(tuning)]
     but = "the report is on documents that were not used for tuning" if has_holdout else "no documents were held out"
     sentences.append(f"The score of the best of many candidates is slightly too high; {but}.")
     listed = [f"{each.settings} (about {duration(each.seconds)})" for each in tuning.untried]
@@ -176,21 +156,13 @@ def command_options(tuning: TuningResult) -> str:
     for name, value in tuning.candidate.params:
         words += ["--param", f"{name}={_written(value)}"]
     for name, value in tuning.candidate.features:
-        words += [OPTIONS[name], str(value[1] if name == "ngram_range" else value)] if _is_option(value) else []
+        if not isinstance(value, tuple) or isinstance(value[-1], int):
+            words += [OPTIONS[name], str(value[1] if name == "ngram_range" else value)]
     if not tuning.is_own_rule:
         words += ["--rule", tuning.rule.kind]
         for name, value in rule_settings(tuning.rule).items():
             words += ["--rule-param", f"{name}={_written(value)}"]
     return shlex.join(words)
-
-
-def _winner(tuning: TuningResult) -> str:
-    winner, n_trials = tuning.trials[0], len(tuning.trials)
-    most = "lowest" if tuning.by in LOSSES else "highest"
-    among = f"the {most} of {n_trials} candidates" if n_trials > 1 else "the only candidate that was tried"
-    score = f"{LABELS[tuning.by]} {winner.score:.3f} ± {tuning.winning.standard_error:.3f}"
-    name = "Winner" if tuning.replaced is None else "Best"
-    return f"{name}: {winner.settings}, decided by {winner.rule}: {score} in {counted(len(winner.by_fold), 'fold')}, {among}."
 
 
 def _probability(tuning: TuningResult) -> Iterator[str]:
@@ -209,10 +181,6 @@ def _probability(tuning: TuningResult) -> Iterator[str]:
     other = next((trial for trial in finalists[1:] if trial.system != finalists[0].system), None)
     if other is not None and other is not finalists[1]:
         yield f"The best of another system is {other.settings}, {abs(finalists[0].score - other.score):.3f} behind."
-
-
-def _is_option(value: Any) -> bool:
-    return not isinstance(value, tuple) or isinstance(value[-1], int)
 
 
 def _written(value: Any) -> str:

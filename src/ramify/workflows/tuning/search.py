@@ -15,7 +15,7 @@ from functools import partial
 from ramify.errors import InputError
 from ramify.formatting import duration
 from ramify.parallel.progress import SingleStage
-from ramify.workflows.tuning.candidates import Candidate, Fixed, Priors, relative_cost
+from ramify.workflows.tuning.candidates import Candidate, Fixed, relative_cost
 from ramify.workflows.tuning.evaluator import Evaluator
 from ramify.workflows.tuning.trials import Trial, problem_with
 
@@ -32,7 +32,10 @@ def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[
     gains: dict[Candidate, float] = {start: fixed.prior(start.system).merit for start in fixed.starts()}
     highest = max(scores.values(), default=0.0)
     for system in dict.fromkeys(candidate.system for candidate in scores):
-        best = _best(system, scores, fixed.priors)
+        tried = [candidate for candidate in scores if candidate.system == system]
+        best = min(
+            tried, key=lambda candidate: (-scores[candidate], relative_cost(candidate, fixed.priors))
+        )  # of ties the cheapest
         closeness = math.exp((scores[best] - highest) / SCALE)
         worth = closeness * fixed.prior(system).merit
         if closeness >= MIN_GAIN:
@@ -42,12 +45,6 @@ def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[
                 gains.setdefault(other, CHANGE * worth)
     left = [candidate for candidate in gains if candidate not in scores and candidate not in closed]
     return sorted(left, key=lambda candidate: -gains[candidate] / relative_cost(candidate, fixed.priors))
-
-
-def _best(system: str, scores: Mapping[Candidate, float], priors: Priors) -> Candidate:
-    """The best candidate of a system; of ties the cheapest, then the first."""
-    tried = [candidate for candidate in scores if candidate.system == system]
-    return min(tried, key=lambda candidate: (-scores[candidate], relative_cost(candidate, priors)))
 
 
 # ---- final round: the best candidates on all folds and all documents, as far as there is time ---------------------------
@@ -66,18 +63,17 @@ def select_finalists(ranked: Sequence[Trial]) -> list[Trial]:
     return chosen[:MAX_FINALISTS]
 
 
-def final_round_cost(evaluator: Evaluator, trial: Trial) -> float:
-    """Seconds for the folds that a trial lacks; folds with a fraction of the documents do not count."""
-    return evaluator.predict(trial.candidate, _missing(evaluator, trial), 1.0)
-
-
 def final_round(evaluator: Evaluator, entered: Sequence[Trial], reserve: float, announce: Announce) -> list[Trial]:
     """The finalists on the same folds, best first.
 
     entered: those that take part, best first. reserve: seconds that must be left. All finalists run on a fold before any
     runs on the next; folds that are not done in time do not count.
     """
-    chosen = [_restarted(trial) for trial in entered[: _affordable(evaluator, entered, reserve)]]
+    # those that can run on one more fold; at least two, or there is nothing to compare
+    first = [evaluator.predict(trial.candidate, _missing(evaluator, trial)[:1], 1.0) for trial in entered]
+    n_chosen = next((n for n in range(len(entered), 1, -1) if sum(first[:n]) <= evaluator.budget.left - reserve), 0)
+    # a trial on a fraction of the documents starts again on all of them
+    chosen = [trial if trial.fraction == 1.0 else Trial(trial.candidate, 1.0, trial.rules) for trial in entered[:n_chosen]]
     for number in range(evaluator.folds.n_folds):
         waiting = [trial for trial in chosen if number not in trial.results]
         if sum(evaluator.predict(trial.candidate, [number], 1.0) for trial in waiting) > evaluator.budget.left - reserve:
@@ -87,15 +83,6 @@ def final_round(evaluator: Evaluator, entered: Sequence[Trial], reserve: float, 
             if not evaluator.extend(trial, [number], evaluator.budget.end - reserve):
                 chosen.remove(trial)
     return _comparable(evaluator, chosen) or _comparable(evaluator, entered)
-
-
-def _affordable(evaluator: Evaluator, entered: Sequence[Trial], reserve: float) -> int:
-    """How many of the best can run on one more fold; at least two, or there is nothing to compare."""
-    for n in range(len(entered), 1, -1):
-        seconds = sum(evaluator.predict(trial.candidate, _missing(evaluator, trial)[:1], 1.0) for trial in entered[:n])
-        if seconds <= evaluator.budget.left - reserve:
-            return n
-    return 0
 
 
 def _comparable(evaluator: Evaluator, chosen: Sequence[Trial]) -> list[Trial]:
@@ -110,12 +97,8 @@ def _comparable(evaluator: Evaluator, chosen: Sequence[Trial]) -> list[Trial]:
     return sorted(chosen, key=lambda trial: -trial.score)
 
 
-def _restarted(trial: Trial) -> Trial:
-    """A trial on all documents: the same, or a new one if it ran on a fraction of them."""
-    return trial if trial.fraction == 1.0 else Trial(trial.candidate, 1.0, trial.rules)
-
-
 def _missing(evaluator: Evaluator, trial: Trial) -> list[int]:
+    """The folds that a trial lacks; folds with a fraction of the documents do not count."""
     done = trial.results if trial.fraction == 1.0 else {}
     return [number for number in range(evaluator.folds.n_folds) if number not in done]
 
@@ -160,10 +143,17 @@ class Search:
         self._begin(whole)
         while (candidate := self._next()) is not None:
             self._tell(whole, candidate)
-            self._try(candidate)
+            latest = self.evaluator.budget.end - self._reserved()
+            trial = self.evaluator.evaluate(candidate, range(self.n_folds), self.fraction, latest)
+            if trial is not None:
+                self.trials[candidate] = trial
+                finalists = {each.candidate for each in select_finalists(self.ranked())}
+                for each in self.trials.values():
+                    if each.candidate not in finalists:
+                        each.drop_values()
         self.trials = self.trials or self.pilots  # better than nothing
-        finalists = select_finalists(self.ranked())
-        self.finalists = final_round(self.evaluator, finalists, self._reserved(), partial(self._tell, whole))
+        entered = select_finalists(self.ranked())
+        self.finalists = final_round(self.evaluator, entered, self._reserved(), partial(self._tell, whole))
 
     def ranked(self) -> list[Trial]:
         """Trials, the best first; of ties the one that was tried first, which had the higher expected gain."""
@@ -171,10 +161,8 @@ class Search:
 
     def untried(self) -> list[tuple[Candidate, float]]:
         """Candidates without a complete trial, in the order of the search, and their expected seconds."""
-        numbers = range(self.n_folds)
-        return [
-            (each, self.evaluator.predict(each, numbers, self.fraction)) for each in (*self._proposals(), *self.evaluator.slow)
-        ]
+        untried = (*self._proposals(), *self.evaluator.slow)
+        return [(each, self.evaluator.predict(each, range(self.n_folds), self.fraction)) for each in untried]
 
     def _begin(self, whole: SingleStage) -> None:
         """Measure the speed by pilot trials, and plan the size of the other trials."""
@@ -184,16 +172,17 @@ class Search:
             if problem := problem_with(start, folds):
                 self.evaluator.refused[start] = problem
         n_training = max(1, len(folds.positions(0, 1.0)[0]))
-        quickest = self._first_usable(sorted(starts, key=self._cost), min(1.0, PILOT_DOCUMENTS / n_training), whole)
+        few, cost = min(1.0, PILOT_DOCUMENTS / n_training), partial(relative_cost, priors=self.fixed.priors)
+        quickest = self._first_usable(sorted(starts, key=cost), few, whole)
         needed = self.evaluator.predict(quickest, [0], 1.0)
         if needed > budget.left:
             raise InputError(
                 f"{quickest.system}, the fastest system here, would take about {duration(needed)}, and of "
                 f"{duration(budget.seconds)} there are {duration(max(0.0, budget.left))} left; give more time."
             )
-        typical = [start for start in starts if self._cost(start) <= TYPICAL_COST]
+        typical = [start for start in starts if cost(start) <= TYPICAL_COST]
         typical.sort(key=lambda start: -self.fixed.prior(start.system).merit)
-        self._plan(self._first_usable([*typical, quickest], min(1.0, PILOT_DOCUMENTS / n_training), whole), n_training)
+        self._plan(self._first_usable([*typical, quickest], few, whole), n_training)
 
     def _first_usable(self, starts: Sequence[Candidate], fraction: float, whole: SingleStage) -> Candidate:
         """The first of some candidates that can be used on the documents, after a pilot trial."""
@@ -208,10 +197,10 @@ class Search:
                 if trial is not None:
                     self.pilots[start] = trial
                     return start
-        raise self._refusal()
-
-    def _cost(self, candidate: Candidate) -> float:
-        return relative_cost(candidate, self.fixed.priors)
+        if self.evaluator.refused.keys() >= set(self.fixed.starts()):
+            raise InputError(next(iter(self.evaluator.refused.values())))
+        seconds = duration(self.evaluator.budget.seconds)
+        raise InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")
 
     def _plan(self, typical: Candidate, n_training: int) -> None:
         """Set the training documents and folds of a trial."""
@@ -226,30 +215,18 @@ class Search:
 
     def _next(self) -> Candidate | None:
         """The first of the proposals that can be tried in time."""
-        left, numbers = self.evaluator.budget.left, range(self.n_folds)
-        room = min(LONGEST_TRIAL * left, left - self._needed())
-        return next((each for each in self._proposals() if self.evaluator.predict(each, numbers, self.fraction) <= room), None)
-
-    def _try(self, candidate: Candidate) -> None:
-        latest = self.evaluator.budget.end - self._reserved()
-        trial = self.evaluator.evaluate(candidate, range(self.n_folds), self.fraction, latest)
-        if trial is not None:
-            self.trials[candidate] = trial
-            finalists = {each.candidate for each in select_finalists(self.ranked())}
-            for each in self.trials.values():
-                if each.candidate not in finalists:
-                    each.drop_values()
+        evaluator, left, numbers = self.evaluator, self.evaluator.budget.left, range(self.n_folds)
+        entered, seconds = select_finalists(self.ranked()), 0.0
+        if len(entered) == MAX_FINALISTS:  # then the final round needs time
+            seconds = sum(evaluator.predict(trial.candidate, _missing(evaluator, trial), 1.0) for trial in entered)
+        needed = min(seconds, FINAL_ROUND_TIME * evaluator.budget.seconds) + self._reserved()
+        room = min(LONGEST_TRIAL * left, left - needed)
+        return next((each for each in self._proposals() if evaluator.predict(each, numbers, self.fraction) <= room), None)
 
     def _proposals(self) -> list[Candidate]:
         scores = {candidate: trial.score for candidate, trial in self.trials.items()}
         closed = {*self.evaluator.refused, *self.evaluator.slow}
         return propose(self.fixed, scores, closed, not self.evaluator.folds.corpus.has_vectors)
-
-    def _needed(self) -> float:
-        """Seconds for the final round, once there are enough candidates for it, and for the final training."""
-        entered = select_finalists(self.ranked())
-        seconds = sum(final_round_cost(self.evaluator, trial) for trial in entered) if len(entered) == MAX_FINALISTS else 0.0
-        return min(seconds, FINAL_ROUND_TIME * self.evaluator.budget.seconds) + self._reserved()
 
     def _reserved(self) -> float:
         """Seconds for the final training of the best so far."""
@@ -261,10 +238,3 @@ class Search:
         whole.advance(self.evaluator.budget.used - self.reported)
         self.reported = self.evaluator.budget.used
         whole.describe(f"{candidate}{where}{best}")
-
-    def _refusal(self) -> InputError:
-        """The error where no trial was completed: the reason of the first candidate, or the lack of time."""
-        if self.evaluator.refused.keys() >= set(self.fixed.starts()):
-            return InputError(next(iter(self.evaluator.refused.values())))
-        seconds = duration(self.evaluator.budget.seconds)
-        return InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")

@@ -74,8 +74,13 @@ def run_fold(
     candidate: Candidate, folds: TuningFolds, number: int, fraction: float, rules: Sequence[DecisionRule]
 ) -> FoldResult:
     """Train and test a candidate on one fold."""
+    learner = candidate.learner()
+    if {"tol", "C"} <= set(learner.get_params()):
+        learner.set_params(tol=max(LOOSE_TOL, learner.tol))
+    settings: dict[str, Any] = {"learner": learner, "decision": Best(), "calibrate": False, "n_jobs": folds.n_jobs}
+    classifier = TextClassifier(candidate.system, folds.taxonomy, **settings)
     training, tested = folds.split(candidate, number, fraction)
-    fitted = train_classifier(_loose_classifier(candidate, folds), training, holdout=0).classifier
+    fitted = train_classifier(classifier, training, holdout=0).classifier
     blocks = [block for _, block in fitted.map_scores(tested.documents, lambda scores: _decide(fitted, scores, rules))]
     predictions = {place: csr_array(vstack([given[place] for given, _ in blocks], format="csr")) for place in blocks[0][0]}
     return FoldResult(predictions, {takes: np.concatenate([values[takes] for _, values in blocks]) for takes in blocks[0][1]})
@@ -89,21 +94,10 @@ def needs_fitting(rule: DecisionRule) -> bool:
 def cross_decide(rule: FittableRule, values: NDArray[np.float32], truth: csr_array, folds: TuningFolds) -> csr_array:
     """The predictions of a rule for held-out documents, in parts, each by a rule that was fitted on the others."""
     part = np.random.default_rng(0).permutation(len(values)) % PARTS
-    given: list[csr_array] = []
-    for k in range(PARTS):
-        fitted = rule.fit(values[part != k], truth[part != k], folds.taxonomy)
-        given.append(fitted.decide(values[part == k], folds.taxonomy))
+    fitted = (rule.fit(values[part != k], truth[part != k], folds.taxonomy) for k in range(PARTS))
+    given = [each.decide(values[part == k], folds.taxonomy) for k, each in enumerate(fitted)]
     order = np.argsort(np.concatenate([np.flatnonzero(part == k) for k in range(PARTS)]))
     return csr_array(csr_array(vstack(given, format="csr"))[order])
-
-
-def _loose_classifier(candidate: Candidate, folds: TuningFolds) -> TextClassifier:
-    """The classifier of a candidate with a loose tolerance; its own rule is not used."""
-    learner = candidate.learner()
-    if "tol" in learner.get_params() and "C" in learner.get_params():
-        learner.set_params(tol=max(LOOSE_TOL, learner.tol))
-    settings: dict[str, Any] = {"learner": learner, "decision": Best(), "calibrate": False, "n_jobs": folds.n_jobs}
-    return TextClassifier(candidate.system, folds.taxonomy, **settings)
 
 
 def _decide(
@@ -157,8 +151,17 @@ class Trial:
 
     def score_rules(self, folds: TuningFolds, by: str) -> None:
         """Score all rules on the folds so far, and find the best."""
-        truth = pooled_truth(folds, self.results)
-        given = [self._predictions(place, truth, folds) for place in range(len(self.rules))]
+        truth, results = pooled_truth(folds, self.results), [self.results[number] for number in sorted(self.results)]
+        given: list[csr_array | None] = []  # None where a rule could not be fitted
+        for place, rule in enumerate(self.rules):
+            if not needs_fitting(rule):
+                given.append(csr_array(vstack([each.predictions[place] for each in results], format="csr")))
+                continue
+            values = np.concatenate([each.values[rule.takes] for each in results])
+            try:
+                given.append(cross_decide(cast(FittableRule, rule), values, truth, folds))
+            except RamifyError:
+                given.append(None)
         self.scores = [-np.inf if predictions is None else measure(truth, predictions, folds, by) for predictions in given]
         self.place = int(np.argmax(self.scores))
         self.predictions = given[self.place]
@@ -176,17 +179,6 @@ class Trial:
             found.append(measure(truth, csr_array(self.predictions[start : start + truth.shape[0]]), folds, by))
             start += truth.shape[0]
         return found
-
-    def _predictions(self, place: int, truth: csr_array, folds: TuningFolds) -> csr_array | None:
-        """The predictions of a rule; None where it could not be fitted."""
-        rule, result = self.rules[place], [self.results[number] for number in sorted(self.results)]
-        if not needs_fitting(rule):
-            return csr_array(vstack([each.predictions[place] for each in result], format="csr"))
-        values = np.concatenate([each.values[rule.takes] for each in result])
-        try:
-            return cross_decide(cast(FittableRule, rule), values, truth, folds)
-        except RamifyError:
-            return None
 
 
 def pooled_truth(folds: TuningFolds, numbers: Iterable[int]) -> csr_array:

@@ -13,7 +13,7 @@ from ramify.errors import InputError
 from ramify.parallel import Clock, single_stage
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.folds import make_folds
-from ramify.workflows.training import Parts, TrainResult, divide
+from ramify.workflows.training import TrainResult, divide
 from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed, Priors
 from ramify.workflows.tuning.evaluator import Evaluator, RunFold, TimeBudget, Timings
 from ramify.workflows.tuning.final_training import FinalTraining
@@ -64,7 +64,8 @@ def tune(
     ('nb', 1053)
     """
     check_measure(by)
-    check_seconds(seconds)
+    if not seconds >= MIN_SECONDS:
+        raise InputError(f"{seconds:g} seconds are too few for tuning; give {MIN_SECONDS:g} or more.")
     fixed = fixed or Fixed()
     fixed.check()
     started = clock() if started is None else started
@@ -72,9 +73,10 @@ def tune(
     fixed = replace(fixed, priors=priors_for(parts.learn))
     budget, timings = TimeBudget(seconds - OVERHEAD - OVERHEAD_FRACTION * seconds, started, clock), Timings(fixed.priors)
     final_training = FinalTraining(parts, refit, budget, timings, fixed.rule)
+    is_multi_label = multi_label_fraction(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
     with single_stage("tuning", seconds) as whole:
         folds = make_folds(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
-        evaluator = Evaluator(folds, by, _is_multi_label(parts), fixed.rule, budget, run_fold, timings)
+        evaluator = Evaluator(folds, by, is_multi_label, fixed.rule, budget, run_fold, timings)
         search = Search(evaluator, fixed, final_training.reserve)
         search.run(whole)
         tuning = make_result(search, seed, seconds)
@@ -83,16 +85,6 @@ def tune(
     tuning = with_replacement(tuning, best)
     trained.classifier.figures_["tuning"] = tuning.as_dict()
     return Tuned(trained, tuning)
-
-
-def check_seconds(seconds: float) -> None:
-    """Refuse a time limit that is too short for any trial."""
-    if not seconds >= MIN_SECONDS:
-        raise InputError(f"{seconds:g} seconds are too few for tuning; give {MIN_SECONDS:g} or more.")
-
-
-def _is_multi_label(parts: Parts) -> bool:
-    return multi_label_fraction(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
 
 
 def priors_for(corpus: Corpus) -> Priors:
