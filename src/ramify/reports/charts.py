@@ -7,7 +7,7 @@ Every function returns one ``<svg>`` element in which every label is escaped. Co
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from math import ceil, floor, isfinite, log10
 from typing import NamedTuple
@@ -56,12 +56,6 @@ def axis(values: Iterable[float], log: bool = False, is_reversed: bool = False) 
     whole = all(isinstance(value, int) for value in found)
     ticks = _log_ticks(min(found), max(found)) if log else _even_ticks(min(found), max(found), whole)
     return Axis(ticks, log, is_reversed=is_reversed)
-
-
-def named_axis(names: Sequence[str]) -> Axis:
-    """An axis with a name at 0, 1, 2, and so on."""
-    padded = [*names, "", ""][: max(2, len(names))]  # a single name is placed at the left
-    return Axis([float(place) for place in range(len(padded))], names=padded)
 
 
 def _even_ticks(low: float, high: float, whole: bool, wanted: int = 5) -> list[float]:
@@ -143,10 +137,6 @@ class Plot:
     def y(self, value: float) -> float:
         """Where a value is drawn upwards."""
         return self.frame.bottom - (self.frame.bottom - self.frame.top) * self.up.place(value)
-
-    def with_axes(self, across: Axis, up: Axis) -> Plot:
-        """The same picture with other axes."""
-        return Plot(self.width, self.height, self.frame, across, up)
 
     def up_axis(self, title: str = "", digits: int | None = None) -> Iterator[str]:
         """Horizontal grid lines, their numbers and the title of the axis."""
@@ -239,7 +229,7 @@ def horizontal_bars(items: Sequence[tuple[str, int]], title: str) -> str:
 def dots(points: Sequence[tuple[int, float, str]], title: str, x_title: str) -> str:
     """Counts (logarithmic, across) against values between 0 and 1 (upwards); the tip of each dot has its name."""
     highest = ceil(log10(max([10, *(count for count, _, _ in points)])) - 1e-9)
-    plot = SMALL.with_axes(Axis([10.0**power for power in range(highest + 1)], log=True), SMALL.up)
+    plot = replace(SMALL, across=Axis([10.0**power for power in range(highest + 1)], log=True))
     marks = [*plot.up_axis(digits=2), *plot.across_axis(x_title)]
     for count, value, name in points:
         tip = f"{name}: {count} documents, F1 {value:.2f}"
@@ -295,14 +285,26 @@ def line_chart(chart: Chart) -> str:
     """Lines through points with error bars, and a legend below."""
     drawn = [list(_points(line, chart)) for line in chart.lines]
     points = [point for line in drawn for point in line]
-    across = named_axis(chart.names) if chart.names else axis((point.x for point in points), chart.log_x)
+    names = [*chart.names, "", ""][: max(2, len(chart.names))]  # at 0, 1, 2, and so on; a single name is placed at the left
+    across = Axis(list(map(float, range(len(names)))), names=names)
+    if not chart.names:
+        across = axis((point.x for point in points), chart.log_x)
     up = axis((end for point in points for end in (point.y, point.low, point.high)), chart.log_y)
-    plot = MEDIUM.with_axes(across, up)
+    plot = replace(MEDIUM, across=across, up=up)
     marks = [*plot.up_axis(chart.y), *plot.across_axis(chart.x)]
     for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
         marks += _line(plot, line, number, its_points)
-    legend, height = _legend(plot, chart.lines)
-    return plot.svg([*marks, *legend], chart.title, height)
+    # names, as many per row as fit
+    x, row, row_height = plot.frame.left, 0, 17
+    for number, line in ((number, line) for number, line in enumerate(chart.lines) if line.name):
+        width = 40 + LETTER * len(line.name)
+        if x > plot.frame.left and x + width > plot.width:
+            x, row = plot.frame.left, row + 1
+        y = plot.height + 8 + row_height * row
+        marks.append(f'<line {_stroke(number, line)} x1="{x:.0f}" y1="{y:g}" x2="{x + 18:.0f}" y2="{y:g}"/>')
+        marks.append(_text("tick start", x + 23, y + 4, line.name))
+        x += width
+    return plot.svg(marks, chart.title, row_height * (row + 1))
 
 
 def _points(line: Line, chart: Chart) -> Iterator[Point]:
@@ -325,20 +327,6 @@ def _line(plot: Plot, line: Line, number: int, points: Sequence[Point]) -> Itera
             yield f'<line class="l{colour}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>'
         spread = f" ± {in_short(p.high - p.y)}" if p.high > p.y else ""
         yield _circle(f"s{colour}", x, y, 3.2, f"{line.name}: {plot.across.label(p.x)}, {in_short(p.y)}{spread}")
-
-
-def _legend(plot: Plot, lines: Sequence[Line], row_height: int = 17) -> tuple[list[str], int]:
-    """Names, as many per row as fit, and the height of the legend."""
-    marks, x, row = list[str](), plot.frame.left, 0
-    for number, line in ((number, line) for number, line in enumerate(lines) if line.name):
-        width = 40 + LETTER * len(line.name)
-        if x > plot.frame.left and x + width > plot.width:
-            x, row = plot.frame.left, row + 1
-        y = plot.height + 8 + row_height * row
-        marks.append(f'<line {_stroke(number, line)} x1="{x:.0f}" y1="{y:g}" x2="{x + 18:.0f}" y2="{y:g}"/>')
-        marks.append(_text("tick start", x + 23, y + 4, line.name))
-        x += width
-    return marks, row_height * (row + 1)
 
 
 def _stroke(number: int, line: Line) -> str:
@@ -379,7 +367,7 @@ def scatter(
     x, y: titles of the axes. kinds: name and colour of each kind of point. less_is_up: draw small values above large ones.
     """
     ends = [end for each in named for end in (each.low, each.y, each.high)]
-    plot = LARGE.with_axes(axis((each.x for each in named), log=True), axis(ends, is_reversed=less_is_up))
+    plot = replace(LARGE, across=axis((each.x for each in named), log=True), up=axis(ends, is_reversed=less_is_up))
     points = [(plot.x(each.x), plot.y(each.y)) for each in named]
     marks = [*plot.up_axis(y), *plot.across_axis(x, has_grid=True)]
     for each, (left, _) in zip(named, points, strict=True):

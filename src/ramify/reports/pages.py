@@ -60,16 +60,9 @@ def report_page(
 
     has_holdout: whether the report is on documents that were not used for tuning.
     """
-    shown = (
-        tables.levels_table(report),
-        tables.modified_table(report),
-        tables.calibration_table(report),
-        tables.guarantee_table(report),
-        tables.branches_table(report),
-        tables.confusions_table(report),
-        tables.distances_table(report),
-        tables.nodes_table(report),
-    )
+    shown = [tables.levels_table(report), tables.modified_table(report), tables.calibration_table(report)]
+    shown += [tables.guarantee_table(report), tables.branches_table(report), tables.confusions_table(report)]
+    shown += [tables.distances_table(report), tables.nodes_table(report)]
     trials = None
     if tuning is not None:
         trials = {"sentences": describe_tuning(tuning, has_holdout), "trials": tables.trials_table(tuning)}
@@ -86,25 +79,18 @@ def _report_plots(report: Report) -> list[tuple[str, str]]:
         ("F1 against support, one dot per node", charts.dots(points, "F1 against support", "documents of the node")),
     ]
     if report.reliability:
-        plots.append(("Predicted probability against observed frequency", _reliability_plot(report)))
+        lines = []
+        for depth in sorted({row["depth"] for row in report.reliability})[: charts.N_COLOURS]:
+            at = [(row["predicted"], row["observed"]) for row in report.reliability if row["depth"] == depth]
+            lines.append(charts.Line(f"level {depth + 1}", at))
+        lines.append(charts.Line("", [(0.0, 0.0), (1.0, 1.0)], dashed=True))
+        title = "Predicted probability against observed frequency"
+        chart = charts.Chart(title, lines, "predicted probability", "observed frequency")
+        plots.append((title, charts.line_chart(chart)))
     if report.confusions:
         worst = [(f"{row['true']} → {row['predicted']}", row["count"]) for row in report.confusions[:8]]
         plots.append(("Most confused siblings (true → predicted)", charts.horizontal_bars(worst, "Most confused siblings")))
     return plots
-
-
-def _reliability_plot(report: Report) -> str:
-    depths = sorted({row["depth"] for row in report.reliability})[: charts.N_COLOURS]
-    lines = [
-        charts.Line(
-            f"level {depth + 1}",
-            [(row["predicted"], row["observed"]) for row in report.reliability if row["depth"] == depth],
-        )
-        for depth in depths
-    ]
-    diagonal = charts.Line("", [(0.0, 0.0), (1.0, 1.0)], dashed=True)
-    title = "Predicted probability against observed frequency"
-    return charts.line_chart(charts.Chart(title, [*lines, diagonal], "predicted probability", "observed frequency"))
 
 
 # ---- an audit -----------------------------------------------------------------------------------------------------------

@@ -112,15 +112,11 @@ def calibration_table(report: Report) -> Table:
 def guarantee_table(report: Report) -> Table:
     """Guarantees at some risks and what was achieved."""
     columns = ("risk", "guaranteed", "achieved", "mean depth", "depth without guarantee", "no label")
-    rows = [
-        [
-            f"{row['risk']:g}",
-            *_cells(row, ".1%", "guaranteed", "achieved"),
-            *_cells(row, ".2f", "depth", "depth_without_guarantee"),
-            *_cells(row, ".1%", "without_label"),
-        ]
-        for row in report.guarantees
-    ]
+    rows = []
+    for row in report.guarantees:
+        depths = _cells(row, ".2f", "depth", "depth_without_guarantee")
+        risks = _cells(row, "g", "risk") + _cells(row, ".1%", "guaranteed", "achieved")
+        rows.append([*risks, *depths, *_cells(row, ".1%", "without_label")])
     return Table("Backing off to a parent to keep the error rate", columns, rows, ())
 
 
@@ -158,14 +154,10 @@ def nodes_table(report: Report, most: int = 30) -> Table:
 def trials_table(result: TuningResult) -> Table:
     """All trials, best first."""
     columns = ("", "candidate", "rule", LABELS[result.by], "folds", "trained on", "time")
-    rows = [
-        [
-            "final" if trial.is_finalist else "",
-            *(trial.settings, trial.rule, f"{trial.score:.3f}"),
-            *(str(len(trial.by_fold)), f"{trial.trained_on:,}", duration(trial.seconds)),
-        ]
-        for trial in result.trials
-    ]
+    rows = []
+    for trial in result.trials:
+        costs = str(len(trial.by_fold)), f"{trial.trained_on:,}", duration(trial.seconds)
+        rows.append(["final" if trial.is_finalist else "", trial.settings, trial.rule, f"{trial.score:.3f}", *costs])
     return Table(f"{len(rows)} trials" if len(rows) > 1 else "1 trial", columns, rows, range(3))
 
 
@@ -221,9 +213,7 @@ def costs_table(systems: Iterable[SystemResult], letters: Mapping[str, str]) -> 
     for each in systems:
         costs = duration(each.training_seconds), speed(each.documents_per_second), memory(each.peak_memory)
         rows.append([letters[each.name], each.name, *costs])
-    note = (
-        "Training is the mean of the folds, documents/s the median. Memory is the peak during training and prediction, median."
-    )
+    note = "Training is the mean of the folds, documents/s the median. Memory is the median peak of training and prediction."
     return Table("Time and memory", ("", "system", "training", "documents/s", "memory"), rows, range(2), note)
 
 

@@ -23,7 +23,6 @@ from ramify.workflows.comparison import (
     LEVEL,
     TESTS,
     Comparison,
-    Pair,
     Recommendation,
     SystemResult,
     letters_of,
@@ -100,7 +99,14 @@ def render_audit(found: Audit, most: int) -> RenderableType:
         parts += [Text(), *_issue(rank, issue)]
     parts += _more(len(found.issues), most, "use --show, --report or --out to see them")
     parts += _section(tables.siblings_table(found), most)
-    parts += _duplicates(found, most)
+    rows: list[Sequence[str]] = []
+    for group in found.duplicates[:most]:
+        table = tables.duplicates_table(group, TEXT_LENGTH // 2)
+        rows += [(table.columns[0] if k == 0 else "", *row) for k, row in enumerate(table.rows[:MAX_DUPLICATES])]
+        if len(table.rows) > MAX_DUPLICATES:
+            rows.append(("", f"and {len(table.rows) - MAX_DUPLICATES:,} more", "", ""))
+    parts += _section(Table("Duplicates with different labels", ("", "place", "labels", "text"), rows, range(4)), len(rows))
+    parts += _more(len(found.duplicates), most, "use --report to see all", "group")
     return Group(*parts, *_section(tables.classes_table(found), most))
 
 
@@ -123,18 +129,6 @@ def _issue(rank: int, issue: LabelIssue) -> Iterable[RenderableType]:
 
 def _label(name: str, info: LabelInfo, style: str) -> Text:
     return Text(f"     {name:<9} ").append(" > ".join(info.path), style=style).append(f"  {percentage(info.probability)}")
-
-
-def _duplicates(found: Audit, most: int) -> list[RenderableType]:
-    rows: list[Sequence[str]] = []
-    for group in found.duplicates[:most]:
-        table = tables.duplicates_table(group, TEXT_LENGTH // 2)
-        for k, row in enumerate(table.rows[:MAX_DUPLICATES]):
-            rows.append((table.columns[0] if k == 0 else "", *row))
-        if len(table.rows) > MAX_DUPLICATES:
-            rows.append(("", f"and {len(table.rows) - MAX_DUPLICATES:,} more", "", ""))
-    shown = _section(Table("Duplicates with different labels", ("", "place", "labels", "text"), rows, range(4)), len(rows))
-    return [*shown, *_more(len(found.duplicates), most, "use --report to see all", "group")]
 
 
 def _section(table: Table, most: int) -> list[RenderableType]:
@@ -213,17 +207,15 @@ def _every_pair(found: Comparison, letters: dict[str, str], width: int) -> list[
         pairs = found.pairs[start : start + at_once]
         table = _grid("p-values", "", "test", *(f"{letters[pair.a]} – {letters[pair.b]}" for pair in pairs))
         for test, (symbol, about) in TESTS.items():
-            table.add_row(symbol, about, *(_p_value(pair, test, letters) for pair in pairs))
+            cells = []
+            for pair in pairs:
+                p, winner = pair.corrected[test], pair.winner(test)
+                shown = p_value(p, LEVEL) if math.isnan(p) else p_value(p, LEVEL).rjust(6)
+                cells.append(Text(shown, "dim") if winner is None else Text(f"{shown} {letters[winner]}", "bold"))
+            table.add_row(symbol, about, *cells)
         parts += [table, Text()]
     legend = f"Two-sided, {tables.describe_correction(found)}; the letter is the better system where p < {LEVEL}."
     return [*parts[:-1], Text(legend + _limits(found), style="dim")]
-
-
-def _p_value(pair: Pair, test: str, letters: dict[str, str]) -> Text:
-    """A corrected p-value and, where it is significant, the better system."""
-    p, winner = pair.corrected[test], pair.winner(test)
-    shown = p_value(p, LEVEL) if math.isnan(p) else p_value(p, LEVEL).rjust(6)
-    return Text(shown, style="dim") if winner is None else Text(f"{shown} {letters[winner]}", style="bold")
 
 
 def _against_recommended(
@@ -233,14 +225,16 @@ def _against_recommended(
     best = next(system for system in systems if system.name == advice.system)
     heads = [f"{symbol}\n{SHORT.get(test, '')}" for test, (symbol, _) in TESTS.items()]
     letter = letters[advice.system]
-    table = _grid(
-        f"Against {letter}, {escape(advice.system)}: difference in {LABELS[advice.by]}, and tests", "", "\ndifference", *heads
-    )
-    for system in systems:
-        if system is not best:
-            apart = system.measures[advice.by].value - best.measures[advice.by].value
-            pair = found.pair(system.name, best.name)
-            table.add_row(letters[system.name], _signed(apart), *(_mark(pair, test, system.name) for test in TESTS))
+    title = f"Against {letter}, {escape(advice.system)}: difference in {LABELS[advice.by]}, and tests"
+    table = _grid(title, "", "\ndifference", *heads)
+    for system in (system for system in systems if system is not best):
+        apart, marks = system.measures[advice.by].value - best.measures[advice.by].value, []
+        pair = found.pair(system.name, best.name)
+        for test in TESTS:
+            winner, is_unknown = pair.winner(test), math.isnan(pair.corrected[test])
+            mark = "–" if is_unknown else "·" if winner is None else "+" if winner == system.name else "−"
+            marks.append(Text(mark, style={"–": "", "·": "dim"}.get(mark, "bold")))
+        table.add_row(letters[system.name], _signed(apart), *marks)
     legend = (
         f"+ significantly better than {letter}, − significantly worse (p < {LEVEL}, two-sided, "
         f"{tables.describe_correction(found)}), · not significant. s: decisions that only one got right; S, T, T', W: F1 of "
@@ -258,13 +252,6 @@ def _signed(difference: float) -> str:
     """
     shown = f"{difference:+z.3f}".replace("-", "−")
     return " 0.000" if shown == "+0.000" else shown
-
-
-def _mark(pair: Pair, test: str, name: str) -> Text:
-    winner = pair.winner(test)
-    if math.isnan(pair.corrected[test]):
-        return Text("–")
-    return Text("·", style="dim") if winner is None else Text("+" if winner == name else "−", style="bold")
 
 
 def _limits(found: Comparison) -> str:
