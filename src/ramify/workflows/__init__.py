@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from ramify.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from ramify.workflows.auditing import Audit, LabelIssue, audit
+    from ramify.workflows.auditing.audit import Audit, audit
+    from ramify.workflows.auditing.label_issues import LabelIssue
     from ramify.workflows.comparing import compare
     from ramify.workflows.comparison import Comparison, Recommendation, recommend
     from ramify.workflows.evaluation import PredictionError, evaluate, evaluate_with_errors
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     from ramify.workflows.reading import ReadOptions
     from ramify.workflows.training import TrainResult, train_classifier
     from ramify.workflows.training_run import FeatureOptions, TrainOptions, TuneOptions, train
-    from ramify.workflows.tuning import TuningResult, tune
+    from ramify.workflows.tuning.result import TuningResult
+    from ramify.workflows.tuning.tune import tune
     from ramify.workflows.updating import UpdateResult, update
 
 __all__ = [
