@@ -15,7 +15,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
-from ramify.parallel.checkpoints import Arrays, Codec, RoundCheckpoint, SavedState
+from ramify.parallel.checkpoints import Arrays, Codec, RoundCheckpoint, SavedState, invalid_checkpoint
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
@@ -61,7 +61,8 @@ class WorkerGroup(ABC, Generic[W]):
     """
 
     def __init__(self, checkpoint: RoundCheckpoint, n_workers: int) -> None:
-        checkpoint.check_workers(n_workers)
+        if checkpoint.driver is not None and len(checkpoint.states) != n_workers:
+            raise invalid_checkpoint(f"states of {len(checkpoint.states)} workers, not of {n_workers}")
         self.checkpoint, self.n_workers = checkpoint, n_workers
 
     def __enter__(self) -> WorkerGroup[W]:
@@ -89,8 +90,7 @@ class WorkerGroup(ABC, Generic[W]):
 
     def save(self, driver: dict[str, Any]) -> None:
         """Save a round, if it is time: the workers' states, and what the driver needs to continue (plain JSON values)."""
-        if self.checkpoint.is_due():
-            self.checkpoint.write(driver, self._save_states, self.n_workers)
+        self.checkpoint.write_if_due(driver, self._save_states, self.n_workers)
 
     @abstractmethod
     def _save_states(self, paths: list[Path]) -> list[SavedState]:
@@ -130,15 +130,9 @@ class Executor(Protocol):
         """Put a value that many blocks or workers need where all of them find it, once on each node."""
 
     def distribute(
-        self,
-        job: Callable[[Any, Block], Result],
-        placed: Any,
-        blocks: Iterable[Block],
-        codec: Codec | None = None,
-        *,
-        stop: Callable[[], None] | None = None,
-        threads: int = 1,
-    ) -> Iterator[Result]:
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Iterable[Block], codec: Codec | None = None, *,
+        stop: Callable[[], None] | None = None, threads: int = 1,
+    ) -> Iterator[Result]:  # fmt: skip
         """The job's results for the placed value and each block, in order. job: a module's function; it writes to neither.
 
         blocks: an iterator is read only as far ahead as blocks can run at once.

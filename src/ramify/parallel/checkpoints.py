@@ -72,7 +72,7 @@ class Checkpoints:
     resume: bool = False
     work_per_save: float = WORK_PER_SAVE
     _count: int = field(default=0, init=False)
-    _has_begun: bool = field(default=False, init=False)
+    has_begun: bool = field(default=False, init=False)  # whether the run has used the directory
     _is_new: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -95,11 +95,6 @@ class Checkpoints:
                 with suppress(OSError):  # it is not empty
                     self.directory.rmdir()
 
-    @property
-    def has_begun(self) -> bool:
-        """Whether the run has used the directory."""
-        return self._has_begun
-
     def agreed_workers(self, worker_threads: tuple[int, ...]) -> tuple[int, ...]:
         """The threads of the workers with which the run began: it goes on with as many, whatever nodes there are now."""
         self._begin()
@@ -114,8 +109,8 @@ class Checkpoints:
 
     def remove(self) -> None:
         """Remove the checkpoints of this run, and the directory if nothing else is in it."""
-        self._is_new = self._is_new or self._has_begun
-        if self._has_begun:  # otherwise they belong to another run
+        self._is_new = self._is_new or self.has_begun
+        if self.has_begun:  # otherwise they belong to another run
             with suppress(OSError):
                 self._clear()
                 self.directory.rmdir()  # fails while it is locked
@@ -124,16 +119,20 @@ class Checkpoints:
 
     def rounds(self, *subject: Any) -> RoundCheckpoint:
         """The last saved round of the next worker group of the run. subject: what it works on."""
-        return RoundCheckpoint.open(*self._next(*subject), self.work_per_save)
+        directory, found = self._next(*subject)
+        number, driver, states = found.get("number", 0), found.get("driver"), found.get("states", [])
+        is_valid = type(number) is int and isinstance(driver, dict | None) and isinstance(states, list)
+        if not is_valid or not all(isinstance(entry, list) and len(entry) == 2 for entry in states):
+            raise _damaged(directory / CHECKPOINT)
+        if not all(isinstance(name, str) and STATE.fullmatch(name) for name, _ in states):
+            raise ModelError("the checkpoint names files that are not part of it; do not trust it.")
+        saved = [SavedState(directory / name, str(sha256)) for name, sha256 in states]
+        return RoundCheckpoint(directory, found["subject"], self.work_per_save, number, driver, saved)
 
     def results(
-        self,
-        job: Callable[[Any, Block], Result],
-        placed: Any,
-        blocks: Sequence[Block],
-        run: Callable[[Callable[[Any, Any], Result], Any, list[Any]], Iterator[Result]],
-        codec: Codec,
-    ) -> Iterator[Result]:
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Sequence[Block],
+        run: Callable[[Callable[[Any, Any], Result], Any, list[Any]], Iterator[Result]], codec: Codec,
+    ) -> Iterator[Result]:  # fmt: skip
         """The results of all blocks in order: saved ones, and those of the other blocks, which save themselves.
 
         run: runs a job on the placed value and some blocks.
@@ -150,9 +149,9 @@ class Checkpoints:
 
     def _begin(self) -> None:
         """Remove what an earlier run left, unless this one resumes it; called before anything is saved."""
-        if self._has_begun:
+        if self.has_begun:
             return
-        self._has_begun = True
+        self.has_begun = True
         with _one_sentence(self.directory):
             clear_leftovers(self.directory / WORKERS)
             if not self.resume and self._clear():
@@ -236,30 +235,10 @@ class RoundCheckpoint:
     states: list[SavedState] = field(default_factory=list)
     _due: float = 0.0
 
-    @classmethod
-    def open(cls, directory: Path, found: dict[str, Any], work_per_save: float) -> RoundCheckpoint:
-        """The round that an earlier run saved, if any."""
-        number, driver, states = found.get("number", 0), found.get("driver"), found.get("states", [])
-        is_valid = type(number) is int and isinstance(driver, dict | None) and isinstance(states, list)
-        if not is_valid or not all(isinstance(entry, list) and len(entry) == 2 for entry in states):
-            raise _damaged(directory / CHECKPOINT)
-        if not all(isinstance(name, str) and STATE.fullmatch(name) for name, _ in states):
-            raise ModelError("the checkpoint names files that are not part of it; do not trust it.")
-        saved = [SavedState(directory / name, str(sha256)) for name, sha256 in states]
-        return cls(directory, found["subject"], work_per_save, number, driver, saved)
-
-    def check_workers(self, n_workers: int) -> None:
-        """Refuse the states of more or fewer workers."""
-        if self.driver is not None and len(self.states) != n_workers:
-            raise invalid_checkpoint(f"states of {len(self.states)} workers, not of {n_workers}")
-
-    def is_due(self) -> bool:
-        """Whether it is time to save a round."""
-        return self.directory is not None and time.monotonic() >= self._due
-
-    def write(self, driver: dict[str, Any], save: Callable[[list[Path]], list[SavedState]], n_workers: int) -> None:
-        """Save a round: first the workers' states, then checkpoint.json in one step, which makes them count."""
-        assert self.directory is not None
+    def write_if_due(self, driver: dict[str, Any], save: Callable[[list[Path]], list[SavedState]], n_workers: int) -> None:
+        """Save a round, if it is time: first the workers' states, then checkpoint.json in one step, which makes them count."""
+        if self.directory is None or time.monotonic() < self._due:
+            return
         start, previous, number = time.monotonic(), self.states, self.number + 1
         states = save([self.directory / f"{number:06d}-{k}.safetensors" for k in range(n_workers)])
         names = [(saved.path.name, saved.sha256) for saved in states]

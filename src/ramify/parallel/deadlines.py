@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TypeVar
 
 Block = TypeVar("Block")
 Result = TypeVar("Result")
+Value = TypeVar("Value")
 Clock = Callable[[], float]  # seconds since some moment
 
 
@@ -18,17 +18,20 @@ class OutOfTime(Exception):  # noqa: N818 - it is an event, not a fault
     """Work took longer than it may."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Deadline:
-    moment: float
-    clock: Clock
-
-
-_deadline: ContextVar[_Deadline | None] = ContextVar("ramify_deadline", default=None)
+_deadline: ContextVar[tuple[float, Clock] | None] = ContextVar("ramify_deadline", default=None)
 
 
 @contextmanager
-def deadline_at(moment: float | None, clock: Clock = time.monotonic) -> Iterator[None]:
+def set_in_block(variable: ContextVar[Value], value: Value) -> Iterator[None]:
+    """Give a context variable a value in this block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def deadline_at(moment: float | None, clock: Clock = time.monotonic) -> AbstractContextManager[None]:
     """Stop the work of this block with :class:`OutOfTime` once the clock is past a moment; None for no deadline.
 
     An inner block can only shorten the deadline of an outer one. Work does not stop at once: a running kernel ends first.
@@ -38,12 +41,8 @@ def deadline_at(moment: float | None, clock: Clock = time.monotonic) -> Iterator
     """
     outer = _deadline.get()
     if moment is not None and outer is not None:
-        moment = min(moment, outer.moment)
-    token = _deadline.set(outer if moment is None else _Deadline(moment, clock))
-    try:
-        yield
-    finally:
-        _deadline.reset(token)
+        moment = min(moment, outer[0])
+    return set_in_block(_deadline, outer if moment is None else (moment, clock))
 
 
 def with_deadline(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
@@ -53,11 +52,8 @@ def with_deadline(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
         return work
 
     def limited(block: Block) -> Result:
-        token = _deadline.set(deadline)
-        try:
+        with set_in_block(_deadline, deadline):
             return work(block)
-        finally:
-            _deadline.reset(token)
 
     return limited
 
@@ -65,7 +61,7 @@ def with_deadline(work: Callable[[Block], Result]) -> Callable[[Block], Result]:
 def check_deadline() -> None:
     """Raise :class:`OutOfTime` if the deadline has passed."""
     deadline = _deadline.get()
-    if deadline is not None and deadline.clock() > deadline.moment:
+    if deadline is not None and deadline[1]() > deadline[0]:
         raise OutOfTime
 
 

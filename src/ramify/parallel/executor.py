@@ -7,23 +7,23 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate
 
 from ramify.errors import InputError
-from ramify.parallel.base import Arguments, Block, Executor, Needs, Reduced, Result, W, WorkerGroup
+from ramify.parallel.base import Arguments, Block, Executor, Needs, Result, W, WorkerGroup
 from ramify.parallel.checkpoints import Checkpoints, Codec, RoundCheckpoint, SavedState, restore_saved, save_state
-from ramify.parallel.deadlines import check_deadline, in_time, with_deadline
+from ramify.parallel.deadlines import check_deadline, in_time, set_in_block, with_deadline
 
 _executor: ContextVar[Executor | None] = ContextVar("ramify_executor", default=None)
 _checkpoints: ContextVar[Checkpoints | None] = ContextVar("ramify_checkpoints", default=None)
 _shards: ContextVar[Path | None] = ContextVar("ramify_shards", default=None)
 
 
-@contextmanager
-def running_on(executor: Executor | None) -> Iterator[None]:
+def running_on(executor: Executor | None) -> AbstractContextManager[None]:
     """Run the worker groups and distributed jobs of this block on an executor, such as a cluster; None for threads.
 
     >>> from ramify.parallel import ThreadExecutor, choose_executor
@@ -31,32 +31,19 @@ def running_on(executor: Executor | None) -> Iterator[None]:
     ...     choose_executor(1).worker_threads
     (3,)
     """
-    token = _executor.set(executor)
-    try:
-        yield
-    finally:
-        _executor.reset(token)
+    return set_in_block(_executor, executor)
 
 
 @contextmanager
 def checkpointing(checkpoints: Checkpoints | None) -> Iterator[None]:
     """Save the work of this block so that it can be resumed; no other run can use the same directory meanwhile."""
-    with nullcontext() if checkpoints is None else checkpoints.locked():
-        token = _checkpoints.set(checkpoints)
-        try:
-            yield
-        finally:
-            _checkpoints.reset(token)
-
-
-@contextmanager
-def writing_shards_to(directory: Path | None) -> Iterator[None]:
-    """Let the workers of this block write large models to a directory, shard by shard, instead of sending them."""
-    token = _shards.set(directory)
-    try:
+    with nullcontext() if checkpoints is None else checkpoints.locked(), set_in_block(_checkpoints, checkpoints):
         yield
-    finally:
-        _shards.reset(token)
+
+
+def writing_shards_to(directory: Path | None) -> AbstractContextManager[None]:
+    """Let the workers of this block write large models to a directory, shard by shard, instead of sending them."""
+    return set_in_block(_shards, directory)
 
 
 def shard_directory() -> Path | None:
@@ -72,11 +59,6 @@ def current_executor() -> Executor | None:
 def is_distributed() -> bool:
     """Whether jobs of this block may run on other nodes, which need absolute paths."""
     return _executor.get() is not None
-
-
-def current_checkpoints() -> Checkpoints | None:
-    """The checkpoints of :func:`checkpointing`."""
-    return _checkpoints.get()
 
 
 class LocalWorkerGroup(WorkerGroup[W]):
@@ -96,15 +78,6 @@ class LocalWorkerGroup(WorkerGroup[W]):
             return [method(self.workers[0], *args, **kwargs)]
         return list(self._run(lambda worker: method(worker, *args, **kwargs), self.workers))
 
-    def all_reduce(
-        self, give: Callable[[W], Result], combine: Callable[[list[Result]], Reduced], take: Callable[[W, Reduced], None]
-    ) -> None:
-        """Every worker gives a value; all workers take the combined value."""
-        if len(self.workers) == 1:
-            take(self.workers[0], combine([give(self.workers[0])]))
-        else:
-            super().all_reduce(give, combine, take)
-
     def _save_states(self, paths: list[Path]) -> list[SavedState]:
         return [save_state(path, worker.state()) for worker, path in zip(self.workers, paths, strict=True)]
 
@@ -117,7 +90,42 @@ class LocalWorkerGroup(WorkerGroup[W]):
         self.workers = []
 
 
-class LocalExecutor(ABC):
+class SavingExecutor(ABC):
+    """An executor that saves the results of jobs and the rounds of worker groups, within :func:`checkpointing`."""
+
+    @abstractmethod
+    def place(self, common: Any) -> Any:
+        """Put a value where all blocks and workers find it; one that is there already stays as it is."""
+
+    def distribute(
+        self, job: Callable[[Any, Block], Result], placed: Any, blocks: Iterable[Block], codec: Codec | None = None, *,
+        stop: Callable[[], None] | None = None, threads: int = 1,
+    ) -> Iterator[Result]:  # fmt: skip
+        """The job's results, in the order of the blocks, which are read as threads become free."""
+        common, checkpoints = self.place(placed), _checkpoints.get()
+        if codec is None or checkpoints is None:
+            return self._run(job, common, blocks, stop, threads)
+        run = partial(self._run, stop=stop, threads=threads)
+        return checkpoints.results(job, common, list(blocks), run, codec)
+
+    @abstractmethod
+    def _run(
+        self,
+        job: Callable[[Any, Any], Result],
+        placed: Any,
+        blocks: Iterable[Any],
+        stop: Callable[[], None] | None,
+        threads: int,
+    ) -> Iterator[Result]:
+        """The job's results, in the order of the blocks."""
+
+    def _open_checkpoint(self, placed: Any, partitions: Sequence[Any]) -> RoundCheckpoint:
+        """The last saved round of a worker group that starts now."""
+        checkpoints = _checkpoints.get()
+        return RoundCheckpoint() if checkpoints is None else checkpoints.rounds(placed, list(partitions))
+
+
+class LocalExecutor(SavingExecutor):
     """An executor in this process; nothing has to be sent."""
 
     workers: int
@@ -137,29 +145,11 @@ class LocalExecutor(ABC):
         """The value itself."""
         return common
 
-    def distribute(
-        self,
-        job: Callable[[Any, Block], Result],
-        placed: Any,
-        blocks: Iterable[Block],
-        codec: Codec | None = None,
-        *,
-        stop: Callable[[], None] | None = None,
-        threads: int = 1,
-    ) -> Iterator[Result]:
-        """The job's results, in the order of the blocks, which are read as threads become free."""
-        checkpoints = current_checkpoints()
-        if codec is None or checkpoints is None:
-            return self._run(job, placed, blocks, stop, threads)
-        return checkpoints.results(
-            job, placed, list(blocks), lambda some_job, on, some: self._run(some_job, on, some, stop, threads), codec
-        )
-
     def _run(
         self,
-        job: Callable[[Any, Block], Result],
+        job: Callable[[Any, Any], Result],
         placed: Any,
-        blocks: Iterable[Block],
+        blocks: Iterable[Any],
         stop: Callable[[], None] | None,
         threads: int,
     ) -> Iterator[Result]:
@@ -172,8 +162,7 @@ class LocalExecutor(ABC):
         self, make: Callable[[Any, Any, int], W], placed: Any, partitions: Sequence[Any], needs: Needs | None = None
     ) -> WorkerGroup[W]:
         """Workers in this process."""
-        checkpoints = current_checkpoints()
-        checkpoint = RoundCheckpoint() if checkpoints is None else checkpoints.rounds(placed, list(partitions))
+        checkpoint = self._open_checkpoint(placed, partitions)
         return LocalWorkerGroup([make(placed, partition, 0) for partition in partitions], checkpoint, self.map)
 
 
@@ -242,7 +231,7 @@ def choose_executor(n_jobs: int | None) -> Executor:
     """
     workers = count_workers(n_jobs)
     local = SerialExecutor() if workers == 1 else ThreadExecutor(workers)
-    remote, checkpoints = current_executor(), current_checkpoints()
+    remote, checkpoints = _executor.get(), _checkpoints.get()
     return local if remote is None and checkpoints is None else CombinedExecutor(local, remote or local, checkpoints)
 
 

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Protocol, runtime_checkable
 
-from ramify.parallel.deadlines import check_deadline
+from ramify.parallel.deadlines import check_deadline, set_in_block
 
 
 class Stage(Protocol):
@@ -63,10 +63,7 @@ def stage(title: str, total: float | None = None) -> AbstractContextManager[Stag
 
 def note(line: str, level: int = logging.WARNING) -> None:
     """Report an event to the listener, or else to the log, at this level."""
-    _note_to(_listener.get(), line, level)
-
-
-def _note_to(listener: Progress | None, line: str, level: int = logging.WARNING) -> None:
+    listener = _listener.get()
     if isinstance(listener, NotingProgress):
         listener.note(line)
     else:
@@ -79,14 +76,9 @@ def describe(step: Stage, what: str) -> None:
         step.describe(what)
 
 
-@contextmanager
-def reporting_to(progress: Progress | None) -> Iterator[None]:
+def reporting_to(progress: Progress | None) -> AbstractContextManager[None]:
     """Report all work of this block to `progress`; None for nobody."""
-    token = _listener.set(progress)
-    try:
-        yield
-    finally:
-        _listener.reset(token)
+    return set_in_block(_listener, progress)
 
 
 class SingleStage:
@@ -115,7 +107,8 @@ class SingleStage:
 
     def note(self, line: str) -> None:
         """Pass a line on to the outer listener, or else to the log."""
-        _note_to(self._outer, line)
+        with reporting_to(self._outer):
+            note(line)
 
 
 @contextmanager

@@ -27,9 +27,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from ramify.errors import InputError
 from ramify.parallel import cluster, values
 from ramify.parallel.base import Arguments, Block, Needs, Result, W, WorkerGroup, WorkerLostError
-from ramify.parallel.checkpoints import Codec, RoundCheckpoint, SavedState
+from ramify.parallel.checkpoints import RoundCheckpoint, SavedState
 from ramify.parallel.cluster import Node, Traffic, WorkerProcess, first_line, is_listening
-from ramify.parallel.executor import SerialExecutor, current_checkpoints
+from ramify.parallel.executor import SavingExecutor, SerialExecutor
 from ramify.parallel.progress import note
 from ramify.parallel.values import size_of
 
@@ -39,13 +39,9 @@ MOST_LOSSES = 5  # of one worker in one round
 MOST_SAVING = 2
 AHEAD = 2  # submitted blocks for every processor
 LOST = (
-    failures.RayActorError,
-    failures.ActorUnschedulableError,
-    failures.WorkerCrashedError,
-    failures.NodeDiedError,
-    failures.ObjectLostError,
-    failures.OutOfMemoryError,
-)
+    failures.RayActorError, failures.ActorUnschedulableError, failures.WorkerCrashedError, failures.NodeDiedError,
+    failures.ObjectLostError, failures.OutOfMemoryError,
+)  # fmt: skip
 
 
 class Placed(values.Placed):
@@ -55,7 +51,7 @@ class Placed(values.Placed):
         return ray.get, (self.reference,)
 
 
-class RayExecutor:
+class RayExecutor(SavingExecutor):
     """Runs distributed jobs and worker groups on a Ray cluster. Use it as a context.
 
     address: of a running cluster, ``"auto"`` for the one that this node is part of, or ``"local"`` to start one on this node.
@@ -101,36 +97,25 @@ class RayExecutor:
         return SerialExecutor().map(function, blocks, stop)
 
     def place(self, common: Any) -> Placed:
-        """Put a value into the object store; each node fetches it once."""
+        """Put a value into the object store, unless it is there; each node fetches it once."""
+        if isinstance(common, Placed):
+            return common
         size = size_of(common)
         cluster.refuse_to_place(size, self.nodes)
         self.traffic.placed += size * len(self.nodes)
         return Placed(common, ray.put(common))
 
-    def distribute(
+    def _run(
         self,
-        job: Callable[[Any, Block], Result],
+        job: Callable[[Any, Any], Result],
         placed: Any,
-        blocks: Iterable[Block],
-        codec: Codec | None = None,
-        *,
-        stop: Callable[[], None] | None = None,
-        threads: int = 1,
+        blocks: Iterable[Any],
+        stop: Callable[[], None] | None,
+        threads: int,
     ) -> Iterator[Result]:
         """The job's results, in the order of the blocks; a block whose process is lost runs again on another."""
-        common = placed if isinstance(placed, Placed) else self.place(placed)
-        checkpoints = current_checkpoints()
-        if codec is None or checkpoints is None:
-            return self._run(job, common, blocks, threads)
-        return checkpoints.results(
-            job, common, list(blocks), lambda some_job, on, some: self._run(some_job, on, some, threads), codec
-        )
-
-    def _run(
-        self, job: Callable[[Any, Block], Result], placed: Placed, blocks: Iterable[Block], threads: int
-    ) -> Iterator[Result]:
         task = ray.remote(_run_job)
-        submitted: deque[tuple[Any, Block]] = deque()
+        submitted: deque[tuple[Any, Any]] = deque()
         most = AHEAD * max(1, sum(self.worker_threads) // threads)
         try:
             for block in blocks:
@@ -163,13 +148,11 @@ class RayExecutor:
         self, make: Callable[[Any, Any, int], W], placed: Any, partitions: Sequence[Any], needs: Needs | None = None
     ) -> WorkerGroup[W]:
         """One worker for each partition, on the nodes in turn."""
-        placed = placed if isinstance(placed, Placed) else self.place(placed)
+        placed = self.place(placed)
         if needs is not None:
             cluster.refuse_what_cannot_fit(needs, self.nodes)
             note(cluster.describe_needs(needs))
-        checkpoints = current_checkpoints()
-        checkpoint = RoundCheckpoint() if checkpoints is None else checkpoints.rounds(placed, list(partitions))
-        return RayWorkerGroup(self, make, placed, partitions, checkpoint)
+        return RayWorkerGroup(self, make, placed, partitions, self._open_checkpoint(placed, partitions))
 
 
 @dataclass(slots=True)
@@ -201,7 +184,9 @@ class RayWorkerGroup(WorkerGroup[W]):
         """Start all workers from the last saved round; again, as long as workers are lost on the way."""
         while True:
             for worker in self.workers:
-                worker.actor = worker.actor or self._process_on(worker.node)
+                idle = self.executor.idle.get(worker.node.name)
+                if worker.actor is None:
+                    worker.actor = idle.pop() if idle else _start_process(worker.node)
                 state = self.checkpoint.states[worker.number] if self.checkpoint.states else None
                 worker.result = worker.actor.start.remote(
                     self.make, self.placed.reference, worker.partition, worker.saving, state
@@ -238,15 +223,14 @@ class RayWorkerGroup(WorkerGroup[W]):
 
     def _results(self) -> list[Any]:
         """The results of the last calls; a worker that was lost is moved to another node, and the group must restart."""
-        results, n_lost = [], 0
+        results = []
         for worker in self.workers:
             try:
                 results.append(_get(worker.result))
             except (MemoryError, *LOST) as error:
-                n_lost += 1
                 self._replace(worker, error)
             worker.result = None
-        if n_lost:
+        if len(results) < len(self.workers):
             raise WorkerLostError
         return results
 
@@ -254,7 +238,7 @@ class RayWorkerGroup(WorkerGroup[W]):
         """End the process of a lost worker, and choose the node with the fewest workers for its next one."""
         name, worker.losses = f"worker {worker.number + 1}", worker.losses + 1
         self.executor.traffic.lost += 1
-        if _is_out_of_memory(error):
+        if isinstance(error, (MemoryError, failures.OutOfMemoryError)) or "NODE_OUT_OF_MEMORY" in str(error):
             if worker.saving >= MOST_SAVING:
                 raise InputError(
                     f"{name} at {worker.node.address} ran out of memory ({first_line(error)}); "
@@ -275,13 +259,6 @@ class RayWorkerGroup(WorkerGroup[W]):
         count = Counter(other.node.name for other in self.workers if other is not worker)
         worker.node = min(nodes, key=lambda node: (count[node.name], -node.memory))
 
-    def _process_on(self, node: Node) -> Any:
-        """A process on a node, an idle one if there is one."""
-        if self.executor.idle.get(node.name):
-            return self.executor.idle[node.name].pop()
-        strategy = NodeAffinitySchedulingStrategy(node.name, soft=False)
-        return ray.remote(WorkerProcess).options(num_cpus=0, scheduling_strategy=strategy, max_restarts=0).remote()
-
     def stop(self, is_done: bool) -> None:
         """Drop the workers; their processes stay idle for other groups, or end if the work is not done."""
         for worker in self.workers:
@@ -297,6 +274,11 @@ class RayWorkerGroup(WorkerGroup[W]):
     def traffic(self) -> str:
         """How much was sent over the network."""
         return str(self.executor.traffic)
+
+
+def _start_process(node: Node) -> Any:
+    strategy = NodeAffinitySchedulingStrategy(node.name, soft=False)
+    return ray.remote(WorkerProcess).options(num_cpus=0, scheduling_strategy=strategy, max_restarts=0).remote()
 
 
 def _run_job(job: Any, common: Any, block: Any) -> Any:
@@ -316,18 +298,14 @@ def _connect(address: str) -> None:
     except InputError:
         raise
     except (ConnectionError, ValueError, RuntimeError, OSError, failures.RayError) as error:
-        raise InputError(_why_not(address, error)) from None
-
-
-def _why_not(address: str, error: Exception) -> str:
-    """Why a cluster could not be joined, and what to do about it."""
-    if address not in ("auto", "local") and is_listening(*cluster.split_address(address)):
-        return (
-            f"a process listens at {address!r}, but Ray cannot join ({first_line(error)}); if the cluster needs a token, "
-            "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and check that it runs the same version of Ray."
-        )
-    where = "there is no Ray cluster on this node" if address == "auto" else f"no Ray cluster answers at {address!r}"
-    return f"{where} ({first_line(error)}); start one with 'ray start --head', give its address, or give 'local'."
+        if address not in ("auto", "local") and is_listening(*cluster.split_address(address)):
+            raise InputError(
+                f"a process listens at {address!r}, but Ray cannot join ({first_line(error)}); if the cluster needs a token, set "
+                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and check that it runs the same version of Ray."
+            ) from None
+        where = "there is no Ray cluster on this node" if address == "auto" else f"no Ray cluster answers at {address!r}"
+        what = "start one with 'ray start --head', give its address, or give 'local'."
+        raise InputError(f"{where} ({first_line(error)}); {what}") from None
 
 
 def _nodes() -> list[Node]:
@@ -350,7 +328,3 @@ def _get(reference: Any) -> Any:
     except failures.RayTaskError as error:
         cause = error.cause
         raise cause if isinstance(cause, Exception) else RuntimeError(str(error)) from None
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    return isinstance(error, (MemoryError, failures.OutOfMemoryError)) or "NODE_OUT_OF_MEMORY" in str(error)

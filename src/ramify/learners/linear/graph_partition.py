@@ -20,12 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csc_array, csr_array
-from scipy.sparse.csgraph import (
-    breadth_first_order,
-    connected_components,
-    depth_first_order,
-    reverse_cuthill_mckee,
-)
+from scipy.sparse.csgraph import breadth_first_order, connected_components, depth_first_order, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from ramify.learners.linear.partition import cut

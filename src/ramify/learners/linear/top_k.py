@@ -19,13 +19,7 @@ from scipy.sparse import csr_array
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.shards import Shard
 from ramify.learners.linear.weights import Weights
-from ramify.native import (
-    Rows,
-    find_candidates_in_place,
-    find_top_classes_in_place,
-    rows_of,
-    score_candidates_in_place,
-)
+from ramify.native import Rows, find_candidates_in_place, find_top_classes_in_place, rows_of, score_candidates_in_place
 from ramify.parallel import Executor, choose_executor, row_blocks
 
 BEAM = 20  # candidates of a document that a model in shards scores
