@@ -15,13 +15,14 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from ramify.errors import LabelError, RamifyError
-from ramify.server.errors import ApiError
+from ramify.server.errors import ApiError, defect
 from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, error_body, error_headers
 from ramify.server.routes import batch, classify, evaluate, models, operations, page, reviews, taxonomy
 from ramify.server.services import Services
 
 ABOUT = """Classifies text into a taxonomy. Every refusal has the form `{"error": {"code": …, "message": …}}`."""
 ROUTERS = (classify, batch, taxonomy, evaluate, reviews, models, operations, page)  # the busiest first
+NO_TELEMETRY: dict[str, Any] = {"telemetry": {"tracing": False, "metrics": False, "logs": False}}  # it has its own
 
 
 def make_app(services: Services) -> RequestMiddleware:
@@ -41,12 +42,13 @@ def make_app(services: Services) -> RequestMiddleware:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
-        **_no_telemetry(),
+        **(NO_TELEMETRY if "telemetry" in signature(FastAPI).parameters else {}),  # only newer FastAPI has it
     )
     app.state.services = services
     for part in ROUTERS:
         app.include_router(part.router)
-    _describe_keys(app, services.keys is not None)
+    if services.keys is not None:
+        _describe_keys(app)
     app.add_exception_handler(RamifyError, _handle_ramify_error)
     app.add_exception_handler(RequestValidationError, _handle_validation_error)
     app.add_exception_handler(HTTPException, _handle_http_error)
@@ -54,16 +56,8 @@ def make_app(services: Services) -> RequestMiddleware:
     return RequestMiddleware(app, services)
 
 
-def _no_telemetry() -> dict[str, Any]:
-    """Turn off the telemetry of newer FastAPI; this server has its own metrics and logs."""
-    nothing = {"tracing": False, "metrics": False, "logs": False}
-    return {"telemetry": nothing} if "telemetry" in signature(FastAPI).parameters else {}
-
-
-def _describe_keys(app: FastAPI, are_needed: bool) -> None:
+def _describe_keys(app: FastAPI) -> None:
     """Say in the OpenAPI schema which routes need a key; the middleware checks it."""
-    if not are_needed:
-        return
     described, about = app.openapi(), "A key made with 'ramify keys add'."
     described["components"]["securitySchemes"] = {"key": {"type": "http", "scheme": "bearer", "description": about}}
     for path, methods in described["paths"].items():
@@ -73,11 +67,10 @@ def _describe_keys(app: FastAPI, are_needed: bool) -> None:
 
 
 async def _handle_ramify_error(request: Request, error: Any) -> Response:
-    if isinstance(error, ApiError):
-        return _refusal(request, error)
-    if isinstance(error, LabelError):
-        return _refusal(request, ApiError(404, "unknown-label", str(error)))
-    return _refusal(request, ApiError(422, "misfit", str(error)))
+    if not isinstance(error, ApiError):
+        status, code = (404, "unknown-label") if isinstance(error, LabelError) else (422, "misfit")
+        error = ApiError(status, code, str(error))
+    return _refusal(request, error)
 
 
 async def _handle_validation_error(request: Request, error: Any) -> Response:
@@ -96,23 +89,18 @@ async def _handle_http_error(request: Request, error: Any) -> Response:
         found = ApiError(404, "not-found", "there is nothing at this address; see /openapi.json.")
     elif error.status_code == 405:
         found = ApiError(405, "method", "this address does not take that method; see /openapi.json.")
-        return _refusal(request, found, {"allow": _methods_at(request)})
+        # all methods of the path, from the OpenAPI schema: each route has one only
+        paths = request.app.openapi()["paths"].items()
+        patterns = ((re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(template)), methods) for template, methods in paths)
+        at = next((methods for pattern, methods in patterns if re.fullmatch(pattern, request.scope["path"])), ("GET",))
+        return _refusal(request, found, {"allow": ", ".join(sorted(method.upper() for method in at))})
     else:
         found = ApiError(error.status_code, "unreadable", "the body cannot be read; send JSON in UTF-8.")
     return _refusal(request, found, dict(error.headers or {}))
 
 
-def _methods_at(request: Request) -> str:
-    """All methods that a path accepts, from the OpenAPI schema: each route has one only."""
-    path = request.scope["path"]
-    for template, methods in request.app.openapi()["paths"].items():
-        if re.fullmatch(re.sub(r"\\{[^}]*\\}", "[^/]+", re.escape(template)), path):
-            return ", ".join(sorted(method.upper() for method in methods))
-    return "GET"
-
-
 async def _handle_bug(request: Request, error: Any) -> Response:
-    return _refusal(request, ApiError(500, "defect", "something went wrong inside the server; its log says more."))
+    return _refusal(request, defect())
 
 
 def _refusal(request: Request, error: ApiError, headers: dict[str, str] | None = None) -> Response:

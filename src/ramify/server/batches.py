@@ -1,7 +1,7 @@
 """Classify a table while it is uploaded: lines in, predictions out, in order.
 
-A batch ends when it is full or when no more input is waiting. So a slow sender gets each prediction at once, and a fast one gets
-batches that keep all threads busy.
+A batch ends when it is full or when no more input is waiting. So a slow sender gets each prediction at once, and a fast one
+gets batches that keep all threads busy.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Numbered = Iterator[tuple[int, Any]]
 class BatchRequest:
     """The format of an uploaded table and of its predictions.
 
-    input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given. echo: send rows back.
-    paths: send labels with their paths. like: the text column that the model was trained on. characters: the longest text allowed.
-    on_batch: called with the predictions of each batch and the text column.
+    input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given. echo: send rows
+    back. paths: send labels with their paths. like: the text column that the model was trained on. characters: the longest
+    text allowed. on_batch: called with the predictions of each batch and the text column.
     """
 
     input_format: str
@@ -62,30 +62,35 @@ def predict_lines(
     source: ByteInput, predictor: Predictor, ask: BatchRequest, threads: int, emit: Callable[[bytes], None]
 ) -> None:
     """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows."""
-    lines = enumerate(_unpacked(source.lines()), start=1)
-    columns, text, rows = _read_csv(lines, ask) if ask.input_format == "csv" else _read_json(lines, ask)
-    if ask.id is not None and ask.input_format == "csv":
-        find_columns(str(TABLE), columns, [], ask.id)
-    taxonomy = predictor.classifier.taxonomy_
-    write = _CsvOut(PredictionTable(columns, predictor.options.top)) if ask.output_format == "csv" else _JsonOut(ask, taxonomy)
-    emit(write.head())
+    lines = enumerate(source.lines(), start=1)
+    if ask.input_format == "csv":
+        columns, found = csv_table(TABLE, _decoded(lines))
+        text, rows = _find_text(columns, found, ask)
+        if ask.id is not None:
+            find_columns(str(TABLE), columns, [], ask.id)
+    else:
+        columns, text, rows = _read_json(lines, ask)
+    table, json_out = PredictionTable(columns, predictor.options.top), _JsonOut(ask, predictor.classifier.taxonomy_)
+    emit(_csv([table.head]) if ask.output_format == "csv" else b"")
 
     def work(batch: Rows) -> bytes:
         predictions = answer_rows(predictor, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
         ask.on_batch(predictions, text)
-        return write.rows(predictions)
+        if ask.output_format == "csv":
+            return _csv(map(table.cells, predictions))
+        return "".join([json_out.row(prediction) for prediction in predictions]).encode()
 
     with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
         batches = _OrderedBatches(pool, threads, work, emit)
         source.on_wait = batches.drain
-        most = predictor.batch_size
         try:
             for number, row in rows:
-                batches.add(number, row, text, most)
+                batches.add(number, row, text, predictor.batch_size)
             batches.drain()
         finally:
             source.on_wait = lambda: None
-            batches.give_up()
+            for future in batches.waiting:
+                future.cancel()
 
 
 class _OrderedBatches:
@@ -97,7 +102,7 @@ class _OrderedBatches:
         self._pool, self._threads, self._work, self._emit = pool, threads, work, emit
         self._batch: Rows = []
         self._characters = 0
-        self._waiting: deque[Future[bytes]] = deque()
+        self.waiting: deque[Future[bytes]] = deque()
 
     def add(self, number: int, row: Any, text: str, most: int) -> None:
         """Add a row; start a full batch and emit finished results."""
@@ -106,23 +111,18 @@ class _OrderedBatches:
         self._characters += len(cell) if isinstance(cell, str) else 0
         if len(self._batch) >= most or self._characters >= CHARACTERS:
             self._begin()
-            while self._waiting and (len(self._waiting) > 2 * self._threads or self._waiting[0].done()):
-                self._emit(self._waiting.popleft().result())
+            while self.waiting and (len(self.waiting) > 2 * self._threads or self.waiting[0].done()):
+                self._emit(self.waiting.popleft().result())
 
     def drain(self) -> None:
         """Emit all results so far."""
         self._begin()
-        while self._waiting:
-            self._emit(self._waiting.popleft().result())
-
-    def give_up(self) -> None:
-        """Cancel waiting batches."""
-        for future in self._waiting:
-            future.cancel()
+        while self.waiting:
+            self._emit(self.waiting.popleft().result())
 
     def _begin(self) -> None:
         if self._batch:
-            self._waiting.append(self._pool.submit(self._work, self._batch))
+            self.waiting.append(self._pool.submit(self._work, self._batch))
             self._batch, self._characters = [], 0
 
 
@@ -131,31 +131,17 @@ def _checked(row: Any, text: str, most: int) -> Any:
     cell = row.get(text) if isinstance(row, dict) else None
     if not isinstance(cell, str) or len(cell) <= most:
         return row
-    return BadRow(
-        str(TABLE), 0, f"the text has {len(cell):,} characters; up to {most:,} are allowed", {**row, text: cell[:100]}
-    )
+    problem = f"the text has {len(cell):,} characters; up to {most:,} are allowed"
+    return BadRow(str(TABLE), 0, problem, {**row, text: cell[:100]})
 
 
 # ---- reading ----------------------------------------------------------------------------------------------------------
 
 
-def _unpacked(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """The same lines; refuses a compressed file, which may expand to any size."""
-    first = next(lines, None)
-    if first is not None:
-        refuse_packed(first[:4])
-        yield first
-    yield from lines
-
-
-def _read_csv(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], str, Numbered]:
-    columns, rows = csv_table(TABLE, _decoded(lines))
-    return columns, *_find_text(columns, rows, ask)
-
-
 def _decoded(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
     for number, line in lines:
         if number == 1:
+            refuse_packed(line[:4])
             if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise DataError("the table is in UTF-16; send it in UTF-8.")
             line = line.removeprefix(BOM)
@@ -175,6 +161,8 @@ def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[l
 def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
     """Lines as rows; a plain string is a row with only a text."""
     for number, line in lines:
+        if number == 1:
+            refuse_packed(line[:4])
         bare = line.removeprefix(BOM).strip() if number == 1 else line.strip()
         if bare:
             if number == 1 and bare[:1] not in (b"{", b'"', b"["):
@@ -206,15 +194,7 @@ class _JsonOut:
         self._taxonomy = taxonomy if ask.paths else None
         self._labels: dict[str, str] = {}
 
-    def head(self) -> bytes:
-        """JSON lines have no header."""
-        return b""
-
-    def rows(self, predictions: list[Prediction]) -> bytes:
-        """Some rows."""
-        return "".join([self._row(prediction) for prediction in predictions]).encode()
-
-    def _row(self, prediction: Prediction) -> str:
+    def row(self, prediction: Prediction) -> str:
         parts = [f'{{"line": {prediction.line}']
         if self._id in prediction.row:
             parts.append(f'"id": {_json(prediction.row[self._id])}')
@@ -249,21 +229,6 @@ def _json(value: Any) -> str:
         return json.dumps(json.loads(json.dumps(value), parse_constant=lambda name: None), ensure_ascii=True)
 
 
-class _CsvOut:
-    """The columns of the table, then those of 'ramify predict'."""
-
-    def __init__(self, table: PredictionTable) -> None:
-        self._table = table
-
-    def head(self) -> bytes:
-        """The names of the columns."""
-        return _csv([self._table.head])
-
-    def rows(self, predictions: list[Prediction]) -> bytes:
-        """Some rows."""
-        return _csv(map(self._table.cells, predictions))
-
-
 def _csv(rows: Iterable[list[Any]]) -> bytes:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(rows)
@@ -274,12 +239,7 @@ def _csv(rows: Iterable[list[Any]]) -> bytes:
 # Uploaded tables: content types and error messages.
 
 
-KINDS = {
-    "text/csv": "csv",
-    "text/tab-separated-values": "tsv",
-    "application/x-ndjson": "jsonl",
-    "application/jsonl": "jsonl",
-}
+KINDS = {"text/csv": "csv", "text/tab-separated-values": "tsv", "application/x-ndjson": "jsonl", "application/jsonl": "jsonl"}
 BODY: dict[str, Any] = {
     "required": True,
     "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS},

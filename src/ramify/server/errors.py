@@ -17,10 +17,8 @@ class ApiError(RamifyError):
 
 def unknown_model(name: str, known: Iterable[str]) -> ApiError:
     """No model has that name."""
-    listed = list(known)
-    return ApiError(
-        404, "unknown-model", f"no model is named {name[:80]!r}; there are {', '.join(listed)}.{suggest(name[:80], listed)}"
-    )
+    name, listed = name[:80], list(known)
+    return ApiError(404, "unknown-model", f"no model is named {name!r}; there are {', '.join(listed)}.{suggest(name, listed)}")
 
 
 def too_large(limit: int, what: str = "the body") -> ApiError:
@@ -36,6 +34,11 @@ def refuse_packed(start: bytes) -> None:
     for magic, name in PACKED.items():
         if start.startswith(magic):
             raise ApiError(415, "packed", f"the table is compressed ({name}); send plain CSV, TSV or NDJSON.")
+
+
+def defect() -> ApiError:
+    """A bug; the log has its traceback."""
+    return ApiError(500, "defect", "something went wrong inside the server; its log says more.")
 
 
 def busy(what: str = "too many documents are waiting") -> ApiError:

@@ -1,7 +1,7 @@
 """API keys and roles; the key file holds hashes only.
 
-A key has 256 random bits, so a plain SHA-256 of it can be neither guessed nor inverted. The file is JSON, replaced atomically and
-read again when it changes: a removed key stops working within a second.
+A key has 256 random bits, so a plain SHA-256 of it can be neither guessed nor inverted. The file is JSON, replaced atomically
+and read again when it changes: a removed key stops working within a second.
 """
 
 from __future__ import annotations
@@ -78,7 +78,11 @@ class KeyRing:
         return self._callers.get(_hash(key))
 
     def _read(self) -> None:
-        stamp = _stamp_of(self._path)
+        try:
+            found = self._path.stat()
+        except OSError as error:
+            raise _unreadable(self._path, error) from None
+        stamp = found.st_mtime_ns, found.st_size, found.st_ino
         if stamp != self._stamp:
             self._callers = {key.sha256: Caller(key.name, key.role) for key in read_keys(self._path)}
             self._stamp = stamp
@@ -117,7 +121,7 @@ def read_keys(path: Path) -> list[Key]:
         keys = [Key(**{name: str(entry[name]) for name in Key.__slots__}) for entry in values["keys"]]
         is_ours = values["format"] == FORMAT and all(key.role in ROLES for key in keys)
     except OSError as error:
-        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; create one with 'ramify keys add'.") from None
+        raise _unreadable(path, error) from None
     except (ValueError, KeyError, TypeError, RecursionError):
         is_ours = False
     if not is_ours:
@@ -139,9 +143,5 @@ def _hash(key: str) -> str:
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _stamp_of(path: Path) -> tuple[int, int, int]:
-    try:
-        found = path.stat()
-    except OSError as error:
-        raise InputError(f"the keys in {path} cannot be read: {error.strerror}; create one with 'ramify keys add'.") from None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError(f"the keys in {path} cannot be read: {error.strerror}; create one with 'ramify keys add'.")

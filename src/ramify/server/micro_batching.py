@@ -1,8 +1,8 @@
 """Micro-batching: texts of concurrent requests are classified together.
 
-Requests that arrive in one iteration of the event loop, or while all workers are busy, form one batch per model and options. Under
-load batches grow; no request ever waits for a batch to fill. A batch that is quicker than a switch to another thread runs in the
-event loop; the model's earlier batches say how long it will take.
+Requests that arrive in one iteration of the event loop, or while all workers are busy, form one batch per model and options.
+Under load batches grow; no request ever waits for a batch to fill. A batch that is quicker than a switch to another thread
+runs in the event loop; the model's earlier batches say how long it will take.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ramify.server.errors import ApiError, too_large
+from ramify.server.errors import ApiError, defect, too_large
 from ramify.server.services import Services
 
 SHOWN = 200  # characters of a document in a log line
@@ -104,39 +104,35 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        logged = _RequestLog(receive, send, self._limit_for(scope["path"]))
+        limits = self._services.settings.limits
+        limit = limits.upload_bytes if scope["path"] in UPLOADS else limits.body_bytes
+        logged = _RequestLog(receive, send, limit)
         try:
-            self._check(scope)
+            self._check(scope, limit)
             await self._app(scope, logged.receive, logged.send)
         except ApiError as error:
             logged.code = error.code
             if not logged.has_begun:
                 await send_refusal(logged.send, error)
         except Exception:
-            log_failure(scope)
+            log.error("defect", exc_info=True, extra={"fields": {"path": str(scope.get("path"))[:200]}})
             if not logged.has_begun:
-                await send_refusal(
-                    logged.send, ApiError(500, "defect", "something went wrong inside the server; its log says more.")
-                )
+                await send_refusal(logged.send, defect())
         finally:
             self._note(scope, logged)
 
-    def _limit_for(self, path: str) -> int:
-        limits = self._services.settings.limits
-        return limits.upload_bytes if path in UPLOADS else limits.body_bytes
-
-    def _check(self, scope: Scope) -> None:
+    def _check(self, scope: Scope, limit: int) -> None:
         """Refuse a request before its body is read; record the caller of an allowed one."""
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self._hosts is not None and _name_of(host) not in self._hosts:
+        name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+        if self._hosts is not None and name not in self._hosts:
             raise ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
         # CSRF: a page of another site must not send requests in the name of its visitor
         origin = headers.get(b"origin")
         if origin is not None and scope["method"] not in SAFE and _place_of(origin.decode("latin-1")) != host:
             raise ApiError(403, "foreign-origin", "the request comes from the page of another site.")
         length = headers.get(b"content-length", b"")
-        limit = self._limit_for(scope["path"])
         if length.isdigit() and (len(length) > 20 or int(length) > limit):
             raise too_large(limit)
         state = scope.setdefault("state", {})
@@ -148,7 +144,9 @@ class RequestMiddleware:
         seconds = perf_counter() - logged.began
         route = getattr(scope.get("route"), "path", None) or "(none)"
         method = scope["method"] if scope["method"] in METHODS else "other"
-        self._services.metrics.request(route, method, logged.status, seconds)
+        metrics = self._services.metrics
+        metrics.requests.labels(route, method, str(logged.status)).inc()
+        metrics.seconds.labels(route).observe(seconds)
         state = scope.get("state", {})
         log_event(
             "request",
@@ -218,22 +216,9 @@ def error_headers(error: ApiError) -> dict[str, str]:
     return headers
 
 
-def log_failure(scope: Scope) -> None:
-    """Log a bug with its traceback."""
-    path: Any = scope.get("path")
-    logging.getLogger("ramify.server").error("defect", exc_info=True, extra={"fields": {"path": str(path)[:200]}})
-
-
 def _place_of(origin: str) -> str | None:
     """The host and port of an Origin header."""
     try:
         return urlsplit(origin).netloc.lower()
     except ValueError:
         return None
-
-
-def _name_of(host: str) -> str:
-    """The name in a Host header, without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0]
-    return host.partition(":")[0]

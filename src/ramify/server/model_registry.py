@@ -51,16 +51,12 @@ class ServedModel:
             raise ModelError(f"{path} was trained on vectors, but a server classifies texts; train a model on texts.")
         classifier.use_threads(1)  # requests run in parallel, one thread each
         made = cls(name, path, classifier, datetime.now(UTC).isoformat(timespec="seconds"))
-        made._warm_up()
+        for _ in range(WARM_UP):  # fills caches and measures how long a prediction takes
+            began = perf_counter()
+            made.predict(PredictOptions(), ["ready"])
+            made.batch_time.seconds = perf_counter() - began
         made.leaves_below, made.quality  # noqa: B018 - cached now, so that no request waits
         return made
-
-    def _warm_up(self) -> None:
-        """Fill caches and measure how long a prediction takes."""
-        for _ in range(WARM_UP):
-            began = perf_counter()
-            self.predict(PredictOptions(), ["ready"])
-            self.batch_time.seconds = perf_counter() - began
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -112,9 +108,8 @@ class ServedModel:
         """The node of a label. No suggestions for a typo: requests should be quick."""
         if label in self.taxonomy:
             return self.taxonomy.index(label)
-        why = (
-            "is the name of more than one node" if self.taxonomy.has_node(label) else f"is not in the taxonomy of {self.name!r}"
-        )
+        is_ambiguous = self.taxonomy.has_node(label)
+        why = "is the name of more than one node" if is_ambiguous else f"is not in the taxonomy of {self.name!r}"
         raise ApiError(404, "unknown-label", f"label {label[:200]!r} {why}; /v1/taxonomy/search finds labels.")
 
     def label_of(self, node: int) -> str:
@@ -145,14 +140,11 @@ class ServedModel:
     @cached_property
     def leaves_below(self) -> list[int]:
         """The leaves at or below each node; in a DAG, a leaf with two paths counts twice."""
-        taxonomy = self.taxonomy
-        counts: list[int]
-        counts, offsets, parents = (
-            part.tolist() for part in (taxonomy.is_leaf.astype(int), taxonomy.parent_offsets, taxonomy.parent_nodes)
-        )
-        for node in range(len(taxonomy) - 1, -1, -1):  # children come after their parents
-            for place in range(offsets[node], offsets[node + 1]):
-                counts[parents[place]] += counts[node]
+        offsets, parents = self.taxonomy.parent_offsets.tolist(), self.taxonomy.parent_nodes.tolist()
+        counts: list[int] = self.taxonomy.is_leaf.astype(int).tolist()
+        for node in range(len(counts) - 1, -1, -1):  # children come after their parents
+            for parent in parents[offsets[node] : offsets[node + 1]]:
+                counts[parent] += counts[node]
         return counts
 
     @cached_property
@@ -164,9 +156,8 @@ class ServedModel:
     @cached_property
     def search_lines(self) -> list[str]:
         """The case-folded path of every node, for the search."""
-        return [
-            " ".join((*self.taxonomy.path_of(node), self.taxonomy.names[node])).casefold() for node in range(len(self.taxonomy))
-        ]
+        names, path_of = self.taxonomy.names, self.taxonomy.path_of
+        return [" ".join((*path_of(node), names[node])).casefold() for node in range(len(names))]
 
 
 class ModelRegistry:

@@ -55,7 +55,7 @@ async def queue_texts(
         for (text, source), result in zip(documents, results, strict=True)
     ]
     queued, known = await services.on_reviews(services.require_reviews().queue, served.name, rows, by)
-    services.metrics.review("queued", len(queued) - known)
+    services.metrics.reviews.labels("queued").inc(len(queued) - known)
     return queued, known
 
 
@@ -109,7 +109,7 @@ def explain_text(served: ServedModel, text: str, label: str | None, true: list[s
         },
         "steps": [_step(step, terms) for step in why.steps],
         "nodes": [_node(served, view) for view in views],
-        "spans": terms.spans,
+        "spans": terms.spans(),
         "terms": terms.names,
     }
 
@@ -146,24 +146,18 @@ class _Terms:
 
     def listed(self, words: list[tuple[str, float]], columns: Sequence[int | None]) -> dict[str, Any]:
         """The terms with the largest weights, and the sum of the others."""
-        shown = list(zip(words, columns, strict=True))[:MOST_WORDS]
-        rest = sum(weight for _, weight in words[MOST_WORDS:])
-        return {"words": [self._word(term, weight, column) for (term, weight), column in shown], "rest": float(rest)}
+        shown = []
+        for (term, weight), column in list(zip(words, columns, strict=True))[:MOST_WORDS]:
+            if column is not None:
+                self._by_column[column] = term
+            if term not in self._places:
+                self._places[term] = len(self.names)
+                self.names.append(term)
+            shown.append({"word": self._places[term], "text": term, "weight": weight})
+        return {"words": shown, "rest": float(sum(weight for _, weight in words[MOST_WORDS:]))}
 
-    def _word(self, term: str, weight: float, column: int | None) -> dict[str, Any]:
-        if column is not None:
-            self._by_column[column] = term
-        return {"word": self._place(term), "text": term, "weight": weight}
-
-    @property
     def spans(self) -> list[dict[str, int]]:
         """The positions of the listed terms in the text."""
         found = ((start, end, self._by_column.get(column)) for start, end, column in self._located)
         places = ({"start": start, "end": end, "word": self._places[term]} for start, end, term in found if term is not None)
         return list(islice(places, MOST_SPANS))
-
-    def _place(self, term: str) -> int:
-        if term not in self._places:
-            self._places[term] = len(self.names)
-            self.names.append(term)
-        return self._places[term]

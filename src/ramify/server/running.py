@@ -28,9 +28,16 @@ SWITCH_INTERVAL = 0.001  # seconds between thread switches: requests are short a
 def run(services: Services, ready: Callable[[str], None]) -> None:
     """Serve until stopped; `ready` gets the address once it can be used."""
     settings = services.settings
+    listening: socket.socket | None = None
     try:
-        listening = _listen(settings.host, settings.port)
+        found = socket.getaddrinfo(settings.host.strip("[]"), settings.port, type=socket.SOCK_STREAM)
+        family, kind, _, _, address = found[0]
+        listening = socket.socket(family, kind)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
     except OSError as error:
+        if listening is not None:
+            listening.close()
         services.close()
         why = "another --port may be free" if error.errno == errno.EADDRINUSE else "give another --host or --port"
         raise InputError(f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; {why}.") from None
@@ -50,18 +57,6 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
     freeze_garbage()
     gc.set_threshold(*GC_THRESHOLDS)
     _Server(config, services, ready).run(sockets=[listening])
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family, kind, _, _, address = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM)[0]
-    made = socket.socket(family, kind)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        made.bind(address)
-    except OSError:
-        made.close()
-        raise
-    return made
 
 
 class _Server(uvicorn.Server):
@@ -102,7 +97,7 @@ class _Server(uvicorn.Server):
         for served in list(self._services.registry):
             try:
                 await self._services.slow_pool.run(None, self._services.registry.reload, served.name)
-                self._services.metrics.loaded(served.name)
+                self._services.metrics.loaded.labels(served.name).set_to_current_time()
                 log_event("model reloaded", model=served.name)
             except RamifyError as error:
                 log_event("reload failed, old model stays in use", logging.WARNING, model=served.name, problem=str(error))

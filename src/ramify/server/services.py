@@ -30,38 +30,15 @@ class ServerMetrics:
     def __init__(self) -> None:
         self._registry = registry = CollectorRegistry()
         ProcessCollector(registry=registry)
-        self._requests = Counter("ramify_requests", "Requests.", ("route", "method", "status"), registry=registry)
-        self._seconds = Histogram(
-            "ramify_request_seconds", "Time from request to answer.", ("route",), buckets=SECONDS, registry=registry
-        )
-        self._documents = Counter("ramify_documents", "Documents classified.", ("model", "route"), registry=registry)
-        self._sizes = Histogram("ramify_batch_size", "Texts classified together.", buckets=SIZES, registry=registry)
+        self.requests = Counter("ramify_requests", "Requests.", ("route", "method", "status"), registry=registry)
+        about = "Time from request to answer."
+        self.seconds = Histogram("ramify_request_seconds", about, ("route",), buckets=SECONDS, registry=registry)
+        self.documents = Counter("ramify_documents", "Documents classified.", ("model", "route"), registry=registry)
+        self.sizes = Histogram("ramify_batch_size", "Texts classified together.", buckets=SIZES, registry=registry)
         self.waiting = Gauge("ramify_waiting_texts", "Texts that wait for their turn.", registry=registry)
-        self._reviews = Counter("ramify_reviews", "Documents queued, and decisions.", ("what",), registry=registry)
-        self._loaded = Gauge(
-            "ramify_model_loaded_seconds", "When a model was read, in Unix time.", ("model",), registry=registry
-        )
-
-    def request(self, route: str, method: str, status: int, seconds: float) -> None:
-        """A request was answered."""
-        self._requests.labels(route, method, str(status)).inc()
-        self._seconds.labels(route).observe(seconds)
-
-    def documents(self, model: str, route: str, count: int) -> None:
-        """Documents were classified."""
-        self._documents.labels(model, route).inc(count)
-
-    def batch(self, size: int) -> None:
-        """So many texts were classified together."""
-        self._sizes.observe(size)
-
-    def review(self, what: str, count: int = 1) -> None:
-        """Documents were queued, or a decision was made."""
-        self._reviews.labels(what).inc(count)
-
-    def loaded(self, model: str) -> None:
-        """A model was read."""
-        self._loaded.labels(model).set_to_current_time()
+        self.reviews = Counter("ramify_reviews", "Documents queued, and decisions.", ("what",), registry=registry)
+        about = "When a model was read, in Unix time."
+        self.loaded = Gauge("ramify_model_loaded_seconds", about, ("model",), registry=registry)
 
     def text(self) -> bytes:
         """All counts, as Prometheus reads them."""
@@ -110,18 +87,19 @@ class BoundedPool:
         if self._room <= 0:
             raise busy("other long work is under way")
         self._room -= 1
+
+        def end(done: asyncio.Future[Any]) -> None:
+            self._room += 1
+            if not done.cancelled():
+                done.exception()  # retrieved, so that asyncio does not warn
+
         done = asyncio.get_running_loop().run_in_executor(self._pool, lambda: work(*args, **options))
-        done.add_done_callback(self._end)
+        done.add_done_callback(end)
         try:
             async with asyncio.timeout(seconds):
                 return await asyncio.shield(done)
         except TimeoutError:
             raise too_slow(seconds or 0) from None
-
-    def _end(self, done: asyncio.Future[Any]) -> None:
-        self._room += 1
-        if not done.cancelled():
-            done.exception()  # retrieved, so that asyncio does not warn
 
     def close(self) -> None:
         """Take no more work, and wait for what is under way."""
@@ -132,8 +110,8 @@ class BoundedPool:
 class Services:
     """The parts of a running server.
 
-    uploads: slots for tables. table_pool: their threads. slow_pool: threads for other long work. review_pool: the one thread that
-    uses the review store.
+    uploads: slots for tables. table_pool: their threads. slow_pool: threads for other long work. review_pool: the one thread
+    that uses the review store.
     """
 
     settings: Settings
@@ -155,8 +133,8 @@ class Services:
         metrics = ServerMetrics()
         registry = ModelRegistry(settings.models)
         for served in registry:
-            metrics.loaded(served.name)
-        batcher = MicroBatcher(settings.threads, settings.limits.waiting, metrics.batch)
+            metrics.loaded.labels(served.name).set_to_current_time()
+        batcher = MicroBatcher(settings.threads, settings.limits.waiting, metrics.sizes.observe)
         metrics.waiting.set_function(lambda: batcher.waiting)
         return cls(
             settings=settings,
@@ -173,23 +151,19 @@ class Services:
 
     def close(self) -> None:
         """Finish running work and close files."""
-        self.batcher.close()
-        self.slow_pool.close()
-        self.table_pool.close()
-        self.review_pool.close()
-        if self.reviews is not None:
-            self.reviews.close()
+        for part in (self.batcher, self.slow_pool, self.table_pool, self.review_pool, self.reviews):
+            if part is not None:
+                part.close()
 
     def find_caller(self, authorization: bytes | None) -> Caller:
         """The owner of the key; the local caller if the server needs none."""
         if self.keys is None:
             return LOCAL
         kind, _, given = (authorization or b"").decode("latin-1").partition(" ")
-        key = given.strip() if kind.lower() == "bearer" else None
-        caller = None if key is None else self.keys.find(key)
+        if kind.lower() != "bearer":
+            raise ApiError(401, "no-key", "this server needs a key; send 'Authorization: Bearer KEY'.")
+        caller = self.keys.find(given.strip())
         if caller is None:
-            if key is None:
-                raise ApiError(401, "no-key", "this server needs a key; send 'Authorization: Bearer KEY'.")
             raise ApiError(401, "wrong-key", "the key is not valid; ask the operator of the server for one.")
         return caller
 

@@ -18,9 +18,9 @@ LOOPBACK_NAMES = ("localhost", "127.0.0.1", "::1")
 class Limits:
     """Limits of one request.
 
-    texts: per request. characters: per text. body_bytes: of a JSON request. upload_bytes: of a table. seconds: for a prediction.
-    upload_seconds: to evaluate a table, and between two pieces of a stream. waiting: texts in the queue before the server answers
-    503. uploads: tables at a time.
+    texts: per request. characters: per text. body_bytes: of a JSON request. upload_bytes: of a table. seconds: for a
+    prediction. upload_seconds: to evaluate a table, and between two pieces of a stream. waiting: texts in the queue before
+    the server answers 503. uploads: tables at a time.
     """
 
     texts: int = 1_000

@@ -1,7 +1,7 @@
 """Byte streams between an event loop and a thread, in both directions at once.
 
-A client may upload a large table before it reads the first result. Unread results must not stop the server from reading, so they
-wait in memory, and beyond a limit in a temporary file.
+A client may upload a large table before it reads the first result. Unread results must not stop the server from reading, so
+they wait in memory, and beyond a limit in a temporary file.
 """
 
 from __future__ import annotations

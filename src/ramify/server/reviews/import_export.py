@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ramify.errors import DataError, InputError
-from ramify.server.reviews.store import Review
+from ramify.server.reviews.store import Queued, Review
 
 COLUMNS = ("text", "label", "action", "reviewer", "at", "model", "predicted", "confidence", "comment")
 SEPARATOR = "|"  # between labels; spaces around it do not count
@@ -38,16 +38,12 @@ def training_rows(reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
 def export_rows(rows: Iterable[dict[str, Any]], kind: str) -> Iterator[str]:
     """Rows as lines of CSV, the names of the columns first, or of JSON."""
     if kind == "jsonl":
-        for row in rows:
-            yield json.dumps(row, ensure_ascii=False) + "\n"
+        yield from (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         return
     yield _csv_line(COLUMNS)
     for row in rows:
-        yield _csv_line(_cell(row[name]) for name in COLUMNS)
-
-
-def _cell(value: Any) -> Any:
-    return f" {SEPARATOR} ".join(value) if isinstance(value, list) else value
+        cells = [row[name] for name in COLUMNS]
+        yield _csv_line(f" {SEPARATOR} ".join(cell) if isinstance(cell, list) else cell for cell in cells)
 
 
 def _csv_line(cells: Iterable[Any]) -> str:
@@ -60,7 +56,6 @@ def _csv_line(cells: Iterable[Any]) -> str:
 # Label issues of an audit as documents for the queue.
 
 
-Queued = tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]  # text, labels, others, confidence, source
 SOURCE = 2_000  # characters, at most
 KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "probability": (int, float)}
 
@@ -68,21 +63,20 @@ KEYS: dict[str, Any] = {"label": str, "path": list, "probabilities": list, "prob
 def read_label_issues(path: Path) -> Iterator[Queued]:
     """The documents of a file that ``ramify audit --out issues.jsonl`` wrote.
 
-    The suggested labels are the ones to accept; the given label is an alternative. The confidence is the probability of the given
-    label, so that the most suspicious documents come first in the queue.
+    The suggested labels are the ones to accept; the given label is an alternative. The confidence is the probability of the
+    given label, so that the most suspicious documents come first in the queue.
     """
+    wanted = "give a file that 'ramify audit --out issues.jsonl' wrote."
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} cannot be read: {error}; give a file that 'ramify audit --out issues.jsonl' wrote.") from None
+        raise InputError(f"{path} cannot be read: {error}; {wanted}") from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
             try:
                 yield _queued(json.loads(line))
             except (ValueError, TypeError, KeyError):
-                raise DataError(
-                    f"{path}, line {number}: not a label issue of an audit; give a file that 'ramify audit --out issues.jsonl' wrote."
-                ) from None
+                raise DataError(f"{path}, line {number}: not a label issue of an audit; {wanted}") from None
 
 
 def _queued(row: dict[str, Any]) -> Queued:

@@ -1,8 +1,8 @@
 """The review queue as an SQLite file.
 
 An acknowledged change survives a killed process and a power failure: every change is one transaction in a write-ahead log that
-reaches the disk before the response. Decisions are added and never changed; the last decision of a reviewer counts. More than one
-process may use the file.
+reaches the disk before the response. Decisions are added and never changed; the last decision of a reviewer counts. More than
+one process may use the file.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ APPLICATION = 0x52414D46  # "RAMF": marks our files
 VERSION = 1
 WAIT = 10.0  # seconds to wait for another process
 ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
+
+Queued = tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]  # text, labels, others, confidence, source
 
 TABLES = """
 CREATE TABLE documents (
@@ -109,9 +111,7 @@ class ReviewStore:
                 made._base = sqlite3.connect(f"{place}&immutable=1", uri=True, isolation_level=None)
                 made._check_kind()
         except sqlite3.Error as error:
-            raise InputError(
-                f"the reviews in {path} cannot be read: {error}; give the file that 'ramify serve' writes."
-            ) from None
+            raise InputError(f"the reviews in {path} cannot be read: {error}; give a file that 'ramify serve' wrote.") from None
         return made
 
     def models(self) -> list[str]:
@@ -124,26 +124,20 @@ class ReviewStore:
 
     # ---- the queue --------------------------------------------------------------------------------------------------
 
-    def queue(
-        self,
-        model: str,
-        documents: Sequence[tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]],
-        by: str,
-    ) -> tuple[list[int], int]:
+    def queue(self, model: str, documents: Sequence[Queued], by: str) -> tuple[list[int], int]:
         """Add documents: text, labels, others, confidence and source of each.
 
         Returns their numbers, and how many were queued before; a text is queued once per model.
         """
         numbers, known = [], 0
+        columns = "model, text, digest, labels, others, confidence, source, queued_at, queued_by"
+        insert = f"INSERT INTO documents ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
         with self._transaction() as base:
             for text, labels, others, confidence, source in documents:
-                values = (model, text, _digest(text), _dump(labels), _dump(others), confidence, source, _now(), by)
-                columns = "model, text, digest, labels, others, confidence, source, queued_at, queued_by"
-                added = base.execute(
-                    f"INSERT INTO documents ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING", values
-                )
-                known += added.rowcount == 0
-                found = base.execute("SELECT id FROM documents WHERE model = ? AND digest = ?", (model, _digest(text)))
+                digest = hashlib.sha256(text.encode()).hexdigest()
+                values = (model, text, digest, _dump(labels), _dump(others), confidence, source, _now(), by)
+                known += base.execute(insert, values).rowcount == 0
+                found = base.execute("SELECT id FROM documents WHERE model = ? AND digest = ?", (model, digest))
                 numbers.append(int(found.fetchone()[0]))
         return numbers, known
 
@@ -187,10 +181,8 @@ class ReviewStore:
         with self._transaction() as base:
             if not base.execute("UPDATE documents SET is_done = 1 WHERE id = ?", (number,)).rowcount:
                 return None
-            values = (number, reviewer, action, _dump(list(labels)), comment, _now())
-            base.execute(
-                "INSERT INTO decisions (document, reviewer, action, labels, comment, at) VALUES (?, ?, ?, ?, ?, ?)", values
-            )
+            insert = "INSERT INTO decisions (document, reviewer, action, labels, comment, at) VALUES (?, ?, ?, ?, ?, ?)"
+            base.execute(insert, (number, reviewer, action, _dump(list(labels)), comment, _now()))
         return self.get(number)
 
     # ---- inside -----------------------------------------------------------------------------------------------------
@@ -257,10 +249,6 @@ def _chosen(status: str, model: str | None) -> tuple[str, tuple[Any, ...]]:
 
 def _dump(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _now() -> str:

@@ -15,7 +15,7 @@ from starlette.types import Receive, Scope, Send
 from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
 from ramify.server.dependencies import Parts, Reader, RequestedModel, refusals
-from ramify.server.errors import ApiError
+from ramify.server.errors import ApiError, defect
 from ramify.server.middleware import error_body, log_event, send_refusal
 from ramify.server.model_registry import ServedModel
 from ramify.server.predictions import queue_texts
@@ -36,10 +36,7 @@ PREDICTIONS = {
 
 
 @router.post(
-    "",
-    response_class=Response,
-    responses={**refusals(404, 415), 200: PREDICTIONS},
-    openapi_extra={"requestBody": BODY},
+    "", response_class=Response, responses={**refusals(404, 415), 200: PREDICTIONS}, openapi_extra={"requestBody": BODY}
 )
 async def batch(
     request: Request,
@@ -69,17 +66,11 @@ async def batch(
     options = PredictOptions(top, threshold, tuple(within), tuple(without), risk, nodes, by_branch)
     predictor = await services.slow_pool.run(services.settings.limits.seconds, served.predictor, options)
     like = served.classifier.figures_.get("columns", {}).get("text")
-    ask = BatchRequest(
-        input_format, _output_format(request, input_format), text, id, echo, paths, like, services.settings.limits.characters
-    )
+    accepted = request.headers.get("accept", "")
+    output_format = next((kind for kind, name in SENT.items() if name in accepted), input_format)
+    ask = BatchRequest(input_format, output_format, text, id, echo, paths, like, services.settings.limits.characters)
     services.uploads.enter("other tables are being processed")  # the response frees the slot
     return _Duplex(services, served, predictor, ask, queue_below, caller.name)
-
-
-def _output_format(request: Request, input_format: str) -> str:
-    """The requested format; by default that of the upload."""
-    accepted = request.headers.get("accept", "")
-    return next((kind for kind, name in SENT.items() if name in accepted), input_format)
 
 
 class _Duplex(Response):
@@ -125,7 +116,7 @@ class _Duplex(Response):
             self._services.uploads.leave()
 
     async def _read(self, receive: Receive, source: ByteInput) -> None:
-        """Take what input_format, until it ends, breaks off, or nothing input_format for too long."""
+        """Read the body until it ends, breaks off, or no data arrives for too long."""
         try:
             while True:
                 async with asyncio.timeout(self._seconds):
@@ -146,7 +137,7 @@ class _Duplex(Response):
     async def _run(self, source: ByteInput, sink: ByteOutput) -> None:
         """Classify in a thread; whatever happens there ends the answer."""
         threads = self._services.settings.threads
-        failure: ApiError | None = ApiError(500, "defect", "something went wrong inside the server; its log says more.")
+        failure: ApiError | None = defect()
         try:
             await self._services.table_pool.run(None, predict_lines, source, self._predictors, self._ask, threads, sink.put)
             failure = None
@@ -158,7 +149,7 @@ class _Duplex(Response):
             sink.end(failure)
 
     async def _send(self, send: Send, sink: ByteOutput, state: dict[str, Any]) -> None:
-        """Send what input_format out; what goes wrong before anything was sent is a refusal, and later the last line."""
+        """Send the predictions; an error before anything was sent is a refusal, and later the last line."""
         while (piece := await sink.take()) is not None:
             if not self._has_begun:
                 headers = [(b"content-type", SENT[self._ask.output_format].encode()), (b"cache-control", b"no-store")]
@@ -183,12 +174,12 @@ class _Duplex(Response):
     def _note(self, predictions: list[Prediction], text: str) -> None:
         """Called in a thread for each batch: count it and queue uncertain predictions."""
         self._documents += len(predictions)
-        self._services.metrics.documents(self._served.name, "/v1/batch", len(predictions))
-        least = self._queue_below
-        if least is None:
-            return
-        classified = (prediction for prediction in predictions if prediction.problem is None)
-        uncertain = [(each.row[text], f"line {each.line}") for each in classified if _confidence(each) < least]
+        self._services.metrics.documents.labels(self._served.name, "/v1/batch").inc(len(predictions))
+        uncertain = [
+            (each.row[text], f"line {each.line}")
+            for each in (predictions if self._queue_below is not None else ())
+            if each.problem is None and min((p for _, p in each.labels), default=0.0) < (self._queue_below or 0.0)
+        ]
         if uncertain:
             asyncio.run_coroutine_threadsafe(self._queue(uncertain), self._loop).result()
 
@@ -202,7 +193,3 @@ class _Duplex(Response):
 
 
 GONE = ApiError(499, "gone", "the client disconnected.")
-
-
-def _confidence(prediction: Prediction) -> float:
-    return min((p for _, p in prediction.labels), default=0.0)

@@ -31,7 +31,7 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     guarantee = asked.risk, asked.nodes, asked.by_branch
     options = PredictOptions(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without), *guarantee)
     results = await predict_texts(services, served, options, texts)
-    services.metrics.documents(served.name, "/v1/classify", len(texts))
+    services.metrics.documents.labels(served.name, "/v1/classify").inc(len(texts))
     if services.settings.review_below is not None and asked.queue:
         task = asyncio.create_task(queue_uncertain(services, served, texts, results, caller.name))
         _under_way.add(task)  # the event loop holds no reference to it

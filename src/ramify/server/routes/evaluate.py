@@ -90,13 +90,11 @@ def _evaluate(served: ServedModel, path: Path, columns: dict[str, Any], hierarch
 
 
 def _to_schema(served: ServedModel, error: PredictionError) -> dict[str, Any]:
-    chances = error.probabilities or [0.0] * len(error.predicted)
+    nodes = zip(error.predicted, error.probabilities or [0.0] * len(error.predicted), strict=True)
     return {
         "line": error.line,
         "text": str(error.document or "")[:SHOWN],
         "true": [served.label_of(node) for node in error.true],
-        "predicted": [
-            {"label": served.label_of(node), "probability": p} for node, p in zip(error.predicted, chances, strict=True)
-        ],
+        "predicted": [{"label": served.label_of(node), "probability": p} for node, p in nodes],
         "distance": error.distance,
     }

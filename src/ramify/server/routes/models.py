@@ -48,7 +48,7 @@ async def reload_model(services: Parts, caller: Admin, model: ModelName) -> Mode
         raise
     except RamifyError as error:
         raise ApiError(409, "bad-model", f"the old model stays in use: {error}") from None
-    services.metrics.loaded(served.name)
+    services.metrics.loaded.labels(served.name).set_to_current_time()
     return _to_schema(services.registry, served)
 
 

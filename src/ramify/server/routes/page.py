@@ -12,25 +12,13 @@ from ramify.server.errors import ApiError
 
 router = APIRouter(include_in_schema=False)
 
-KINDS = {
-    ".html": "text/html; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8",
-    ".svg": "image/svg+xml",
+KINDS = {"html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8"}
+KINDS |= {"js": "text/javascript; charset=utf-8", "svg": "image/svg+xml"}
+FILES = {  # every file of the page with its content type; no other file can be sent
+    entry.name: (entry.read_bytes(), KINDS[kind])
+    for entry in files("ramify.server").joinpath("page").iterdir()
+    if entry.is_file() and (kind := entry.name.rpartition(".")[2]) in KINDS
 }
-
-
-def _read() -> dict[str, tuple[bytes, str]]:
-    """Every file of the page with its content type; no other file can be sent."""
-    found = {}
-    for entry in files("ramify.server").joinpath("page").iterdir():
-        kind = KINDS.get(entry.name[entry.name.rfind(".") :])
-        if entry.is_file() and kind is not None:
-            found[entry.name] = entry.read_bytes(), kind
-    return found
-
-
-FILES = _read()
 FRESH = {"cache-control": "no-cache"}
 
 

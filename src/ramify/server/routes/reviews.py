@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
@@ -11,7 +10,6 @@ from fastapi.responses import StreamingResponse
 
 from ramify.server.dependencies import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
-from ramify.server.model_registry import ServedModel
 from ramify.server.predictions import check_texts, queue_texts
 from ramify.server.reviews import Review, export_rows, summarize, training_rows
 from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
@@ -57,8 +55,12 @@ async def list_reviews(
 async def summary(services: Parts, caller: Reviewer, model: ModelName = None) -> ReviewSummary:
     """How often reviewers agree with the model and with each other."""
     store = services.require_reviews()
-    paths = _paths_of(services, model)
-    made = await services.on_reviews(lambda: summarize(store.all(model=model), paths))
+    taxonomies = [served.taxonomy for served in services.registry if model in (None, served.name)]
+
+    def path_of(label: str) -> list[str] | None:
+        return next((list(known.path_of(known.index(label))) for known in taxonomies if label in known), None)
+
+    made = await services.on_reviews(lambda: summarize(store.all(model=model), path_of))
     return ReviewSummary(**asdict(made))
 
 
@@ -74,7 +76,7 @@ async def export(
     store = services.require_reviews()
     rows = await services.on_reviews(lambda: list(training_rows(store.all("done", model))))
     headers = {"content-disposition": f'attachment; filename="reviews.{format}"'}
-    return StreamingResponse(_encoded(export_rows(rows, format)), media_type=KINDS[format], headers=headers)
+    return StreamingResponse(export_rows(rows, format), media_type=KINDS[format], headers=headers)
 
 
 @router.get("/{number}", responses=refusals(404))
@@ -95,7 +97,7 @@ async def decide(services: Parts, caller: Reviewer, number: Number, asked: Decis
         who = asked.reviewer
     store = services.require_reviews()
     decided = await services.on_reviews(store.decide, number, who, asked.action, labels, asked.comment)
-    services.metrics.review(asked.action)
+    services.metrics.reviews.labels(asked.action).inc()
     return _to_schema(_there(decided, number))
 
 
@@ -123,25 +125,6 @@ def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[s
     return list(dict.fromkeys(served.label_of(served.find(label)) for label in asked.labels))
 
 
-def _paths_of(services: Services, model: str | None) -> Callable[[str], list[str] | None]:
-    """The path of a label, in any of the models in question."""
-    names = [served for served in services.registry if model in (None, served.name)]
-
-    def find(label: str) -> list[str] | None:
-        return next((path for served in names if (path := _path(served, label)) is not None), None)
-
-    return find
-
-
-def _path(served: ServedModel, label: str) -> list[str] | None:
-    return list(served.taxonomy.path_of(served.taxonomy.index(label))) if label in served.taxonomy else None
-
-
 def _to_schema(review: Review) -> ReviewOut:
     values: dict[str, Any] = asdict(review)
     return ReviewOut(**values)
-
-
-def _encoded(lines: Iterator[str]) -> Iterator[bytes]:
-    for line in lines:
-        yield line.encode()

@@ -55,12 +55,9 @@ def find_nodes(served: ServedModel, query: str) -> list[int]:
     words = query.casefold().split()
     if not words:
         return []
-    taxonomy = served.taxonomy
+    titles, depth = served.taxonomy.titles, served.taxonomy.depth
     found = [node for node, line in enumerate(served.search_lines) if all(word in line for word in words)]
-    titles = taxonomy.titles
-    return sorted(
-        found, key=lambda node: (not all(word in titles[node].casefold() for word in words), int(taxonomy.depth[node]))
-    )
+    return sorted(found, key=lambda node: (not all(word in titles[node].casefold() for word in words), int(depth[node])))
 
 
 def to_node(served: ServedModel, node: int) -> TaxonomyNode:
