@@ -1,12 +1,12 @@
-"""Labels made wrong on purpose, and how many of them are among the first findings of ``ramify audit`` and of cleanlab.
+"""Labels made wrong on purpose, and how many of them are among the first label issues of ``ramify audit`` and of cleanlab.
 
     python benchmarks/auditing.py --data DIR [--problems 20news_bydate esco_titles arxiv_small directory-200] [--seeds 0 1 2]
 
-Of the labels 5 % move to a sibling of their class and 2 % to any other class. Ramify audits the corpus; cleanlab's confident
-learning ranks it by out-of-sample chances of the same folds: those of scikit-learn's LogisticRegression, as its documentation
-does it, and those of Ramify's own learners. Of cleanlab's three rankings the best one counts, chosen by the answers. Labels
-that were wrong from the beginning count against both alike. The time of an audit is told in trainings of the same system on the
-same documents, features included, measured before and after it.
+Of the labels 5 % move to a sibling of their class and 2 % to any other class. Ramify audits the corpus; cleanlab's
+confident learning ranks it by out-of-sample probabilities of the same folds: those of scikit-learn's
+LogisticRegression, as its documentation does it, and those of Ramify's own learners. Of cleanlab's three rankings the
+best one counts, chosen by the answers. Labels that were wrong from the beginning count against both alike. The time of
+an audit is told in trainings of the same system on the same documents, features included, measured before and after it.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def spoil(documents: Any, nodes: Nodes, taxonomy: Taxonomy, sibling: float, anyw
 
 
 def measure(spoiled: Spoiled, given: argparse.Namespace, python: Path | None) -> dict[str, list[float]]:
-    """Precision among the first findings, time in trainings, and seconds, of every row."""
+    """Precision among the first label issues, time in trainings, and seconds, of every row."""
     rows: dict[str, list[float]] = {}
     for system in given.systems:
         rows[f"ramify audit, {system}"] = measure_audit(system, spoiled, given)

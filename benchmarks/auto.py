@@ -37,7 +37,7 @@ from ramify.workflows import train_classifier
 from ramify.workflows.evaluation import adapt_corpus
 
 NAMES = ("20news_bydate", "arxiv_small", "esco_titles", "cellcycle_go", "imclef07a", "medical_cmc2007", "reuters21578_90")
-COLUMNS = ("corpus", "best by hand", "micro F1", "minutes", "chosen", "micro F1", "difference", "seconds", "in time")
+COLUMNS = ("corpus", "best by hand", "micro F1", "minutes", "selected", "micro F1", "difference", "seconds", "in time")
 
 Problem = tuple[Corpus, Corpus, Taxonomy]
 Figures = dict[str, Any]

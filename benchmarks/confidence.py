@@ -30,7 +30,7 @@ from scipy.stats import betabinom, kstest
 import ramify
 from ramify.data import Corpus, read_corpus
 from ramify.decisions.conformal import ConformalPaths
-from ramify.metrics.calibration import predicted_depth
+from ramify.metrics.calibration import is_covered, predicted_depth
 from ramify.persistence import write_text_atomically
 from ramify.workflows import evaluate
 
@@ -63,7 +63,7 @@ def read(folder: Path, mixed: bool) -> tuple[ramify.Taxonomy, Corpus, Corpus]:
     train, test = (read_corpus(folder / f"{part}.jsonl.gz", is_label=taxonomy.__contains__) for part in ("train", "test"))
     if not mixed:
         return taxonomy, train, test
-    both = replace(train.joined(test), lines=(), places=None)
+    both = replace(train.joined(test), lines=(), locations=None)
     order = np.random.default_rng(0).permutation(len(both))
     return taxonomy, both.take(order[: len(train)]), both.take(order[len(train) :])
 
@@ -95,11 +95,11 @@ def _over_splits(whole: ConformalPaths, P: Any, Y: Any, taxonomy: ramify.Taxonom
         order = rng.permutation(n_documents)
         first, second = order[:n], order[n:]
         guarantee = ConformalPaths(whole.scores[first], whole.branches[first])
-        is_covered = whole.scores[second, 0] <= guarantee.threshold(risk)
-        held.append(int(is_covered.sum()))
+        covered = whole.scores[second, 0] <= guarantee.threshold(risk)
+        held.append(int(covered.sum()))
         if split < 5:  # the answers themselves, to see that they say the same
             answers = guarantee.decide(P[second], taxonomy, risk)
-            assert (is_covered(Y[second], answers, taxonomy) == is_covered).all()
+            assert (is_covered(Y[second], answers, taxonomy) == covered).all()
             depths.append(float(predicted_depth(answers, taxonomy).mean()))
     law = betabinom(m, k, n + 1 - k)
     low, high = law.ppf(0.025), law.ppf(0.975)

@@ -50,7 +50,7 @@ def main() -> None:
         with simulated_cluster([1] * given.nodes, given.store) as cluster, open_cluster(cluster.address) as executor:
             with timed(found, "training"), running_on(executor), writing_shards_to(Path(folder)):
                 classifier = train(given, learn, labels, taxonomy)
-            found["traffic"] = {name: getattr(executor.traffic, name) for name in ("placed", "sent", "given", "calls")}
+            found["traffic"] = {name: getattr(executor.traffic, name) for name in ("placed", "sent", "received", "calls")}
         found["gap"], found["rounds"] = float(classifier.learner_.gap_), classifier.learner_.n_iter_
         found["shards"] = len(getattr(classifier.learner_.weights_, "shards", ()))
         with timed(found, "saving"):

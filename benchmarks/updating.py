@@ -98,7 +98,7 @@ def compare(task: Task, before: TextClassifier, system: str, new: Taxonomy, give
     assert isinstance(anew, TextClassifier)
     both = {"update": done.classifier, "training": anew}
     figures: Figures = {"seconds": {"update": fast, "training": slow}, "ratio": fast / slow}
-    figures["trained"] = done.taken_over and [done.taken_over[1] - done.taken_over[0], done.taken_over[1]]
+    figures["trained"] = done.reused and [done.reused[1] - done.reused[0], done.reused[1]]
     figures["accuracy"] = {name: task.accuracy(each) for name, each in both.items()}
     if hasattr(anew.learner_, "gap_"):
         figures["objective"] = {name: each.learner_.gap_.primal for name, each in both.items()}

@@ -1,9 +1,10 @@
 """cleanlab's confident learning: ``python -m peers.cleanlab_ranking FOLDER --c 1 10``.
 
-FOLDER holds X.npz, documents × features, labels.npy and fold.npy, a class and a fold for each document, and ours.npy, chances
-of documents × classes by Ramify's learners that have not seen them. As in cleanlab's documentation, scikit-learn's
-LogisticRegression gives chances, too, of each fold by a model trained on the others. ranked.json receives, for each way to get
-chances, the documents that `find_label_issues` names by each of its rankings, in order, and the seconds for chances.
+FOLDER holds X.npz, documents × features, labels.npy and fold.npy, a class and a fold for each document, and ours.npy,
+probabilities of documents × classes by Ramify's learners that have not seen them. As in cleanlab's documentation,
+scikit-learn's LogisticRegression gives probabilities, too, of each fold by a model trained on the others. ranked.json
+receives, for each way to get probabilities, the documents that `find_label_issues` names by each of its rankings, in
+order, and the seconds for probabilities.
 """
 
 import argparse
@@ -23,35 +24,35 @@ RANKINGS = ("self_confidence", "normalized_margin", "confidence_weighted_entropy
 
 
 def main() -> None:
-    """Rank by all chances that there are."""
+    """Rank by all probabilities that there are."""
     given = _parse()
     X = csr_matrix(load_npz(given.folder / "X.npz"))
     labels, fold, ours = (np.load(given.folder / f"{name}.npy") for name in ("labels", "fold", "ours"))
     found = {"version": version("cleanlab"), "rows": {}}
-    found["rows"]["chances of ramify"] = {"ranked": _rank(labels, ours), "seconds": None}
+    found["rows"]["probabilities of ramify"] = {"ranked": _rank(labels, ours), "seconds": None}
     for C in given.c:
         learner = LogisticRegression(C=C, max_iter=400)
         start = perf_counter()
-        chances = _out_of_fold(learner, X, labels, fold)
+        probabilities = _out_of_fold(learner, X, labels, fold)
         seconds = perf_counter() - start
-        found["rows"][f"LogisticRegression, C = {C:g}"] = {"ranked": _rank(labels, chances), "seconds": seconds}
+        found["rows"][f"LogisticRegression, C = {C:g}"] = {"ranked": _rank(labels, probabilities), "seconds": seconds}
     (given.folder / "ranked.json").write_text(json.dumps(found))
 
 
 def _out_of_fold(learner, X, labels, fold):
-    chances = np.full((len(labels), int(labels.max()) + 1), 1e-9)
+    probabilities = np.full((len(labels), int(labels.max()) + 1), 1e-9)
     for k in np.unique(fold):
         fitted = learner.fit(X[fold != k], labels[fold != k])
-        chances[np.ix_(fold == k, fitted.classes_)] = fitted.predict_proba(X[fold == k])
-    return chances / chances.sum(axis=1, keepdims=True)
+        probabilities[np.ix_(fold == k, fitted.classes_)] = fitted.predict_proba(X[fold == k])
+    return probabilities / probabilities.sum(axis=1, keepdims=True)
 
 
-def _rank(labels, chances):
+def _rank(labels, probabilities):
     """Issues by each ranking, and behind them the other documents by the same score."""
     ranked = {}
     for name in RANKINGS:
-        issues = find_label_issues(labels, chances, return_indices_ranked_by=name, n_jobs=1)
-        rest = np.argsort(get_label_quality_scores(labels, chances, method=name), kind="stable")
+        issues = find_label_issues(labels, probabilities, return_indices_ranked_by=name, n_jobs=1)
+        rest = np.argsort(get_label_quality_scores(labels, probabilities, method=name), kind="stable")
         ranked[name] = [*issues.tolist(), *rest[~np.isin(rest, issues)].tolist()][:MOST]
     return ranked
 
