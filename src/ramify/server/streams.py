@@ -108,8 +108,14 @@ class ByteOutput:
         if not piece:
             return
         with self._lock:
-            if self._written > self._read or self._held > HELD:
-                self._spill(piece)
+            if self._written > self._read or self._held > HELD:  # to the file
+                if self._file is None:
+                    self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the sink
+                if self._written + len(piece) > self._most:
+                    raise ApiError(413, "unread", "too many results are unread; read them while you send.")
+                self._file.seek(self._written)
+                self._file.write(piece)
+                self._written += len(piece)
             else:
                 self._pieces.append(piece)
                 self._held += len(piece)
@@ -137,15 +143,6 @@ class ByteOutput:
         with self._lock:
             if self._file is not None:
                 self._file.close()
-
-    def _spill(self, piece: bytes) -> None:
-        if self._file is None:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - it is closed with the sink
-        if self._written + len(piece) > self._most:
-            raise ApiError(413, "unread", "too many results are unread; read them while you send.")
-        self._file.seek(self._written)
-        self._file.write(piece)
-        self._written += len(piece)
 
     def _next(self) -> bytes:
         if self._pieces:

@@ -56,13 +56,10 @@ def summarize(reviews: Iterable[Review], paths: Any = None) -> Summary:
     judged = made.accepted + made.corrected
     made.agreement = made.accepted / judged if judged else None
     made.by_level = [{"depth": d, "documents": asked[d], "agreement": same[d] / asked[d]} for d in sorted(asked)]
-    made.by_reviewer = [_of_person(name, counts) for name, counts in sorted(people.items())]
+    for name, counts in sorted(people.items()):
+        counted = {"accepted": counts["accept"], "corrected": counts["correct"], "rejected": counts["reject"]}
+        made.by_reviewer.append({"reviewer": name, "decisions": sum(counted.values()), **counted})
     return made
-
-
-def _of_person(name: str, counts: Counter[str]) -> dict[str, Any]:
-    counted = {"accepted": counts["accept"], "corrected": counts["correct"], "rejected": counts["reject"]}
-    return {"reviewer": name, "decisions": sum(counted.values()), **counted}
 
 
 def _compare_paths(review: Review, labels: list[str], paths: Any, asked: Counter[int], same: Counter[int]) -> None:

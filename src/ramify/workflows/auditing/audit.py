@@ -129,7 +129,7 @@ def audit(
     classifier, taxonomy = prepared(classifier, corpus)
     check_labels(corpus, taxonomy)
     out_of_fold = fit_folds(classifier, corpus, split_into_folds(corpus, taxonomy, folds, seed))
-    found = _detect(out_of_fold)
+    probabilities, issues, predicted, siblings, estimated_wrong = _detect(out_of_fold)
     form = find_label_format(corpus.labels, True, False, taxonomy)
     groups = find_groups(out_of_fold.X, out_of_fold.own, similarity, are_texts=not corpus.has_vectors)
 
@@ -145,31 +145,21 @@ def audit(
         seed=seed,
         similarity=similarity,
         min_documents=min_documents,
-        n_issues=len(found.issues),
+        n_issues=len(issues),
         skipped=len(np.unique(out_of_fold.pairs[0][~out_of_fold.has_training_documents()])),
-        estimated_wrong=found.estimated_wrong,
-        issues=IssueDescriber(out_of_fold, corpus, form, found.probabilities).describe(found.issues, max_issues),
+        estimated_wrong=estimated_wrong,
+        issues=IssueDescriber(out_of_fold, corpus, form, probabilities).describe(issues, max_issues),
         duplicates=[_describe_group(documents, is_equal, corpus) for documents, is_equal in groups],
-        classes=find_problem_classes(out_of_fold, found.predicted, min_documents, name),
+        classes=find_problem_classes(out_of_fold, predicted, min_documents, name),
         inseparable_siblings=[
             InseparableSiblings(name(p.first), name(p.second), p.documents, p.correct, p.accuracy, p.p_value)
-            for p in found.siblings.inseparable()
+            for p in siblings.inseparable()
         ],
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Detected:
-    """What the out-of-fold probabilities show. predicted: the most likely node of each document."""
-
-    probabilities: ClassProbabilities
-    issues: RankedIssues
-    predicted: Ints
-    siblings: SiblingConfusions
-    estimated_wrong: float
-
-
-def _detect(out_of_fold: OutOfFold) -> _Detected:
+def _detect(out_of_fold: OutOfFold) -> tuple[ClassProbabilities, RankedIssues, Ints, SiblingConfusions, float]:
+    """Class probabilities, label issues, the most likely node of each document, siblings, estimated number of wrong labels."""
     sample, documents = Sample.of(out_of_fold), np.arange(out_of_fold.own.shape[0])
     probabilities = ClassProbabilities.fit(sample, out_of_fold.classes)
     noise = NoiseModel.fit(sample, probabilities, out_of_fold.taxonomy)
@@ -187,7 +177,7 @@ def _detect(out_of_fold: OutOfFold) -> _Detected:
             missing.add(rows, M)
         issues = missing.issues(issues)
     estimated_wrong = float(noise.fractions.sum() * out_of_fold.own.nnz)
-    return _Detected(probabilities, issues, probabilities.classes[given.predicted], siblings, estimated_wrong)
+    return probabilities, issues, probabilities.classes[given.predicted], siblings, estimated_wrong
 
 
 def find_problem_classes(out_of_fold: OutOfFold, predicted: Ints, min_documents: int, name: NameOf) -> list[ProblemClass]:

@@ -133,7 +133,10 @@ class IssueDescriber:
         if not learner.is_additive:
             return []
         x.sort_indices()
-        both = [_contributions(learner, x, scores, node) for node in (better, given)]
+        both: list[Contributions | None] = []
+        for node in (better, given):
+            speaker = None if node == NO_NODE else learner.explaining_node(scores, node)
+            both.append(None if speaker is None else learner.contributions(x, speaker))
         added = np.subtract(*(np.zeros(x.nnz) if each is None else each[1] for each in both))
         features = next((each[0] for each in both if each is not None), np.zeros(0, dtype=np.int64))
         names = names_of_features(self.out_of_fold.vectorizer, x, self.corpus.documents[document])
@@ -144,11 +147,6 @@ class IssueDescriber:
 def line_of(corpus: Corpus, document: int) -> int | None:
     """The line of a document, where the corpus comes from one file."""
     return int(corpus.lines[document]) if corpus.lines else None
-
-
-def _contributions(learner: Any, x: Any, scores: Any, node: int) -> Contributions | None:
-    speaker = None if node == NO_NODE else learner.explaining_node(scores, node)
-    return None if speaker is None else learner.contributions(x, speaker)
 
 
 # ---- files --------------------------------------------------------------------------------------------------------------

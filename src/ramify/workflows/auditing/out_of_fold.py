@@ -150,7 +150,12 @@ class ClassProbabilities:
         is_finite = np.isfinite(sample.scores[sample.rows, columns])
         rows, columns, weights = sample.rows[is_finite], columns[is_finite], sample.weights[is_finite]
         sharpness = _fit_sharpness(sample.scores, rows, columns, weights)
-        return cls(classes, sharpness, _fit_offsets(sharpness * sample.scores, columns, weights))
+        logs, offsets = sharpness * sample.scores, np.zeros(len(classes))
+        observed = np.bincount(columns, weights, minlength=len(classes))
+        for _ in range(N_ROUNDS):
+            expected = np.exp(_log_softmax(logs + offsets)).sum(axis=0)
+            offsets += np.log((observed + SMOOTHING) / (expected + SMOOTHING))
+        return cls(classes, sharpness, offsets)
 
     def __call__(self, learner: Any, scores: NDArray[np.float32]) -> Floats:
         """P(class), documents × classes, from the scores of a learner."""
@@ -178,15 +183,6 @@ def _fit_sharpness(scores: Floats, rows: Ints, columns: Ints, weights: Floats) -
 
     found = minimize_scalar(loss, bounds=(-REACH, REACH), method="bounded", options={"xatol": 0.01})
     return float(unit * np.exp(found.x))
-
-
-def _fit_offsets(logs: Floats, columns: Ints, weights: Floats) -> Floats:
-    observed = np.bincount(columns, weights, minlength=logs.shape[1])
-    offsets = np.zeros(logs.shape[1])
-    for _ in range(N_ROUNDS):
-        expected = np.exp(_log_softmax(logs + offsets)).sum(axis=0)
-        offsets += np.log((observed + SMOOTHING) / (expected + SMOOTHING))
-    return offsets
 
 
 def _log_softmax(logs: Floats) -> Floats:

@@ -96,9 +96,8 @@ class FinalTraining:
         return self.refit and self.parts.is_held_out and self.parts.tested is not None
 
     def _part(self, trial: Trial, mode: TrainingMode) -> float:
-        tested = self.parts.tested
-        evaluation = 0.0 if tested is None else len(tested) * len(self.parts.taxonomy) / EVALUATED_PER_SECOND
-        return self._training(trial, mode, len(self.parts.learn)) + evaluation
+        n_tested = 0 if self.parts.tested is None else len(self.parts.tested)
+        return self._training(trial, mode, len(self.parts.learn)) + n_tested * len(self.parts.taxonomy) / EVALUATED_PER_SECOND
 
     def _again(self, trial: Trial, mode: TrainingMode) -> float:
         if not self._is_refitted:
@@ -121,8 +120,7 @@ class FinalTraining:
         return once * (1 + extra)
 
     def _classifier(self, trial: Trial, mode: TrainingMode) -> Any:
-        candidate = trial.candidate
-        learner = candidate.learner()
+        candidate, learner = trial.candidate, trial.candidate.learner()
         if _has_tolerance(learner) and not mode.accurate:
             learner.set_params(tol=max(LOOSE_TOL, learner.tol))
         calibrate = mode.calibrated and self.parts.classifier.calibrate
