@@ -25,7 +25,7 @@ export function makeAgreement() {
 
 function drawSummary(summary) {
   return [
-    drawFigures([["waiting", count(summary.open)], ["reviewed", count(summary.reviewed)], ["of the answers were right", percent(summary.agreement)],
+    drawFigures([["waiting", count(summary.open)], ["reviewed", count(summary.reviewed)], ["of the predictions were right", percent(summary.agreement)],
       ["corrected", count(summary.corrected)], ["rejected", count(summary.rejected)]]),
     summary.by_level.length > 0 && [el("h3", {}, "Right at each level"), el("ul", { class: "bars" }, summary.by_level.map(drawLevel))],
     summary.by_reviewer.length > 0 && [el("h3", {}, "By person"), drawTable(["who", "decisions", "right", "corrected", "rejected"],

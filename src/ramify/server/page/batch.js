@@ -61,7 +61,7 @@ export function makeBatch() {
 
 function makeControls() {
   const file = el("input", { type: "file", id: "batch-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson" });
-  const column = el("input", { id: "batch-column", autocomplete: "off", placeholder: "found by itself", size: "14" });
+  const column = el("input", { id: "batch-column", autocomplete: "off", placeholder: "detected", size: "14" });
   const top = el("input", { type: "number", id: "batch-top", min: "1", max: "100", value: "1" });
   const confidence = el("input", { type: "number", id: "batch-confidence", min: "0", max: "100", value: "0" });
   const go = el("button", { type: "button", class: "main", id: "batch-go", disabled: true }, "Classify");

@@ -38,7 +38,7 @@ export function makeCompare() {
   };
   const show = (found) => {
     for (const box of [...boxes, parting]) box.hidden = false;
-    replace(parting, el("h2", {}, "Where they differ"), el("p", {}, partingSentence(found)));
+    replace(parting, el("h2", {}, "Comparison"), el("p", {}, partingSentence(found)));
     found.forEach((explanation, i) => drawSide(boxes[i], explanation, found[1 - i]));
   };
 

@@ -23,8 +23,8 @@ export function makeEvaluate() {
   const report = el("div", { id: "report", class: "stack" });
   const errors = el("div", { id: "errors" });
   const file = el("input", { type: "file", id: "evaluate-file", accept: ".csv,.tsv,.tab,.jsonl,.ndjson" });
-  const text = el("input", { id: "evaluate-text", autocomplete: "off", placeholder: "found by itself", size: "14" });
-  const label = el("input", { id: "evaluate-label", autocomplete: "off", placeholder: "found by itself", size: "14" });
+  const text = el("input", { id: "evaluate-text", autocomplete: "off", placeholder: "detected", size: "14" });
+  const label = el("input", { id: "evaluate-label", autocomplete: "off", placeholder: "detected", size: "14" });
   const go = el("button", { type: "button", class: "main", id: "evaluate-go", disabled: true }, "Evaluate");
   const chosen = el("strong", { class: "chosen" });
   let table = null;

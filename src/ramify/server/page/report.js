@@ -6,17 +6,17 @@ import { bar, count, el, percent } from "/page/dom.js";
 const WEAKEST = 15;
 const CONFUSIONS = 12;
 const LABELS = {
-  accuracy: "exactly right",
+  accuracy: "exact match",
   hierarchical_f1: "hierarchical F1 (with ancestors)",
   micro_f1_own: "micro F1, most specific labels",
   macro_f1_own: "macro F1, most specific labels",
   micro_f1_leaves: "micro F1, leaves",
-  macro_f1_leaves: "macro F1, leaves that occur",
+  macro_f1_leaves: "macro F1, leaves with documents",
   h_loss: "H-loss",
-  mean_distance_of_errors: "distance of a wrong answer (steps in the tree)",
-  document_auc: "AUC in a document",
-  leaf_precision_at_1: "best leaf is true",
-  leaf_precision_at_3: "precision of the best 3 leaves",
+  mean_distance_of_errors: "distance of an error (steps in the tree)",
+  document_auc: "AUC within a document",
+  leaf_precision_at_1: "precision at 1 (leaves)",
+  leaf_precision_at_3: "precision at 3 (leaves)",
   prediction_calibration_error: "calibration error of predicted labels",
 };
 

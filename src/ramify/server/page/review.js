@@ -160,7 +160,7 @@ function drawEmpty(status) {
 }
 
 function drawTools(status, problem) {
-  const name = el("input", { id: "review-name", autocomplete: "name", value: reviewer() ?? "", placeholder: "so that others see who", size: "18" });
+  const name = el("input", { id: "review-name", autocomplete: "name", value: reviewer() ?? "", placeholder: "shown to reviewers", size: "18" });
   name.addEventListener("input", () => keepReviewer(name.value));
   const exportAs = (format) => button(`Export as ${format.toUpperCase()}`, () => attempt(problem, () => download("/v1/reviews/export", { format, model: state.model }, `reviewed.${format}`)), { id: `review-export-${format}` });
   return el("div", { class: "options-row" }, !state.session.needs_key && field("Your name", name), field("Show", status), exportAs("csv"), exportAs("jsonl"));

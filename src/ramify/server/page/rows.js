@@ -56,7 +56,7 @@ export function makeRows() {
     start(model, column) {
       [all, shown, run] = [[], [], { model, column }];
       element.hidden = false;
-      title.textContent = `Rows, as ${model} sees them`;
+      title.textContent = `Rows, classified by ${model}`;
       replace(note);
       redraw(true);
     },

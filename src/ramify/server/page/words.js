@@ -61,7 +61,7 @@ export function legend(winner, rival) {
 /** Words as bars to both sides of zero; `prior` is what the text has no say in. */
 export function wordBars(words, prior, shown = 10) {
   const largest = greatest([prior, ...words.map((word) => word.weight)]);
-  const rest = { text: "(at the start)", weight: prior, isPrior: true };
+  const rest = { text: "(without any word)", weight: prior, isPrior: true };
   const list = el("ul", { class: "words" }, words.slice(0, shown).map((word) => wordRow(word, largest)), wordRow(rest, largest));
   const hidden = words.slice(shown);
   if (!hidden.length) return list;
