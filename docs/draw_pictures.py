@@ -108,7 +108,7 @@ def draw_batch(page: Page, address: str, folder: Path, look: str) -> None:
 def draw_compare(page: Page, address: str, folder: Path, look: str) -> None:
     """Two models that do not agree."""
     page.goto(f"{address}/#compare")
-    page.fill("#compare-text", "my parcel was due on monday and the box had the wrong cable")
+    page.fill("#compare-text", "the voucher was not taken off the invoice")
     page.click("#compare-go")
     page.wait_for_function("document.querySelector('#parting').textContent.length > 0")
     keep(page, f"page-compare{look}", full_page=True)
