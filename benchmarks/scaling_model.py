@@ -113,7 +113,7 @@ def fit_cluster(measured: list[dict[str, Any]]) -> tuple[float, float]:
     """
     densities, uneven, here, alone = [], [], {}, {}
     for sizes, row in rows_of(measured):
-        key, n_machines, moved = (row["row"], sizes), len(processors(row)), row.get("moved_a_round", 0) * row["rounds"]
+        key, n_machines, moved = (row["row"], sizes), len(processors(row)), row.get("sent_per_round", 0) * row["rounds"]
         if "start" not in row:
             here[key] = row["seconds"]
         elif n_machines == 1:
