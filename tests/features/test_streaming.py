@@ -143,5 +143,5 @@ def test_texts_without_words_are_refused_as_always():
 
 
 def test_texts_are_not_put_in_another_order():
-    with pytest.raises(InputError, match="in their order"):
+    with pytest.raises(InputError, match="taken in order"):
         in_shards(Vectorizer(), [["a b", "c d"]]).take(np.array([1, 0]))

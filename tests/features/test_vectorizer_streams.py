@@ -176,7 +176,7 @@ def test_a_listener_hears_of_every_text_once(n_jobs, settings, texts, small_bloc
         ours.fit(iter(texts))
         ours.transform(texts[:3])
     totals = [(n, n), (n, n), (n, n), (None, n), (3, 3)]
-    assert listener.stages == [["reading words", total, heard] for total, heard in totals]
+    assert listener.stages == [["counting words", total, heard] for total, heard in totals]
 
 
 def test_a_pickled_vectorizer_is_the_same(texts):

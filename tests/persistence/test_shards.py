@@ -314,7 +314,7 @@ def test_a_classifier_without_shards_is_saved_as_ever(classifier, tmp_path):
 
 def test_what_cannot_be_cut_is_refused(classifier, tmp_path):
     classifier.save(tmp_path / "model", shards=2)
-    with pytest.raises(InputError, match="in 2 shards already, and stays cut as it is"):
+    with pytest.raises(InputError, match="in 2 shards already, and stays so"):
         ramify.load(tmp_path / "model").save(tmp_path / "other", shards=3)
     with pytest.raises(InputError, match="system 'nb' cannot be saved in shards; svm, lr, hr-svm and hr-lr can"):
         ramify.TextClassifier("nb").fit(TEXTS, LABELS).save(tmp_path / "other", shards=2)

@@ -10,16 +10,5 @@ from ramify.calibration.tree_calibration import (
     calibration_class,
 )
 
-__all__ = [
-    "CALIBRATIONS",
-    "KINDS",
-    "Calibration",
-    "ClosureCalibration",
-    "LogPotentials",
-    "MultiLabelCalibration",
-    "TreeCalibration",
-    "calibration_class",
-    "check_kind",
-    "fit_calibration",
-    "fit_sigmoid",
-]
+__all__ = ["CALIBRATIONS", "KINDS", "Calibration", "ClosureCalibration", "LogPotentials", "MultiLabelCalibration"]
+__all__ += ["TreeCalibration", "calibration_class", "check_kind", "fit_calibration", "fit_sigmoid"]

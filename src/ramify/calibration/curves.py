@@ -13,6 +13,7 @@ get the curve of all margins pooled.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -51,7 +52,8 @@ class Calibration:
         m = np.asarray(margins, dtype=np.float64)
         if self.kind != "isotonic":
             return np.asarray(expit(self.margins * m + self.probabilities))
-        columns = [np.interp(m[:, k], *self._curve(k)) for k in range(len(self))]
+        parts = (slice(first, last) for first, last in pairwise(self.offsets))
+        columns = [np.interp(m[:, k], self.margins[part], self.probabilities[part]) for k, part in enumerate(parts)]
         return np.where(np.isnan(m), np.nan, np.column_stack(columns)) if columns else m
 
     def append(self, other: Calibration) -> Calibration:
@@ -67,10 +69,6 @@ class Calibration:
         taken = np.repeat(self.offsets[classifiers] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Calibration(self.kind, offsets, self.margins[taken], self.probabilities[taken])
 
-    def _curve(self, k: int) -> tuple[Floats, Floats]:
-        part = slice(self.offsets[k], self.offsets[k + 1])
-        return self.margins[part], self.probabilities[part]
-
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file stores."""
         values = {"curve_margins": self.margins, "curve_probabilities": self.probabilities}
@@ -84,18 +82,15 @@ class Calibration:
         fits = fits and made.margins.shape == made.probabilities.shape and are_offsets(made.offsets, n, len(made.margins))
         if not fits or not is_increasing(made.offsets, strictly=True) or not np.isfinite(made.margins).all():
             raise ModelError("the calibration does not fit the classifiers; train the model again.")
-        if not (made._are_steps() if kind == "isotonic" else made._are_sigmoids()):
+        m, p = made.margins, made.probabilities
+        if kind == "isotonic":
+            inside = np.setdiff1d(np.arange(1, len(m)), made.offsets)
+            rises = all((array[inside] >= array[inside - 1]).all() for array in (m, p)) and ((p >= 0) & (p <= 1)).all()
+        else:
+            rises = len(m) == n and np.isfinite(p).all() and (m >= 0).all()
+        if not rises:
             raise ModelError("the calibration does not give probabilities that rise; train the model again.")
         return made
-
-    def _are_sigmoids(self) -> bool:
-        one_each = len(self.margins) == len(self)
-        return one_each and bool(np.isfinite(self.probabilities).all() and (self.margins >= 0).all())
-
-    def _are_steps(self) -> bool:
-        p, inside = self.probabilities, np.setdiff1d(np.arange(1, len(self.margins)), self.offsets)
-        rises = all((array[inside] >= array[inside - 1]).all() for array in (self.margins, p))
-        return rises and bool(((p >= 0) & (p <= 1)).all())
 
 
 def check_kind(kind: Any) -> None:
@@ -144,10 +139,13 @@ def _pool(margins: NDArray[Any], truth: NDArray[np.bool_], weights: Floats) -> t
 
 
 def _curve(kind: str, m: Floats, true: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
-    if kind == "isotonic":
-        return _fit_steps(m, true, weight)
-    slope, offset = fit_sigmoid(m, true, kind == "platt", weight)
-    return np.array([slope]), np.array([offset])
+    if kind != "isotonic":
+        slope, offset = fit_sigmoid(m, true, kind == "platt", weight)
+        return np.array([slope]), np.array([offset])
+    if not len(m):
+        return np.array([-1.0, 1.0]), np.array([0.0, 1.0])
+    fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(m, true.astype(np.float64), weight)
+    return fitted.X_thresholds_.astype(np.float64), fitted.y_thresholds_.astype(np.float64)
 
 
 def fit_sigmoid(m: Floats, true: NDArray[np.bool_], with_offset: bool, weight: Floats | None = None) -> tuple[float, float]:
@@ -159,23 +157,14 @@ def fit_sigmoid(m: Floats, true: NDArray[np.bool_], with_offset: bool, weight: F
         return 1.0, 0.0
     target = np.where(true, (n_true + 1) / (n_true + 2), 1 / (n - n_true + 2))
     Z = np.column_stack([m / scale, np.ones(len(m))]) if with_offset else m[:, None] / scale
-    found = _newton(Z, target, weight)
-    if found[0] < 0:  # margins that point the wrong way are ignored: the probability is how often the label is true
-        rate = float(np.clip(np.average(target, weights=weight), 1e-12, 1 - 1e-12))
-        return 0.0, float(np.log(rate / (1 - rate))) if with_offset else 0.0
-    return float(found[0]) / scale, float(found[1]) if with_offset else 0.0
-
-
-def _newton(Z: Floats, target: Floats, weight: Floats) -> Floats:
-    """Newton's method with step halving for a logistic model without regularization."""
+    # Newton's method with step halving for a logistic model without regularization
     beta = np.zeros(Z.shape[1])
     value = _likelihood(Z @ beta, target, weight)
     for _ in range(MAX_ITERATIONS):
         p = expit(Z @ beta)
         gradient = Z.T @ (weight * (target - p))
         curvature = (Z * (weight * p * (1 - p))[:, None]).T @ Z + 1e-12 * np.eye(Z.shape[1])
-        step = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
-        size = 1.0
+        step, size = np.linalg.lstsq(curvature, gradient, rcond=None)[0], 1.0
         while size > TOLERANCE and _likelihood(Z @ (beta + size * step), target, weight) < value:
             size /= 2
         beta = beta + size * step
@@ -183,16 +172,12 @@ def _newton(Z: Floats, target: Floats, weight: Floats) -> Floats:
         if new_value - value <= TOLERANCE * abs(value):
             break
         value = new_value
-    return beta
+    if beta[0] < 0:  # margins that point the wrong way are ignored: the probability is how often the label is true
+        rate = float(np.clip(np.average(target, weights=weight), 1e-12, 1 - 1e-12))
+        return 0.0, float(np.log(rate / (1 - rate))) if with_offset else 0.0
+    return float(beta[0]) / scale, float(beta[1]) if with_offset else 0.0
 
 
 def _likelihood(z: Floats, target: Floats, weight: Floats) -> float:
     """Σ weight · (target ln p + (1 − target) ln(1 − p)), without overflow."""
     return float(np.sum(weight * (target * z - np.logaddexp(0, z))))
-
-
-def _fit_steps(m: Floats, true: NDArray[np.bool_], weight: Floats) -> tuple[Floats, Floats]:
-    if not len(m):
-        return np.array([-1.0, 1.0]), np.array([0.0, 1.0])
-    fitted = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip").fit(m, true.astype(np.float64), weight)
-    return fitted.X_thresholds_.astype(np.float64), fitted.y_thresholds_.astype(np.float64)

@@ -149,11 +149,16 @@ def fit_nested_logit(log_potentials: LogPotentials, truth: Truth, taxonomy: Taxo
     """Fit the parameters of every depth; where v does not vary at a depth, the scale is that of a softmax over all ends."""
     levels, utilities = levels_with_siblings(taxonomy), Utilities(log_potentials, taxonomy)
     documents, ends, weights = truth
-    n = len(levels)
-    paths, fitted = (
-        _paths(ends, taxonomy),
-        NestedLogit(np.full(n, _softmax_scale(log_potentials, truth)), np.ones(n), np.zeros(n)),
-    )
+    n, paths, softmax_scale = len(levels), _paths(ends, taxonomy), 1.0
+    if log_potentials.steps is None:  # the scale of a softmax over all nodes where documents end, from some documents
+        some, at, weight = (part[:MAX_DOCUMENTS] for part in truth)
+        step = _without_nan(log_potentials.ends[some])
+        known = np.isfinite(step)
+        counts = (known.sum(axis=1) > 1) & known[np.arange(len(at)), at]
+        if counts.any():
+            choice = Alternatives(step[counts], np.zeros_like(step[counts]), at[counts], weight[counts])
+            softmax_scale = _maximize_likelihood([choice], 1.0)[0]
+    fitted = NestedLogit(np.full(n, softmax_scale), np.ones(n), np.zeros(n))
     for depth in range(n - 1, -1, -1):
         groups = list(_alternatives(utilities, levels[depth], documents, weights, paths, depth))
         if groups:
@@ -169,20 +174,6 @@ def conditional_probabilities(log_potentials: LogPotentials, taxonomy: Taxonomy,
     for depth, level in reversed(list(enumerate(levels_with_siblings(taxonomy)))):
         utilities.normalize(level, *fitted.at_depth(depth))
     return utilities.conditionals
-
-
-def _softmax_scale(log_potentials: LogPotentials, truth: Truth) -> float:
-    """The scale of a softmax over all nodes where documents end, from some documents; 1 where steps are given."""
-    if log_potentials.steps is not None:
-        return 1.0
-    documents, ends, weights = (part[:MAX_DOCUMENTS] for part in truth)
-    step = _without_nan(log_potentials.ends[documents])
-    known = np.isfinite(step)
-    counts = (known.sum(axis=1) > 1) & known[np.arange(len(ends)), ends]
-    if not counts.any():
-        return 1.0
-    choice = Alternatives(step[counts], np.zeros_like(step[counts]), ends[counts], weights[counts])
-    return _maximize_likelihood([choice], 1.0)[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -151,21 +151,14 @@ class TreeCalibration:
         nested_logit = fit_nested_logit(_ending_at(is_end, log_potentials), truth, taxonomy)
         curves: list[tuple[Floats, Floats]] = []
         closed = expand_to_ancestors(Y, taxonomy).toarray()
-        cls(nested_logit, is_end, Curves.concatenate([]))._descend(log_potentials, taxonomy, curves, closed)
+        cls(nested_logit, is_end, Curves.concatenate([])).apply(log_potentials, taxonomy, curves, closed)
         return cls(nested_logit, is_end, Curves.concatenate(curves))
 
-    def apply(self, log_potentials: LogPotentials, taxonomy: Taxonomy) -> Floats:
-        """P(node), documents × nodes."""
-        return self._descend(log_potentials, taxonomy)
+    def apply(self, log_potentials: LogPotentials, taxonomy: Taxonomy, new_curves: Any = None, truth: Any = None) -> Floats:
+        """P(node), documents × nodes: from the top down, in rounds.
 
-    def _descend(
-        self,
-        log_potentials: LogPotentials,
-        taxonomy: Taxonomy,
-        new_curves: list[tuple[Floats, Floats]] | None = None,
-        truth: NDArray[Any] | None = None,
-    ) -> Floats:
-        """Calibrate from the top down, in rounds; where the truth is given, fit the curves on the way and append them."""
+        new_curves, truth: while fitting, the list to which curves are appended, and the labels (dense, closed upward).
+        """
         P = conditional_probabilities(_ending_at(self.is_end, log_potentials), taxonomy, self.nested_logit)
         levels, rows = levels_with_siblings(taxonomy), np.arange(len(P))
         for level in levels[1:]:
@@ -173,7 +166,7 @@ class TreeCalibration:
         for k in range(ROUNDS * len(levels) if len(P) else 0):
             best = most_probable(P, levels[k % len(levels)].nodes)
             p = P[rows, best]
-            if new_curves is None or truth is None:
+            if new_curves is None:
                 targets = self.curves.apply(k, p)
             else:
                 is_true = truth[rows, best]

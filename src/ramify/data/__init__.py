@@ -7,18 +7,5 @@ from ramify.data.file_sets import FileSet, find_files, is_file_set, open_file_se
 from ramify.data.splits import hold_out
 from ramify.data.synthetic import Problem, make_web_directory
 
-__all__ = [
-    "BadRow",
-    "Corpus",
-    "FileSet",
-    "Problem",
-    "comparable_keys",
-    "find_files",
-    "hold_out",
-    "is_file_set",
-    "load_electronics",
-    "make_web_directory",
-    "open_file_set",
-    "read_corpus",
-    "stream_rows",
-]
+__all__ = ["BadRow", "Corpus", "FileSet", "Problem", "comparable_keys", "find_files", "hold_out", "is_file_set"]
+__all__ += ["load_electronics", "make_web_directory", "open_file_set", "read_corpus", "stream_rows"]

@@ -56,6 +56,7 @@ LABEL_NAMES = (
     "label", "labels", "category", "categories", "class", "classes", "topic", "topics", "path", "target", "node", "code",
     "tag", "tags", "type",
 )  # fmt: skip
+Row = dict[str, Any]
 LEVEL_NAME = re.compile(r"(?:level|lvl|l|cat|category|tier)[ _-]?(\d+)", re.IGNORECASE)
 
 
@@ -68,21 +69,41 @@ class Columns:
 
 
 def find_columns(
-    source: str,
-    names: Sequence[str],
-    sample: Sequence[dict[str, Any]],
-    text: str | None = None,
-    labels: Sequence[str] | None = None,
+    source: str, names: Sequence[str], sample: Sequence[Row], text: str | None = None, labels: Sequence[str] | None = None
 ) -> Columns:
     """The named columns, or else columns that look like text and labels; `labels` may be empty."""
-    if text is not None:
-        _refuse_missing(source, names, text, "--text")
-    for column in labels or ():
-        _refuse_missing(source, names, column, "--label")
-    text = text or _guess_text(names, sample, labels or ())
+    for option, wanted in (("--text", [text] if text is not None else []), ("--label", labels or ())):
+        for column in wanted:
+            if column not in names:
+                found = f"{source} has no column {column!r}; its columns are {list_names(names)}"
+                raise DataError(f"{found}. Name one of them with {option}.{suggest(column, names)}")
+    free = [name for name in names if name not in (labels or ())]
+    text = text or next((name for wanted in TEXT_NAMES for name in free if name.lower() == wanted), None)
+    if text is None and (len(free) > 1 or labels):  # the column with the longest texts; numbers do not count
+        lengths = {}
+        for name in free:
+            texts = [row[name] for row in sample if isinstance(row.get(name), str) and not _is_number(row[name])]
+            lengths[name] = sum(map(len, texts)) / len(texts) if texts else 0.0
+        text = max((name for name in free if lengths[name] > 0), key=lambda name: lengths[name], default=None)
     if text is None:
         raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {list_names(names)}.")
-    return Columns(text, tuple(labels) if labels else _guess_labels(names, sample, text))
+    return Columns(text, tuple(labels) if labels else _guess_labels([name for name in names if name != text], sample))
+
+
+def _guess_labels(names: Sequence[str], sample: Sequence[Row]) -> tuple[str, ...]:
+    """A column with a usual name, or level columns, or the only column that repeats its values; numbers do not count."""
+    usual = next((name for wanted in LABEL_NAMES for name in names if name.lower() == wanted), None)
+    if usual is not None:
+        return (usual,)
+    levels = sorted((int(match[1]), name) for name in names if (match := LEVEL_NAME.fullmatch(name)))
+    if len(levels) > 1:
+        return tuple(name for _, name in levels)
+    repeated = []
+    for name in names:
+        cells = [str(row.get(name)) for row in sample if row.get(name) not in (None, "")]
+        if len(cells) > 3 and 1 < len(set(cells)) <= 0.5 * len(cells) and not all(map(_is_number, cells)):
+            repeated.append(name)
+    return (repeated[0],) if len(repeated) == 1 else ()
 
 
 def split_names(label: str, names: Sequence[str]) -> list[str]:
@@ -90,7 +111,7 @@ def split_names(label: str, names: Sequence[str]) -> list[str]:
     return [label] if label in names else [part.strip() for part in label.split(",")]
 
 
-def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, sample: Sequence[dict[str, Any]]) -> None:
+def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, sample: Sequence[Row]) -> None:
     """Refuse to train on a table without labels, with the text as label, or without a header row."""
     if not columns.labels:
         raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
@@ -99,60 +120,14 @@ def refuse_without_labels(source: str, names: Sequence[str], columns: Columns, s
     first = columns.labels[0]
     known_name = first.lower() in LABEL_NAMES
     if len(columns.labels) == 1 and not known_name and any(row.get(first) == first for row in sample):
-        raise DataError(
-            f"{source}: the first row looks like a document, since its {first[:40]!r} is a label of other rows too; "
-            "put a row with column names first."
-        )
-
-
-def _refuse_missing(source: str, names: Sequence[str], wanted: str, option: str) -> None:
-    if wanted not in names:
-        raise DataError(
-            f"{source} has no column {wanted!r}; its columns are {list_names(names)}. "
-            f"Name one of them with {option}.{suggest(wanted, names)}"
-        )
+        found = f"the first row looks like a document, since its {first[:40]!r} is a label of other rows too"
+        raise DataError(f"{source}: {found}; put a row with column names first.")
 
 
 def list_names(names: Sequence[str]) -> str:
     """Columns in a message."""
     shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
     return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
-
-
-def _guess_text(names: Sequence[str], sample: Sequence[dict[str, Any]], taken: Sequence[str]) -> str | None:
-    free = [name for name in names if name not in taken]
-    for wanted in TEXT_NAMES:
-        for name in free:
-            if name.lower() == wanted:
-                return name
-    lengths = {name: _mean_length(sample, name) for name in free}
-    longest = max(lengths, key=lambda name: lengths[name], default=None)
-    return longest if longest is not None and lengths[longest] > 0 and (len(free) > 1 or taken) else None
-
-
-def _guess_labels(names: Sequence[str], sample: Sequence[dict[str, Any]], text: str | None) -> tuple[str, ...]:
-    free = [name for name in names if name != text]
-    for wanted in LABEL_NAMES:
-        for name in free:
-            if name.lower() == wanted:
-                return (name,)
-    levels = sorted((int(match[1]), name) for name in free if (match := LEVEL_NAME.fullmatch(name)))
-    if len(levels) > 1:
-        return tuple(name for _, name in levels)
-    repeated = [name for name in free if _repeats(sample, name)]
-    return (repeated[0],) if len(repeated) == 1 else ()
-
-
-def _mean_length(sample: Sequence[dict[str, Any]], name: str) -> float:
-    cells = [row.get(name) for row in sample]
-    texts = [cell for cell in cells if isinstance(cell, str) and not _is_number(cell)]
-    return sum(map(len, texts)) / len(texts) if texts else 0.0
-
-
-def _repeats(sample: Sequence[dict[str, Any]], name: str) -> bool:
-    """Whether a column repeats its values, as labels do; numbers do not count."""
-    cells = [str(row.get(name)) for row in sample if row.get(name) not in (None, "")]
-    return len(cells) > 3 and 1 < len(set(cells)) <= 0.5 * len(cells) and not all(map(_is_number, cells))
 
 
 def _is_number(cell: str) -> bool:

@@ -18,11 +18,11 @@ from ramify.data.columns import (
     split_names,
 )
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
-from ramify.data.file_sets import FileSet, is_file_set, open_file_set
+from ramify.data.file_sets import is_file_set, open_file_set
 from ramify.data.svmlight import read_vectors
 from ramify.data.tables import Row, Rows, find_kind, known_encoding, stream_table
 from ramify.errors import DataError
-from ramify.parallel import Stage, stage
+from ramify.parallel import stage
 
 SAMPLE = 1_000
 
@@ -50,17 +50,34 @@ def read_corpus(
     may_be_empty: accept a table without rows.
     """
     path, encoding = Path(path), known_encoding(encoding)
-    if is_file_set(path):
+    is_set = is_file_set(path)
+    if is_set:
         parts = open_file_set(path, encoding)
-        columns = training_columns(str(path), list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
-        corpus = _read_file_set(parts, columns, label_separator, is_label)
+        names, sample = list(parts.names), list(islice(parts.rows(), SAMPLE))
+        streams = [(part, parts.rows_of(part)) for part in parts.paths]
     elif (kind := find_kind(path, encoding)) == "svmlight":
         corpus = read_vectors(path)
+        check_corpus(corpus, strict, may_be_empty)
+        return corpus
     else:
         names, rows = stream_table(path, kind, encoding)
         sample = list(islice(rows, SAMPLE))
-        columns = training_columns(str(path), names, sample, text, label, like)
-        corpus = _read_table(path, chain(sample, rows), columns, label_separator, is_label)
+        streams = [(path, chain(sample, rows))]
+    columns = training_columns(str(path), names, sample, text, label, like)
+    texts: list[str] = []
+    each = [RowCollector(columns) for _ in streams]
+    with stage(f"reading {path if is_set else path.name}") as step:
+        for collected, (part, rows) in zip(each, streams, strict=True):
+            for found_text in collected.texts(part, rows):
+                texts.append(found_text)
+                step.advance()
+    labels, found = read_labels([cell for collected in each for cell in collected.cells], columns, label_separator, is_label)
+    bad, lines = [bad for collected in each for bad in collected.bad], [collected.lines for collected in each]
+    if is_set:
+        locations = DocumentLocations.of([str(part) for part, _ in streams], lines)
+        corpus = Corpus(str(path), texts, labels, (), bad, found, locations)
+    else:
+        corpus = Corpus(str(path), texts, labels, lines[0], bad, found)
     check_corpus(corpus, strict, may_be_empty)
     return corpus
 
@@ -78,7 +95,10 @@ def check_corpus(corpus: Corpus, strict: bool, may_be_empty: bool = False) -> No
     """Refuse an empty corpus, and one with too many bad rows."""
     if not len(corpus) and not corpus.bad_rows and not may_be_empty and not corpus.has_vectors:
         raise DataError(f"{corpus.source} has column names but no rows; give at least two documents.")
-    _judge_bad_rows(corpus, strict)
+    n_bad, n_rows = len(corpus.bad_rows), len(corpus.bad_rows) + len(corpus)
+    if n_bad and (strict or n_bad > MAX_BAD_FRACTION * n_rows):
+        rule = "--strict allows none" if strict else "more than one in ten is too many"
+        raise DataError(f"{n_bad} of {n_rows} rows are bad, and {rule}; fix them. The first: {corpus.bad_rows[0]}.")
 
 
 def stream_rows(
@@ -136,40 +156,33 @@ class RowCollector:
     def texts(self, path: Path, rows: Rows) -> Iterator[str]:
         """Stream the texts of usable rows."""
         for line, row in rows:
-            problem = row if isinstance(row, BadRow) else _problem(path, line, row, self.columns)
-            if problem is not None:
-                self.bad.append(problem)
-            elif isinstance(row, dict):
-                self.cells.append(_label_cell(row, self.columns))
-                self.lines.append(line)
-                yield row[self.columns.text]
+            if isinstance(row, BadRow):
+                self.bad.append(row)
+                continue
+            reason, cell = _read_label(row, self.columns)
+            reason = why_not_text(row.get(self.columns.text)) or reason
+            if reason is not None:
+                self.bad.append(BadRow(str(path), line, reason))
+                continue
+            self.cells.append(cell)
+            self.lines.append(line)
+            yield row[self.columns.text]
 
 
-def _read_table(
-    path: Path, rows: Rows, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
-) -> Corpus:
-    collected = RowCollector(columns)
-    with stage(f"reading {path.name}") as step:
-        texts = list(_with_progress(collected.texts(path, rows), step))
-    labels, found = read_labels(collected.cells, columns, separator, is_label)
-    return Corpus(str(path), texts, labels, collected.lines, collected.bad, found)
-
-
-def _read_file_set(parts: FileSet, columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None) -> Corpus:
-    texts: list[str] = []
-    each = [RowCollector(columns) for _ in parts.paths]
-    with stage(f"reading {parts.source}") as step:
-        for collected, path in zip(each, parts.paths, strict=True):
-            texts += _with_progress(collected.texts(path, parts.rows_of(path)), step)
-    labels, found = read_labels([cell for collected in each for cell in collected.cells], columns, separator, is_label)
-    locations = DocumentLocations.of([str(path) for path in parts.paths], [collected.lines for collected in each])
-    return Corpus(parts.source, texts, labels, (), [bad for collected in each for bad in collected.bad], found, locations)
-
-
-def _with_progress(texts: Iterator[str], step: Stage) -> Iterator[str]:
-    for text in texts:
-        step.advance()
-        yield text
+def _read_label(row: Row, columns: Columns) -> tuple[str | None, Any]:
+    """What is wrong with the label of a row, if anything is; and the label: a string, or a list of strings."""
+    cells = [row.get(name) for name in columns.labels]
+    if len(cells) > 1:
+        odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
+        return (f"the level {str(odd[0])[:40]} is not a string", None) if odd else (None, join_levels(cells))
+    cell = cells[0]
+    if isinstance(cell, (dict, bool)):
+        return f"the label is {str(cell)[:40]}, not a string or a list of strings", None
+    if not isinstance(cell, list):
+        return None, "" if cell is None else str(cell)
+    if not all(isinstance(label, str) for label in cell):
+        return f"the label list {str(cell)[:40]} holds something other than strings", None
+    return None, [label.strip() for label in cell if label.strip()]
 
 
 def read_labels(
@@ -187,39 +200,3 @@ def read_labels(
             known[cell] = split_cell(cell, separator, is_label)
         labels.append(known[cell])
     return labels, {"text": columns.text, "label": list(columns.labels), "label_separator": separator}
-
-
-def _problem(path: Path, line: int, row: Row, columns: Columns) -> BadRow | None:
-    reason = why_not_text(row.get(columns.text)) or _why_not_label(row, columns)
-    return None if reason is None else BadRow(str(path), line, reason)
-
-
-def _why_not_label(row: Row, columns: Columns) -> str | None:
-    cells = [row.get(name) for name in columns.labels]
-    if len(cells) > 1:
-        odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
-        return f"the level {str(odd[0])[:40]} is not a string" if odd else None
-    cell = cells[0]
-    if isinstance(cell, list) and not all(isinstance(label, str) for label in cell):
-        return f"the label list {str(cell)[:40]} holds something other than strings"
-    if isinstance(cell, (dict, bool)):
-        return f"the label is {str(cell)[:40]}, not a string or a list of strings"
-    return None
-
-
-def _label_cell(row: Row, columns: Columns) -> Any:
-    if len(columns.labels) > 1:
-        return join_levels(row.get(name) for name in columns.labels)
-    cell = row.get(columns.labels[0])
-    if isinstance(cell, list):
-        return [label.strip() for label in cell if label.strip()]
-    return "" if cell is None else str(cell)
-
-
-def _judge_bad_rows(corpus: Corpus, strict: bool) -> None:
-    n_bad = len(corpus.bad_rows)
-    if n_bad and (strict or n_bad > MAX_BAD_FRACTION * (n_bad + len(corpus))):
-        rule = "--strict allows none" if strict else "more than one in ten is too many"
-        raise DataError(
-            f"{n_bad} of {n_bad + len(corpus)} rows are bad, and {rule}; fix them. The first: {corpus.bad_rows[0]}."
-        )

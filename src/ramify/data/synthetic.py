@@ -1,8 +1,8 @@
 """Synthetic problems for experiments and benchmarks; a seed fixes each of them.
 
 :func:`make_web_directory` resembles a web directory: a deep tree grown by splitting leaves, long-tailed class sizes and
-word frequencies, and words of its own for each node. A document draws most of its words from a common vocabulary, and the others
-from its leaf or an ancestor, closer ones more often; so siblings have words in common, and few words distinguish a leaf.
+word frequencies, and words of its own for each node. A document draws most of its words from a common vocabulary, and the
+others from its leaf or an ancestor, closer ones more often; so siblings have words in common, and few words distinguish a leaf.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Problem:
 def make_web_directory(
     n_leaves: int = 1000, n_docs: int = 20_000, *, n_features: int | None = None, n_words: int = 180, seed: int = 0
 ) -> Problem:
-    """Make a web-directory-shaped problem: tf-idf rows of unit length, one leaf per document, and at least one document per leaf.
+    """Make a web-directory-shaped problem: tf-idf rows of unit length, one leaf per document, at least one document per leaf.
 
     n_features: size of the vocabulary (default: 31 per leaf). n_words: of a typical document, with repetitions.
 
@@ -48,7 +48,10 @@ def make_web_directory(
     rng = np.random.default_rng(seed)
     parent = grow_tree(n_leaves, rng)
     leaves = np.setdiff1d(np.arange(len(parent)), parent)
-    leaf_of = _draw_classes(leaves, n_docs, rng)
+    # each leaf once, the rest from a long-tailed distribution
+    ranked = rng.permutation(leaves)
+    rest = ranked[_draw_ranks(len(leaves), 0.7, n_docs - len(leaves), rng)]
+    leaf_of = rng.permutation(np.concatenate([leaves, rest]))
     counts = _draw_words(parent, leaf_of, n_features or 31 * n_leaves, n_words, rng)
     taxonomy = Taxonomy.from_edges((f"n{v}", None if p < 0 else f"n{p}") for v, p in enumerate(parent.tolist()))
     own = csr_array((np.ones(n_docs, dtype=bool), leaf_of, np.arange(n_docs + 1)), shape=(n_docs, len(parent)))
@@ -69,13 +72,6 @@ def grow_tree(n_leaves: int, rng: np.random.Generator) -> Ints:
     return np.asarray(parent)
 
 
-def _draw_classes(leaves: Ints, n_docs: int, rng: np.random.Generator) -> Ints:
-    """A leaf for each document: each leaf once, the rest from a long-tailed distribution."""
-    ranked = rng.permutation(leaves)
-    rest = ranked[_draw_ranks(len(leaves), 0.7, n_docs - len(leaves), rng)]
-    return rng.permutation(np.concatenate([leaves, rest]))
-
-
 def _draw_words(parent: Ints, leaf_of: Ints, n_features: int, n_words: int, rng: np.random.Generator) -> csr_array:
     """The word counts of each document."""
     n_docs = len(leaf_of)
@@ -84,18 +80,13 @@ def _draw_words(parent: Ints, leaf_of: Ints, n_features: int, n_words: int, rng:
     word = _draw_ranks(n_features, 0.9, len(document), rng)
     own_words = _draw_ranks(n_features, 0.5, len(parent) * WORDS_OF_A_NODE, rng).reshape(len(parent), WORDS_OF_A_NODE)
     informative = np.flatnonzero(rng.random(len(document)) >= COMMON)
-    node = _move_up(parent, leaf_of[document[informative]], rng.geometric(STAY, len(informative)) - 1)
+    node, steps = leaf_of[document[informative]], rng.geometric(STAY, len(informative)) - 1
+    for step in range(int(steps.max(initial=0))):  # up by so many steps, at most to the root
+        node = np.where((steps > step) & (parent[node] >= 0), parent[node], node)
     word[informative] = own_words[node, _draw_ranks(WORDS_OF_A_NODE, 1.0, len(informative), rng)]
     counts = csr_array((np.ones(len(word), dtype=np.float32), (document, word)), shape=(n_docs, n_features))
     counts.sum_duplicates()
     return counts
-
-
-def _move_up(parent: Ints, node: Ints, steps: Ints) -> Ints:
-    """Move each node up by a number of steps, at most to the root."""
-    for step in range(int(steps.max(initial=0))):
-        node = np.where((steps > step) & (parent[node] >= 0), parent[node], node)
-    return node
 
 
 def _draw_ranks(n: int, exponent: float, size: int, rng: np.random.Generator) -> Ints:

@@ -40,7 +40,10 @@ def find_kind(path: Path, encoding: str = UTF_8) -> str:
         start = file.read(4096)
     if start.startswith(b"PAR1"):
         return "parquet"
-    _refuse_binary(path, start, encoding)
+    if start.startswith(b"PK\x03\x04"):
+        raise DataError(f"{path} is a zip or spreadsheet file; save the table as CSV in UTF-8.")
+    if b"\x00" in start and encoding == UTF_8 and not start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines or Parquet.")
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
     if suffixes and suffixes[-1] in SUFFIXES:
         return SUFFIXES[suffixes[-1]]
@@ -74,7 +77,13 @@ def stream_table(path: Path, kind: str, encoding: str = UTF_8) -> tuple[list[str
     """The columns, and the rows with their line numbers."""
     if kind == "parquet":
         return _stream_parquet(path)
-    return _stream_jsonl(path, encoding) if kind == "jsonl" else _stream_csv(path, encoding)
+    if kind != "jsonl":
+        return csv_table(path, _decoded_lines(path, encoding), encoding)
+    columns = read_names(path, kind, encoding)
+    if not columns:
+        example = '{"text": "…", "label": "…"}'
+        raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object per line, such as {example}.")
+    return columns, _json_objects(path, encoding)
 
 
 def stream_part(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
@@ -86,22 +95,16 @@ def stream_part(path: Path, kind: str, encoding: str, rows: range | None = None)
 
 def read_names(path: Path, kind: str, encoding: str) -> list[str]:
     """The columns; for JSON Lines, the keys of all objects."""
-    return _json_names(path, encoding) if kind == "jsonl" else stream_table(path, kind, encoding)[0]
-
-
-def _refuse_binary(path: Path, start: bytes, encoding: str) -> None:
-    wide = start.startswith((b"\xff\xfe", b"\xfe\xff")) or encoding != UTF_8
-    if start.startswith(b"PK\x03\x04"):
-        raise DataError(f"{path} is a zip or spreadsheet file; save the table as CSV in UTF-8.")
-    if b"\x00" in start and not wide:
-        raise DataError(f"{path} is a binary file; give a table as CSV, TSV, JSON Lines or Parquet.")
+    if kind != "jsonl":
+        return stream_table(path, kind, encoding)[0]
+    columns: dict[str, None] = {}
+    for _, row in _json_objects(path, encoding):  # the whole file: a key may appear late
+        if isinstance(row, dict):
+            columns.update(dict.fromkeys(row))
+    return list(columns)
 
 
 # ---- CSV --------------------------------------------------------------------------------------------------------------
-
-
-def _stream_csv(path: Path, encoding: str) -> tuple[list[str], Rows]:
-    return csv_table(path, _decoded_lines(path, encoding), encoding)
 
 
 def csv_table(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_8) -> tuple[list[str], Rows]:
@@ -109,7 +112,8 @@ def csv_table(path: Path, lines: Iterator[tuple[int, str]], encoding: str = UTF_
     number, first = next(((number, line) for number, line in lines if line.strip()), (0, None))
     if first is None:
         raise DataError(f"{path} is empty; give a table with a header row.")
-    delimiter = _find_delimiter(first)
+    unquoted = re.sub(r'"[^"]*"', "", first)
+    delimiter = max(("\t", ";", ",", "|"), key=lambda mark: (unquoted.count(mark), mark == ","))
     try:
         columns = [column.strip() for column in next(csv.reader([first], delimiter=delimiter))]
     except csv.Error as error:
@@ -126,10 +130,17 @@ def _csv_rows(
     path: Path, lines: Iterator[tuple[int, str]], header: int, columns: list[str], delimiter: str, encoding: str
 ) -> Rows:
     csv.field_size_limit(MAX_CELL)
-    last = [header]  # the last line that the reader consumed
-    reader = csv.reader(_tracking(lines, last), delimiter=delimiter, strict=True)
+    last = header  # the last line that the reader consumed
+
+    def consumed() -> Iterator[str]:
+        nonlocal last
+        for number, line in lines:
+            last = number
+            yield line
+
+    reader = csv.reader(consumed(), delimiter=delimiter, strict=True)
     while True:
-        start = last[0] + 1
+        start = last + 1
         try:
             cells = next(reader)
         except StopIteration:
@@ -140,25 +151,13 @@ def _csv_rows(
                 raise DataError(f"{path}, line {start}: a quoted cell is never closed; {advice}.") from None
             yield start, BadRow(str(path), start, str(error))
             continue
-        if cells:
-            yield start, _csv_row(path, start, columns, cells, encoding)
-
-
-def _tracking(lines: Iterator[tuple[int, str]], last: list[int]) -> Iterator[str]:
-    for number, line in lines:
-        last[0] = number
-        yield line
-
-
-def _csv_row(path: Path, line: int, columns: list[str], cells: list[str], encoding: str) -> Row | BadRow:
-    row = dict(zip(columns, cells, strict=False))
-    if len(cells) != len(columns):
-        reason = f"{len(cells)} cells, but {len(columns)} columns"
-    elif any(map(_has_bad_bytes, cells)):
-        reason = f"not {encoding.upper()}"
-    else:
-        return row
-    return BadRow(str(path), line, reason, {name: _readable(cell) for name, cell in row.items()})
+        row = dict(zip(columns, cells, strict=False))
+        if len(cells) == len(columns) and not any(map(_has_bad_bytes, cells)):
+            yield start, row
+        elif cells:
+            fits = len(cells) == len(columns)
+            reason = f"not {encoding.upper()}" if fits else f"{len(cells)} cells, but {len(columns)} columns"
+            yield start, BadRow(str(path), start, reason, {name: _readable(cell) for name, cell in row.items()})
 
 
 def _decoded_lines(path: Path, encoding: str) -> Iterator[tuple[int, str]]:
@@ -185,41 +184,18 @@ def _readable(cell: str) -> str:
     return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in cell)
 
 
-def _find_delimiter(header: str) -> str:
-    bare = re.sub(r'"[^"]*"', "", header)
-    return max(("\t", ";", ",", "|"), key=lambda mark: (bare.count(mark), mark == ","))
-
-
 # ---- JSON -------------------------------------------------------------------------------------------------------------
 
 
-def _stream_jsonl(path: Path, encoding: str) -> tuple[list[str], Rows]:
-    columns = _json_names(path, encoding)
-    if not columns:
-        example = '{"text": "…", "label": "…"}'
-        raise DataError(f"{path} holds no JSON object in {encoding.upper()}; give one object per line, such as {example}.")
-    return columns, _json_objects(path, encoding)
-
-
-def _json_names(path: Path, encoding: str) -> list[str]:
-    columns: dict[str, None] = {}
-    for _, row in _json_objects(path, encoding):  # the whole file: a key may appear late
-        if isinstance(row, dict):
-            columns.update(dict.fromkeys(row))
-    return list(columns)
-
-
 def _json_objects(path: Path, encoding: str) -> Rows:
-    return _json_list(path, encoding) if _starts_a_list(path) else _json_rows(path, encoding)
-
-
-def _starts_a_list(path: Path) -> bool:
+    """The objects of JSON Lines, or of a JSON list, numbered from 1."""
     with open_binary(path) as file:
-        return file.read(4096).replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n").startswith(b"[")
-
-
-def _json_list(path: Path, encoding: str) -> Rows:
-    """A JSON list of objects, numbered from 1."""
+        start = file.read(4096).replace(b"\x00", b"").lstrip(b"\xef\xbb\xbf\xff\xfe \t\r\n")
+    if not start.startswith(b"["):
+        for number, line in _json_lines(path, encoding):
+            if line.strip():
+                yield number, json_row(path, number, line, encoding)
+        return
     with open_binary(path) as file:
         data = file.read()
     try:
@@ -228,12 +204,6 @@ def _json_list(path: Path, encoding: str) -> Rows:
         raise DataError(f"{path} is not a valid JSON list: {str(error)[:80]}.") from None
     for number, row in enumerate(rows, start=1):
         yield number, _checked_object(path, number, row)
-
-
-def _json_rows(path: Path, encoding: str) -> Rows:
-    for number, line in _json_lines(path, encoding):
-        if line.strip():
-            yield number, json_row(path, number, line, encoding)
 
 
 def _json_lines(path: Path, encoding: str) -> Iterator[tuple[int, bytes]]:

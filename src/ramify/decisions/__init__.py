@@ -8,27 +8,6 @@ from ramify.decisions.isotonic import IsotonicSmooth, isotonic_smooth
 from ramify.decisions.thresholds import PCut, PredictedCut, RCut, SCut
 from ramify.decisions.top_down import Descend, Sign, TopDown, descend, sign, top_down
 
-__all__ = [
-    "CONFORMAL_KINDS",
-    "Best",
-    "ConformalPredictor",
-    "DecisionRule",
-    "Descend",
-    "FittableRule",
-    "IsotonicSmooth",
-    "MinimizeHLoss",
-    "PCut",
-    "PredictedCut",
-    "RCut",
-    "RefiningRule",
-    "SCut",
-    "Sign",
-    "TopDown",
-    "best",
-    "descend",
-    "fit_conformal",
-    "isotonic_smooth",
-    "minimize_h_loss",
-    "sign",
-    "top_down",
-]
+__all__ = ["CONFORMAL_KINDS", "Best", "ConformalPredictor", "DecisionRule", "Descend", "FittableRule", "IsotonicSmooth"]
+__all__ += ["MinimizeHLoss", "PCut", "PredictedCut", "RCut", "RefiningRule", "SCut", "Sign", "TopDown", "best", "descend"]
+__all__ += ["fit_conformal", "isotonic_smooth", "minimize_h_loss", "sign", "top_down"]

@@ -56,12 +56,26 @@ class DecisionRule(ABC):
 
     def state(self) -> dict[str, Any]:
         """Plain values from which the same rule can be made; an infinite threshold is None, which JSON can hold."""
-        return {name: _to_plain(value) for name, value in asdict(self).items()}  # type: ignore[call-overload]
+        state: dict[str, Any] = asdict(self)  # type: ignore[call-overload]
+        for name, value in state.items():
+            if isinstance(value, (list, tuple, np.ndarray)):
+                numbers = np.asarray(value, dtype=np.float64).tolist()
+                state[name] = [None if number == np.inf else number for number in numbers]
+            elif isinstance(value, np.generic):
+                state[name] = value.item()
+        return state
 
     @classmethod
     def from_state(cls, values: dict[str, Any]) -> Self:
         """Make a rule from its state."""
-        rule = cls(**{name: _from_plain(name, value) for name, value in values.items()})
+        settings = dict(values)
+        for name, value in values.items():
+            if isinstance(value, list):
+                # bool is a kind of int, and JSON's whole numbers have no end
+                if not all(number is None or (type(number) in (int, float) and abs(number) <= LARGEST) for number in value):
+                    raise ModelError(f"{name} are not all numbers; train the model again.")
+                settings[name] = frozen(np.array([np.inf if number is None else number for number in value], dtype=np.float64))
+        rule = cls(**settings)
         if problem := rule.problem():
             raise ModelError(f"{problem}; train the model again.")
         return rule
@@ -171,28 +185,10 @@ def _a_number(least: float, most: float) -> str:
     return f"a number from {least:g} upwards" if most >= LARGEST else f"a number from {least:g} to {most:g}"
 
 
-# ---- settings as plain values ---------------------------------------------------------------------------------------
-
-
 def frozen(array: Floats) -> Floats:
     """The same array, made read-only."""
     array.setflags(write=False)
     return array
-
-
-def _to_plain(value: Any) -> Any:
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [None if number == np.inf else number for number in np.asarray(value, dtype=np.float64).tolist()]
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _from_plain(name: str, value: Any) -> Any:
-    if not isinstance(value, list):
-        return value
-    # bool is a kind of int, and JSON's whole numbers have no end
-    if not all(number is None or (type(number) in (int, float) and abs(number) <= LARGEST) for number in value):
-        raise ModelError(f"{name} are not all numbers; train the model again.")
-    return frozen(np.array([np.inf if number is None else number for number in value], dtype=np.float64))
 
 
 # ---- scores as rules read them --------------------------------------------------------------------------------------

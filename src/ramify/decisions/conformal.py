@@ -68,9 +68,8 @@ def fit_conformal(probabilities: Any, Y: Any, taxonomy: Taxonomy, multi_label: b
     """
     P, truth = read_probabilities(probabilities, taxonomy), expand_to_ancestors(Y, taxonomy)
     if truth.shape != P.shape:
-        raise InputError(
-            f"there are probabilities of {len(P)} documents and labels of {truth.shape[0]}; give both for the same documents."
-        )
+        found = f"there are probabilities of {len(P)} documents and labels of {truth.shape[0]}"
+        raise InputError(f"{found}; give both for the same documents.")
     kind = ConformalRiskControl if multi_label or not taxonomy.is_tree else ConformalPaths
     return kind.fit(P, truth, taxonomy)
 
@@ -128,30 +127,25 @@ def find_nested_sets(probabilities: Any, taxonomy: Taxonomy, size: int = 1) -> N
     """
     taxonomy.require_tree("backing off to an ancestor")
     P = np.nan_to_num(read_probabilities(probabilities, taxonomy).astype(np.float64), nan=0.0)
-    current, steps = np.full((len(P), 0), -1, dtype=np.int64), []
+    rows, steps = np.arange(len(P))[:, None], []
+    current = np.full((len(P), 0), -1, dtype=np.int64)
     for level in levels_of(taxonomy):
-        current = _next_set(P, current, level, taxonomy, size)
+        # the most probable of the children of the set and of its leaves, in descending order
+        in_set = np.zeros((len(P), len(taxonomy) + 1), dtype=bool)
+        in_set[rows, current] = True  # -1 marks the last column, which belongs to no node
+        in_set[:, -1] = True  # the parent of the roots
+        leaves = np.where((current >= 0) & taxonomy.is_leaf[current], current, -1)
+        candidates = np.concatenate([np.broadcast_to(level, (len(P), len(level))), leaves], axis=1)
+        p = np.where(in_set[:, taxonomy.parent[level]], P[:, level], NEVER)
+        p = np.concatenate([p, np.where(leaves >= 0, P[rows, leaves], NEVER)], axis=1)
+        order = np.argsort(-p, axis=1, kind="stable")[:, :size] if size > 1 else p.argmax(axis=1)[:, None]
+        best = np.where(p[rows, order] > NEVER, candidates[rows, order], -1)
+        current = np.pad(best, ((0, 0), (0, size - best.shape[1])), constant_values=-1)
         steps.append(current)
     steps += [np.where(np.arange(size) < n_left, current, -1) for n_left in range(size - 1, 0, -1)]
     nodes = np.stack(steps, axis=1)
     masses = np.where(nodes >= 0, P[np.arange(len(P))[:, None, None], nodes], 0.0).sum(axis=2)
     return NestedSets(np.minimum.accumulate(masses.clip(0, 1), axis=1), nodes)
-
-
-def _next_set(P: Floats, current: Ints, level: Ints, taxonomy: Taxonomy, size: int) -> Ints:
-    """The most probable of the children of a set at the next level and of its leaves, in descending order."""
-    rows = np.arange(len(P))[:, None]
-    parent = taxonomy.parent[level]
-    in_set = np.zeros((len(P), len(taxonomy) + 1), dtype=bool)
-    in_set[rows, current] = True  # -1 marks the last column, which belongs to no node
-    in_set[:, -1] = True  # the parent of the roots
-    leaves = np.where((current >= 0) & taxonomy.is_leaf[current], current, -1)
-    nodes = np.concatenate([np.broadcast_to(level, (len(P), len(level))), leaves], axis=1)
-    p = np.where(in_set[:, parent], P[:, level], NEVER)
-    p = np.concatenate([p, np.where(leaves >= 0, P[rows, leaves], NEVER)], axis=1)
-    order = np.argsort(-p, axis=1, kind="stable")[:, :size] if size > 1 else p.argmax(axis=1)[:, None]
-    best = np.where(p[rows, order] > NEVER, nodes[rows, order], -1)
-    return np.pad(best, ((0, 0), (0, size - best.shape[1])), constant_values=-1)
 
 
 def top_branches(taxonomy: Taxonomy) -> Ints:
@@ -196,22 +190,19 @@ class ConformalPaths:
         """
         check_nodes(nodes)
         P = read_probabilities(probabilities, taxonomy)
-        threshold = self._thresholds_by_branch(P, taxonomy, risk, nodes) if by_branch else self.threshold(risk, nodes)
+        threshold: Any = None if by_branch else self.threshold(risk, nodes)
+        if by_branch:
+            branch_of, threshold = _branch_of(P, taxonomy), np.full(len(P), np.inf)
+            for branch in np.setdiff1d(branch_of, self.uncovered_branches(risk, taxonomy)).tolist():
+                threshold[branch_of == branch] = self.threshold(risk, nodes, branch)
         return nodes_to_labels(find_nested_sets(P, taxonomy, nodes).last_above(threshold), taxonomy)
-
-    def _thresholds_by_branch(self, P: NDArray[Any], taxonomy: Taxonomy, risk: float, nodes: int) -> Floats:
-        branch_of, uncovered = _branch_of(P, taxonomy), self.uncovered_branches(risk, taxonomy)
-        thresholds = np.full(len(P), np.inf)
-        for branch in np.setdiff1d(branch_of, uncovered).tolist():
-            thresholds[branch_of == branch] = self.threshold(risk, nodes, branch)
-        return thresholds
 
     def uncovered_branches(self, risk: float, taxonomy: Taxonomy) -> list[int]:
         """The branches with too few held-out documents for a risk; raises an error where all have too few."""
         check_risk(risk)
         branches = top_branches(taxonomy)
         counts = np.asarray([np.count_nonzero(self.branches == branch) for branch in branches])
-        is_short = counts < _needed(risk)
+        is_short = counts < math.ceil(1 / risk - 1 - ROUNDING)
         if is_short.all():
             largest = int(counts.argmax())
             raise InputError(_too_few(risk, int(counts[largest]), taxonomy.show(int(branches[largest]))))
@@ -363,16 +354,9 @@ def _cap_at_parents(P: NDArray[Any], taxonomy: Taxonomy) -> Floats:
     return capped
 
 
-def _needed(risk: float) -> int:
-    """How many held-out documents a risk needs."""
-    return math.ceil(1 / risk - 1 - ROUNDING)
-
-
 def _too_few(risk: float, count: int, branch: str | None) -> str:
-    needs = f"a risk of {risk:g} needs at least {_needed(risk):,} held-out documents"
+    needs = f"a risk of {risk:g} needs at least {math.ceil(1 / risk - 1 - ROUNDING):,} held-out documents"
     if branch is None:
         return f"{needs}, and there are {count:,}; hold out more documents, or allow more risk."
-    return (
-        f"{needs} in a branch, and the largest branch, {branch!r}, has {count:,}; hold out more documents, allow more risk, "
-        "or leave out by_branch."
-    )
+    found = f"the largest branch, {branch!r}, has {count:,}"
+    return f"{needs} in a branch, and {found}; hold out more documents, allow more risk, or leave out by_branch."

@@ -18,7 +18,7 @@ paper's lower bound on j is not needed, since a child that is left at its best a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -79,13 +79,20 @@ def isotonic_smooth(
     """
     taxonomy.require_tree("isotonic smoothing")
     S = read_finite_scores(scores, taxonomy)
-    a = read_penalties(penalty, taxonomy)
+    penalties = np.full(len(taxonomy), penalty) if np.ndim(penalty) == 0 else penalty
+    a = _read_per_node("penalties", penalties, taxonomy, most=np.inf)
     w = np.ones(len(taxonomy)) if weights is None else _read_per_node("weights", weights, taxonomy, most=np.finfo(float).max)
     if levels is not None and not (is_whole(levels) and 2 <= levels <= MAX_LEVELS):
+        allowed = f"a whole number from 2 to {MAX_LEVELS:,}, such as 256, or None for exact smoothing"
+        raise InputError(f"levels is {levels!r}; give {allowed}.")
+    # sums of weighted distances must stay far below what a float holds
+    largest = max(float(np.fmax.reduce(S, axis=None, initial=0)), -float(np.fmin.reduce(S, axis=None, initial=0)))
+    each = max(1.0, float(w.max(initial=0)), float(a[np.isfinite(a)].max(initial=0)))
+    if math.log10(max(largest, 1)) + math.log10(each) + math.log10(4 * max(1, len(w))) > 300:
         raise InputError(
-            f"levels is {levels!r}; give a whole number from 2 to {MAX_LEVELS:,}, such as 256, or None for exact smoothing."
+            f"scores up to {largest:g} with weights or penalties up to {each:g} are too large to add up; scale them down, "
+            "or give penalty=inf to force a parent down to its children."
         )
-    _refuse_overflow(S, w, a)
     if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MAX_NODES**2:
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
     parent = taxonomy.parent.astype(np.int32)
@@ -99,30 +106,12 @@ def isotonic_smooth(
     return np.concatenate(parts) if parts else S.astype(S.dtype)
 
 
-def _refuse_overflow(S: Scores, weights: Floats, penalties: Floats) -> None:
-    """Sums of weighted distances must stay far below what a float holds."""
-    largest = max(float(np.fmax.reduce(S, axis=None, initial=0)), -float(np.fmin.reduce(S, axis=None, initial=0)))
-    each = max(1.0, float(weights.max(initial=0)), float(penalties[np.isfinite(penalties)].max(initial=0)))
-    if math.log10(max(largest, 1)) + math.log10(each) + math.log10(4 * max(1, len(weights))) > 300:
-        raise InputError(
-            f"scores up to {largest:g} with weights or penalties up to {each:g} are too large to add up; scale them down, "
-            "or give penalty=inf to force a parent down to its children."
-        )
-
-
 def read_finite_scores(scores: Any, taxonomy: Taxonomy) -> Scores:
     """Scores as documents × nodes, each finite or NaN."""
     S = read_scores(scores, taxonomy)
     if S.size and np.fmin.reduce(S, axis=None) == -np.inf:
         raise InputError("a score is infinite; give finite scores, and NaN where a node has no classifier.")
     return S
-
-
-def read_penalties(penalty: Any, taxonomy: Taxonomy) -> Floats:
-    """One penalty a node."""
-    if np.ndim(penalty) == 0:
-        penalty = np.full(len(taxonomy), penalty)
-    return _read_per_node("penalties", penalty, taxonomy, most=np.inf)
 
 
 def _read_per_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> Floats:
@@ -197,8 +186,11 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         """The nodes of smoothed scores that reach the threshold; no child lies above its parent, so the sets are closed."""
         taken = smoothed >= self.threshold
         left = np.flatnonzero(~taken.any(axis=1))
-        if self.at_least_one and len(left):
-            taken[left] = _highest_path(smoothed[left], np.atleast_2d(values)[left], taxonomy)
+        if self.at_least_one and len(left):  # the path of nodes with the highest smoothed score, as deep as it goes
+            highest = np.fmax.reduce(smoothed[left], axis=1, keepdims=True, initial=-np.inf)
+            before = np.nan_to_num(np.atleast_2d(values)[left], nan=-LARGEST)
+            ends = descend_by_score(np.where(smoothed[left] == highest, before, -np.inf), taxonomy)
+            taken[left] = nodes_to_labels(ends, taxonomy).toarray()
         return csr_array(taken)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
@@ -207,24 +199,35 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         >>> IsotonicSmooth(penalty=0.0).reasons([0.4, 0.8], Taxonomy.from_paths(["a/b"]), [1])
         ['moved from 0.80 down to 0.40, under its parent; 0.40 is below the threshold 0.50']
         """
-        before = np.atleast_2d(np.asarray(values))
-        after = self.refine(before, taxonomy)
-        taken = set(self.cut(after.copy(), before, taxonomy).indices.tolist())
-        return [self._explain(node, before[0], after[0], node in taken, taxonomy) for node in nodes]
+        given = np.atleast_2d(np.asarray(values))
+        refined = self.refine(given, taxonomy)
+        taken = set(self.cut(refined.copy(), given, taxonomy).indices.tolist())
+        before, after = given[0], refined[0]
 
-    def _explain(self, node: int, before: NDArray[Any], after: NDArray[Any], is_taken: bool, taxonomy: Taxonomy) -> str:
-        if np.isnan(after[node]):
-            return NO_CLASSIFIER
-        is_above = bool(after[node] >= self.threshold)
-        last_resort = "; no node is high enough, so the highest path was taken" if is_taken and not is_above else ""
-        x, y, threshold = format_numbers(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
-        verdict = f"{'reaches' if is_above else 'is below'} the threshold {threshold}{last_resort}"
-        if np.isnan(before[node]):
-            return f"it has no classifier; filled in with {y}, which {verdict}"
-        if before[node] == after[node]:
-            return f"{y} {verdict}"
-        way, why = ("down", _why_down) if after[node] < before[node] else ("up", _why_up)
-        return f"moved from {x} {way} to {y}, {why(node, after, taxonomy)}; {y} {verdict}"
+        def explain(node: int) -> str:
+            if np.isnan(after[node]):
+                return NO_CLASSIFIER
+            is_above = bool(after[node] >= self.threshold)
+            last_resort = "; no node is high enough, so the highest path was taken" if node in taken and not is_above else ""
+            x, y, threshold = format_numbers(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
+            verdict = f"{'reaches' if is_above else 'is below'} the threshold {threshold}{last_resort}"
+            if np.isnan(before[node]):
+                return f"it has no classifier; filled in with {y}, which {verdict}"
+            if before[node] == after[node]:
+                return f"{y} {verdict}"
+            # a moved value equals that of a neighbour which held it there, unless it was only rounded
+            is_at_parent = bool((after[taxonomy.parents_of(node)] == after[node]).any())
+            is_at_child = bool((after[taxonomy.children_of(node)] == after[node]).any())
+            if after[node] < before[node]:
+                way, why = (
+                    "down",
+                    "under its parent" if is_at_parent else "towards its children" if is_at_child else "by rounding",
+                )
+            else:
+                way, why = "up", "over its children" if is_at_child else "towards its parent" if is_at_parent else "by rounding"
+            return f"moved from {x} {way} to {y}, {why}; {y} {verdict}"
+
+        return [explain(node) for node in nodes]
 
     def _smooth(self, S: Scores, taxonomy: Taxonomy, penalties: Any) -> Scores:
         for what, given in (("weights", self.weights), ("priors", self.priors)):
@@ -236,10 +239,14 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         if not self.prior_weight:
             return isotonic_smooth(S, taxonomy, penalties, weights, levels)
         smoothed = np.empty_like(S)
-        for rows, missing in _by_missing(S):
-            given = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
+        packed = np.packbits(np.isnan(S), axis=1)
+        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if len(S) else np.zeros(0, dtype=np.int8)
+        _, first, pattern_of = np.unique(keys, return_index=True, return_inverse=True)
+        for k, row in enumerate(first):  # documents that miss the same scores have the same weights
+            rows, missing = np.flatnonzero(pattern_of == k), np.isnan(S[row])
+            filled = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
             now = np.where(missing, self.prior_weight, weights)
-            smoothed[rows] = isotonic_smooth(given, taxonomy, penalties, now, levels)
+            smoothed[rows] = isotonic_smooth(filled, taxonomy, penalties, now, levels)
         return smoothed
 
     @property
@@ -251,9 +258,8 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         self.check()
         S, T = read_finite_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
         if T.shape != S.shape:
-            raise InputError(
-                f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both for the same documents."
-            )
+            found = f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}"
+            raise InputError(f"{found}; give both for the same documents.")
         counts = np.bincount(T.indices, minlength=len(taxonomy))
         made = replace(self, priors=frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
         if not self._is_to_be_fitted:
@@ -288,8 +294,15 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         """What is wrong with the settings, if anything is."""
         given = self.levels
         levels = given == "auto" if isinstance(given, str) else given is None or (is_whole(given) and 2 <= given <= MAX_LEVELS)
+        penalty: str | None = None
+        if isinstance(self.penalty, (list, tuple, np.ndarray)):
+            penalty = about_numbers("the penalties", self.penalty, 0, np.inf)
+        elif not isinstance(self.penalty, str):
+            penalty = about_number("penalty", self.penalty, 0, np.inf)
+        elif self.penalty not in ("auto", "proportions", "inf"):
+            penalty = f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'proportions'"
         return (
-            self._about_penalty()
+            penalty
             or (None if self.scale is None else about_number("scale", self.scale, 0, LARGEST))
             or about_numbers("the weights", self.weights, 0, LARGEST)
             or about_number("threshold", self.threshold, -LARGEST, LARGEST)
@@ -299,14 +312,6 @@ class IsotonicSmooth(FittableRule, RefiningRule):
             or about_numbers("the penalties", self.penalties, 0, np.inf)
             or about_numbers("the priors", self.priors, 0, 1)
         )
-
-    def _about_penalty(self) -> str | None:
-        if isinstance(self.penalty, str):
-            fits = self.penalty in ("auto", "proportions", "inf")
-            return None if fits else f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'proportions'"
-        if isinstance(self.penalty, (list, tuple, np.ndarray)):
-            return about_numbers("the penalties", self.penalty, 0, np.inf)
-        return about_number("penalty", self.penalty, 0, np.inf)
 
 
 def fraction_with_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
@@ -325,32 +330,3 @@ def fraction_with_child(T: csr_array, taxonomy: Taxonomy) -> Floats:
     n_with_child = np.bincount(has_child.indices, minlength=len(taxonomy))
     counts = np.bincount(T.indices, minlength=len(taxonomy))
     return np.asarray(np.where(counts > 0, n_with_child / np.maximum(counts, 1), 1.0), dtype=np.float64)
-
-
-def _highest_path(smoothed: Scores, values: Any, taxonomy: Taxonomy) -> NDArray[np.bool_]:
-    """The path of nodes with the highest smoothed score, as deep as it goes; nothing where there is no score."""
-    highest = np.fmax.reduce(smoothed, axis=1, keepdims=True, initial=-np.inf)
-    before = np.where(np.isnan(values), -LARGEST, values)
-    ends = descend_by_score(np.where(smoothed == highest, before, -np.inf), taxonomy)
-    return np.asarray(nodes_to_labels(ends, taxonomy).toarray())
-
-
-def _why_down(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
-    """A moved value equals that of a neighbour which held it there, unless it was only rounded."""
-    if (after[taxonomy.parents_of(node)] == after[node]).any():
-        return "under its parent"
-    return "towards its children" if (after[taxonomy.children_of(node)] == after[node]).any() else "by rounding"
-
-
-def _why_up(node: int, after: NDArray[Any], taxonomy: Taxonomy) -> str:
-    if (after[taxonomy.children_of(node)] == after[node]).any():
-        return "over its children"
-    return "towards its parent" if (after[taxonomy.parents_of(node)] == after[node]).any() else "by rounding"
-
-
-def _by_missing(S: Scores) -> Iterable[tuple[Any, NDArray[np.bool_]]]:
-    """Documents grouped by which scores they miss."""
-    packed = np.packbits(np.isnan(S), axis=1)
-    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if len(S) else np.zeros(0, dtype=np.int8)
-    _, first, which = np.unique(keys, return_index=True, return_inverse=True)
-    return [(np.flatnonzero(which == k), np.isnan(S[row])) for k, row in enumerate(first)]

@@ -201,16 +201,14 @@ class SCut(NodeThresholds):
         """Choose a threshold for each node on held-out scores and true labels, both documents × nodes."""
         self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
-        thresholds = np.array([self._cut(column) for column in score_lists(S.T, csr_array(T.T))], dtype=np.float64)
+        thresholds = np.full(len(taxonomy), np.inf)
+        for node, column in enumerate(score_lists(S.T, csr_array(T.T))):
+            threshold, f1 = column.best_threshold()
+            if column.true.size and f1 >= self.fbr:
+                thresholds[node] = threshold
+            elif self.below_fbr == "highest" and column.ascending.size:
+                thresholds[node] = column.ascending[-1]
         return replace(self, thresholds=frozen(thresholds))
-
-    def _cut(self, column: ScoreList) -> float:
-        threshold, f1 = column.best_threshold()
-        if column.true.size and f1 >= self.fbr:
-            return threshold
-        if self.below_fbr == "never" or not column.ascending.size:
-            return np.inf
-        return float(column.ascending[-1])
 
     def problem(self) -> str | None:
         """What is wrong with the settings, if anything is."""
@@ -262,11 +260,13 @@ class PCut(NodeThresholds):
         self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
         x = np.asarray(self.factors, dtype=np.float64)
-        expected = (
-            np.bincount(T.indices, minlength=len(taxonomy))
-            if proportions is None
-            else _read_proportions(proportions, taxonomy) * len(S)
-        )
+        expected: NDArray[Any] = np.bincount(T.indices, minlength=len(taxonomy))
+        if proportions is not None:
+            if problem := about_numbers("the proportions", proportions, 0, 1):
+                raise InputError(f"{problem}.")
+            if len(proportions) != len(taxonomy):
+                raise InputError(f"there are {len(proportions)} proportions for {len(taxonomy)} nodes; give one per node.")
+            expected = np.asarray(proportions, dtype=np.float64) * len(S)
         thresholds, taken, hits = np.empty((len(taxonomy), len(x))), np.zeros(len(x)), np.zeros(len(x))
         for node, column in enumerate(score_lists(S.T, csr_array(T.T))):
             sizes = np.floor(x * expected[node] + 0.5).clip(max=len(S)).astype(np.int64)
@@ -285,14 +285,6 @@ class PCut(NodeThresholds):
             or (None if self.factor is None else about_number("factor", self.factor, 0, LARGEST))
             or about_numbers("the thresholds", self.thresholds, -LARGEST, np.inf)
         )
-
-
-def _read_proportions(proportions: Any, taxonomy: Taxonomy) -> Floats:
-    if problem := about_numbers("the proportions", proportions, 0, 1):
-        raise InputError(f"{problem}.")
-    if len(proportions) != len(taxonomy):
-        raise InputError(f"there are {len(proportions)} proportions for {len(taxonomy)} nodes; give one per node.")
-    return np.asarray(proportions, dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -323,9 +315,17 @@ class RCut(FittableRule):
         """Choose k on held-out scores and true labels, both documents × nodes."""
         self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
-        hits = np.bincount(_ranks_of_true(S, T))
+        is_scored = np.isfinite(S[rows_of(T), T.indices])
+        documents, nodes = rows_of(T)[is_scored], T.indices[is_scored]
+        ranks = np.empty(len(nodes), dtype=np.int64)  # how many nodes come before a true one
+        for part in row_blocks(len(nodes), 16 * S.shape[1]):
+            others, own = S[documents[part]], S[documents[part], nodes[part], None]
+            earlier = np.arange(S.shape[1]) < nodes[part, None]
+            ranks[part] = np.count_nonzero((others > own) | ((others == own) & earlier), axis=1)
+        hits = np.bincount(ranks)
+        n_scored = [np.count_nonzero(np.isfinite(S[rows]), axis=1) for rows in row_blocks(len(S), S.shape[1])]
         # the k-th best node exists in the documents with k scores or more
-        n_taken = np.cumsum(np.bincount(_n_scored(S), minlength=len(hits) + 1)[::-1])[::-1][1 : len(hits) + 1]
+        n_taken = np.cumsum(np.bincount(np.concatenate(n_scored), minlength=len(hits) + 1)[::-1])[::-1][1 : len(hits) + 1]
         f1 = 2 * np.cumsum(hits) / (T.nnz + np.cumsum(n_taken))
         return replace(self, k=int(np.argmax(f1)) + 1)
 
@@ -333,9 +333,13 @@ class RCut(FittableRule):
         """Label each document with its k highest-scoring nodes and all their ancestors."""
         self.check_fitted()
         S, k = read_scores(scores, taxonomy), min(int(self.k or 1), max(len(taxonomy), 1))
-        chosen = np.zeros(S.shape, dtype=bool)
-        for rows in row_blocks(len(S), 32 * len(taxonomy)):
-            chosen[rows] = _among_highest(without_nan(S[rows]), k)
+        chosen = np.isfinite(S)
+        for rows in row_blocks(len(S) if k < len(taxonomy) else 0, 32 * len(taxonomy)):
+            block = without_nan(S[rows])
+            kth = np.partition(block, -k, axis=1)[:, [-k]]
+            above, equal = kth < block, kth == block
+            room = k - np.count_nonzero(above, axis=1)
+            chosen[rows] &= above | (equal & (np.cumsum(equal, axis=1) <= room[:, None]))  # of equal ones the first
         return to_labels(chosen, S, taxonomy, at_least_one=False)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
@@ -403,10 +407,16 @@ class PredictedCut(FittableRule):
         S, T = read_held_out(scores, Y, taxonomy, self.over)
         best_thresholds = np.array([row.best_threshold()[0] for row in score_lists(S, T)])
         is_known = np.isfinite(best_thresholds)
-        intercept, coefficients = _ridge(
-            _highest(S, min(self.n_scores, len(taxonomy)))[is_known], best_thresholds[is_known], self.ridge
-        )
-        return replace(self, intercept=intercept, coefficients=coefficients)
+        X, t = _highest(S, min(self.n_scores, len(taxonomy)))[is_known], best_thresholds[is_known]
+        # minimize mean (t − intercept − X b)² + ridge · (mean variance of X) · |b|²
+        coefficients = np.zeros(X.shape[1])
+        if np.ptp(X, axis=0).any():  # rows that are all equal have no variance but rounding errors
+            Z = X - X.mean(axis=0)
+            covariance = Z.T @ Z / len(Z)
+            covariance += self.ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+            coefficients = np.linalg.lstsq(covariance, Z.T @ (t - t.mean()) / len(Z), rcond=None)[0]
+        intercept = float(t.mean() - X.mean(axis=0) @ coefficients)
+        return replace(self, intercept=intercept, coefficients=frozen(coefficients))
 
     def thresholds_of(self, S: Scores) -> Floats:
         """The predicted threshold of each document."""
@@ -443,36 +453,6 @@ class PredictedCut(FittableRule):
         )
 
 
-def _ranks_of_true(S: Scores, T: csr_array) -> Counts:
-    """For each true label with a score, how many nodes of its document come before it."""
-    documents, nodes = rows_of(T), T.indices
-    scored = np.isfinite(S[documents, nodes])
-    documents, nodes = documents[scored], nodes[scored]
-    ranks = np.empty(len(nodes), dtype=np.int64)
-    for part in row_blocks(len(nodes), 16 * S.shape[1]):
-        others, own = S[documents[part]], S[documents[part], nodes[part], None]
-        earlier = np.arange(S.shape[1]) < nodes[part, None]
-        ranks[part] = np.count_nonzero((others > own) | ((others == own) & earlier), axis=1)
-    return ranks
-
-
-def _n_scored(S: Scores) -> Counts:
-    """The number of nodes with a score, of each document."""
-    counts = [np.count_nonzero(np.isfinite(S[rows]), axis=1) for rows in row_blocks(len(S), S.shape[1])]
-    return np.concatenate([np.zeros(0, dtype=np.int64), *counts])
-
-
-def _among_highest(S: Floats, k: int) -> NDArray[np.bool_]:
-    """Whether a score is among the k highest of its row, -inf never; of equal ones the first."""
-    if k >= S.shape[1]:
-        return np.isfinite(S)
-    kth = np.partition(S, -k, axis=1)[:, [-k]]
-    above, equal = kth < S, kth == S
-    room = k - np.count_nonzero(above, axis=1)
-    chosen: NDArray[np.bool_] = above | (equal & (np.cumsum(equal, axis=1) <= room[:, None]))
-    return chosen & np.isfinite(S)
-
-
 def _highest(S: Scores, k: int) -> Floats:
     """The k highest scores of each row, descending; a row with fewer repeats its lowest, one with none has zeros."""
     features = np.full((len(S), k), -np.inf)
@@ -482,15 +462,3 @@ def _highest(S: Scores, k: int) -> Floats:
     present = np.isfinite(features)
     lowest = np.min(features, axis=1, keepdims=True, initial=np.inf, where=present)
     return np.where(present, features, np.where(lowest < np.inf, lowest, 0.0))
-
-
-def _ridge(X: Floats, t: Floats, penalty: float) -> tuple[float, Floats]:
-    """Intercept and coefficients b that minimize mean (t − intercept − X b)² + penalty · (mean variance of X) · |b|²."""
-    coefficients = np.zeros(X.shape[1])
-    if np.ptp(X, axis=0).any():  # rows that are all equal have no variance but rounding errors
-        Z = X - X.mean(axis=0)
-        covariance = Z.T @ Z / len(Z)
-        covariance += penalty * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
-        coefficients = np.linalg.lstsq(covariance, Z.T @ (t - t.mean()) / len(Z), rcond=None)[0]
-    coefficients.setflags(write=False)
-    return float(t.mean() - X.mean(axis=0) @ coefficients), coefficients

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.decisions.base import (
@@ -163,23 +162,26 @@ class Descend(DecisionRule):
         """
         P = read_probabilities(values, taxonomy)[0].astype(np.float64)
         taken = set(self.decide(P, taxonomy).indices.tolist())
-        return [_explain_step(node, int(taxonomy.parent[node]), P, taken, taxonomy) for node in nodes]
 
+        def explain(node: int, parent: int) -> str:
+            siblings = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
+            stop = max(0.0, 1 - float(np.nansum(P[siblings])))
+            if np.isnan(P[node]):
+                return "no training document belongs to it, so it is never entered"
+            if parent >= 0 and parent not in taken:
+                is_most_probable = P[node] >= max(np.nanmax(P[siblings]), stop)
+                reason = " would be the most probable child, but" if is_most_probable else ", and"
+                return f"{format_numbers(P[node])[0]}{reason} its parent was not taken"
+            chosen = next((sibling for sibling in siblings.tolist() if sibling in taken), None)
+            own, stopping, best = format_numbers(P[node], stop, P[node] if chosen is None else P[chosen])
+            if node == chosen:
+                return (
+                    f"the most probable child, {own}; stopping had {stopping}"
+                    if parent >= 0
+                    else f"the most probable root, {own}"
+                )
+            if chosen is None:
+                return f"{own}, below stopping, {stopping}"
+            return f"{own}, {'as probable as' if P[node] == P[chosen] else 'below'} {taxonomy.titles[chosen]!r}, {best}"
 
-def _explain_step(node: int, parent: int, P: NDArray[np.float64], taken: set[int], taxonomy: Taxonomy) -> str:
-    """Why the descent entered a node, or one of its siblings, or stopped."""
-    siblings = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
-    stop = max(0.0, 1 - float(np.nansum(P[siblings])))
-    if np.isnan(P[node]):
-        return "no training document belongs to it, so it is never entered"
-    if parent >= 0 and parent not in taken:
-        is_most_probable = P[node] >= max(np.nanmax(P[siblings]), stop)
-        reason = " would be the most probable child, but" if is_most_probable else ", and"
-        return f"{format_numbers(P[node])[0]}{reason} its parent was not taken"
-    chosen = next((sibling for sibling in siblings.tolist() if sibling in taken), None)
-    own, stopping, best = format_numbers(P[node], stop, P[node] if chosen is None else P[chosen])
-    if node == chosen:
-        return f"the most probable child, {own}; stopping had {stopping}" if parent >= 0 else f"the most probable root, {own}"
-    if chosen is None:
-        return f"{own}, below stopping, {stopping}"
-    return f"{own}, {'as probable as' if P[node] == P[chosen] else 'below'} {taxonomy.titles[chosen]!r}, {best}"
+        return [explain(node, int(taxonomy.parent[node])) for node in nodes]

@@ -87,8 +87,9 @@ def checked_columns(columns: NDArray[Any] | None, n_columns: int) -> Ints | None
 
 def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False) -> csr_array:
     """A document matrix as CSR float32, checked as scikit-learn does; its error becomes an InputError."""
-    if not reset and not allow_nan and _is_ready(X, estimator.n_features_in_):
-        return X
+    is_ready = not reset and not allow_nan and type(X) is csr_array and X.dtype == np.float32
+    if is_ready and X.shape[1] == estimator.n_features_in_ and np.isfinite(X.data).all():
+        return X  # as Ramify's vectorizers make it; quicker than scikit-learn's check
     finite = "allow-nan" if allow_nan else True
     options = {"accept_sparse": "csr", "dtype": np.float32, "ensure_min_samples": int(reset), "ensure_all_finite": finite}
     try:
@@ -96,8 +97,3 @@ def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False
     except ValueError as error:
         advice = " Fill in missing values first." if "NaN" in str(error) else ""
         raise InputError(first_sentence(error) + advice) from None
-
-
-def _is_ready(X: Any, width: int) -> bool:
-    """Whether a matrix needs no conversion, as those of Ramify's vectorizers; quicker than scikit-learn's check."""
-    return type(X) is csr_array and X.dtype == np.float32 and X.shape[1] == width and bool(np.isfinite(X.data).all())

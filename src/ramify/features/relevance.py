@@ -50,11 +50,6 @@ class ContingencyCounts:
     of_term: FloatArray
     of_all: float
 
-    @property
-    def class_priors(self) -> FloatArray:
-        """P(c) of each class."""
-        return self.of_class / (self.of_all or 1.0)
-
     def excess(self, classes: slice) -> FloatArray:
         """N² (P(t, c) - P(t) P(c)) for some classes × terms: the AD - CB of the table."""
         together = (self.class_documents[classes] @ self.counts).toarray()

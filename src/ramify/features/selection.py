@@ -20,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ramify.errors import InputError
 from ramify.features import relevance
 from ramify.features.base import check_documents
-from ramify.features.relevance import ContingencyCounts, FloatArray
+from ramify.features.relevance import FloatArray
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 IntArray = NDArray[np.int64]
@@ -65,11 +65,8 @@ class TermSelector(TransformerMixin, BaseEstimator):
         scope: str = "flat",
         taxonomy: Taxonomy | None = None,
     ) -> None:
-        self.n_features = n_features
-        self.measure = measure
-        self.join = join
-        self.scope = scope
-        self.taxonomy = taxonomy
+        self.n_features, self.measure, self.join = n_features, measure, join
+        self.scope, self.taxonomy = scope, taxonomy
 
     def fit(self, X: Any, Y: Any = None) -> Self:
         """Select terms.
@@ -78,11 +75,17 @@ class TermSelector(TransformerMixin, BaseEstimator):
         """
         self.check_settings()
         counts = relevance.as_count_matrix(check_documents(self, X, reset=True))
-        Y = self._label_matrix(Y)
+        if Y is None:
+            raise InputError("TermSelector requires y to be passed, but the target y is None.")
+        Y = class_matrix(Y) if self.taxonomy is None else expand_to_ancestors(Y, self.taxonomy)
         relevance.refuse_other_length(counts, Y)
         self.scores_ = np.zeros(counts.shape[1])
         self.__dict__.pop("sets_", None)  # of an earlier fit
-        chosen = self._select_flat(counts, Y) if self.scope == "flat" else self._select_by_node(counts, Y)
+        if self.scope == "flat":
+            ranking, self.scores_ = self._rank(counts, Y if self.taxonomy is None else most_specific(Y, self.taxonomy))
+            chosen = np.sort(ranking)
+        else:
+            chosen = self._select_by_node(counts, Y)
         self.columns_ = chosen if len(chosen) else np.sort(most_frequent(counts, self.n_features))
         return self
 
@@ -125,91 +128,52 @@ class TermSelector(TransformerMixin, BaseEstimator):
         if self.taxonomy is None and self.scope != "flat":
             raise InputError(f"scope {self.scope!r} selects at inner nodes and needs a taxonomy; give one, or scope='flat'.")
 
-    def _label_matrix(self, Y: Any) -> csr_array:
-        if Y is None:
-            raise InputError("TermSelector requires y to be passed, but the target y is None.")
-        if self.taxonomy is None:
-            return class_matrix(Y)
-        return expand_to_ancestors(Y, self.taxonomy)
-
-    def _select_flat(self, X: csr_array, Y: csr_array) -> IntArray:
-        own = Y if self.taxonomy is None else most_specific(Y, self.taxonomy)
-        ranking, self.scores_ = self._rank(X, own)
-        return np.sort(ranking)
-
     def _select_by_node(self, X: csr_array, Y: csr_array) -> IntArray:
         assert self.taxonomy is not None
         n_terms, sets = X.shape[1], {}
         first_rank = np.full(n_terms, n_terms)  # the best rank of each term at any inner node
         for node, rows, classes in local_problems(Y, self.taxonomy):
-            documents = X[rows]
-            ranking = self._rank_locally(documents, classes)
-            first_rank[ranking] = np.minimum(first_rank[ranking], np.arange(len(ranking)))
-            if len(ranking) == 0 and classes.shape[1] > 1:
-                ranking = most_frequent(documents, self.n_features)
+            documents, ranking = X[rows], np.zeros(0, dtype=np.int64)
+            if classes.shape[1] > 1:
+                columns, narrow = drop_empty_columns(documents)
+                ranking, scores = self._rank(narrow, classes)
+                self.scores_[columns] = np.maximum(self.scores_[columns], scores)
+                ranking = columns[ranking]
+                first_rank[ranking] = np.minimum(first_rank[ranking], np.arange(len(ranking)))
+                ranking = ranking if len(ranking) else most_frequent(documents, self.n_features)
             sets[node] = np.sort(ranking)
         if self.scope == "glocal":
             self.sets_ = sets
-            return union_of(sets)
+            return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *sets.values()]))
         return allocate_equally(first_rank, self.scores_, self.n_features)
-
-    def _rank_locally(self, X: csr_array, classes: csr_array) -> IntArray:
-        """The ranking at an inner node, of the terms in its documents."""
-        if classes.shape[1] < 2:
-            return np.zeros(0, dtype=np.int64)
-        columns, narrow = drop_empty_columns(X)
-        ranking, scores = self._rank(narrow, classes)
-        self.scores_[columns] = np.maximum(self.scores_[columns], scores)
-        return columns[ranking]
 
     def _rank(self, X: csr_array, M: csr_array) -> tuple[IntArray, FloatArray]:
         """The best n_features terms, best first, and the score of each term."""
         contingency = relevance.count_contingencies(X, drop_empty_columns(M)[1], self.measure)
-        if self.join == "round-robin":
-            return rank_round_robin(contingency, self.measure, self.n_features)
-        scores = aggregate_classes(contingency, self.measure, self.join)
-        return rank(scores, self.n_features), scores
-
-
-# ---- from relevances to rankings ------------------------------------------------------------------------------------
-
-
-def aggregate_classes(contingency: ContingencyCounts, measure: str, join: str) -> FloatArray:
-    """The aggregated relevance of each term over all classes."""
-    joined = np.zeros(len(contingency.of_term))
-    weights = contingency.class_priors if join == "weighted-average" else np.ones(len(contingency.of_class))
-    for classes, scores in relevance.relevance_blocks(contingency, measure):
-        if join == "max":
-            joined = np.maximum(joined, scores.max(axis=0))  # relevances are 0 or more
-        else:
-            joined += weights[classes] @ scores
-    return joined
+        scores, rankings = np.zeros(len(contingency.of_term)), []
+        weights = np.ones(len(contingency.of_class))
+        if self.join == "weighted-average":
+            weights = contingency.of_class / (contingency.of_all or 1.0)
+        for classes, block in relevance.relevance_blocks(contingency, self.measure):
+            if self.join in ("max", "round-robin"):
+                scores = np.maximum(scores, block.max(axis=0))  # relevances are 0 or more
+            else:
+                scores += weights[classes] @ block
+            if self.join == "round-robin":
+                rankings += [rank(row, self.n_features).astype(np.int32) for row in block]
+        return round_robin(rankings, self.n_features) if self.join == "round-robin" else rank(scores, self.n_features), scores
 
 
 def rank(scores: FloatArray, at_most: int) -> IntArray:
     """The columns with a score above 0, highest first; ties in column order."""
     columns = np.flatnonzero(scores > 0)
-    scores = round_off(scores[columns])
+    # round scores: their last digits depend on the order of summation
+    mantissa, exponent = np.frexp(scores[columns])
+    scores = np.ldexp(np.rint(np.ldexp(mantissa, TIE_BITS)), exponent - TIE_BITS)
     if len(columns) > at_most:
         good = scores >= np.partition(scores, -at_most)[-at_most]
         columns, scores = columns[good], scores[good]
     return columns[np.argsort(-scores, kind="stable")][:at_most]
-
-
-def round_off(scores: FloatArray) -> FloatArray:
-    """Round scores: their last digits depend on the order of summation."""
-    mantissa, exponent = np.frexp(scores)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, TIE_BITS)), exponent - TIE_BITS))
-
-
-def rank_round_robin(contingency: ContingencyCounts, measure: str, at_most: int) -> tuple[IntArray, FloatArray]:
-    """Terms in the order in which classes pick them round robin, and their maximum relevances."""
-    rankings: list[NDArray[np.int32]] = []
-    largest = np.zeros(len(contingency.of_term))
-    for _, block in relevance.relevance_blocks(contingency, measure):
-        largest = np.maximum(largest, block.max(axis=0))
-        rankings += [rank(scores, at_most).astype(np.int32) for scores in block]
-    return round_robin(rankings, at_most), largest
 
 
 def round_robin(rankings: Sequence[NDArray[Any]], at_most: int) -> IntArray:
@@ -251,26 +215,17 @@ def most_frequent(X: csr_array, at_most: int) -> IntArray:
     return np.argsort(-documents, kind="stable")[:at_most]
 
 
-# ---- classes --------------------------------------------------------------------------------------------------------
-
-
 def class_matrix(Y: Any) -> csr_array:
     """Classes, one per document or as a matrix, as a boolean matrix of documents × classes."""
-    if not issparse(Y):
-        Y = np.asarray(Y)
-        if Y.ndim == 1 or (Y.ndim == 2 and Y.shape[1] == 1):
-            return _one_hot(Y.ravel())
-    return relevance.as_class_matrix(Y)
-
-
-def _one_hot(values: NDArray[Any]) -> csr_array:
+    Y = Y if issparse(Y) else np.asarray(Y)
+    if issparse(Y) or not (Y.ndim == 1 or (Y.ndim == 2 and Y.shape[1] == 1)):
+        return relevance.as_class_matrix(Y)
     try:
-        classes, of_document = np.unique(values, return_inverse=True)
+        classes, of_document = np.unique(Y.ravel(), return_inverse=True)
     except TypeError:
         raise InputError("the classes of Y cannot be put in order; make them all strings, or all numbers.") from None
-    n_documents = len(values)
-    shape = (n_documents, len(classes))
-    return csr_array((np.ones(n_documents, dtype=bool), of_document, np.arange(n_documents + 1)), shape=shape)
+    n = Y.size
+    return csr_array((np.ones(n, dtype=bool), of_document, np.arange(n + 1)), shape=(n, len(classes)))
 
 
 def local_problems(Y: csr_array, taxonomy: Taxonomy) -> Iterator[tuple[int, IntArray, csr_array]]:
@@ -293,8 +248,3 @@ def drop_empty_columns(matrix: csr_array) -> tuple[IntArray, csr_array]:
     columns, indices = np.unique(matrix.indices, return_inverse=True)
     shape = (matrix.shape[0], len(columns))
     return columns.astype(np.int64), csr_array((matrix.data, indices, matrix.indptr), shape=shape)
-
-
-def union_of(sets: dict[int, IntArray]) -> IntArray:
-    """The union of sets of columns, sorted."""
-    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *sets.values()]))

@@ -1,8 +1,8 @@
 """Term counts of texts that do not fit into memory: texts lie in shards, and workers count each shard where they read it.
 
 The counts of a shard are saved to a file, if there is a shared directory; a worker that cannot read the file counts the shard
-again. A fit moves the terms of each shard with their counts (:meth:`ShardedTexts.terms`), then the selected terms, then the rows
-over these, once. Results do not depend on how texts are divided into shards.
+again. A fit moves the terms of each shard with their counts (:meth:`ShardedTexts.terms`), then the selected terms, then the
+rows over these, once. Results do not depend on how texts are divided into shards.
 """
 
 from __future__ import annotations
@@ -104,7 +104,10 @@ class Shard:
         """Read the saved counts, or count and save them."""
         if self.file is not None:
             with suppress(OSError, ModelError):  # not visible from this worker, or gone
-                return _read(self.file)
+                with open(self.file, "rb") as file:
+                    arrays = map_arrays(self.file, file)
+                terms = TermList(arrays["terms"], arrays["ends"]) if "terms" in arrays else None
+                return TermCounts(terms, (arrays["offsets"], arrays["columns"], arrays["values"]))
         counts = settings.count(self.source.texts())
         self.save_counts(counts)
         return counts
@@ -124,13 +127,6 @@ class Shard:
         except OSError:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
-
-
-def _read(path: Path) -> TermCounts:
-    with open(path, "rb") as file:
-        arrays = map_arrays(path, file)
-    terms = TermList(arrays["terms"], arrays["ends"]) if "terms" in arrays else None
-    return TermCounts(terms, (arrays["offsets"], arrays["columns"], arrays["values"]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,16 +252,11 @@ def _rows_over(placed: tuple[CountSettings, Wanted, int], part: ShardRows) -> Ro
     settings, wanted, n_columns = placed
     counts = part.shard.counts(settings)
     rows = counts.take(part.rows)
-    if wanted is not None:
-        numbers: Any = wanted if counts.terms is None else _numbers_in(wanted, counts.terms)
-        rows = renumber(rows, numbers, n_columns)
-    return rows
-
-
-def _numbers_in(wanted: Any, terms: TermList) -> NDArray[np.int32]:
-    """The positions of terms among the wanted ones, -1 for others."""
-    _, offsets, positions = sort_terms([wanted.packed, terms.packed])
-    numbers = np.full(len(offsets) - 1, -1, dtype=np.int32)
-    numbers[positions[: len(wanted)]] = np.arange(len(wanted))
-    taken: NDArray[np.int32] = numbers[positions[len(wanted) :]]
-    return taken
+    if isinstance(wanted, TermList):
+        # the positions of the shard's terms among the wanted ones, -1 for others
+        assert counts.terms is not None
+        _, offsets, positions = sort_terms([wanted.packed, counts.terms.packed])
+        numbers = np.full(len(offsets) - 1, -1, dtype=np.int32)
+        numbers[positions[: len(wanted)]] = np.arange(len(wanted))
+        return renumber(rows, numbers[positions[len(wanted) :]], n_columns)
+    return rows if wanted is None else renumber(rows, wanted, n_columns)

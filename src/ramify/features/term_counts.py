@@ -87,17 +87,21 @@ def cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | 
     if isinstance(texts, (str, bytes)):
         raise InputError("a list of texts is needed, not one text; put it in brackets: [text].")
     if not isinstance(texts, Sized):
-        return _blocks(_checked(texts), SMALL_BLOCK), None
-    listed = list(_checked(texts))
-    n_characters = sum(map(len, listed))
+        return _blocks(texts, SMALL_BLOCK), None
+    listed = list(texts)
+    n_characters = sum(len(text) for text in listed if isinstance(text, str))
     size = min(LARGE_BLOCK, max(SMALL_BLOCK, n_characters // (2 * workers)))
-    return _blocks(iter(listed), size), len(listed)
+    return _blocks(listed, size), len(listed)
 
 
-def _blocks(texts: Iterator[str], size: int) -> Iterator[list[str]]:
+def _blocks(texts: Iterable[Any], size: int) -> Iterator[list[str]]:
     """Divide texts into blocks of about so many characters."""
-    block, n_characters = [], 0
-    for text in texts:
+    block: list[str] = []
+    n_characters = 0
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            found = "null" if text is None else f"{type(text).__name__} {str(text)[:40]!r}"
+            raise InputError(f"text {position + 1} is {found}; every text is a string. Drop it or give it some words.")
         block.append(text)
         n_characters += len(text)
         if n_characters >= size or len(block) >= MAX_TEXTS:
@@ -105,19 +109,6 @@ def _blocks(texts: Iterator[str], size: int) -> Iterator[list[str]]:
             block, n_characters = [], 0
     if block:
         yield block
-
-
-def _checked(texts: Iterable[Any]) -> Iterator[str]:
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise InputError(f"text {position + 1} is {_name_of(text)}; every text is a string. Drop it or give it some words.")
-        yield text
-
-
-def _name_of(value: Any) -> str:
-    if value is None:
-        return "null"
-    return f"{type(value).__name__} {str(value)[:40]!r}"
 
 
 def merge(
@@ -144,13 +135,6 @@ def merge_all(parts: Iterable[tuple[Any, ...]]) -> tuple[TermList, Any, Any]:
             found, documents, occurrences = merge(found, documents, occurrences, waiting)[:3]
             waiting = []
     return merge(found, documents, occurrences, waiting)[:3]
-
-
-def noting_sizes(parts: Iterable[tuple[Any, ...]], sizes: list[int]) -> Iterator[tuple[Any, ...]]:
-    """Pass blocks through and append the number of texts of each to `sizes`."""
-    for part in parts:
-        sizes.append(len(part[4][0]) - 1)
-        yield part
 
 
 def with_positions(parts: list[tuple[Any, ...]], positions: NDArray[np.int32]) -> Iterator[tuple[Rows, NDArray[np.int32]]]:
@@ -187,45 +171,36 @@ def as_matrix(rows: Rows, n_columns: int) -> csr_array:
     return csr_array((values, columns, offsets.astype(kind)), shape=(len(offsets) - 1, n_columns))
 
 
-# ---- limits on document frequency ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """fewest, most: allowed document frequencies of a term. at_most: the number of terms to use, None for all."""
-
-    fewest: float
-    most: float
-    at_most: int | None
+# fewest and most documents of a term; the number of terms to use, None for all
+Limits = tuple[float, float, int | None]
 
 
 def find_limits(min_df: Any, max_df: Any, max_features: Any, n_texts: int) -> Limits:
     """Turn settings into numbers of documents; a float is a fraction of the texts."""
-    fewest, most = _documents("min_df", min_df, n_texts), _documents("max_df", max_df, n_texts)
+    bounds = []
+    for name, value in (("min_df", min_df), ("max_df", max_df)):
+        if isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 1:
+            bounds.append(float(value))
+        elif isinstance(value, (float, np.floating)) and 0 <= value <= 1:
+            bounds.append(float(value) * n_texts)
+        else:
+            raise InputError(f"{name} is {value!r}; give a whole number of documents from 1 on, or a fraction from 0.0 to 1.0.")
     if max_features is not None and (not isinstance(max_features, (int, np.integer)) or max_features < 1):
         raise InputError(f"max_features is {max_features!r}; give a whole number of 1 or more, or None.")
-    return Limits(fewest, most, None if max_features is None else int(max_features))
+    return bounds[0], bounds[1], None if max_features is None else int(max_features)
 
 
 def are_none(min_df: Any, max_df: Any, max_features: Any) -> bool:
     """Whether the settings leave out no term; max_df=1 means one document, max_df=1.0 all of them."""
-    return find_limits(min_df, max_df, max_features, 2) == Limits(1.0, 2.0, None)
+    return find_limits(min_df, max_df, max_features, 2) == (1.0, 2.0, None)
 
 
 def keep_within(limits: Limits, documents: NDArray[Any], occurrences: NDArray[Any]) -> NDArray[np.int64]:
     """The terms within limits, increasing; equally frequent terms are chosen as scikit-learn does."""
-    kept = np.flatnonzero((documents >= limits.fewest) & (documents <= limits.most))
-    if limits.at_most is not None and len(kept) > limits.at_most:
-        kept = np.sort(kept[(-occurrences[kept].astype(np.float64)).argsort()[: limits.at_most]])
+    fewest, most, at_most = limits
+    kept = np.flatnonzero((documents >= fewest) & (documents <= most))
+    if at_most is not None and len(kept) > at_most:
+        kept = np.sort(kept[(-occurrences[kept].astype(np.float64)).argsort()[:at_most]])
     if not len(kept):
         raise InputError("min_df, max_df and max_features leave no term; loosen them.")
     return kept
-
-
-def _documents(name: str, value: Any, n_texts: int) -> float:
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if is_whole and value >= 1:
-        return float(value)
-    if isinstance(value, (float, np.floating)) and 0 <= value <= 1:
-        return float(value) * n_texts
-    raise InputError(f"{name} is {value!r}; give a whole number of documents from 1 on, or a fraction from 0.0 to 1.0.")

@@ -56,10 +56,7 @@ zero two three four five six seven eight nine ten first second third last own
 isn aren wasn weren don doesn didn hasn haven hadn won wouldn shan shouldn couldn mustn needn ain ll ve re
 """
 
-STOP_LISTS: dict[str, frozenset[str]] = {
-    "english": frozenset(ENGLISH_STOP_WORDS),
-    "english-long": frozenset(_LONG.split()),
-}
+STOP_LISTS: dict[str, frozenset[str]] = {"english": frozenset(ENGLISH_STOP_WORDS), "english-long": frozenset(_LONG.split())}
 
 
 @dataclass(frozen=True)
@@ -78,8 +75,11 @@ class WordRules:
 
     def for_kernel(self, texts: list[str]) -> NativeRules:
         """The rules in the form that kernels take, for some texts."""
-        stems = () if self.stemmer is None else self._stems_of(texts)
-        stemmed = (TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed) if stems else (None, None)
+        stemmed: tuple[Any, Any] = (None, None)
+        if self.stemmer is not None:
+            found = count_new_terms(texts, NativeRules(self.lowercase, 1, 1, self._stop_index, None, None), False)
+            if stems := _stemming(self.stemmer).stems_of(TermList(found[0], found[1]).names):
+                stemmed = TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed
         return NativeRules(self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed)
 
     def reduce(self, words: list[Place]) -> list[Place]:
@@ -94,18 +94,18 @@ class WordRules:
     def _stop_index(self) -> TermIndex | None:
         return TermList.of(sorted(self.stop_words)).index if self.stop_words else None
 
-    def _stems_of(self, texts: list[str]) -> dict[str, str]:
-        """The stem of each distinct word in some texts."""
-        assert self.stemmer is not None
-        found = count_new_terms(texts, NativeRules(self.lowercase, 1, 1, self._stop_index, None, None), False)
-        return _stemming(self.stemmer).stems_of(TermList(found[0], found[1]).names)
-
 
 def make_rules(
     ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
 ) -> WordRules:
     """Make rules from checked settings."""
-    shortest, longest = _checked_range(ngram_range)
+    try:
+        shortest, longest = (int(n) for n in ngram_range)
+    except (TypeError, ValueError):
+        raise InputError(f"ngram_range is {ngram_range!r}; give two whole numbers, such as (1, 2).") from None
+    if not 1 <= shortest <= longest <= MAX_NGRAM:
+        allowed = f"the first number is at least 1, the second between it and {MAX_NGRAM}"
+        raise InputError(f"ngram_range is {ngram_range!r}; {allowed}.")
     if stemmer is not None:
         _stemming(stemmer)
     return WordRules(shortest, longest, bool(lowercase), find_stop_words(stop_words), stemmer)
@@ -123,17 +123,6 @@ def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
     if not isinstance(stop_words, (list, tuple, set, frozenset)) or not all(isinstance(word, str) for word in stop_words):
         raise InputError("stop_words is not a list of words; give one, each word as a string.")
     return frozenset(stop_words)
-
-
-def _checked_range(ngram_range: tuple[int, int]) -> tuple[int, int]:
-    try:
-        shortest, longest = (int(n) for n in ngram_range)
-    except (TypeError, ValueError):
-        raise InputError(f"ngram_range is {ngram_range!r}; give two whole numbers, such as (1, 2).") from None
-    if not 1 <= shortest <= longest <= MAX_NGRAM:
-        allowed = f"the first number is at least 1, the second between it and {MAX_NGRAM}"
-        raise InputError(f"ngram_range is {ngram_range!r}; {allowed}.")
-    return shortest, longest
 
 
 class _Stemming:
@@ -168,26 +157,19 @@ def _stemming(language: str) -> _Stemming:
     return _Stemming(snowballstemmer.stemmer(language))
 
 
-# ---- locating terms: for one text, in Python; kernels count many texts ----------------------------------------------------
-
-
 def locate_terms(text: str, rules: WordRules) -> list[Place]:
     """(start, end, term) of every term, in the order of their starts, shorter ones first; offsets count characters of `text`.
+
+    For one text, in Python; kernels count many texts.
 
     >>> locate_terms("Red fox", WordRules(1, 2, True, frozenset(), None))
     [(0, 3, 'red'), (0, 7, 'red fox'), (4, 7, 'fox')]
     """
-    words = rules.reduce(_locate_words(text, rules.lowercase))
-    sizes = range(rules.shortest, rules.longest + 1)
+    lowered = str.lower(text) if rules.lowercase else text
+    found = [(match.start(), match.end(), match.group()) for match in WORD.finditer(lowered)]
+    if len(lowered) != len(text):  # lower case may turn one character into two, as of 'İ', which shifts what follows
+        origin = list(chain.from_iterable([position] * len(letter.lower()) for position, letter in enumerate(text)))
+        found = [(origin[start], origin[end - 1] + 1, word) for start, end, word in found]
+    words, sizes = rules.reduce(found), range(rules.shortest, rules.longest + 1)
     runs = (words[first : first + size] for first in range(len(words)) for size in sizes if first + size <= len(words))
     return [(run[0][0], run[-1][1], " ".join(word for _, _, word in run)) for run in runs]
-
-
-def _locate_words(text: str, lowercase: bool) -> list[Place]:
-    lowered = str.lower(text) if lowercase else text
-    found = [(match.start(), match.end(), match.group()) for match in WORD.finditer(lowered)]
-    if len(lowered) == len(text):
-        return found
-    # lower case may turn one character into two, as of 'İ', which shifts what follows
-    origin = list(chain.from_iterable([position] * len(letter.lower()) for position, letter in enumerate(text)))
-    return [(origin[start], origin[end - 1] + 1, word) for start, end, word in found]

@@ -24,7 +24,6 @@ from ramify.features.term_counts import (
     keep_within,
     merge,
     merge_all,
-    noting_sizes,
     renumber,
     stacked,
     with_positions,
@@ -39,7 +38,6 @@ from ramify.native import (
     sort_terms,
     weigh_rows_in_place,
 )
-from ramify.native import WordRules as NativeRules
 from ramify.parallel import SerialExecutor, choose_executor, count_workers, stage
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
@@ -91,17 +89,10 @@ class Vectorizer(BaseVectorizer):
         hashing: int | None = None,
         n_jobs: int | None = None,
     ) -> None:
-        self.weighting = weighting
-        self.ngram_range = ngram_range
-        self.lowercase = lowercase
-        self.stop_words = stop_words
-        self.stemmer = stemmer
-        self.min_df = min_df
-        self.max_df = max_df
-        self.max_features = max_features
-        self.sublinear_tf = sublinear_tf
-        self.hashing = hashing
-        self.n_jobs = n_jobs
+        self.weighting, self.sublinear_tf = weighting, sublinear_tf
+        self.ngram_range, self.lowercase, self.stop_words, self.stemmer = ngram_range, lowercase, stop_words, stemmer
+        self.min_df, self.max_df, self.max_features = min_df, max_df, max_features
+        self.hashing, self.n_jobs = hashing, n_jobs
 
     # ---- fitting ---------------------------------------------------------------------------------------------------
 
@@ -111,10 +102,16 @@ class Vectorizer(BaseVectorizer):
         if self.hashing is not None:
             self._fit_columns(self._hashed_blocks(texts, None, int(self.hashing)))
             return self
-        parts = self._map(texts, lambda some: count_new_terms(some, self._rules_for(some), False))
-        sizes: list[int] = []
-        found, documents, occurrences = merge_all(noting_sizes(parts, sizes))
-        self._fit_terms(found, documents, occurrences, sum(sizes))
+        parts = self._map(texts, lambda some: count_new_terms(some, self._rules().for_kernel(some), False))
+        n_texts = 0
+
+        def counted() -> Iterator[tuple[Any, ...]]:
+            nonlocal n_texts
+            for part in parts:
+                n_texts += len(part[4][0]) - 1
+                yield part
+
+        self._fit_terms(*merge_all(counted()), n_texts)
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
@@ -124,30 +121,27 @@ class Vectorizer(BaseVectorizer):
     def fit_count(self, texts: Iterable[str]) -> csr_array:
         """Fit, and return the counts of the terms, without weights."""
         self.check_settings()
-        if isinstance(texts, ShardedTexts) and texts.settings == self.count_settings:
-            return self._fit_sharded(texts)
+        executor = choose_executor(self.n_jobs)
+        sharded = texts if isinstance(texts, ShardedTexts) and texts.settings == self.count_settings else None
         if self.hashing is not None:
-            blocks = list(self._hashed_blocks(texts, None, int(self.hashing)))
-            self._fit_columns(iter(blocks))
-            return stacked(blocks, self.n_features_out)
-        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules_for(some), True)))
+            n_columns = int(self.hashing)
+            if sharded is not None:
+                X = sharded.matrix(executor, None, n_columns)
+            else:
+                X = stacked(list(self._hashed_blocks(texts, None, n_columns)), n_columns)
+            self._fit_columns(iter([(X.indptr, X.indices, X.data)]))
+            return X
+        if sharded is not None:
+            found, documents, occurrences = sharded.terms(executor)
+            kept = self._fit_terms(found, documents, occurrences, len(sharded))
+            return sharded.matrix(executor, self._terms, len(kept), n_entries=int(documents[kept].sum()))
+        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules().for_kernel(some), True)))
         found, documents, occurrences, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
         kept = self._fit_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
         numbers = np.full(len(found), -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept))
         work = [(rows, numbers[part]) for rows, part in with_positions(parts, positions)]
-        renumbered = choose_executor(self.n_jobs).map(lambda task: renumber(task[0], task[1], len(kept)), work)
-        return stacked(list(renumbered), len(kept))
-
-    def _fit_sharded(self, texts: ShardedTexts) -> csr_array:
-        executor = choose_executor(self.n_jobs)
-        if self.hashing is not None:
-            X = texts.matrix(executor, None, int(self.hashing))
-            self._fit_columns(iter([(X.indptr, X.indices, X.data)]))
-            return X
-        found, documents, occurrences = texts.terms(executor)
-        kept = self._fit_terms(found, documents, occurrences, len(texts))
-        return texts.matrix(executor, self._terms, len(kept), n_entries=int(documents[kept].sum()))
+        return stacked(list(executor.map(lambda task: renumber(task[0], task[1], len(kept)), work)), len(kept))
 
     def check_settings(self) -> None:
         """Refuse invalid settings, before any text is read."""
@@ -208,7 +202,7 @@ class Vectorizer(BaseVectorizer):
         check_is_fitted(self)
         if self._terms is None or not self.can_add_terms:
             return super().add_terms(texts)
-        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules_for(some), False)))
+        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules().for_kernel(some), False)))
         arrays = sort_terms([self._terms.packed, *(Terms(part[0], part[1]) for part in parts)])
         columns: Ints = arrays[2][: len(self._terms)].astype(np.int64)
         self._terms = TermList(arrays[0], arrays[1])
@@ -226,7 +220,7 @@ class Vectorizer(BaseVectorizer):
             blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._fitted_with[0] or 0))
             return self.weight_counts(stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # computed here, before threads share it
-        blocks = self._map(texts, lambda some: count_known_terms(some, self._rules_for(some), index))
+        blocks = self._map(texts, lambda some: count_known_terms(some, self._rules().for_kernel(some), index))
         return self.weight_counts(stacked(list(blocks), len(self._terms)))
 
     def weight_counts(self, counts: csr_array) -> csr_array:
@@ -284,7 +278,7 @@ class Vectorizer(BaseVectorizer):
 
     def _hashed_blocks(self, texts: Iterable[str], numbers: NDArray[np.int32] | None, n_columns: int) -> Iterator[Rows]:
         def count(some: list[str]) -> Rows:
-            rows: Rows = count_hashed_terms(some, self._rules_for(some), n_columns)
+            rows: Rows = count_hashed_terms(some, self._rules().for_kernel(some), n_columns)
             return rows if numbers is None else renumber(rows, numbers, n_columns)
 
         return self._map(texts, count)
@@ -318,9 +312,6 @@ class Vectorizer(BaseVectorizer):
         if self._cached_rules is None or self._cached_rules[0] != key:
             self._cached_rules = key, make_rules(*settings)
         return self._cached_rules[1]
-
-    def _rules_for(self, texts: list[str]) -> NativeRules:
-        return self._rules().for_kernel(texts)
 
     # ---- results -----------------------------------------------------------------------------------------------------
 
@@ -365,16 +356,22 @@ class Vectorizer(BaseVectorizer):
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer:
         """Make a vectorizer from its state, after checking it."""
-        made = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])})
+        made, terms = cls(**{**values["params"], "ngram_range": tuple(values["params"]["ngram_range"])}), values["terms"]
         made.check_settings()
-        made._terms, made._fitted_with = _checked_terms(values["terms"], made.hashing), (made.hashing, made.weighting)
+        if (terms is None) != (made.hashing is not None):
+            raise ModelError("the terms of the vectorizer do not fit its settings; train the model again.")
+        is_list = isinstance(terms, list) and bool(terms) and all(isinstance(term, str) for term in terms)
+        are_distinct = is_list and len(set(terms)) == len(terms) and not any(map(LONE_SURROGATE.search, terms))
+        if terms is not None and not are_distinct:
+            raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
+        made._terms, made._fitted_with = None if terms is None else TermList.of(terms), (made.hashing, made.weighting)
         made.selected_columns_ = checked_columns(arrays.get("columns"), made.hashing or 0)
         made.idf_, made._is_selected = arrays.get("idf"), bool(values.get("selected", False))
-        width = made.n_features_out
-        if (made.idf_ is not None) != (made.weighting == "tf-idf"):
+        width, idf = made.n_features_out, made.idf_
+        if (idf is not None) != (made.weighting == "tf-idf"):
             raise ModelError("the idf weights do not fit the weighting; train the model again.")
-        fits = made.idf_ is None or (made.idf_.shape == (width,) and made.idf_.dtype == np.float32)
-        if not fits or (made.idf_ is not None and not (np.isfinite(made.idf_) & (made.idf_ > 0)).all()):
+        fits = idf is None or (idf.shape == (width,) and idf.dtype == np.float32 and bool((np.isfinite(idf) & (idf > 0)).all()))
+        if not fits:
             raise ModelError(f"the idf weights do not fit the {width} terms; train the model again.")
         return made
 
@@ -392,14 +389,3 @@ def _smooth_idf(documents: NDArray[Any], n_texts: int) -> NDArray[np.float32]:
     """ln((1 + documents) / (1 + documents with the term)) + 1, as scikit-learn smooths it, in its precision."""
     ratios = np.full(len(documents), n_texts + 1, dtype=np.float32) / (documents.astype(np.float32) + np.float32(1))
     return np.asarray(np.log(ratios) + np.float32(1), dtype=np.float32)
-
-
-def _checked_terms(terms: Any, hashing: int | None) -> TermList | None:
-    if (terms is None) != (hashing is not None):
-        raise ModelError("the terms of the vectorizer do not fit its settings; train the model again.")
-    if terms is None:
-        return None
-    is_list = isinstance(terms, list) and bool(terms) and all(isinstance(term, str) for term in terms)
-    if not is_list or len(set(terms)) < len(terms) or any(LONE_SURROGATE.search(term) for term in terms):
-        raise ModelError("the terms of the vectorizer are not distinct strings; train the model again.")
-    return TermList.of(terms)

@@ -44,51 +44,11 @@ from ramify.metrics.significance import (
     wilcoxon_test,
 )
 
-__all__ = [
-    "BootstrapDifference",
-    "Confusion",
-    "GroupScores",
-    "LeafScores",
-    "MetricEstimate",
-    "ModifiedHierarchy",
-    "ModifiedScores",
-    "NodeScores",
-    "ReliabilityBins",
-    "Report",
-    "Significance",
-    "accuracy",
-    "by_level",
-    "by_subtree",
-    "compare_predictions",
-    "correct_p_values",
-    "document_auc",
-    "document_f1",
-    "document_precision",
-    "document_recall",
-    "expected_calibration_error",
-    "h_loss",
-    "h_loss_by_depth",
-    "h_loss_by_node",
-    "hierarchical_f1",
-    "hierarchical_precision",
-    "hierarchical_recall",
-    "macro_f1",
-    "macro_sign_test",
-    "make_report",
-    "measure_predictions",
-    "micro_f1",
-    "modified_f1",
-    "modified_hierarchy",
-    "paired_bootstrap",
-    "precision_at_k",
-    "precision_recall_f1",
-    "prediction_calibration_error",
-    "proportions_test",
-    "rank_t_test",
-    "reliability",
-    "sibling_confusion",
-    "sign_test",
-    "t_test",
-    "tree_distance",
-    "wilcoxon_test",
-]
+__all__ = ["BootstrapDifference", "Confusion", "GroupScores", "LeafScores", "MetricEstimate", "ModifiedHierarchy"]
+__all__ += ["ModifiedScores", "NodeScores", "ReliabilityBins", "Report", "Significance", "accuracy", "by_level", "by_subtree"]
+__all__ += ["compare_predictions", "correct_p_values", "document_auc", "document_f1", "document_precision", "document_recall"]
+__all__ += ["expected_calibration_error", "h_loss", "h_loss_by_depth", "h_loss_by_node", "hierarchical_f1"]
+__all__ += ["hierarchical_precision", "hierarchical_recall", "macro_f1", "macro_sign_test", "make_report"]
+__all__ += ["measure_predictions", "micro_f1", "modified_f1", "modified_hierarchy", "paired_bootstrap", "precision_at_k"]
+__all__ += ["precision_recall_f1", "prediction_calibration_error", "proportions_test", "rank_t_test", "reliability"]
+__all__ += ["sibling_confusion", "sign_test", "t_test", "tree_distance", "wilcoxon_test"]

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -52,14 +50,18 @@ def by_subtree(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[GroupScores
 
 
 def sibling_confusion(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[Confusion]:
-    """Pairs of siblings confused with each other, most frequent first."""
+    """Pairs of siblings confused with each other, most frequent first; all roots are siblings."""
     T, P = label_pair(Y_true, Y_pred, taxonomy)
     pairs: Counter[tuple[int, int]] = Counter()
     for d in range(T.shape[0]):
         true = set(T.indices[T.indptr[d] : T.indptr[d + 1]].tolist())
         predicted = set(P.indices[P.indptr[d] : P.indptr[d + 1]].tolist())
-        if true != predicted:
-            pairs.update(set(_sibling_pairs(true - predicted, predicted - true, taxonomy)))
+        wrong_below: dict[int, list[int]] = {}
+        for node in predicted - true:
+            for parent in taxonomy.parents_of(node).tolist() or [-1]:
+                wrong_below.setdefault(parent, []).append(node)
+        missed = ((node, parent) for node in true - predicted for parent in taxonomy.parents_of(node).tolist() or [-1])
+        pairs.update({(node, other) for node, parent in missed for other in wrong_below.get(parent, ())})
     ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
     return [Confusion(a, b, count) for (a, b), count in ordered]
 
@@ -67,24 +69,6 @@ def sibling_confusion(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[Conf
 def _group(key: int, nodes: Counts, scores: NodeScores) -> GroupScores:
     support, predicted, correct = (counts[nodes] for counts in (scores.support, scores.predicted, scores.correct))
     true, given, right = int(support.sum()), int(predicted.sum()), int(correct.sum())
-    occurring = scores.f1[nodes][(support + predicted) > 0]
-    return GroupScores(
-        key=key,
-        nodes=len(nodes),
-        support=true,
-        precision=float(ratio(right, given, true)),
-        recall=float(ratio(right, true, given)),
-        f1=float(f1(right, true, given)),
-        macro_f1=mean(occurring, of_nothing=1.0),
-    )
-
-
-def _sibling_pairs(missed: Iterable[int], wrong: Iterable[int], taxonomy: Taxonomy) -> Iterator[tuple[int, int]]:
-    """Pairs of a missed and a wrongly predicted node with a common parent; all roots are siblings."""
-    by_parent: dict[int, list[int]] = {}
-    for node in wrong:
-        for parent in taxonomy.parents_of(node).tolist() or [-1]:
-            by_parent.setdefault(parent, []).append(node)
-    for node in missed:
-        for parent in taxonomy.parents_of(node).tolist() or [-1]:
-            yield from product((node,), by_parent.get(parent, ()))
+    precision, recall = float(ratio(right, given, true)), float(ratio(right, true, given))
+    macro = mean(scores.f1[nodes][(support + predicted) > 0], of_nothing=1.0)
+    return GroupScores(key, len(nodes), true, precision, recall, float(f1(right, true, given)), macro)

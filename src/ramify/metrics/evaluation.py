@@ -8,18 +8,9 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InputError
+from ramify.metrics import flat
 from ramify.metrics.breakdown import by_level, by_subtree, sibling_confusion
 from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
-from ramify.metrics.flat import (
-    accuracy,
-    document_f1,
-    document_precision,
-    document_recall,
-    macro_f1,
-    micro_f1,
-    precision_recall_f1,
-    tree_distance,
-)
 from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall, modified_f1
 from ramify.metrics.ranking import document_auc, precision_at_k
@@ -99,28 +90,37 @@ def make_report(
     uncalibrated: probabilities before calibration, to compare.
     """
     check_hierarchy(hierarchy)
-    figures, notes = _decision_figures(Y_true, Y_pred, taxonomy), []
-    bins: list[dict[str, Any]] = []
+    pair = Y_true, Y_pred, taxonomy
+    figures, notes = _decision_figures(*pair), []
+    bins, calibration = list[dict[str, Any]](), list[dict[str, Any]]()
     if probabilities is None:
         notes.append("no probabilities were given, so there is no ranking and no calibration")
     else:
-        figures |= _ranking_figures(Y_true, probabilities, taxonomy)
-        figures["prediction_calibration_error"] = prediction_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
-        bins = _reliability_rows(Y_true, probabilities, taxonomy)
-    distance = tree_distance(Y_true, Y_pred, taxonomy)
-    modified = asdict(modified_f1(Y_true, Y_pred, taxonomy)) if hierarchy == "modified" else {}
+        added, bins, calibration = _probability_figures(*pair, probabilities, uncalibrated)
+        figures |= added
+    losses, distance = h_loss_by_depth(*pair), flat.tree_distance(*pair)
+    confusions = [
+        {
+            "parent": " > ".join(taxonomy.path_of(found.true)[:-1]),
+            "true": taxonomy.titles[found.true],
+            "predicted": taxonomy.titles[found.predicted],
+            "count": found.count,
+        }
+        for found in sibling_confusion(*pair)[:MAX_CONFUSIONS]
+    ]
+    modified = asdict(modified_f1(*pair)) if hierarchy == "modified" else {}
     return Report(
         documents=len(distance),
         figures=figures,
-        levels=_level_rows(Y_true, Y_pred, taxonomy),
-        branches=[{"name": taxonomy.titles[row.key], **asdict(row)} for row in by_subtree(Y_true, Y_pred, taxonomy)],
-        nodes=_node_rows(Y_true, Y_pred, taxonomy),
-        confusions=_confusion_rows(Y_true, Y_pred, taxonomy),
+        levels=[{**asdict(row), "h_loss": float(losses[row.key])} for row in by_level(*pair)],
+        branches=[{"name": taxonomy.titles[row.key], **asdict(row)} for row in by_subtree(*pair)],
+        nodes=_node_rows(*pair),
+        confusions=confusions,
         distances={int(d): int(n) for d, n in zip(*np.unique(distance, return_counts=True), strict=True)},
         reliability=bins,
         notes=notes,
         modified=[{"over": name, **row} for name, row in modified.items()],
-        calibration=[] if probabilities is None else _calibration_rows(Y_true, probabilities, uncalibrated, taxonomy),
+        calibration=calibration,
     )
 
 
@@ -137,89 +137,54 @@ def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:
 
 def _decision_figures(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> dict[str, float]:
     pair = Y_true, Y_pred, taxonomy
-    distance = tree_distance(*pair)
-    wrong = distance[distance > 0]
-    return {
-        "accuracy": accuracy(*pair),
-        "hierarchical_precision": hierarchical_precision(*pair),
-        "hierarchical_recall": hierarchical_recall(*pair),
-        "hierarchical_f1": hierarchical_f1(*pair),
-        "micro_f1_own": micro_f1(*pair, over="own"),
-        "macro_f1_own": macro_f1(*pair, over="own", empty="skip"),
-        "micro_f1_leaves": micro_f1(*pair, over="leaves"),
-        "macro_f1_leaves": macro_f1(*pair, over="leaves", empty="skip"),
-        "micro_f1_nodes": micro_f1(*pair, over="nodes"),
-        "macro_f1_nodes": macro_f1(*pair, over="nodes", empty="skip"),
-        "h_loss": h_loss(*pair),
-        "h_loss_siblings": h_loss(*pair, costs="siblings"),
-        "mean_distance_of_errors": float(wrong.mean()) if wrong.size else 0.0,
-        "document_precision": document_precision(*pair),
-        "document_recall": document_recall(*pair),
-        "document_f1": document_f1(*pair),
-    }
-
-
-def _ranking_figures(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> dict[str, float]:
-    auc = document_auc(Y_true, probabilities, taxonomy)
-    leaves = np.where(taxonomy.is_leaf, probabilities, np.nan)
-    figures = {"document_auc": float(np.nanmean(auc))} if np.isfinite(auc).any() else {}
-    figures |= {f"leaf_precision_at_{k}": precision_at_k(Y_true, leaves, taxonomy, k) for k in (1, 3, 5)}
-    figures["expected_calibration_error"] = expected_calibration_error(Y_true, probabilities, taxonomy)
+    distance = flat.tree_distance(*pair)
+    figures = {"accuracy": flat.accuracy(*pair)}
+    figures["hierarchical_precision"] = hierarchical_precision(*pair)
+    figures["hierarchical_recall"] = hierarchical_recall(*pair)
+    figures["hierarchical_f1"] = hierarchical_f1(*pair)
+    overs: tuple[flat.Over, ...] = ("own", "leaves", "nodes")
+    for over in overs:
+        figures[f"micro_f1_{over}"] = flat.micro_f1(*pair, over=over)
+        figures[f"macro_f1_{over}"] = flat.macro_f1(*pair, over=over, empty="skip")
+    figures |= {"h_loss": h_loss(*pair), "h_loss_siblings": h_loss(*pair, costs="siblings")}
+    figures["mean_distance_of_errors"] = flat.mean(distance[distance > 0].astype(np.float64), of_nothing=0.0)
+    figures |= {"document_precision": flat.document_precision(*pair), "document_recall": flat.document_recall(*pair)}
+    figures["document_f1"] = flat.document_f1(*pair)
     return figures
 
 
-def _reliability_rows(Y_true: Any, probabilities: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    rows = []
-    for level in reliability(Y_true, probabilities, taxonomy):
+def _probability_figures(
+    Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, probabilities: Any, uncalibrated: Any
+) -> tuple[dict[str, float], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Figures of ranking and calibration, reliability in bins, and calibration errors of each level."""
+    given = Y_true, probabilities, taxonomy
+    auc = document_auc(*given)
+    leaves = np.where(taxonomy.is_leaf, probabilities, np.nan)
+    figures = {"document_auc": float(np.nanmean(auc))} if np.isfinite(auc).any() else {}
+    figures |= {f"leaf_precision_at_{k}": precision_at_k(Y_true, leaves, taxonomy, k) for k in (1, 3, 5)}
+    figures["expected_calibration_error"] = expected_calibration_error(*given)
+    figures["prediction_calibration_error"] = prediction_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
+    bins: list[dict[str, Any]] = []
+    for level in reliability(*given):
         for i in np.flatnonzero(level.count):
             predicted, observed = float(level.mean_probability[i]), float(level.fraction_true[i])
-            rows.append({"depth": level.depth, "count": int(level.count[i]), "predicted": predicted, "observed": observed})
-    return rows
-
-
-def _calibration_rows(Y_true: Any, probabilities: Any, uncalibrated: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    rows = [asdict(level) for level in calibration_errors(Y_true, probabilities, taxonomy)]
+            bins.append({"depth": level.depth, "count": int(level.count[i]), "predicted": predicted, "observed": observed})
+    rows = [asdict(level) for level in calibration_errors(*given)]
     if uncalibrated is not None:
         for row, before in zip(rows, calibration_errors(Y_true, uncalibrated, taxonomy), strict=True):
             row |= {"pairs_uncalibrated": before.pairs, "top_label_uncalibrated": before.top_label}
-    return rows
-
-
-def _level_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    losses = h_loss_by_depth(Y_true, Y_pred, taxonomy)
-    return [{**asdict(row), "h_loss": float(losses[row.key])} for row in by_level(Y_true, Y_pred, taxonomy)]
+    return figures, bins, rows
 
 
 def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
     """Nodes that occur; own_support is the number of documents whose most specific label it is."""
-    scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
+    scores = flat.precision_recall_f1(Y_true, Y_pred, taxonomy)
     own = np.bincount(most_specific(Y_true, taxonomy).indices, minlength=len(taxonomy))
-    losses = h_loss_by_node(Y_true, Y_pred, taxonomy)
-    return [
-        {
-            "name": taxonomy.names[node],
-            "path": taxonomy.show(node),
-            "depth": int(taxonomy.depth[node]),
-            "is_leaf": bool(taxonomy.is_leaf[node]),
-            "support": int(scores.support[node]),
-            "own_support": int(own[node]),
-            "predicted": int(scores.predicted[node]),
-            "precision": float(scores.precision[node]),
-            "recall": float(scores.recall[node]),
-            "f1": float(scores.f1[node]),
-            "h_loss": float(losses[node]),
-        }
-        for node in np.flatnonzero(scores.support + scores.predicted).tolist()
-    ]
-
-
-def _confusion_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    return [
-        {
-            "parent": " > ".join(taxonomy.path_of(pair.true)[:-1]),
-            "true": taxonomy.titles[pair.true],
-            "predicted": taxonomy.titles[pair.predicted],
-            "count": pair.count,
-        }
-        for pair in sibling_confusion(Y_true, Y_pred, taxonomy)[:MAX_CONFUSIONS]
-    ]
+    losses, rows = h_loss_by_node(Y_true, Y_pred, taxonomy), []
+    for node in np.flatnonzero(scores.support + scores.predicted).tolist():
+        row: dict[str, Any] = {"name": taxonomy.names[node], "path": taxonomy.show(node), "depth": int(taxonomy.depth[node])}
+        row |= {"is_leaf": bool(taxonomy.is_leaf[node]), "support": int(scores.support[node]), "own_support": int(own[node])}
+        row |= {"predicted": int(scores.predicted[node]), "precision": float(scores.precision[node])}
+        row |= {"recall": float(scores.recall[node]), "f1": float(scores.f1[node]), "h_loss": float(losses[node])}
+        rows.append(row)
+    return rows

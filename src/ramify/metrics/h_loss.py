@@ -8,6 +8,7 @@ Deviation: the paper defines it on forests; on a DAG all ancestors must be right
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Literal
 
 import numpy as np
@@ -59,7 +60,9 @@ def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
     if isinstance(costs, str):
         if costs != "siblings":
             raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number per node.")
-        return _sibling_costs(taxonomy)
+        family_of = [tuple(sorted(taxonomy.parents_of(node).tolist())) for node in range(len(taxonomy))]
+        sizes = Counter(family_of)
+        return np.asarray([1.0 / sizes[family] for family in family_of])
     try:
         given = np.ascontiguousarray(costs, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -69,11 +72,3 @@ def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
     if not np.all(np.isfinite(given) & (given >= 0)):
         raise InputError("costs must be numbers of 0 or more; one of them is negative, infinite or missing.")
     return given
-
-
-def _sibling_costs(taxonomy: Taxonomy) -> Floats:
-    families: dict[tuple[int, ...], int] = {}
-    family_of = [tuple(sorted(taxonomy.parents_of(node).tolist())) for node in range(len(taxonomy))]
-    for family in family_of:
-        families[family] = families.get(family, 0) + 1
-    return np.asarray([1.0 / families[family] for family in family_of])

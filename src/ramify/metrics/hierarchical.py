@@ -104,10 +104,26 @@ def modified_hierarchy(Y_true: Any, taxonomy: Taxonomy, own_nodes: Iterable[str 
     stops = most_specific(Y_true, taxonomy).indices
     if isinstance(own_nodes, str):
         raise InputError(f"own_nodes is {own_nodes!r}; give a list of names or numbers of nodes.")
-    given = np.asarray([_as_node(node, taxonomy) for node in (() if own_nodes is None else own_nodes)], dtype=np.int64)
-    nodes = np.unique(np.concatenate([stops, given]).astype(np.int64))
+    given = []
+    for node in () if own_nodes is None else own_nodes:
+        number: Any = taxonomy.index(node) if isinstance(node, str) else node
+        is_whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+        if not is_whole or not 0 <= number < len(taxonomy):
+            raise InputError(f"own_nodes holds {node!r}; give names of nodes, or numbers from 0 to {len(taxonomy) - 1}.")
+        given.append(int(number))
+    nodes = np.unique(np.concatenate([stops, np.asarray(given, dtype=np.int64)]).astype(np.int64))
     inner: Counts = nodes[~taxonomy.is_leaf[nodes]]
-    return ModifiedHierarchy(taxonomy, inner, _with_dummies(taxonomy, inner))
+    names = dict.fromkeys(taxonomy.names)
+    for node in inner.tolist():
+        name = taxonomy.names[node] + OWN
+        while name in names:
+            name += OWN
+        names[name] = None
+    ends = taxonomy.parent_offsets[-1] + np.arange(1, len(inner) + 1)
+    offsets, parents = np.append(taxonomy.parent_offsets, ends), np.append(taxonomy.parent_nodes, inner)
+    titles = (*taxonomy.titles, *(taxonomy.titles[node] + OWN for node in inner.tolist()))
+    modified = Taxonomy(tuple(names), offsets, parents.astype(np.int32), titles=titles, separator=taxonomy.separator)
+    return ModifiedHierarchy(taxonomy, inner, modified)
 
 
 def modified_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, own_nodes: Iterable[str | int] | None = None) -> ModifiedScores:
@@ -140,26 +156,3 @@ def _scores(counts: tuple[Counts, ...], leaves: Counts) -> LeafScores:
         n_occurring=int(occurs.sum()),
         n_labels=int(true.sum()),
     )
-
-
-def _as_node(given: Any, taxonomy: Taxonomy) -> int:
-    if isinstance(given, str):
-        return taxonomy.index(given)
-    if isinstance(given, (bool, np.bool_)) or not isinstance(given, (int, np.integer)) or not 0 <= given < len(taxonomy):
-        raise InputError(f"own_nodes holds {given!r}; give names of nodes, or numbers from 0 to {len(taxonomy) - 1}.")
-    return int(given)
-
-
-def _with_dummies(taxonomy: Taxonomy, nodes: Counts) -> Taxonomy:
-    names = list(taxonomy.names)
-    taken = set(names)
-    for node in nodes.tolist():
-        name = taxonomy.names[node] + OWN
-        while name in taken:
-            name += OWN
-        names.append(name)
-        taken.add(name)
-    ends = taxonomy.parent_offsets[-1] + np.arange(1, len(nodes) + 1)
-    offsets, parents = np.append(taxonomy.parent_offsets, ends), np.append(taxonomy.parent_nodes, nodes)
-    titles = (*taxonomy.titles, *(taxonomy.titles[node] + OWN for node in nodes.tolist()))
-    return Taxonomy(tuple(names), offsets, parents.astype(np.int32), titles=titles, separator=taxonomy.separator)

@@ -107,12 +107,11 @@ def measure_predictions(
     drawn = np.mean([resample_sums(some, from_sums, n_resamples, [seed, k]) for k, some in enumerate(rows)], axis=0)
     # a resample repeats some documents and misses others, which biases means over rare classes: only its width is used
     drawn += by_fold.mean(axis=0) - drawn.mean(axis=0)
-    return {name: _estimate(by_fold[:, i], drawn[:, i], name) for i, name in enumerate(MEASURES)}
-
-
-def _estimate(by_fold: Floats, drawn: Floats, name: str) -> MetricEstimate:
-    low, high = interval(np.clip(drawn, 0.0, None if name in LOSSES else 1.0))
-    return MetricEstimate(float(by_fold.mean()), low, high, by_fold.tolist())
+    estimates = {}
+    for i, name in enumerate(MEASURES):
+        low, high = interval(np.clip(drawn[:, i], 0.0, None if name in LOSSES else 1.0))
+        estimates[name] = MetricEstimate(float(by_fold[:, i].mean()), low, high, by_fold[:, i].tolist())
+    return estimates
 
 
 Metric = Callable[[csr_array, csr_array], float]
@@ -160,13 +159,27 @@ def paired_bootstrap(
     check_resamples(n_resamples)
     T, A, B = same_decisions(Y_true, A, B)
     check_documents(T.shape[0])
-    named = {"micro_f1": micro, "macro_f1": macro}
-    if isinstance(metric, str) and metric not in named:
-        raise InputError(f"metric is {metric!r}; give 'micro_f1', 'macro_f1', or a function of truth and predictions.")
     if isinstance(metric, str):
-        observed, drawn = _by_sums(T, A, B, named[metric], n_resamples, seed)
+        named = {"micro_f1": micro, "macro_f1": macro}
+        if metric not in named:
+            raise InputError(f"metric is {metric!r}; give 'micro_f1', 'macro_f1', or a function of truth and predictions.")
+        measure = named[metric]
+
+        def difference(sums: Floats) -> Floats:
+            true, correct_a, predicted_a, correct_b, predicted_b = np.split(sums, 5, axis=-1)
+            return measure(correct_a, true, predicted_a) - measure(correct_b, true, predicted_b)
+
+        rows = csr_array(hstack([T, both(T, A), A, both(T, B), B], format="csr", dtype=np.float64))
+        observed = float(difference(np.asarray(rows.sum(axis=0)).ravel()))
+        drawn = resample_sums(rows, difference, n_resamples, seed)
     else:
-        observed, drawn = _one_by_one(T, A, B, metric, n_resamples, seed)
+        rng, n_docs = np.random.default_rng(seed), T.shape[0]
+        observed, drawn = float(metric(T, A) - metric(T, B)), np.empty(n_resamples)
+        with stage("resampling", n_resamples) as step:
+            for k in range(n_resamples):
+                some: Counts = rng.integers(n_docs, size=n_docs)
+                drawn[k] = metric(T[some], A[some]) - metric(T[some], B[some])
+                step.advance()
     if not np.isfinite(drawn).all():
         raise InputError("the metric gave no number on some resamples; give one that is defined wherever classes are missing.")
     return judge_differences(observed, drawn, T.shape[0], alternative)
@@ -175,7 +188,17 @@ def paired_bootstrap(
 def judge_differences(observed: float, drawn: Floats, n_docs: int, alternative: Alternative) -> BootstrapDifference:
     """The interval and p-value of a difference, from the differences on resamples."""
     low, high = interval(drawn)
-    return BootstrapDifference(observed, low, high, _p_value(drawn, alternative), n_docs, len(drawn))
+    # the fraction of resamples on the wrong side of zero; the observed difference counts as one of them
+    not_above = (1 + int((drawn <= TINY).sum())) / (len(drawn) + 1)
+    not_below = (1 + int((drawn >= -TINY).sum())) / (len(drawn) + 1)
+    p = {"two-sided": min(1.0, 2 * min(not_above, not_below)), "greater": not_above, "less": not_below}[alternative]
+    return BootstrapDifference(observed, low, high, p, n_docs, len(drawn))
+
+
+def interval(values: Floats) -> tuple[float, float]:
+    """The 2.5th and the 97.5th percentile."""
+    low, high = np.percentile(values, [2.5, 97.5])
+    return float(low), float(high)
 
 
 def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resamples: int, seed: Seed) -> Floats:
@@ -192,12 +215,6 @@ def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resampl
     return np.concatenate(values)
 
 
-def interval(values: Floats) -> tuple[float, float]:
-    """The 2.5th and the 97.5th percentile."""
-    low, high = np.percentile(values, [2.5, 97.5])
-    return float(low), float(high)
-
-
 def check_documents(n_docs: int) -> None:
     """Refuse to resample nothing."""
     if n_docs == 0:
@@ -208,41 +225,6 @@ def check_resamples(n_resamples: int) -> None:
     """Refuse a number of resamples below 1."""
     if n_resamples < 1:
         raise InputError(f"n_resamples is {n_resamples}; give 1 or more, such as 1000.")
-
-
-def _by_sums(
-    T: csr_array, A: csr_array, B: csr_array, measure: Callable[..., Floats], n_resamples: int, seed: Seed
-) -> tuple[float, Floats]:
-    rows = csr_array(hstack([T, both(T, A), A, both(T, B), B], format="csr", dtype=np.float64))
-
-    def difference(sums: Floats) -> Floats:
-        true, correct_a, predicted_a, correct_b, predicted_b = np.split(sums, 5, axis=-1)
-        return measure(correct_a, true, predicted_a) - measure(correct_b, true, predicted_b)
-
-    observed = float(difference(np.asarray(rows.sum(axis=0)).ravel()))
-    return observed, resample_sums(rows, difference, n_resamples, seed)
-
-
-def _one_by_one(T: csr_array, A: csr_array, B: csr_array, metric: Metric, n_resamples: int, seed: Seed) -> tuple[float, Floats]:
-    rng, n_docs = np.random.default_rng(seed), T.shape[0]
-    values = np.empty(n_resamples)
-    with stage("resampling", n_resamples) as step:
-        for k in range(n_resamples):
-            drawn: Counts = rng.integers(n_docs, size=n_docs)
-            true = T[drawn]
-            values[k] = metric(true, A[drawn]) - metric(true, B[drawn])
-            step.advance()
-    return float(metric(T, A) - metric(T, B)), values
-
-
-def _p_value(differences: Floats, alternative: Alternative) -> float:
-    """The fraction of resamples on the wrong side of zero; the observed difference counts as one of them."""
-    n = len(differences) + 1
-    not_above = (1 + int((differences <= TINY).sum())) / n
-    not_below = (1 + int((differences >= -TINY).sum())) / n
-    if alternative == "two-sided":
-        return min(1.0, 2 * min(not_above, not_below))
-    return not_above if alternative == "greater" else not_below
 
 
 Tested = Significance | BootstrapDifference
@@ -289,12 +271,6 @@ def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
     return values
 
 
-def bootstraps(differences: Floats, n_docs: int, alternative: Alternative = "two-sided") -> dict[str, Tested]:
-    """The paired bootstrap of each metric (differences of :func:`draw_measures`: observed first, then on resamples)."""
-    found = (judge_differences(float(column[0]), column[1:], n_docs, alternative) for column in differences.T)
-    return {f"bootstrap_{measure}": tested for measure, tested in zip(MEASURES, found, strict=True)}
-
-
 Tests = dict[tuple[str, str], dict[str, Tested]]
 
 
@@ -333,6 +309,8 @@ def compare_all_predictions(
     with stage("testing pairs", len(pairs)) as step:
         for a, b in pairs:
             found[a, b] = decision_tests(T, given[a], given[b], alternative)
-            found[a, b] |= bootstraps(drawn[a] - drawn[b], T.shape[0], alternative)
+            for name, column in zip(MEASURES, (drawn[a] - drawn[b]).T, strict=True):
+                tested = judge_differences(float(column[0]), column[1:], T.shape[0], alternative)
+                found[a, b][f"bootstrap_{name}"] = tested
             step.advance()
     return found

@@ -107,10 +107,17 @@ def wilcoxon_test(Y_true: Any, A: Any, B: Any, alternative: Alternative = "two-s
         return Significance(0.0, 1.0, 0, 0.0)
     ranks = rankdata(np.abs(apart))
     found = float(ranks[apart > 0].sum())
-    if len(apart) <= (EXACT if len(np.unique(ranks)) == len(ranks) else EXACT_TIED):
-        p_value = _signed_ranks(ranks, found, alternative)
-    else:
+    if len(apart) > (EXACT if len(np.unique(ranks)) == len(ranks) else EXACT_TIED):
         p_value = float(wilcoxon(apart, zero_method="wilcox", alternative=alternative, method="approx").pvalue)
+    else:  # the distribution of the sum of ranks, each counted with probability 1/2; tied ranks may be halves
+        sums, at = np.ones(1), round(2 * found)
+        for rank in np.rint(2 * ranks).astype(np.int64):
+            wider = np.zeros(len(sums) + rank)
+            wider[: len(sums)] += sums / 2
+            wider[rank:] += sums / 2
+            sums = wider
+        tails = {"greater": float(sums[at:].sum()), "less": float(sums[: at + 1].sum())}
+        p_value = min(1.0, 2 * min(tails.values()) if alternative == "two-sided" else tails[alternative])
     return Significance(found, p_value, len(apart), float(2 * found / ranks.sum() - 1))
 
 
@@ -127,7 +134,17 @@ def proportions_test(
     """
     check_alternative(alternative)
     T, A, B = same_decisions(Y_true, A, B)
-    (right_a, n_a, other_a), (right_b, n_b, other_b) = (_proportion(T, Y, of) for Y in (A, B))
+    if of not in ("precision", "recall", "accuracy"):
+        raise InputError(f"of is {of!r}; give 'precision', 'recall' or 'accuracy'.")
+    counts = []  # for each system: right decisions, of how many, and the number on the other side
+    for Y in (A, B):
+        if of == "accuracy":
+            n_decisions = T.shape[0] * T.shape[1]
+            counts.append((n_decisions - (T != Y).nnz, n_decisions, 0))
+        else:
+            right = both(T, Y).nnz
+            counts.append((right, Y.nnz, T.nnz) if of == "precision" else (right, T.nnz, Y.nnz))
+    (right_a, n_a, other_a), (right_b, n_b, other_b) = counts
     difference = float(ratio(right_a, n_a, other_a) - ratio(right_b, n_b, other_b))
     pooled = (right_a + right_b) / max(1, n_a + n_b)
     if n_a == 0 or n_b == 0 or pooled in (0.0, 1.0):
@@ -139,11 +156,19 @@ def proportions_test(
 
 def same_decisions(Y_true: Any, A: Any, B: Any) -> tuple[csr_array, csr_array, csr_array]:
     """Three matrices of the same decisions as boolean CSR; every test reads its input here."""
-    T, A, B = (_as_decisions(Y) for Y in (Y_true, A, B))
+    matrices = []
+    for Y in (Y if issparse(Y) else np.asarray(Y) for Y in (Y_true, A, B)):
+        if Y.ndim != 2:
+            raise InputError(
+                f"a matrix of decisions has one row per document and one column per class, not {Y.ndim} dimensions."
+            )
+        matrices.append(csr_array(Y).astype(bool))
+        matrices[-1].sum_duplicates()
+        matrices[-1].eliminate_zeros()
+    T, A, B = matrices
     if not T.shape == A.shape == B.shape:
-        raise InputError(
-            f"Y_true, A and B have shapes {T.shape}, {A.shape} and {B.shape}; give the same documents and classes three times."
-        )
+        shapes = f"{T.shape}, {A.shape} and {B.shape}"
+        raise InputError(f"Y_true, A and B have shapes {shapes}; give the same documents and classes three times.")
     return T, A, B
 
 
@@ -152,17 +177,6 @@ def class_f1_of_both(Y_true: Any, A: Any, B: Any) -> tuple[Floats, Floats]:
     T, A, B = same_decisions(Y_true, A, B)
     of_a, of_b = (f1(per_node(both(T, Y)), per_node(T), per_node(Y)) for Y in (A, B))
     return of_a, of_b
-
-
-def _as_decisions(Y: Any) -> csr_array:
-    if not issparse(Y):
-        Y = np.asarray(Y)
-    if Y.ndim != 2:
-        raise InputError(f"a matrix of decisions has one row per document and one column per class, not {Y.ndim} dimensions.")
-    matrix = csr_array(Y).astype(bool)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
 
 
 def check_alternative(alternative: str) -> None:
@@ -179,19 +193,6 @@ def _signs(k: int, n: int, alternative: Alternative) -> Significance:
     return Significance(float(k), float(binomtest(k, n, alternative=alternative).pvalue), n, (2 * k - n) / n)
 
 
-def _signed_ranks(ranks: Floats, found: float, alternative: Alternative) -> float:
-    """The exact p-value of a sum of ranks, each counted with probability 1/2; tied ranks may be halves."""
-    doubled, sums = np.rint(2 * ranks).astype(np.int64), np.ones(1)
-    for rank in doubled:
-        wider = np.zeros(len(sums) + rank)
-        wider[: len(sums)] += sums / 2
-        wider[rank:] += sums / 2
-        sums = wider
-    at = round(2 * found)
-    tails = {"greater": float(sums[at:].sum()), "less": float(sums[: at + 1].sum())}
-    return min(1.0, 2 * min(tails.values())) if alternative == "two-sided" else min(1.0, tails[alternative])
-
-
 def _paired_t(a: Floats, b: Floats, alternative: Alternative) -> Significance:
     check_alternative(alternative)
     n, difference = len(a), a - b
@@ -205,18 +206,6 @@ def _paired_t(a: Floats, b: Floats, alternative: Alternative) -> Significance:
         return Significance(float(np.copysign(np.inf, mean)), 0.0 if surprising else 1.0, n, mean)
     found = ttest_rel(a, b, alternative=alternative)
     return Significance(float(found.statistic), float(found.pvalue), n, mean)
-
-
-def _proportion(T: csr_array, Y: csr_array, of: str) -> tuple[int, int, int]:
-    """The number of right decisions, of how many, and the number on the other side."""
-    if of == "precision":
-        return both(T, Y).nnz, Y.nnz, T.nnz
-    if of == "recall":
-        return both(T, Y).nnz, T.nnz, Y.nnz
-    if of != "accuracy":
-        raise InputError(f"of is {of!r}; give 'precision', 'recall' or 'accuracy'.")
-    n_decisions: int = T.shape[0] * T.shape[1]
-    return n_decisions - (T != Y).nnz, n_decisions, 0
 
 
 Correction = Literal["holm", "bonferroni", "benjamini-hochberg", "none"]
@@ -237,7 +226,14 @@ def correct_p_values(p_values: Sequence[float] | Floats, correction: Correction 
     if np.any((p < 0) | (p > 1)):
         raise InputError(f"a p-value is {p[(p < 0) | (p > 1)][0]:g}; p-values lie between 0 and 1.")
     made = np.flatnonzero(~np.isnan(p))
-    p[made] = _corrected(p[made], correction)
+    made = made[np.argsort(p[made], kind="stable")]
+    m, rank, ascending = len(made), np.arange(1, len(made) + 1), p[made]
+    if correction == "bonferroni":
+        p[made] = np.minimum(m * ascending, 1.0)
+    elif correction == "holm":  # the smallest of m, the next of m - 1, …; none below the one before it
+        p[made] = np.minimum(np.maximum.accumulate((m + 1 - rank) * ascending), 1.0)
+    elif correction == "benjamini-hochberg":  # m / rank, from the largest down; none above the one after it
+        p[made] = np.minimum(np.minimum.accumulate((m / rank * ascending)[::-1])[::-1], 1.0)
     return p
 
 
@@ -246,22 +242,3 @@ def check_correction(correction: str) -> None:
     if correction not in CORRECTIONS:
         hint = suggest(str(correction), CORRECTIONS)
         raise InputError(f"correction {correction!r} is unknown; the corrections are {', '.join(CORRECTIONS)}.{hint}")
-
-
-def _corrected(p: Floats, correction: str) -> Floats:
-    m = len(p)
-    if correction == "none" or m == 0:
-        return p
-    if correction == "bonferroni":
-        return np.minimum(m * p, 1.0)
-    order = np.argsort(p, kind="stable")
-    rank = np.arange(1, m + 1)
-    if correction == "holm":
-        # the smallest of m, the next of m - 1, …; none below the one before it
-        in_order = np.maximum.accumulate((m + 1 - rank) * p[order])
-    else:
-        # m / rank, from the largest down; none above the one after it
-        in_order = np.minimum.accumulate((m / rank * p[order])[::-1])[::-1]
-    corrected = np.empty(m)
-    corrected[order] = np.minimum(in_order, 1.0)
-    return corrected

@@ -21,26 +21,7 @@ from ramify.persistence.model_directory import (
     write_model,
 )
 
-__all__ = [
-    "FORMAT_VERSION",
-    "MAX_SHARDS",
-    "ArrayFile",
-    "LazyArrays",
-    "MappedFile",
-    "StoredModel",
-    "are_offsets",
-    "atomic_writer",
-    "exclusive_writer",
-    "is_increasing",
-    "is_model",
-    "model_fingerprint",
-    "model_metadata",
-    "open_array_file",
-    "read_model",
-    "refuse_foreign_target",
-    "refuse_unwritable",
-    "scratch_directory",
-    "write_array_file",
-    "write_model",
-    "write_text_atomically",
-]
+__all__ = ["FORMAT_VERSION", "MAX_SHARDS", "ArrayFile", "LazyArrays", "MappedFile", "StoredModel", "are_offsets"]
+__all__ += ["atomic_writer", "exclusive_writer", "is_increasing", "is_model", "model_fingerprint", "model_metadata"]
+__all__ += ["open_array_file", "read_model", "refuse_foreign_target", "refuse_unwritable", "scratch_directory"]
+__all__ += ["write_array_file", "write_model", "write_text_atomically"]

@@ -56,51 +56,40 @@ def map_arrays(path: Path, file: IO[bytes]) -> Arrays:
 
 
 def _map_checked(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays]:
+    """All bytes of a file, and its arrays."""
     try:
-        return _map(file)
+        size = os.fstat(file.fileno()).st_size
+        length = int.from_bytes(file.read(8), "little")
+        if not 2 <= length <= min(MAX_HEADER, size - 8):
+            raise ValueError(f"its header has {length} bytes")
+        header = json.loads(file.read(length))
+        if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
+            raise ValueError("its header is not an object of objects")
+        header.pop("__metadata__", None)
+        data, arrays, position = np.memmap(file, dtype=np.uint8, mode="r"), {}, 0
+        for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+            dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
+            begin, end = entry["data_offsets"]
+            if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
+                raise ValueError("a size is negative")
+            if begin != position or end - begin != prod(shape) * dtype.itemsize or 8 + length + end > size:
+                raise ValueError("its arrays overlap, leave gaps or exceed the file")
+            arrays[name] = np.asarray(data[8 + length + begin : 8 + length + end]).view(dtype).reshape(shape)
+            if not arrays[name].flags.aligned:
+                raise ValueError("an array is not aligned")
+            position = end
+        if 8 + length + position != size:
+            raise ValueError("some bytes belong to no array")
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise ModelError(f"{path} is not a valid array file ({str(error)[:80]}); train the model again.") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be mapped: {error.strerror}. {remedy(error, 'Free some memory.')}") from None
+    return data, arrays
 
 
 def remedy(error: OSError, usual: str) -> str:
     """What to do when a file cannot be opened; a model with many shards needs many open files."""
     return "Let the process open more files ('ulimit -n')." if error.errno == errno.EMFILE else usual
-
-
-def _map(file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays]:
-    size = os.fstat(file.fileno()).st_size
-    length = int.from_bytes(file.read(8), "little")
-    if not 2 <= length <= min(MAX_HEADER, size - 8):
-        raise ValueError(f"its header has {length} bytes")
-    header = json.loads(file.read(length))
-    if not isinstance(header, dict) or not all(isinstance(entry, dict) for entry in header.values()):
-        raise ValueError("its header is not an object of objects")
-    entries = sorted(
-        ((name, entry) for name, entry in header.items() if name != "__metadata__"), key=lambda e: e[1]["data_offsets"]
-    )
-    data = np.memmap(file, dtype=np.uint8, mode="r")
-    arrays, position = {}, 0
-    for name, entry in entries:
-        arrays[name], position = _read_array(data[8 + length :], entry, position)
-    if 8 + length + position != size:
-        raise ValueError("some bytes belong to no array")
-    return data, arrays
-
-
-def _read_array(data: NDArray[np.uint8], entry: dict[str, Any], position: int) -> tuple[NDArray[Any], int]:
-    """The array that starts where the last one ended, and its end."""
-    dtype, shape = np.dtype(DTYPES[entry["dtype"]]), entry["shape"]
-    begin, end = entry["data_offsets"]
-    if not all(type(n) is int and n >= 0 for n in (*shape, begin, end)):
-        raise ValueError("a size is negative")
-    if begin != position or end - begin != prod(shape) * dtype.itemsize or end > len(data):
-        raise ValueError("its arrays overlap, leave gaps or exceed the file")
-    array = np.asarray(data[begin:end]).view(dtype).reshape(shape)
-    if not array.flags.aligned:
-        raise ValueError("an array is not aligned")
-    return array, end
 
 
 # ---- checks of arrays that were read -----------------------------------------------------------------------------------
@@ -166,26 +155,18 @@ class MappedFile:
     sha256: str | None = None
 
     def write_to(self, target: Path) -> None:
-        """Make a hard link to the file, or copy its bytes where that is not possible."""
-        if not self._link(target):
-            self._copy(target)
-
-    def _link(self, target: Path) -> bool:
-        """Make a hard link, if the path still is the file that was mapped."""
+        """Make a hard link to the file, if its path still is the file that was mapped; or copy its bytes."""
         try:
             os.link(self.path, target)
             found = os.lstat(target)
             if (found.st_dev, found.st_ino) == self.inode:
                 if (wanted := _mode_of_directory(target)) & ~found.st_mode:
                     target.chmod((found.st_mode & 0o777) | wanted)
-                return True
+                return
         except OSError:  # another disk, no hard links there, another owner's file, or it is gone
             pass
         with suppress(FileNotFoundError):
             target.unlink()
-        return False
-
-    def _copy(self, target: Path) -> None:
         with open(target, "xb") as file:
             for start in range(0, len(self.data), CHUNK):
                 file.write(self.data[start : start + CHUNK])  # type: ignore[arg-type]

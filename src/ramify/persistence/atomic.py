@@ -31,14 +31,8 @@ except ImportError:  # no locks on this system
     CAN_LOCK = False
 
 LEFTOVER = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{32}\.(?P<kind>partial|replaced)")
-NO_LOCKS = (
-    errno.ENOLCK,
-    errno.ENOTSUP,
-    errno.ENOSYS,
-    errno.EINVAL,
-    errno.EBADF,
-    errno.EIO,
-)  # errors of file systems without locks
+# errors of file systems without locks
+NO_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EBADF, errno.EIO)
 SAFE_OPEN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)  # follow no link, wait for no pipe
 RENAME_EXCHANGE = 2  # linux/fs.h: swap two names atomically
 AT_FDCWD = -100
@@ -56,9 +50,20 @@ def atomic_writer(path: str | Path) -> Iterator[IO[str]]:
         if path.exists() and not path.is_file():
             with open(path, "w", encoding="utf-8", newline="") as file:
                 yield file
-        else:
-            with _replacing(path.resolve()) as file:
-                yield file
+            return
+        target = path.resolve()
+        clear_leftovers(target)
+        with (
+            temporary_beside(target, Path.touch) as beside,
+            open(beside, "w", encoding="utf-8", errors="replace", newline="") as file,
+        ):
+            if target.exists():
+                beside.chmod(stat.S_IMODE(target.stat().st_mode))
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(beside, target)
+            sync_directory(target.parent)
     except OSError as error:
         raise InputError(f"cannot write {path}: {error.strerror}; the old file is unchanged.") from error
 
@@ -97,7 +102,12 @@ def leftovers_of(path: Path, kind: str) -> list[Path]:
 def clear_leftovers(path: Path) -> None:
     """Remove leftovers of dead writers; a replaced directory only if the path exists again."""
     for entry in leftovers_of(path, "partial"):
-        _remove_abandoned(entry)
+        with suppress(OSError):  # one that cannot be opened or locked stays
+            held = lock(entry)
+            if held is not None:
+                if held.is_real:
+                    remove(entry)
+                held.release()
     for entry in leftovers_of(path, "replaced"):
         if path.exists():
             remove(entry)
@@ -183,12 +193,25 @@ class Lock:
 
 def lock(path: Path) -> Lock | None:
     """Lock a file or directory; None if another process holds the lock, or the file is gone."""
+    handle = None
     try:
-        handle = _open_to_lock(path)
+        # locks on NFS require files open for writing; directories and files of other owners are opened for reading
+        if stat.S_ISREG(os.lstat(path).st_mode):
+            with suppress(PermissionError):
+                handle = os.open(path, os.O_RDWR | SAFE_OPEN)
+        if handle is None:
+            handle = os.open(path, os.O_RDONLY | SAFE_OPEN)
     except FileNotFoundError:
         return None
     try:
-        is_real = _flock(handle)
+        is_real = CAN_LOCK
+        if CAN_LOCK:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno not in NO_LOCKS:
+                    raise
+                is_real = False
         if os.path.samestat(os.stat(path), os.fstat(handle)):
             return Lock(handle, is_real)
     except (BlockingIOError, FileNotFoundError):
@@ -198,27 +221,6 @@ def lock(path: Path) -> Lock | None:
         raise
     os.close(handle)
     return None
-
-
-def _open_to_lock(path: Path) -> int:
-    """Open a file for writing, which locks on NFS require; directories and files of other owners for reading."""
-    if stat.S_ISREG(os.lstat(path).st_mode):
-        with suppress(PermissionError):
-            return os.open(path, os.O_RDWR | SAFE_OPEN)
-    return os.open(path, os.O_RDONLY | SAFE_OPEN)
-
-
-def _flock(handle: int) -> bool:
-    """Lock an open file; False on file systems without locks."""
-    if not CAN_LOCK:
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        if error.errno not in NO_LOCKS:
-            raise
-        return False
-    return True
 
 
 def replace_directory(new: Path, path: Path) -> None:
@@ -234,7 +236,14 @@ def replace_directory(new: Path, path: Path) -> None:
             elif _swap_names(new, path):
                 remove(new)
             else:
-                _move_aside_and_in(new, path)
+                aside = name_beside(path, "replaced")
+                os.rename(path, aside)
+                try:
+                    os.rename(new, path)
+                except OSError:
+                    os.rename(aside, path)
+                    raise
+                remove(aside)
             break
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOENT) or not new.exists():
@@ -252,43 +261,6 @@ def sync_directory(path: Path) -> None:
             os.fsync(handle)
         finally:
             os.close(handle)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[IO[str]]:
-    clear_leftovers(path)
-    with (
-        temporary_beside(path, Path.touch) as beside,
-        open(beside, "w", encoding="utf-8", errors="replace", newline="") as file,
-    ):
-        if path.exists():
-            beside.chmod(stat.S_IMODE(path.stat().st_mode))
-        yield file
-        file.flush()
-        os.fsync(file.fileno())
-        os.replace(beside, path)
-        sync_directory(path.parent)
-
-
-def _remove_abandoned(entry: Path) -> None:
-    """Remove a leftover whose lock is free; one that cannot be opened or locked stays."""
-    with suppress(OSError):
-        held = lock(entry)
-        if held is not None:
-            if held.is_real:
-                remove(entry)
-            held.release()
-
-
-def _move_aside_and_in(new: Path, path: Path) -> None:
-    aside = name_beside(path, "replaced")
-    os.rename(path, aside)
-    try:
-        os.rename(new, path)
-    except OSError:
-        os.rename(aside, path)
-        raise
-    remove(aside)
 
 
 def _swap_names(a: Path, b: Path) -> bool:

@@ -21,7 +21,7 @@ import re
 import stat
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -75,14 +75,24 @@ def write_model(path: str | Path, model: StoredModel) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         atomic.clear_leftovers(path)
         with atomic.temporary_beside(path, Path.mkdir) as beside:
-            _write_files(beside, model)
+            for name, document in model.documents.items():
+                _write_json(beside / f"{name}.json", document)
+            if model.arrays:
+                write_arrays(beside / WEIGHTS, model.arrays)
+            for number, shard in enumerate(model.shards, start=1):
+                shard.write_to(beside / shard_name(number))
+            files = {entry.name: _fingerprint(entry) for entry in sorted(beside.iterdir())}
+            for number, shard in enumerate(model.shards, start=1):
+                if shard.sha256 not in (None, files[shard_name(number)]["sha256"]):
+                    raise ModelError(f"shard {number} of the model was changed after it was loaded; restore it from a copy.")
+            manifest = {"format": FORMAT, "version": FORMAT_VERSION, "metadata": model.metadata, "files": files}
+            _write_json(beside / MANIFEST, manifest)
+            atomic.sync_directory(beside)
             atomic.replace_directory(beside, path)
         atomic.clear_leftovers(path)
     except OSError as error:
-        raise ModelError(
-            f"cannot save the model at {path}: {error.strerror}; an older model there is unchanged. "
-            "Fix that, or choose another path."
-        ) from error
+        failed = f"cannot save the model at {path}: {error.strerror}"
+        raise ModelError(f"{failed}; an older model there is unchanged. Fix that, or choose another path.") from error
 
 
 def is_model(path: str | Path) -> bool:
@@ -116,55 +126,23 @@ def refuse_foreign_target(path: str | Path) -> None:
             raise ModelError(f"{path} cannot be a model directory; choose another path for the model.")
         if path.is_symlink() or (path.exists() and not path.is_dir()):
             raise ModelError(f"{path} is not a directory; choose another path for the model.")
-        foreign = _foreign_files(path)
+        named: set[str] = set()
+        if is_model(path):
+            named = {MANIFEST}
+            with suppress(ValueError, KeyError, TypeError, RecursionError):  # a damaged manifest names no files
+                manifest = json.loads((path / MANIFEST).read_bytes())
+                named |= set(manifest["files"]) if manifest["format"] == FORMAT else set()
+        foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in named) if path.is_dir() else []
     except OSError as error:
         raise ModelError(f"cannot save a model at {path}: {error.strerror}; choose another path.") from None
     if foreign:
-        raise ModelError(
-            f"{path} holds {foreign[0]!r}, which does not belong to a model; move it away, or choose another path."
-        )
+        found = f"{path} holds {foreign[0]!r}, which does not belong to a model"
+        raise ModelError(f"{found}; move it away, or choose another path.")
 
 
-def _foreign_files(path: Path) -> list[str]:
-    """Entries of a directory that its manifest does not name."""
-    if not path.is_dir():
-        return []
-    named = {MANIFEST, *_named_files(path)} if is_model(path) else set()
-    return sorted(entry.name for entry in path.iterdir() if entry.name not in named)
-
-
-def _named_files(path: Path) -> list[str]:
-    """The files that a manifest names; none if it cannot be read."""
-    try:
-        manifest = json.loads((path / MANIFEST).read_bytes())
-        return list(manifest["files"]) if manifest["format"] == FORMAT else []
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return []
-
-
-def _write_files(directory: Path, model: StoredModel) -> None:
-    for name, document in model.documents.items():
-        _write_bytes(directory / f"{name}.json", _to_json(document))
-    if model.arrays:
-        write_arrays(directory / WEIGHTS, model.arrays)
-    for number, shard in enumerate(model.shards, start=1):
-        shard.write_to(directory / shard_name(number))
-    files = {entry.name: _fingerprint(entry) for entry in sorted(directory.iterdir())}
-    for number, shard in enumerate(model.shards, start=1):
-        if shard.sha256 not in (None, files[shard_name(number)]["sha256"]):
-            raise ModelError(f"shard {number} of the model was changed after it was loaded; restore it from a copy.")
-    manifest = {"format": FORMAT, "version": FORMAT_VERSION, "metadata": model.metadata, "files": files}
-    _write_bytes(directory / MANIFEST, _to_json(manifest))
-    atomic.sync_directory(directory)
-
-
-def _to_json(document: Any) -> bytes:
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode()
-
-
-def _write_bytes(path: Path, data: bytes) -> None:
+def _write_json(path: Path, document: Any) -> None:
     with open(path, "wb") as file:
-        file.write(data)
+        file.write(json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False).encode())
         file.flush()
         os.fsync(file.fileno())
 
@@ -186,7 +164,11 @@ def read_model(path: str | Path) -> StoredModel:
             try:
                 return _read(path, handle)
             except ModelError:
-                if not _was_replaced(path, handle):
+                try:
+                    was_replaced = not os.path.samestat(os.stat(path), os.fstat(handle))
+                except OSError:
+                    was_replaced = bool(atomic.leftovers_of(path, "replaced"))
+                if not was_replaced:
                     raise
     raise ModelError(f"{path} is being replaced faster than it can be read; try again.")
 
@@ -216,12 +198,19 @@ def open_array_file(path: str | Path) -> MappedFile:
 @contextmanager
 def _opened_directory(path: Path) -> Iterator[int]:
     """A handle of the directory, also while it is being replaced."""
-    handle = _open_directory(path)
-    for _ in range(5):
+    handle = None
+    for attempt in range(6):
+        time.sleep(0.01 if attempt else 0)  # a directory that is being replaced is back by then
+        for candidate in (path, *atomic.leftovers_of(path, "replaced")):
+            try:
+                handle = os.open(candidate, OPEN_DIRECTORY)
+                break
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except OSError as error:
+                raise ModelError(f"{path} cannot be read: {error.strerror}.") from None
         if handle is not None:
             break
-        time.sleep(0.01)  # a directory that is being replaced is back by now
-        handle = _open_directory(path)
     if handle is None:
         found = "it is not a directory" if path.exists() else "there is no such directory"
         raise ModelError(f"{path} is not a Ramify model: {found}. Give the directory that 'ramify train' wrote.")
@@ -231,26 +220,14 @@ def _opened_directory(path: Path) -> Iterator[int]:
         os.close(handle)
 
 
-def _open_directory(path: Path) -> int | None:
-    for candidate in (path, *atomic.leftovers_of(path, "replaced")):
-        try:
-            return os.open(candidate, OPEN_DIRECTORY)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            raise ModelError(f"{path} cannot be read: {error.strerror}.") from None
-    return None
-
-
 @contextmanager
 def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[bytes]]:
     try:
         handle = os.open(name, os.O_RDONLY | atomic.SAFE_OPEN, dir_fd=directory)
     except FileNotFoundError:
         if name == MANIFEST:
-            raise ModelError(
-                f"{path} is not a Ramify model: it has no {MANIFEST}. Give the directory that 'ramify train' wrote."
-            ) from None
+            advice = "Give the directory that 'ramify train' wrote."
+            raise ModelError(f"{path} is not a Ramify model: it has no {MANIFEST}. {advice}") from None
         raise ModelError(f"{path / name} is missing. {RETRAIN}") from None
     except OSError as error:
         raise ModelError(f"{path / name} cannot be read: {error.strerror}. {remedy(error, RETRAIN)}") from None
@@ -262,19 +239,18 @@ def _opened_file(path: Path, directory: int | None, name: str) -> Iterator[IO[by
 
 
 def _read_json(path: Path, directory: int, name: str, limit: int, entry: Any) -> Any:
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is not JSON")
+
     with _opened_file(path, directory, name) as file:
         if os.fstat(file.fileno()).st_size > limit:
             raise ModelError(f"{path / name} has more than {limit:,} bytes; do not trust this model.")
         if entry is not None:
             _check(path / name, file, entry)
         try:
-            return json.loads(file.read(), parse_constant=_refuse_constant)
+            return json.loads(file.read(), parse_constant=refuse)
         except (ValueError, RecursionError):
             raise ModelError(f"{path / name} is not valid JSON. {RETRAIN}") from None
-
-
-def _refuse_constant(word: str) -> None:
-    raise ValueError(f"{word} is not JSON")
 
 
 def _check(path: Path, file: IO[bytes], entry: dict[str, Any]) -> None:
@@ -289,41 +265,28 @@ def _check(path: Path, file: IO[bytes], entry: dict[str, Any]) -> None:
 
 
 def _checked_manifest(path: Path, manifest: Any) -> dict[str, Any]:
+    where, doubt = path / MANIFEST, "do not trust this model"
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
-        raise ModelError(f"{path / MANIFEST} does not describe a Ramify model. {RETRAIN}")
-    _check_version(path, manifest.get("version"))
-    if not isinstance(manifest.get("metadata"), dict) or not isinstance(manifest.get("files"), dict):
-        raise ModelError(f"{path / MANIFEST} is incomplete. {RETRAIN}")
-    shards = [name for name in manifest["files"] if SHARD_NAME.fullmatch(name)]
-    if len(shards) > MAX_SHARDS or len(manifest["files"]) - len(shards) > MAX_DOCUMENTS:
-        raise ModelError(f"{path / MANIFEST} names more files than a model can have; do not trust this model.")
-    if sorted(shards) != [shard_name(number) for number in range(1, len(shards) + 1)]:
-        raise ModelError(f"{path / MANIFEST} names shards that are not numbered from 1 to {len(shards)}. {RETRAIN}")
-    for name, entry in manifest["files"].items():
-        is_known = name == WEIGHTS or SHARD_NAME.fullmatch(name) or (DOCUMENT_NAME.fullmatch(name) and name != MANIFEST)
-        if not is_known:
-            raise ModelError(
-                f"{path / MANIFEST} names the file {name!r}, which does not belong to a model; do not trust this model."
-            )
-        if not isinstance(entry, dict):
-            raise ModelError(f"{path / MANIFEST} does not give size and hash of {name}; do not trust this model.")
-    return manifest
-
-
-def _check_version(path: Path, version: Any) -> None:
+        raise ModelError(f"{where} does not describe a Ramify model. {RETRAIN}")
+    version, reads = manifest.get("version"), f"this version reads format {FORMAT_VERSION}"
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise ModelError(f"{path / MANIFEST} has format version {version!r}; expected the whole number {FORMAT_VERSION}.")
-    reads = f"this version reads format {FORMAT_VERSION}"
+        raise ModelError(f"{where} has format version {version!r}; expected the whole number {FORMAT_VERSION}.")
     if version > FORMAT_VERSION:
         raise ModelError(f"{path} was saved by a newer Ramify (model format {version}); {reads}. Install a newer Ramify.")
     if version < FORMAT_VERSION:
         release = f"Ramify {RELEASES[version]} (model format {version})"
         raise ModelError(f"{path} was saved by {release}; {reads}. Train it again with 'ramify train'.")
-
-
-def _was_replaced(path: Path, handle: int) -> bool:
-    """Whether the path is no longer the directory that was read."""
-    try:
-        return not os.path.samestat(os.stat(path), os.fstat(handle))
-    except OSError:
-        return bool(atomic.leftovers_of(path, "replaced"))
+    if not isinstance(manifest.get("metadata"), dict) or not isinstance(manifest.get("files"), dict):
+        raise ModelError(f"{where} is incomplete. {RETRAIN}")
+    shards = [name for name in manifest["files"] if SHARD_NAME.fullmatch(name)]
+    if len(shards) > MAX_SHARDS or len(manifest["files"]) - len(shards) > MAX_DOCUMENTS:
+        raise ModelError(f"{where} names more files than a model can have; {doubt}.")
+    if sorted(shards) != [shard_name(number) for number in range(1, len(shards) + 1)]:
+        raise ModelError(f"{where} names shards that are not numbered from 1 to {len(shards)}. {RETRAIN}")
+    for name, entry in manifest["files"].items():
+        is_known = name == WEIGHTS or SHARD_NAME.fullmatch(name) or (DOCUMENT_NAME.fullmatch(name) and name != MANIFEST)
+        if not is_known:
+            raise ModelError(f"{where} names the file {name!r}, which does not belong to a model; {doubt}.")
+        if not isinstance(entry, dict):
+            raise ModelError(f"{where} does not give size and hash of {name}; {doubt}.")
+    return manifest

@@ -16,34 +16,8 @@ from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
 from ramify.taxonomy.label_format import LabelFormat, find_label_format, normalize_labels, taxonomy_of_labels
 from ramify.taxonomy.learning import Group, LearnedTaxonomy, learn_groups, learn_taxonomy
 
-__all__ = [
-    "ARROW",
-    "PATH_SEPARATORS",
-    "Change",
-    "Group",
-    "LabelFormat",
-    "LabelGraph",
-    "LearnedTaxonomy",
-    "Taxonomy",
-    "TaxonomyDiff",
-    "ancestor_matrix",
-    "as_label_matrix",
-    "as_taxonomy",
-    "descend_by_probability",
-    "descend_by_score",
-    "diff_taxonomies",
-    "expand_to_ancestors",
-    "find_label_format",
-    "learn_groups",
-    "learn_taxonomy",
-    "levels_of",
-    "most_general",
-    "most_specific",
-    "normalize_labels",
-    "parse_reassignments",
-    "read_reassignments",
-    "read_taxonomy",
-    "render_reassignment_template",
-    "taxonomy_of_labels",
-    "write_taxonomy",
-]
+__all__ = ["ARROW", "PATH_SEPARATORS", "Change", "Group", "LabelFormat", "LabelGraph", "LearnedTaxonomy", "Taxonomy"]
+__all__ += ["TaxonomyDiff", "ancestor_matrix", "as_label_matrix", "as_taxonomy", "descend_by_probability", "descend_by_score"]
+__all__ += ["diff_taxonomies", "expand_to_ancestors", "find_label_format", "learn_groups", "learn_taxonomy", "levels_of"]
+__all__ += ["most_general", "most_specific", "normalize_labels", "parse_reassignments", "read_reassignments", "read_taxonomy"]
+__all__ += ["render_reassignment_template", "taxonomy_of_labels", "write_taxonomy"]

@@ -17,46 +17,30 @@ def parents_by_child(edges: Iterable[tuple[str, str | None]]) -> Parents:
     """The parents of each node, in order of first mention as a child; refuses invalid edges."""
     parents: Parents = {}
     roots: set[str] = set()
-    for edge in edges:
-        child, parent = _checked(edge)
+    for child, parent in edges:
+        if isinstance(child, str) and any("\ud800" <= letter <= "\udfff" for letter in child):
+            raise TaxonomyError(f"the name {child!r} contains a lone surrogate, which is not valid text; fix it.")
+        if not isinstance(child, str) or not child.strip():
+            raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
+        if parent is not None and (not isinstance(parent, str) or not parent.strip()):
+            raise TaxonomyError(f"the parent of {child!r} is {parent!r}; give a name, or None for a root.")
         known = parents.setdefault(child, [])
         if child in roots or parent in known or (parent is None and known):
-            raise TaxonomyError(_twice(child, parent, known))
+            below = parent if parent is not None else known[0] if known else None
+            if parent in known or below is None:
+                where = f"twice below {parent!r}" if parent in known else "twice as a root"
+            else:
+                where = f"both as a root and below {below!r}"
+            raise TaxonomyError(f"node {child!r} is listed {where}; keep one of the two rows.")
         if parent is None:
             roots.add(child)
         else:
             known.append(parent)
-    _refuse_unknown_parents(parents)
+    for child, parent in ((child, parent) for child, above in parents.items() for parent in above):
+        if parent not in parents:
+            advice = "add one, with its parent or as a root"
+            raise TaxonomyError(f"{parent!r}, the parent of {child!r}, has no row of its own; {advice}.")
     return parents
-
-
-def _checked(edge: tuple[str, str | None]) -> tuple[str, str | None]:
-    child, parent = edge
-    if isinstance(child, str) and any("\ud800" <= letter <= "\udfff" for letter in child):
-        raise TaxonomyError(f"the name {child!r} contains a lone surrogate, which is not valid text; fix it.")
-    if not isinstance(child, str) or not child.strip():
-        raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
-    if parent is not None and (not isinstance(parent, str) or not parent.strip()):
-        raise TaxonomyError(f"the parent of {child!r} is {parent!r}; give a name, or None for a root.")
-    return child, parent
-
-
-def _twice(child: str, parent: str | None, known: list[str]) -> str:
-    if parent is None and not known:
-        return f"node {child!r} is listed twice as a root; keep one of the two rows."
-    if parent in known:
-        return f"node {child!r} is listed twice below {parent!r}; keep one of the two rows."
-    below = parent if parent is not None else known[0]
-    return f"node {child!r} is listed both as a root and below {below!r}; keep one of the two rows."
-
-
-def _refuse_unknown_parents(parents: Parents) -> None:
-    for child, above in parents.items():
-        for parent in above:
-            if parent not in parents:
-                raise TaxonomyError(
-                    f"{parent!r}, the parent of {child!r}, has no row of its own; add one, with its parent or as a root."
-                )
 
 
 def parents_first(parents: Parents) -> list[str]:
@@ -77,21 +61,16 @@ def parents_first(parents: Parents) -> list[str]:
             waiting_for[child] -= 1
             if waiting_for[child] == 0:
                 heapq.heappush(ready, (rank[child], child))
-    if len(order) < len(parents):
-        raise TaxonomyError(f"the taxonomy has a cycle: {_cycle(parents, set(order))}; drop one of these edges.")
+    if len(order) < len(parents):  # follow parents among the unplaced nodes until one repeats
+        placed, seen = set(order), dict[str, int]()
+        name = next(name for name in parents if name not in placed)
+        while name not in seen:
+            seen[name] = len(seen)
+            name = next(parent for parent in parents[name] if parent not in placed)
+        loop = [repr(each) for each in (*list(seen)[seen[name] :], name)]
+        shown = " is below ".join(loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]])
+        raise TaxonomyError(f"the taxonomy has a cycle: {shown}; drop one of these edges.")
     return order
-
-
-def _cycle(parents: Parents, placed: set[str]) -> str:
-    """Follow parents among the unplaced nodes until one repeats."""
-    name = next(name for name in parents if name not in placed)
-    seen: dict[str, int] = {}
-    while name not in seen:
-        seen[name] = len(seen)
-        name = next(parent for parent in parents[name] if parent not in placed)
-    loop = [*list(seen)[seen[name] :], name]
-    shown = loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]]
-    return " is below ".join(part if part == "…" else repr(part) for part in shown)
 
 
 def pack_parents(order: Sequence[str], parents: Parents) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

@@ -23,14 +23,19 @@ def encode(taxonomy: Taxonomy, labels: Iterable[str | Iterable[str] | None]) -> 
     """Label sets of documents as a boolean CSR matrix over nodes, closed upward."""
     known: dict[str, int] = {}
     offsets, nodes = [0], []
-    for document, given in enumerate(labels):
-        for label in _as_labels(given, document):
-            if not isinstance(label, str) or label not in known:
-                known[label] = _find(taxonomy, label, document)
+    for document, given in enumerate(labels, 1):
+        listed = () if given is None else given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+        for label in listed:
+            if not isinstance(label, str):
+                raise LabelError(f"document {document} has label {label!r}; labels are names or paths, as strings.")
+            if label not in known:
+                try:
+                    known[label] = taxonomy.index(label)
+                except LabelError as error:
+                    raise LabelError(f"document {document}: {error}") from None
             nodes.append(known[label])
         offsets.append(len(nodes))
-    own = np.asarray(offsets, dtype=np.int64), np.asarray(nodes, dtype=np.int32)
-    return _from_rows(taxonomy, close_upward, *own)
+    return _apply(close_upward, np.asarray(offsets), np.asarray(nodes, dtype=np.int32), taxonomy)
 
 
 def decode(taxonomy: Taxonomy, Y: Any) -> list[list[str]]:
@@ -42,17 +47,20 @@ def decode(taxonomy: Taxonomy, Y: Any) -> list[list[str]]:
 
 def expand_to_ancestors(Y: Any, taxonomy: Taxonomy) -> csr_array:
     """Y with all ancestors of its labels added."""
-    return _on_rows(close_upward, as_label_matrix(Y, taxonomy), taxonomy)
+    Y = as_label_matrix(Y, taxonomy)
+    return _apply(close_upward, Y.indptr, Y.indices, taxonomy)
 
 
 def most_specific(Y: Any, taxonomy: Taxonomy) -> csr_array:
     """The nodes of each row that have no child in the row, after closing the row upward."""
-    return _on_rows(keep_most_specific, expand_to_ancestors(Y, taxonomy), taxonomy)
+    Y = expand_to_ancestors(Y, taxonomy)
+    return _apply(keep_most_specific, Y.indptr, Y.indices, taxonomy)
 
 
 def most_general(Y: Any, taxonomy: Taxonomy) -> csr_array:
     """The nodes of each row that have no parent in the row; nothing is added."""
-    return _on_rows(keep_most_general, as_label_matrix(Y, taxonomy), taxonomy)
+    Y = as_label_matrix(Y, taxonomy)
+    return _apply(keep_most_general, Y.indptr, Y.indices, taxonomy)
 
 
 def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
@@ -73,37 +81,11 @@ def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
 
 def ancestor_matrix(taxonomy: Taxonomy) -> csr_array:
     """nodes × nodes: row i holds node i and all its ancestors."""
-    n_nodes = len(taxonomy)
-    every = np.arange(n_nodes + 1, dtype=np.int64), np.arange(n_nodes, dtype=np.int32)
-    return _from_rows(taxonomy, close_upward, *every)
+    return _apply(close_upward, np.arange(len(taxonomy) + 1), np.arange(len(taxonomy), dtype=np.int32), taxonomy)
 
 
-def _as_labels(given: str | Iterable[str] | None, document: int) -> Iterable[str]:
-    if given is None:
-        return ()
-    if isinstance(given, str):
-        return (given,)
-    if not isinstance(given, Iterable):
-        raise LabelError(f"document {document + 1} has label {given!r}; labels are names or paths, as strings.")
-    return given
-
-
-def _find(taxonomy: Taxonomy, label: str, document: int) -> int:
-    if not isinstance(label, str):
-        raise LabelError(f"document {document + 1} has label {label!r}; labels are names or paths, as strings.")
-    try:
-        return taxonomy.index(label)
-    except LabelError as error:
-        raise LabelError(f"document {document + 1}: {error}") from None
-
-
-def _on_rows(kernel: LabelKernel, Y: csr_array, taxonomy: Taxonomy) -> csr_array:
-    return _from_rows(taxonomy, kernel, Y.indptr.astype(np.int64), Y.indices.astype(np.int32))
-
-
-def _from_rows(taxonomy: Taxonomy, kernel: LabelKernel, offsets: NDArray[np.int64], nodes: NDArray[np.int32]) -> csr_array:
+def _apply(kernel: LabelKernel, offsets: NDArray[Any], nodes: NDArray[Any], taxonomy: Taxonomy) -> csr_array:
     n_nodes = len(taxonomy)
     parents = Pattern(taxonomy.parent_offsets, taxonomy.parent_nodes, n_nodes)
-    offsets, nodes = kernel(Pattern(offsets, nodes, n_nodes), parents)
-    shape = (len(offsets) - 1, n_nodes)
-    return csr_array((np.ones(len(nodes), dtype=bool), nodes, offsets), shape=shape)
+    ends, found = kernel(Pattern(offsets.astype(np.int64), nodes.astype(np.int32), n_nodes), parents)
+    return csr_array((np.ones(len(found), dtype=bool), found, ends), shape=(len(ends) - 1, n_nodes))

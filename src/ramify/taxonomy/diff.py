@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ from ramify.errors import LabelError, TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
 UNMATCHED = -1
-Key = Callable[[Taxonomy, int, bool], Hashable | None]  # (taxonomy, node, is_old); None if the node has no key
+Key = Callable[[Taxonomy, int], Hashable | None]  # None if the node has no key
 
 
 def match_nodes(old: Taxonomy, new: Taxonomy) -> NDArray[np.int64]:
@@ -43,12 +43,10 @@ def match_nodes(old: Taxonomy, new: Taxonomy) -> NDArray[np.int64]:
     >>> [new.names[node] for node in match_nodes(old, new)]
     ['a', 'a/x', 'b/y', 'b', 'b/z']
     """
-    if not (is_named_by_paths(old) and is_named_by_paths(new)):
-        position = {name: node for node, name in enumerate(new.names)}
-        return np.asarray([position.get(name, UNMATCHED) for name in old.names], dtype=np.int64)
-    matching = _Matching(old, new)
-    matching.run()
-    return matching.successor
+    if is_named_by_paths(old) and is_named_by_paths(new):
+        return _Matching(old, new).successor
+    position = {name: node for node, name in enumerate(new.names)}
+    return np.asarray([position.get(name, UNMATCHED) for name in old.names], dtype=np.int64)
 
 
 def is_named_by_paths(taxonomy: Taxonomy) -> bool:
@@ -61,21 +59,18 @@ def is_named_by_paths(taxonomy: Taxonomy) -> bool:
 
 
 class _Matching:
-    """Match the nodes of two taxonomies that are named by their paths."""
+    """Match the nodes of two taxonomies that are named by their paths: by path, then by context while that is unambiguous."""
 
     def __init__(self, old: Taxonomy, new: Taxonomy) -> None:
         self.old, self.new = old, new
         self.successor = np.full(len(old), UNMATCHED, dtype=np.int64)
         self.predecessor = np.full(len(new), UNMATCHED, dtype=np.int64)
         self.parent = {id(old): old.parent, id(new): new.parent}  # the property computes it on every access
-
-    def run(self) -> None:
-        """Match by path, then by context until no unambiguous match is left."""
-        by_path = {self.new.path_of(node): node for node in range(len(self.new))}
-        for node in range(len(self.old)):
-            if (same := by_path.get(self.old.path_of(node))) is not None:
+        by_path = {new.path_of(node): node for node in range(len(new))}
+        for node in range(len(old)):
+            if (same := by_path.get(old.path_of(node))) is not None:
                 self._take(node, same)
-        while self._match_by(self._context) or self._match_by(self._subtree) or self._match_by(self._unique_title):
+        while any(self._match_by(key) for key in (self._context, _title_of_inner_node, _unique_title_of_leaf)):
             self._match_children()
 
     def _take(self, node: int, same: int) -> None:
@@ -92,42 +87,41 @@ class _Matching:
                     self._take(node, child)
 
     def _match_by(self, key: Key) -> bool:
-        """Match nodes whose key is unique on both sides; return whether there were any."""
-        ours, theirs = self._by_key(self.old, self.successor, key, True), self._by_key(self.new, self.predecessor, key, False)
-        found = [(nodes[0], theirs[it][0]) for it, nodes in ours.items() if len(nodes) == len(theirs.get(it, ())) == 1]
-        certain = [(node, same) for node, same in found if self._fits(node, same)]
+        """Match nodes with a key that is unique on both sides and mostly the same children; return whether there were any."""
+        by_key: list[dict[Hashable, list[int]]] = []
+        for taxonomy, matched in ((self.old, self.successor), (self.new, self.predecessor)):
+            nodes_of: dict[Hashable, list[int]] = defaultdict(list)
+            for node in np.flatnonzero(matched < 0).tolist():
+                if (it := key(taxonomy, node)) is not None:
+                    nodes_of[it].append(node)
+            by_key.append(nodes_of)
+        certain = []
+        for it, nodes in by_key[0].items():
+            if len(nodes) == len(by_key[1].get(it, ())) == 1:
+                node, same = nodes[0], by_key[1][it][0]
+                ours, theirs = _titles_below(self.old, node), _titles_below(self.new, same)
+                if 2 * len(ours & theirs) > len(ours | theirs) or not (ours or theirs):
+                    certain.append((node, same))
         for node, same in certain:
-            if self.successor[node] < 0 and self.predecessor[same] < 0:
-                self._take(node, same)
+            self._take(node, same)
         return bool(certain)
 
-    def _by_key(self, taxonomy: Taxonomy, matched: NDArray[np.int64], key: Key, is_old: bool) -> dict[Hashable, list[int]]:
-        found: dict[Hashable, list[int]] = defaultdict(list)
-        for node in np.flatnonzero(matched < 0).tolist():
-            if (it := key(taxonomy, node, is_old)) is not None:
-                found[it].append(node)
-        return found
-
-    def _context(self, taxonomy: Taxonomy, node: int, is_old: bool) -> Hashable | None:
+    def _context(self, taxonomy: Taxonomy, node: int) -> Hashable | None:
         """The parent, as a node of the new taxonomy, and the titles of the children; inner nodes only."""
         parent = int(self.parent[id(taxonomy)][node])
-        above = int(self.successor[parent]) if is_old and parent >= 0 else parent
+        above = int(self.successor[parent]) if taxonomy is self.old and parent >= 0 else parent
         is_certain = not taxonomy.is_leaf[node] and (parent < 0 or above >= 0)
         return (above, _titles_below(taxonomy, node)) if is_certain else None
 
-    def _subtree(self, taxonomy: Taxonomy, node: int, is_old: bool) -> Hashable | None:
-        """The title of an inner node."""
-        return None if taxonomy.is_leaf[node] else taxonomy.titles[node]
 
-    def _unique_title(self, taxonomy: Taxonomy, node: int, is_old: bool) -> Hashable | None:
-        """The title of a leaf, if no other node has it, matched or not."""
-        title = taxonomy.titles[node]
-        return title if taxonomy.is_leaf[node] and len(taxonomy.nodes_titled(title)) == 1 else None
+def _title_of_inner_node(taxonomy: Taxonomy, node: int) -> Hashable | None:
+    return None if taxonomy.is_leaf[node] else taxonomy.titles[node]
 
-    def _fits(self, node: int, same: int) -> bool:
-        """Whether two nodes have most of their children in common."""
-        ours, theirs = _titles_below(self.old, node), _titles_below(self.new, same)
-        return 2 * len(ours & theirs) > len(ours | theirs) or not (ours or theirs)
+
+def _unique_title_of_leaf(taxonomy: Taxonomy, node: int) -> Hashable | None:
+    """The title of a leaf, if no other node has it, matched or not."""
+    title = taxonomy.titles[node]
+    return title if taxonomy.is_leaf[node] and len(taxonomy.nodes_titled(title)) == 1 else None
 
 
 def _titles_below(taxonomy: Taxonomy, node: int) -> frozenset[str]:
@@ -205,80 +199,50 @@ def diff_taxonomies(old: Taxonomy, new: Taxonomy, reassignments: Reassignments |
     """
     reassignments = reassignments or {}
     direct = [reassignments.get(node, () if same < 0 else (int(same),)) for node, same in enumerate(match_nodes(old, new))]
-    return _Comparison(old, new, direct, reassignments).result()
+    # a retired node follows the reassignment of its nearest reassigned ancestor; without one it is unassigned
+    successors, unassigned = list(direct), []
+    is_assigned = [node in reassignments for node in range(len(old))]
+    for node in range(len(old)):  # parents come first
+        if direct[node] or is_assigned[node]:
+            continue
+        above = [parent for parent in old.parents_of(node).tolist() if is_assigned[parent]]
+        if above:
+            is_assigned[node] = True
+            successors[node] = tuple(dict.fromkeys(each for parent in above for each in successors[parent]))
+        else:
+            unassigned.append(node)
+    return TaxonomyDiff(old, new, tuple(successors), tuple(_list_changes(old, new, direct, reassignments)), tuple(unassigned))
 
 
-class _Comparison:
-    """direct: for each old node the new nodes that it became, by its own match or reassignment."""
-
-    def __init__(self, old: Taxonomy, new: Taxonomy, direct: list[Nodes], reassignments: Reassignments) -> None:
-        self.old, self.new, self.direct, self.reassignments = old, new, direct, reassignments
-        self.origins: dict[int, list[int]] = defaultdict(list)
-        for node, became in enumerate(direct):
-            for each in became:
-                self.origins[each].append(node)
-
-    def result(self) -> TaxonomyDiff:
-        successors, unassigned = self._successors()
-        changes = [*self._same_nodes(), *self._merged(), *self._split(), *self._added(), *self._retired()]
-        changes.sort(key=lambda change: KINDS.index(change.kind))
-        return TaxonomyDiff(self.old, self.new, tuple(successors), tuple(changes), tuple(unassigned))
-
-    def _successors(self) -> tuple[list[Nodes], list[int]]:
-        """A retired node follows the reassignment of its nearest reassigned ancestor; without one it is unassigned."""
-        successors, unassigned = list(self.direct), []
-        is_assigned = [node in self.reassignments for node in range(len(self.old))]
-        for node in range(len(self.old)):  # parents come first
-            if self.direct[node] or is_assigned[node]:
-                continue
-            above = [parent for parent in self.old.parents_of(node).tolist() if is_assigned[parent]]
-            if above:
-                is_assigned[node] = True
-                successors[node] = tuple(dict.fromkeys(each for parent in above for each in successors[parent]))
-            else:
-                unassigned.append(node)
-        return successors, unassigned
-
-    def _same_nodes(self) -> Iterable[Change]:
-        """Renamed and moved nodes: each became one node that no other node became."""
-        for node, became in enumerate(self.direct):
-            if len(became) != 1 or len(self.origins[became[0]]) > 1:
-                continue
-            has_moved = self._has_moved(node, became[0])
-            is_reassigned = node in self.reassignments and self.old.names[node] != self.new.names[became[0]]
-            if self.old.titles[node] != self.new.titles[became[0]] or (is_reassigned and not has_moved):
-                yield Change("renamed", (node,), became, self._count_below(node, became[0]))
-            if has_moved:
-                yield Change("moved", (node,), became, self._count_below(node, became[0]))
-
-    def _has_moved(self, node: int, same: int) -> bool:
-        """Whether an old parent has no successor among the new parents, or a new parent no predecessor among the old."""
-        parents = set(self.new.parents_of(same).tolist())
-        became = [set(self.direct[parent]) for parent in self.old.parents_of(node).tolist()]
-        return any(not (each & parents) for each in became) or bool(parents - set().union(*became))
-
-    def _count_below(self, node: int, same: int) -> int:
-        """How many nodes are below a node in both taxonomies."""
-        below = set(self.old.descendants_of(node).tolist())
-        return sum(any(o in below for o in self.origins[each]) for each in self.new.descendants_of(same).tolist())
-
-    def _merged(self) -> Iterable[Change]:
-        for same, origins in sorted(self.origins.items()):
-            if len(origins) > 1:
-                yield Change("merged", tuple(origins), (same,))
-
-    def _split(self) -> Iterable[Change]:
-        for node, became in enumerate(self.direct):
-            if len(became) > 1:
-                yield Change("split", (node,), became)
-
-    def _added(self) -> Iterable[Change]:
-        is_new = np.asarray([not self.origins[node] for node in range(len(self.new))], dtype=bool)
-        return (Change("added", (), (node,), below) for node, below in _topmost(self.new, is_new))
-
-    def _retired(self) -> Iterable[Change]:
-        is_gone = np.asarray([not became for became in self.direct], dtype=bool)
-        return (Change("retired", (node,), (), below) for node, below in _topmost(self.old, is_gone))
+def _list_changes(old: Taxonomy, new: Taxonomy, direct: list[Nodes], reassignments: Reassignments) -> list[Change]:
+    """The changes, by kind. direct: for each old node the new nodes that it became, by its own match or reassignment."""
+    origins: dict[int, list[int]] = defaultdict(list)
+    for node, became in enumerate(direct):
+        for each in became:
+            origins[each].append(node)
+    changes = [Change("merged", tuple(nodes), (same,)) for same, nodes in sorted(origins.items()) if len(nodes) > 1]
+    for node, became in enumerate(direct):
+        if len(became) > 1:
+            changes.append(Change("split", (node,), became))
+        if len(became) != 1 or len(origins[became[0]]) > 1:
+            continue
+        same = became[0]
+        # moved: an old parent has no successor among the new parents, or a new parent no predecessor among the old
+        parents = set(new.parents_of(same).tolist())
+        ours = [set(direct[parent]) for parent in old.parents_of(node).tolist()]
+        has_moved = any(not (each & parents) for each in ours) or bool(parents - set().union(*ours))
+        is_reassigned = node in reassignments and old.names[node] != new.names[same]
+        is_renamed = old.titles[node] != new.titles[same] or (is_reassigned and not has_moved)
+        if is_renamed or has_moved:
+            below = set(old.descendants_of(node).tolist())
+            n_below = sum(any(o in below for o in origins[each]) for each in new.descendants_of(same).tolist())
+            kinds = ["renamed"] * is_renamed + ["moved"] * has_moved
+            changes += [Change(kind, (node,), became, n_below) for kind in kinds]
+    is_new = np.asarray([not origins[node] for node in range(len(new))], dtype=bool)
+    changes += [Change("added", (), (node,), below) for node, below in _topmost(new, is_new)]
+    is_gone = np.asarray([not became for became in direct], dtype=bool)
+    changes += [Change("retired", (node,), (), below) for node, below in _topmost(old, is_gone)]
+    return sorted(changes, key=lambda change: KINDS.index(change.kind))
 
 
 def _topmost(taxonomy: Taxonomy, chosen: NDArray[np.bool_]) -> list[tuple[int, int]]:
@@ -314,9 +278,6 @@ def refuse_unassigned(changes: TaxonomyDiff, nodes: Sequence[int], how: str) -> 
     raise TaxonomyError(f"{what} not in the new taxonomy: {shown}{more}; reassign their documents. {how}")
 
 
-# ---- the table of reassignments ---------------------------------------------------------------------------------------
-
-
 DISCARD = "-"
 HEADER = ("old", "new", "suggestion")
 
@@ -349,25 +310,23 @@ def parse_reassignments(text: str, old: Taxonomy, new: Taxonomy) -> Reassignment
     found: dict[int, tuple[int, ...]] = {}
     try:
         for row in rows:
-            cells = [cell.strip() for cell in row]
-            if any(cells) and not (rows.line_num == 1 and tuple(cells[:2]) == HEADER[:2]):
-                _add(found, cells, rows.line_num, old, new)
+            line, cells = rows.line_num, [cell.strip() for cell in row]
+            if not any(cells) or (line == 1 and tuple(cells[:2]) == HEADER[:2]):
+                continue
+            if len(cells) < 2 or not cells[0]:
+                shown = f"{len(cells)} cells: {' '.join(cells)[:60]!r}"
+                raise TaxonomyError(f"line {line} has {shown}; give an old node and a new one.")
+            if not cells[1]:
+                continue
+            node = _find(old, cells[0], line, "old")
+            became = () if cells[1] == DISCARD else (_find(new, cells[1], line, "new"),)
+            before = found.get(node)
+            if before is not None and (not became or not before or became[0] in before):
+                raise TaxonomyError(f"line {line} assigns {cells[0]!r} a second time; list each new node once, or '-' alone.")
+            found[node] = (before or ()) + became
     except csv.Error as error:
         raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
     return found
-
-
-def _add(found: dict[int, tuple[int, ...]], cells: list[str], line: int, old: Taxonomy, new: Taxonomy) -> None:
-    if len(cells) < 2 or not cells[0]:
-        raise TaxonomyError(f"line {line} has {len(cells)} cells: {' '.join(cells)[:60]!r}; give an old node and a new one.")
-    if not cells[1]:
-        return
-    node = _find(old, cells[0], line, "old")
-    became = () if cells[1] == DISCARD else (_find(new, cells[1], line, "new"),)
-    before = found.get(node)
-    if before is not None and (not became or not before or became[0] in before):
-        raise TaxonomyError(f"line {line} assigns {cells[0]!r} a second time; list each new node once, or '-' alone.")
-    found[node] = (before or ()) + became
 
 
 def _find(taxonomy: Taxonomy, label: str, line: int, which: str) -> int:

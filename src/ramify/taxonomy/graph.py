@@ -45,7 +45,11 @@ class LabelGraph:
             if a == b:
                 raise TaxonomyError(f"label {a!r} has an edge to itself; drop it.")
             pairs.append((position.setdefault(a, len(position)), position.setdefault(b, len(position))))
-        return cls(tuple(position), _symmetric(pairs, len(position)))
+        ends, size = np.asarray(pairs, dtype=np.int64).reshape(-1, 2), len(position)
+        rows, columns = np.concatenate([ends, ends[:, ::-1]]).T
+        adjacency = csr_array(coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(size, size)))
+        adjacency.sum_duplicates()
+        return cls(tuple(position), adjacency)
 
     @classmethod
     def from_taxonomy(cls, taxonomy: Taxonomy) -> LabelGraph:
@@ -71,14 +75,6 @@ class LabelGraph:
         """The number of each label's connected component."""
         _, component = connected_components(self.adjacency, directed=False)
         return np.asarray(component, dtype=np.int64)
-
-
-def _symmetric(pairs: list[tuple[int, int]], size: int) -> csr_array:
-    a, b = np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T
-    rows, columns = np.concatenate([a, b]), np.concatenate([b, a])
-    adjacency = csr_array(coo_array((np.ones(len(rows), dtype=bool), (rows, columns)), shape=(size, size)))
-    adjacency.sum_duplicates()
-    return adjacency
 
 
 def to_networkx(taxonomy: Taxonomy) -> Any:

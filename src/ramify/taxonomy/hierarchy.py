@@ -49,14 +49,9 @@ class Taxonomy:
     def __post_init__(self) -> None:
         offsets, parents = np.array(self.parent_offsets, dtype=np.int64), np.array(self.parent_nodes, dtype=np.int32)
         child_offsets, child_nodes = building.children(offsets, parents)
-        arrays = {
-            "parent_offsets": offsets,
-            "parent_nodes": parents,
-            "child_offsets": child_offsets,
-            "child_nodes": child_nodes,
-            "depth": building.depths(offsets, parents),
-            "is_leaf": np.diff(child_offsets) == 0,
-        }
+        arrays: dict[str, NDArray[Any]] = {"parent_offsets": offsets, "parent_nodes": parents}
+        arrays |= {"child_offsets": child_offsets, "child_nodes": child_nodes}
+        arrays |= {"depth": building.depths(offsets, parents), "is_leaf": np.diff(child_offsets) == 0}
         for array in arrays.values():
             array.setflags(write=False)
         titles = tuple(self.titles) or self.names
@@ -103,7 +98,11 @@ class Taxonomy:
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
         """Make a taxonomy from a networkx ``DiGraph`` whose edges go from parent to child; uses the attribute ``title``."""
-        if not _is_directed(graph):
+        try:
+            is_directed = bool(graph.is_directed())
+        except AttributeError:  # not a networkx graph
+            is_directed = False
+        if not is_directed:
             raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.")
         edges: list[tuple[str, str | None]] = []
         for node in graph.nodes:
@@ -130,13 +129,9 @@ class Taxonomy:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Taxonomy):
             return NotImplemented
-        return (
-            self.names == other.names
-            and self.titles == other.titles
-            and self.separator == other.separator
-            and np.array_equal(self.parent_offsets, other.parent_offsets)
-            and np.array_equal(self.parent_nodes, other.parent_nodes)
-        )
+        ours, theirs = (self.names, self.titles, self.separator), (other.names, other.titles, other.separator)
+        has_same_parents = np.array_equal(self.parent_offsets, other.parent_offsets)
+        return ours == theirs and has_same_parents and np.array_equal(self.parent_nodes, other.parent_nodes)
 
     def __hash__(self) -> int:
         return hash((self.names, self.parent_nodes.tobytes()))
@@ -262,35 +257,24 @@ class Taxonomy:
         """The nodes with this name, else this title, else this path."""
         if label in self._position:
             return (self._position[label],)
-        return self._nodes_by_title.get(label) or self._find_by_path(label)
-
-    def _find_by_path(self, label: str) -> tuple[int, ...]:
+        if titled := self._nodes_by_title.get(label):
+            return titled
         for separator in dict.fromkeys((self.separator, *PATH_SEPARATORS)):
-            parts = [part.strip() for part in label.split(separator)] if separator else []
-            if len(parts) > 1:
-                ends = [node for node in self._named(parts[-1]) if self._is_below(node, parts[:-1])]
-                if ends:
-                    return tuple(ends)
+            *above, last = [part.strip() for part in label.split(separator)] if separator else [label]
+            named = (self._position[last],) if above and last in self._position else ()
+            ends = dict.fromkeys((*named, *self._nodes_by_title.get(last, ()))) if above else ()
+            found = tuple(node for node in ends if self._has_path(node, above))
+            if found:
+                return found
         return ()
 
-    def _named(self, part: str) -> list[int]:
-        named = (self._position[part],) if part in self._position else ()
-        return list(dict.fromkeys((*named, *self._nodes_by_title.get(part, ()))))
-
-    def _is_below(self, node: int, parts: Sequence[str]) -> bool:
+    def _has_path(self, node: int, parts: Sequence[str]) -> bool:
         """Whether `parts` is a path from a root to a parent of the node."""
         level = {node}
         for part in reversed(parts):
             above = {p for each in level for p in self.parents_of(each).tolist()}
             level = {p for p in above if part in (self.titles[p], self.names[p])}
         return any(len(self.parents_of(top)) == 0 for top in level)
-
-
-def _is_directed(graph: Any) -> bool:
-    try:
-        return bool(graph.is_directed())
-    except AttributeError:  # not a networkx graph
-        return False
 
 
 def refuse_unprintable(taxonomy: Taxonomy) -> None:

@@ -69,7 +69,10 @@ def normalize_labels(labels: Iterable[Any]) -> tuple[list[list[str]], bool, bool
     multi_label = any(isinstance(entry, (list, tuple, set, frozenset, np.ndarray)) for entry in entries)
     raw = [[] if entry is None else [entry] if np.isscalar(entry) else list(entry) for entry in entries]
     integers = bool(raw) and all(isinstance(label, (int, np.integer)) for row in raw for label in row)
-    return [[_as_string(label, document) for label in row] for document, row in enumerate(raw)], multi_label, integers
+    for document, label in ((document, label) for document, row in enumerate(raw, 1) for label in row):
+        if not isinstance(label, (str, int, np.integer)) or isinstance(label, bool):
+            raise LabelError(f"document {document} has label {label!r}; labels are names or paths, as strings.")
+    return [[str(label) for label in row] for row in raw], multi_label, integers
 
 
 def find_label_format(rows: Iterable[Iterable[str]], multi_label: bool, integers: bool, taxonomy: Taxonomy) -> LabelFormat:
@@ -90,14 +93,6 @@ def taxonomy_of_labels(rows: Iterable[Iterable[str]], separator: str | None = No
         raise LabelError("no document has a label; training needs documents of at least two classes.")
     separator = separator or find_separator(distinct)
     return Taxonomy.from_paths(distinct, separator) if separator else Taxonomy.flat(distinct)
-
-
-def _as_string(label: Any, document: int) -> str:
-    if isinstance(label, str):
-        return str(label)
-    if isinstance(label, (int, np.integer)) and not isinstance(label, bool):
-        return str(int(label))
-    raise LabelError(f"document {document + 1} has label {label!r}; labels are names or paths, as strings.")
 
 
 def _are_integers(names: Iterable[str]) -> bool:

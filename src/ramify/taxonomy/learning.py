@@ -1,8 +1,8 @@
 """Learn a taxonomy for flat categories by clustering: categories whose documents use the same words become siblings.
 
-The centroid of a category is the mean of its documents' unit vectors, scaled to unit length. Agglomerative clustering merges the
-closest two groups repeatedly; the groups of a level are a cut of the dendrogram. All levels cut one dendrogram, so finer groups
-lie within coarser ones.
+The centroid of a category is the mean of its documents' unit vectors, scaled to unit length. Agglomerative clustering merges
+the closest two groups repeatedly; the groups of a level are a cut of the dendrogram. All levels cut one dendrogram, so finer
+groups lie within coarser ones.
 """
 
 from __future__ import annotations
@@ -40,40 +40,17 @@ def unit_rows(matrix: csr_array) -> csr_array:
     return unit
 
 
-def centroids_of(X: csr_array, Y: csr_array) -> csr_array:
-    """categories × features: the centroid of each category, of unit length."""
-    return unit_rows(csr_array(Y.T.astype(np.float64) @ X))
-
-
 def draw_sample(X: csr_array, Y: csr_array, sample: int, seed: int) -> csr_array:
     """The labels of at most `sample` documents of each category, drawn by a hash of the seed and their content."""
-    ranks = np.argsort(np.argsort(_hashes(X, seed), kind="stable"), kind="stable")
-    columns = Y.tocsc()
-    drawn = []
-    for a, b in pairwise(columns.indptr.tolist()):
-        documents = columns.indices[a:b]
-        drawn.append(documents[np.argsort(ranks[documents])[:sample]])
-    categories = np.repeat(np.arange(len(drawn)), [len(documents) for documents in drawn])
-    rows = np.concatenate(drawn)
+    columns, values, start = X.indices.astype(np.int32), X.data.astype(np.float32), f"{int(seed)}:".encode()
+    contents = (start + columns[a:b].tobytes() + values[a:b].tobytes() for a, b in pairwise(X.indptr.tolist()))
+    hashes = np.frombuffer(b"".join(blake2b(content, digest_size=8).digest() for content in contents), dtype="<u8")
+    ranks = np.argsort(np.argsort(hashes, kind="stable"), kind="stable")
+    by_category = Y.tocsc()
+    members = (by_category.indices[a:b] for a, b in pairwise(by_category.indptr.tolist()))
+    drawn = [documents[np.argsort(ranks[documents])[:sample]] for documents in members]
+    categories, rows = np.repeat(np.arange(len(drawn)), [len(documents) for documents in drawn]), np.concatenate(drawn)
     return csr_array((np.ones(len(rows), dtype=bool), (rows, categories)), shape=Y.shape)
-
-
-def _hashes(X: csr_array, seed: int) -> NDArray[np.uint64]:
-    """A hash of each document and the seed."""
-    columns, values = X.indices.astype(np.int32), X.data.astype(np.float32)
-    start = f"{int(seed)}:".encode()
-    digests = b"".join(
-        blake2b(start + columns[a:b].tobytes() + values[a:b].tobytes(), digest_size=8).digest()
-        for a, b in pairwise(X.indptr.tolist())
-    )
-    return np.frombuffer(digests, dtype="<u8")
-
-
-def merge_groups(centroids: csr_array, linkage: str) -> Floats:
-    """The dendrogram in the form of scipy's ``linkage``."""
-    from scipy.cluster import hierarchy  # takes 0.1 s to import
-
-    return np.asarray(hierarchy.linkage(distances_between(centroids, linkage), linkage), dtype=np.float64)
 
 
 def distances_between(centroids: csr_array, linkage: str) -> Floats:
@@ -165,9 +142,12 @@ def learn_groups(
     check_settings(n_groups, linkage, sample, seed)
     check_number(len(names), n_groups)
     X, Y, names = _checked(X, Y, names)
-    centroids = centroids_of(X, Y if sample is None else draw_sample(X, Y, sample, seed))
+    drawn = Y if sample is None else draw_sample(X, Y, sample, seed)
+    centroids = unit_rows(csr_array(drawn.T.astype(np.float64) @ X))  # categories × features
     with stage("clustering categories"):
-        merges = merge_groups(centroids, linkage)
+        from scipy.cluster import hierarchy  # takes 0.1 s to import
+
+        merges = np.asarray(hierarchy.linkage(distances_between(centroids, linkage), linkage), dtype=np.float64)
     found = [_describe(cut(merges, len(names), count), Y, centroids) for count in _listed(n_groups)]
     return _assemble(names, Y, list(_ordered(found, (), range(len(names)))))
 
@@ -181,10 +161,11 @@ def check_settings(n_groups: int | Sequence[int], linkage: str, sample: int | No
     if not (_is_whole(seed) and seed >= 0):
         raise InputError(f"seed is {seed!r}; give a whole number, 0 or more.")
     counts = _listed(n_groups)
+    shown = ",".join(map(repr, counts)) or "missing"
     if not counts or not all(_is_whole(count) and count >= 2 for count in counts):
-        raise InputError(f"the number of groups is {_shown(n_groups)}; give 2 or more, or such a number for each level: 4,12.")
+        raise InputError(f"the number of groups is {shown}; give 2 or more, or such a number for each level: 4,12.")
     if any(finer <= coarser for coarser, finer in pairwise(counts)):
-        raise InputError(f"the numbers of groups are {_shown(n_groups)}; each level needs more than the one above: 4,12.")
+        raise InputError(f"the numbers of groups are {shown}; each level needs more than the one above: 4,12.")
 
 
 def check_number(n_categories: int, n_groups: int | Sequence[int]) -> None:
@@ -207,16 +188,23 @@ def refuse_paths(names: Sequence[str]) -> None:
     separator = find_separator(names)
     if separator is not None:
         example = next(name for name in names if separator in name)
-        raise InputError(
-            f"labels such as {example!r} are paths joined by {separator!r}, so they already form a tree; train on them as they "
-            "are, or take them as plain names with --flat."
-        )
+        found = f"labels such as {example!r} are paths joined by {separator!r}, so they already form a tree"
+        raise InputError(f"{found}; train on them as they are, or take them as plain names with --flat.")
 
 
 def _checked(X: Any, Y: Any, names: Sequence[str]) -> tuple[csr_array, csr_array, tuple[str, ...]]:
     """Unit rows, and label columns sorted by name, which fixes the order of ties."""
     Taxonomy.flat(names)  # refuses empty and duplicate names
-    X, Y = _as_matrix(X, "X").astype(np.float64), _as_matrix(Y, "Y").astype(bool)
+    matrices = []
+    for what, given in (("X", X), ("Y", Y)):
+        values = given if issparse(given) else np.asarray(given)
+        if values.ndim != 2:
+            raise InputError(f"{what} is not a matrix; give one with a row per document.")
+        matrix = csr_array(values, copy=True)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        matrices.append(matrix)
+    X, Y = matrices[0].astype(np.float64), matrices[1].astype(bool)
     if X.shape[0] != Y.shape[0] or Y.shape[1] != len(names):
         found = f"X has {X.shape[0]:,} rows, Y has {Y.shape[0]:,} rows and {Y.shape[1]:,} columns"
         raise InputError(f"{found}, and there are {len(names):,} names; give a row per document and a name per column of Y.")
@@ -230,30 +218,12 @@ def _checked(X: Any, Y: Any, names: Sequence[str]) -> tuple[csr_array, csr_array
     return unit_rows(X), Y, listed
 
 
-def _as_matrix(values: Any, what: str) -> csr_array:
-    if not issparse(values):
-        values = np.asarray(values)
-    if values.ndim != 2:
-        raise InputError(f"{what} is not a matrix; give one with a row per document.")
-    matrix = csr_array(values, copy=True)
-    matrix.sum_duplicates()
-    matrix.eliminate_zeros()
-    return matrix
-
-
 def _listed(n_groups: int | Sequence[int]) -> list[int]:
     return [n_groups] if np.isscalar(n_groups) or n_groups is None else list(n_groups)  # type: ignore[list-item, arg-type]
 
 
 def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
-def _shown(n_groups: Any) -> str:
-    return ",".join(map(repr, _listed(n_groups))) or "missing"
-
-
-# ---- from groups to a taxonomy ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,18 +246,14 @@ def _describe(group_of: Ints, Y: csr_array, centroids: csr_array) -> dict[int, _
     total = np.asarray(group_centroids.sum(axis=0)).ravel()
     found: dict[int, _Found] = {}
     for g in range(n_groups):
+        # the features with the largest difference between the group's centroid and the mean of the others; ties by column
+        columns, values = group_centroids[[g]].indices, group_centroids[[g]].data
+        difference = np.round(values - (total[columns] - values) / (n_groups - 1), DECIMALS)
+        best = np.lexsort((columns, -difference))[:N_TOP]
+        top_features = tuple(int(columns[i]) for i in best if difference[i] > 0)
         members = np.flatnonzero(group_of == g).tolist()
-        found[members[0]] = _Found(members, int(documents[g]), _top_features(group_centroids[[g]], total, n_groups))
+        found[members[0]] = _Found(members, int(documents[g]), top_features)
     return found
-
-
-def _top_features(centroid: csr_array, total: Floats, n_groups: int) -> tuple[int, ...]:
-    """The features with the largest difference between a group's centroid and the mean of the others; ties by column."""
-    columns, values = centroid.indices, centroid.data
-    others = (total[columns] - values) / (n_groups - 1)
-    difference = np.round(values - others, DECIMALS)
-    best = np.lexsort((columns, -difference))[:N_TOP]
-    return tuple(int(columns[i]) for i in best if difference[i] > 0)
 
 
 def _ordered(levels: list[dict[int, _Found]], prefix: tuple[int, ...], within: Sequence[int]) -> Iterator[_Found]:
@@ -302,7 +268,12 @@ def _ordered(levels: list[dict[int, _Found]], prefix: tuple[int, ...], within: S
 
 def _assemble(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> LearnedTaxonomy:
     sizes = np.bincount(Y.indices, minlength=len(names))
-    called = _names_for([group.number for group in found], names)
+    word = "group"  # group-1, group-1.2 and so on; with a longer prefix if a category has such a name
+    while True:
+        called = {group.number: f"{word}-{'.'.join(map(str, group.number))}" for group in found}
+        if set(names).isdisjoint(called.values()):
+            break
+        word = f"learned-{word}"
     deepest = max(len(group.number) for group in found)
     edges: list[tuple[str, str | None]] = []
     groups = []
@@ -310,17 +281,6 @@ def _assemble(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> Lear
         name = called[group.number]
         edges.append((name, called.get(group.number[:-1])))
         edges += [(names[i], name) for i in group.members if len(group.number) == deepest]
-        largest_first = sorted(group.members, key=lambda i: (-sizes[i], i))
-        members = tuple(names[i] for i in largest_first)
+        members = tuple(names[i] for i in sorted(group.members, key=lambda i: (-sizes[i], i)))
         groups.append(Group(name, len(group.number) - 1, members, group.documents, group.top_features))
     return LearnedTaxonomy(Taxonomy.from_edges(edges), tuple(groups))
-
-
-def _names_for(numbers: list[tuple[int, ...]], taken: Sequence[str]) -> dict[tuple[int, ...], str]:
-    """group-1, group-1.2 and so on; with a longer prefix if a category has such a name."""
-    word, used = "group", set(taken)
-    while True:
-        called = {number: f"{word}-{'.'.join(map(str, number))}" for number in numbers}
-        if used.isdisjoint(called.values()):
-            return called
-        word = f"learned-{word}"

@@ -26,11 +26,5 @@ class Format(Protocol):
 
 
 # tried in this order: the most specific first, the catch-all last
-FORMATS: dict[str, Format] = {
-    "json": json_nodes,
-    "skos": skos,
-    "lshtc": lshtc,
-    "edges": edges,
-    "indented": indented,
-    "paths": paths,
-}
+FORMATS: dict[str, Format] = {"json": json_nodes, "skos": skos, "lshtc": lshtc}
+FORMATS |= {"edges": edges, "indented": indented, "paths": paths}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-from typing import Any
 
 from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
@@ -27,34 +26,30 @@ def recognizes(text: str) -> bool:
 
 def parse(text: str) -> Taxonomy:
     """Read the rows; nodes keep the order of their rows."""
-    delimiter = _delimiter(text) or "\t"
+    delimiter, columns = _delimiter(text) or "\t", (0, 1, 2)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    edges: list[tuple[str, str]] = []
+    titles: dict[str, str] = {}
     try:
-        return _from_rows(rows, delimiter)
+        for row in rows:
+            cells = [cell.strip() for cell in row]
+            if not any(cells):
+                continue
+            if not edges and (named := _header(cells)):
+                columns = named
+                continue
+            if len(cells) not in (2, 3) or max(columns[:2]) >= len(cells) or not cells[columns[0]]:
+                found = f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}"
+                raise TaxonomyError(f"{found}; give a child and its parent.")
+            child = cells[columns[0]]
+            edges.append((child, cells[columns[1]]))
+            if columns[2] < len(cells) and cells[columns[2]]:
+                titles[child] = cells[columns[2]]
     except csv.Error as error:
         raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
-
-
-def _from_rows(rows: Any, delimiter: str) -> Taxonomy:
-    columns = (0, 1, 2)
-    edges: list[tuple[str, str | None]] = []
-    titles: dict[str, str] = {}
-    for row in rows:
-        cells = [cell.strip() for cell in row]
-        if not any(cells):
-            continue
-        if not edges and (named := _header(cells)):
-            columns = named
-            continue
-        if len(cells) not in (2, 3) or max(columns[:2]) >= len(cells) or not cells[columns[0]]:
-            raise TaxonomyError(
-                f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}; give a child and its parent."
-            )
-        child, parent = cells[columns[0]], cells[columns[1]]
-        edges.append((child, parent))
-        if columns[2] < len(cells) and cells[columns[2]]:
-            titles[child] = cells[columns[2]]
-    return Taxonomy.from_edges(_with_roots(edges), titles=titles)
+    children = {child for child, _ in edges}
+    roots = [word for word in ROOT_WORDS if word not in children]  # a root word may be a node itself
+    return Taxonomy.from_edges([(child, None if parent in roots else parent) for child, parent in edges], titles=titles)
 
 
 def names_a_parent(text: str) -> bool:
@@ -120,10 +115,3 @@ def _header(cells: list[str]) -> tuple[int, int, int] | None:
         return None
     title = next((i for i in rest if i != child and words[i] in TITLE_WORDS), len(words))
     return child, parent, title
-
-
-def _with_roots(edges: list[tuple[str, str | None]]) -> list[tuple[str, str | None]]:
-    """Replace root words by None, unless the word is itself a node."""
-    children = {child for child, _ in edges}
-    roots = [word for word in ROOT_WORDS if word not in children]
-    return [(child, None if parent in roots else parent) for child, parent in edges]

@@ -24,7 +24,14 @@ def parse(text: str) -> Taxonomy:
     """Read any of the three forms."""
     try:
         tree = json.loads(text, object_pairs_hook=_refuse_repeats)
-        return from_values(tree) if _lists_nodes(tree) else Taxonomy.from_title_paths(_distinct(_paths(tree, ())))
+        if _lists_nodes(tree):
+            return from_values(tree)
+        paths: dict[tuple[str, ...], None] = {}
+        for path in _paths(tree, ()):
+            if path in paths:
+                raise TaxonomyError(f"{ARROW.join(path)!r} is listed twice; keep one of the two entries.")
+            paths[path] = None
+        return Taxonomy.from_title_paths(paths)
     except json.JSONDecodeError as error:
         raise TaxonomyError(f"the taxonomy is not valid JSON: {error}.") from None
     except RecursionError:
@@ -55,7 +62,11 @@ def from_values(tree: Any) -> Taxonomy:
     edges: list[tuple[str, str | None]] = []
     titles: dict[str, str] = {}
     for node in tree["nodes"]:
-        name, parents, title = _fields(node)
+        if not isinstance(node, dict) or not isinstance(node.get("name"), str):
+            raise TaxonomyError(f"each node needs a 'name' that is a string; found {str(node)[:80]!r}.")
+        name, parents, title = node["name"], node.get("parents") or [], node.get("title", node["name"])
+        if not isinstance(parents, list) or not isinstance(title, str):
+            raise TaxonomyError(f"node {name!r} needs 'parents' as a list of names and 'title' as a string.")
         if name in titles:
             raise TaxonomyError(f"node {name!r} is listed twice; keep one of the two entries.")
         edges += [(name, parent) for parent in parents] or [(name, None)]
@@ -75,26 +86,8 @@ def _refuse_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _distinct(paths: Iterator[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    seen: set[tuple[str, ...]] = set()
-    for path in paths:
-        if path in seen:
-            raise TaxonomyError(f"{ARROW.join(path)!r} is listed twice; keep one of the two entries.")
-        seen.add(path)
-        yield path
-
-
 def _lists_nodes(tree: Any) -> bool:
     return isinstance(tree, dict) and isinstance(tree.get("nodes"), list)
-
-
-def _fields(node: Any) -> tuple[str, list[str], str]:
-    if not isinstance(node, dict) or not isinstance(node.get("name"), str):
-        raise TaxonomyError(f"each node needs a 'name' that is a string; found {str(node)[:80]!r}.")
-    parents, title = node.get("parents") or [], node.get("title", node["name"])
-    if not isinstance(parents, list) or not isinstance(title, str):
-        raise TaxonomyError(f"node {node['name']!r} needs 'parents' as a list of names and 'title' as a string.")
-    return node["name"], parents, title
 
 
 def _paths(tree: Any, above: tuple[str, ...]) -> Iterator[tuple[str, ...]]:

@@ -18,12 +18,11 @@ def recognizes(text: str) -> bool:
 
 def parse(text: str) -> Taxonomy:
     """Read the lines; every prefix of a path is a node."""
-    lines = [line.strip() for line in text.split("\n") if line.strip()]
-    seen: set[str] = set()
-    for line in lines:
-        if line in seen:
+    lines: dict[str, None] = {}
+    for line in filter(None, map(str.strip, text.split("\n"))):
+        if line in lines:
             raise TaxonomyError(f"path {line!r} is listed twice; keep one of the two lines.")
-        seen.add(line)
+        lines[line] = None
     return Taxonomy.from_paths(lines, find_separator(lines) or "")
 
 

@@ -14,6 +14,7 @@ from ramify.errors import InputError, TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
 URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
+URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+")
 MARK = "www.w3.org/2004/02/skos/core"
 
 
@@ -25,16 +26,28 @@ def recognizes(text: str) -> bool:
 def parse(text: str) -> Taxonomy:
     """Read the concepts, sorted by URI, and their broader concepts."""
     rdf = _rdflib()
-    graph = rdf.Graph()
+    graph, skos = rdf.Graph(), rdf.SKOS
+    is_xml = text.lstrip().startswith(("<?xml", "<rdf:", "<!DOCTYPE", "<!--"))
     try:
-        graph.parse(data=text, format=_syntax(text))
+        graph.parse(data=text, format="xml" if is_xml else "turtle")  # N-Triples is a part of Turtle
     except Exception as error:  # rdflib's parsers raise whatever their syntax makes them raise
         raise TaxonomyError(f"the SKOS file cannot be parsed: {str(error).splitlines()[0][:160]}.") from None
-    parents = _broader(graph, rdf.SKOS)
+    parents: dict[Any, set[Any]] = {concept: set() for concept in graph.subjects(None, skos.Concept)}
+    for child, parent in (*graph.subject_objects(skos.broader), *((c, p) for p, c in graph.subject_objects(skos.narrower))):
+        parents.setdefault(parent, set())
+        parents.setdefault(child, set()).add(parent)
+    if not parents:
+        raise TaxonomyError("the SKOS file has no concept; expected skos:Concept, skos:broader or skos:narrower.")
     edges: list[tuple[str, str | None]] = []
+    titles: dict[str, str] = {}
     for concept in sorted(parents):
-        edges += [(_name(concept), _name(parent)) for parent in sorted(parents[concept])] or [(_name(concept), None)]
-    titles = {_name(concept): _title(graph, concept, rdf.SKOS) for concept in parents}
+        name = _name(concept)
+        edges += [(name, _name(parent)) for parent in sorted(parents[concept])] or [(name, None)]
+        labels = [
+            (not (isinstance(label, rdf.Literal) and label.language == "en"), str(label))
+            for label in graph.objects(concept, skos.prefLabel)
+        ]
+        titles[name] = min(labels)[1] if labels else name.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
     return Taxonomy.from_edges(edges, titles=titles)
 
 
@@ -43,7 +56,9 @@ def render(taxonomy: Taxonomy) -> str:
     rdf = _rdflib()
     graph = rdf.Graph()
     graph.bind("skos", rdf.SKOS)
-    uris = [rdf.URIRef(_uri(name)) for name in taxonomy.names]
+    are_uris = [URI.fullmatch(name) is not None and not name.startswith(URN) for name in taxonomy.names]
+    names = (name if is_uri else URN + quote(name, safe="") for name, is_uri in zip(taxonomy.names, are_uris, strict=True))
+    uris = [rdf.URIRef(name) for name in names]
     for node, uri in enumerate(uris):
         graph.add((uri, rdf.RDF.type, rdf.SKOS.Concept))
         graph.add((uri, rdf.SKOS.prefLabel, rdf.Literal(taxonomy.titles[node])))
@@ -58,39 +73,6 @@ def _rdflib() -> Any:
     except ImportError:
         raise InputError("reading and writing SKOS needs rdflib; install it with: pip install 'ramify[skos]'.") from None
     return rdflib
-
-
-def _syntax(text: str) -> str:
-    start = text.lstrip()
-    if start.startswith(("<?xml", "<rdf:", "<!DOCTYPE", "<!--")):
-        return "xml"
-    return "turtle"  # N-Triples is a part of Turtle
-
-
-def _broader(graph: Any, skos: Any) -> dict[Any, set[Any]]:
-    parents: dict[Any, set[Any]] = {concept: set() for concept in graph.subjects(None, skos.Concept)}
-    pairs = [*graph.subject_objects(skos.broader), *((c, p) for p, c in graph.subject_objects(skos.narrower))]
-    for child, parent in pairs:
-        parents.setdefault(parent, set())
-        parents.setdefault(child, set()).add(parent)
-    if not parents:
-        raise TaxonomyError("the SKOS file has no concept; expected skos:Concept, skos:broader or skos:narrower.")
-    return parents
-
-
-def _title(graph: Any, concept: Any, skos: Any) -> str:
-    literal = _rdflib().Literal
-
-    def is_english(label: Any) -> bool:
-        return isinstance(label, literal) and label.language == "en"
-
-    labels = sorted(graph.objects(concept, skos.prefLabel), key=lambda label: (not is_english(label), str(label)))
-    return str(labels[0]) if labels else _name(concept).rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
-
-
-def _uri(name: str) -> str:
-    is_uri = re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+", name) is not None and not name.startswith(URN)
-    return name if is_uri else URN + quote(name, safe="")
 
 
 def _name(concept: Any) -> str:
