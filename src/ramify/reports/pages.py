@@ -156,26 +156,24 @@ def comparison_page(found: Comparison, advice: Recommendation, title: str) -> st
 
 def _comparison_plots(advice: Recommendation, systems: Sequence[SystemResult]) -> list[tuple[str, str]]:
     """Quality against the time of training, where systems were trained, and of prediction."""
-    label = LABELS[advice.by]
-    times = [1000 / system.documents_per_second for system in systems]
-    plots = [_time_plot(f"{label} against prediction time", "seconds for 1,000 documents", times, advice, systems)]
+    label, is_loss = LABELS[advice.by], advice.by in LOSSES
+    y = f"{label} [95% interval]{', less is better' if is_loss else ''}"
+    prediction = [1000 / system.documents_per_second for system in systems]
     training = [system.training_seconds for system in systems if system.training_seconds is not None]
+    times = [("prediction time", "seconds for 1,000 documents", prediction)]
     if len(training) == len(systems):
-        plots.insert(0, _time_plot(f"{label} against training time", "seconds of one training", training, advice, systems))
+        times.insert(0, ("training time", "seconds of one training", training))
+    plots = []
+    for name, x, all_seconds in times:
+        points = []
+        for system, seconds in zip(systems, all_seconds, strict=True):
+            value = system.measures[advice.by]
+            kind = 0 if system.name == advice.system else 1 if system.name in advice.not_worse else 2
+            tip, at = f"{system.name}: {label} {value.value:.3f}, {duration(seconds)}", max(seconds, SHORTEST)
+            points.append(charts.NamedPoint(system.name, at, value.value, value.low, value.high, kind, tip))
+        title = f"{label} against {name}"
+        plots.append((title, charts.scatter(points, title, f"{x}, logarithmic", y, KINDS, less_is_up=is_loss)))
     return plots
-
-
-def _time_plot(
-    title: str, x: str, times: Sequence[float], advice: Recommendation, systems: Sequence[SystemResult]
-) -> tuple[str, str]:
-    points, is_loss = [], advice.by in LOSSES
-    for system, seconds in zip(systems, times, strict=True):
-        value = system.measures[advice.by]
-        kind = 0 if system.name == advice.system else 1 if system.name in advice.not_worse else 2
-        tip = f"{system.name}: {LABELS[advice.by]} {value.value:.3f}, {duration(seconds)}"
-        points.append(charts.NamedPoint(system.name, max(seconds, SHORTEST), value.value, value.low, value.high, kind, tip))
-    y = f"{LABELS[advice.by]} [95% interval]{', less is better' if is_loss else ''}"
-    return title, charts.scatter(points, title, f"{x}, logarithmic", y, KINDS, less_is_up=is_loss)
 
 
 def _cell(found: Comparison, by: str, one: SystemResult, other: SystemResult) -> dict[str, str] | None:

@@ -67,13 +67,10 @@ class Settings:
     @property
     def allowed_hosts(self) -> tuple[str, ...] | None:
         """Host names that the server accepts; None for any."""
-        if self.hosts:
-            return (*self._own_names, *(host.lower() for host in self.hosts))
-        return self._own_names if self.keys is None and is_loopback(self.host) else None
-
-    @property
-    def _own_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((*LOOPBACK_NAMES, self.host.strip("[]").lower())))
+        if not self.hosts and (self.keys is not None or not is_loopback(self.host)):
+            return None
+        own = dict.fromkeys((*LOOPBACK_NAMES, self.host.strip("[]").lower()))
+        return (*own, *(host.lower() for host in self.hosts))
 
 
 def is_loopback(host: str) -> bool:

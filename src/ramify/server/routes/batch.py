@@ -175,11 +175,10 @@ class _Duplex(Response):
         """Called in a thread for each batch: count it and queue uncertain predictions."""
         self._documents += len(predictions)
         self._services.metrics.documents.labels(self._served.name, "/v1/batch").inc(len(predictions))
-        uncertain = [
-            (each.row[text], f"line {each.line}")
-            for each in (predictions if self._queue_below is not None else ())
-            if each.problem is None and min((p for _, p in each.labels), default=0.0) < (self._queue_below or 0.0)
-        ]
+        least, uncertain = self._queue_below or 0.0, []
+        for each in predictions:
+            if each.problem is None and min((p for _, p in each.labels), default=0.0) < least:
+                uncertain.append((each.row[text], f"line {each.line}"))
         if uncertain:
             asyncio.run_coroutine_threadsafe(self._queue(uncertain), self._loop).result()
 
