@@ -318,7 +318,7 @@ def test_no_acknowledged_review_is_lost_when_the_server_is_killed(models, tmp_pa
         (["{model}", "--host", "0.0.0.0"], "--keys"),
         (["nowhere"], "no such directory"),
         (["{model}", "--keys", "nowhere.json"], "ramify keys add"),
-        (["{model}", "--review-below", "0.5", "--no-reviews"], "--reviews"),
+        (["{model}", "--review-below", "0.5", "--no-reviews"], "leave out --no-reviews"),
         (["{model}", "x={model}", "x={model}"], "two models"),
         (["{model}", "--log-format", "xml"], "plain or json"),
         (["{model}", "--port", "{taken}", "--no-reviews"], "cannot listen"),
