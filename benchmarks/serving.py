@@ -142,12 +142,12 @@ def apart(work: Callable[..., Load], *arguments: Any) -> Load:
 
 def measure_sizes(port: int, server: Any, short: list[str], long: list[str], given: Any) -> Iterator[Figures]:
     """Milliseconds for so many texts at once, in this process: the middle of many."""
-    answer = Predictor(ramify.load(given.model).with_threads(1))
+    predictor = Predictor(ramify.load(given.model).with_threads(1))
     for size in (1, 8, 32, 256):
         times = []
         for start in range(0, 4_000, max(size, 20)):
             began = time.perf_counter()
-            answer(short[start : start + size])
+            predictor.predict(short[start : start + size])
             times.append(1000 * (time.perf_counter() - began))
         yield {"part": "sizes", "texts": size, "ms": float(np.median(times)), "µs/text": 1000 * float(np.median(times)) / size}
 

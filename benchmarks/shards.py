@@ -61,11 +61,11 @@ def predict_with(model: Path) -> None:
     classifier = ramify.load(model)
     loading = perf_counter() - began
     classifier.use_threads(1)
-    answer = Predictor(classifier)
-    answer(asked[:BATCH])
+    predictor = Predictor(classifier)
+    predictor.predict(asked[:BATCH])
     began = perf_counter()
     for start in range(0, ASKED, BATCH):
-        answer(asked[start : start + BATCH])
+        predictor.predict(asked[start : start + BATCH])
     speed = ASKED / (perf_counter() - began)
     print(f"loading {loading:.1f} s, {anonymous() - before:,.0f} MB beside the files, {speed:,.0f} documents/s")
 

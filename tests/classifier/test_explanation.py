@@ -321,10 +321,10 @@ def test_contradictions_and_walks_equal_their_slow_twins(parents, data):
     assert _contradictions(P, taxonomy) == expected
     shown = data.draw(st.sets(st.integers(0, len(parents) - 1)))
     closed = {above for node in shown for above in [node, *slow.ancestors(parents, node)]}
-    assert _depth_first(shown, taxonomy) == [node for node in walk_all(parents) if node in closed]
+    assert _depth_first(shown, taxonomy) == [node for node in all_paths(parents) if node in closed]
 
 
-def walk_all(parents):
+def all_paths(parents):
     found = []
 
     def visit(node):

@@ -1,4 +1,4 @@
-"""Calibrated probabilities and promises of whole classifiers: what always holds, keeping, and mistakes."""
+"""Calibrated probabilities and guarantees of whole classifiers: invariants, saving, and errors."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_more_risk_never_goes_less_deep(fitted):
             before = now
 
 
-def test_kept_back_documents_are_not_learnt_from():
+def test_documents_kept_back_are_not_used_in_training():
     texts, labels = made(200)
     learnt, kept = split_rows(200, 0.25)
     assert sorted([*learnt, *kept]) == list(range(200))
@@ -94,11 +94,11 @@ def test_vectors_and_texts_that_come_one_by_one_can_be_kept_back():
     assert TextClassifier("nb", keep_back=0.5).fit(iter(texts), labels).guarantee_.documents == 60
 
 
-def test_promises_hold_for_new_texts_on_the_average():
+def test_guarantees_hold_for_new_texts_on_average():
     texts, labels = made(1500)
     clf = TextClassifier("nb", keep_back=0.5).fit(texts[:600], labels[:600])
     held = []
-    for start in range(600, 1500, 10):  # what is promised is an average over what was kept back, too
+    for start in range(600, 1500, 10):  # the guarantee is an average over the documents kept back, too
         rows = slice(start - 300, start)
         clf.fit_guarantee(texts[rows], labels[rows])
         truth = clf.taxonomy_.encode([[label] for label in labels[start : start + 10]])
@@ -116,7 +116,7 @@ def test_answers_have_the_form_of_the_labels():
     assert all(len(labels) <= 3 for labels in several)
 
 
-def test_several_labels_have_a_share_of_wrong_ones_promised():
+def test_the_fraction_of_wrong_labels_is_guaranteed_for_multi_label_documents():
     texts, labels = made(200)
     pairs = [[label, "drink/tea"] if place % 3 == 0 else [label] for place, label in enumerate(labels)]
     clf = TextClassifier("svm").fit(texts, pairs)
@@ -131,7 +131,7 @@ def test_several_labels_have_a_share_of_wrong_ones_promised():
         clf.predict(texts, risk=0.1, nodes=2)
 
 
-def test_a_kept_model_promises_the_same(tmp_path):
+def test_a_saved_model_has_the_same_guarantee(tmp_path):
     clf = TextClassifier("svm", keep_back=0.2).fit(*made(200))
     clf.save(tmp_path / "model")
     again, asked = ramify.load(tmp_path / "model"), made(30, seed=5)[0]
@@ -141,14 +141,14 @@ def test_a_kept_model_promises_the_same(tmp_path):
 
 
 @pytest.mark.parametrize("broken", [{"kind": "oath"}, {"documents": -1}, {"documents": True}, {"is_proven": 1}])
-def test_a_promise_that_ramify_did_not_write_is_refused(broken):
+def test_a_guarantee_that_ramify_did_not_write_is_refused(broken):
     stored = to_stored(TextClassifier("nb", keep_back=0.2).fit(*made(120)))
     about = {**stored.metadata, "guarantee": {**stored.metadata["guarantee"], **broken}}
     with pytest.raises(ModelError):
         from_stored(StoredModel(about, stored.documents, stored.arrays, stored.shards))
 
 
-def test_without_held_out_documents_nothing_is_promised():
+def test_without_held_out_documents_there_is_no_guarantee():
     for clf in (TextClassifier("nb").fit(*made(50)), TextClassifier("nb", calibrate=False).fit(*made(150))):
         with pytest.raises(InputError, match="keep_back=0.1"):
             clf.predict(["apple"], risk=0.05)
@@ -193,21 +193,21 @@ def test_branches_with_too_few_documents_are_named():
         PredictOptions(risk=2),
     ],
 )
-def test_wishes_that_contradict_a_promise_are_refused(options):
+def test_options_that_contradict_a_guarantee_are_refused(options):
     clf = TextClassifier("nb").fit(*made(120))
     with pytest.raises(InputError):
         Predictor(clf, options)
 
 
-def test_answers_of_a_wish_are_those_of_predict():
+def test_predictions_with_options_are_those_of_predict():
     clf, asked = TextClassifier("svm", keep_back=0.3).fit(*made(200)), made(20, seed=4)[0]
-    answering = Predictor(clf, PredictOptions(risk=0.1, nodes=3))
-    assert [sorted(name for name, _ in answering.named(labels)) for labels, _ in answering(asked)] == [
+    predictor = Predictor(clf, PredictOptions(risk=0.1, nodes=3))
+    assert [sorted(name for name, _ in predictor.named(labels)) for labels, _ in predictor.predict(asked)] == [
         sorted(labels) for labels in clf.predict(asked, 0.1, nodes=3)
     ]
 
 
-def test_the_report_tells_what_calibration_and_promises_came_to():
+def test_the_report_shows_calibration_and_guarantees():
     corpus = ramify.data.Corpus("made", *(lambda t, y: (t, [[label] for label in y]))(*made(400, seed=8)))
     clf = TextClassifier("svm", keep_back=0.2).fit(*made(400))
     report = evaluate(clf, corpus)
@@ -227,7 +227,7 @@ def test_the_report_tells_what_calibration_and_promises_came_to():
     assert not evaluate(TextClassifier("svm", calibrate=False).fit(*made(100)), corpus).guarantees
 
 
-def test_learning_more_keeps_what_scores_mean_and_forgets_what_was_promised():
+def test_partial_fit_keeps_the_calibration_and_drops_the_guarantee():
     clf = TextClassifier("nb").fit(*made(120))
     calibration = clf.calibration_
     clf.partial_fit(["apple pie"], ["food/fruit/apple"])
@@ -292,7 +292,7 @@ def test_nodes_and_branches_go_with_a_risk():
             clf.predict(["apple"], **options)
 
 
-def test_over_a_dag_all_labels_that_are_promised_are_given():
+def test_over_a_dag_all_guaranteed_labels_are_predicted():
     texts, labels = made(300)
     dag = ramify.Taxonomy.from_edges([(name, None) for name in ("x", "y")] + [(name, up) for name in WORDS for up in "xy"])
     clf = TextClassifier("svm", dag).fit(texts, labels)
@@ -309,7 +309,7 @@ def test_documents_without_labels_leave_room_for_none():
     assert clf.predict_proba(["nothing at all"])[0, clf.taxonomy_.roots].sum() < 0.5
 
 
-def test_another_rule_keeps_a_promise_only_where_it_leaves_probabilities_as_they_were():
+def test_another_rule_keeps_the_guarantee_only_where_probabilities_stay_the_same():
     for calibrate in (True, False):
         clf = TextClassifier("isotonic-svm", calibrate=calibrate, keep_back=0.3).fit(*made(200))
         assert (clf.redecided(Best()).guarantee_ is not None) == calibrate
@@ -321,7 +321,7 @@ def test_a_loaded_model_trains_as_it_did(tmp_path):
     assert (again.calibrate, again.keep_back, again.calibration_) == (True, 0.25, None)
 
 
-def test_a_model_in_shards_promises_nothing(tmp_path):
+def test_a_model_in_shards_has_no_guarantee(tmp_path):
     TextClassifier("svm").fit(*made(150)).save(tmp_path / "model", shards=2)
     again = ramify.load(tmp_path / "model")
     assert (again.calibration_, again.guarantee_) == (None, None)

@@ -201,6 +201,6 @@ def test_words_of_other_scripts_are_learnt(system):
     assert fitted.predict(["苹果很甜", "الشاي"]).tolist() == ["苹果", "شاي"]
 
 
-def test_texts_without_any_word_cannot_be_learnt_from():
+def test_texts_without_any_word_cannot_be_trained_on():
     with pytest.raises(InputError, match="have no words"):
         TextClassifier("shrinkage-nb").fit(["🍎", "", " "], ["a", "b", "a"])

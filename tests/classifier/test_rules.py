@@ -85,7 +85,7 @@ def test_the_learner_itself_stays_as_it_was(spied):
     assert len(spied) == rules.FOLDS
 
 
-def test_where_scores_would_be_too_many_some_documents_are_only_learnt_from(spied, monkeypatch):
+def test_where_scores_would_be_too_many_some_documents_are_only_trained_on(spied, monkeypatch):
     monkeypatch.setattr(rules, "MAX_SCORES", 3 * 6)
     X, Y = numbered(20)
     fit_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
@@ -96,7 +96,7 @@ def test_where_scores_would_be_too_many_some_documents_are_only_learnt_from(spie
 def test_a_cost_that_was_chosen_is_not_chosen_again(spied):
     X, Y = numbered(9)
 
-    class Choosing(Spy):
+    class SelectsC(Spy):
         def __init__(self, C="auto", taxonomy=None):
             super().__init__(taxonomy=taxonomy)
             self.C = C
@@ -109,7 +109,7 @@ def test_a_cost_that_was_chosen_is_not_chosen_again(spied):
         def selected_params(self):
             return {"C": self.C_}
 
-    fit_rule(Recorder(), Choosing(taxonomy=FLAT).fit(X, Y), X, Y)
+    fit_rule(Recorder(), SelectsC(taxonomy=FLAT).fit(X, Y), X, Y)
     assert [alpha for alpha, _, _ in spied] == [10.0] * rules.FOLDS
 
 
@@ -151,7 +151,7 @@ def test_a_corpus_with_a_few_documents_a_label_can_be_learnt(system):
 
 
 @pytest.fixture(scope="module")
-def several():
+def multi_label():
     """Texts of one or two topics each."""
     words = {"fruit": "apple pear plum", "bread": "rye crust loaf", "tea": "leaf cup kettle"}
     paths = {"fruit": "food/fruit", "bread": "food/bread", "tea": "drink/tea"}
@@ -165,8 +165,8 @@ def several():
 
 
 @pytest.mark.parametrize("system", ["svm", "hr-lr"])
-def test_texts_with_several_labels_get_lists_with_several(system, several):
-    texts, labels = several
+def test_texts_with_several_labels_get_lists_with_several(system, multi_label):
+    texts, labels = multi_label
     clf = TextClassifier(system).fit(texts, labels)
     answers = clf.predict(texts)
     assert isinstance(clf.decision_, SCut)
@@ -175,8 +175,8 @@ def test_texts_with_several_labels_get_lists_with_several(system, several):
 
 
 @pytest.mark.parametrize("system", ["svm", "hr-svm"])
-def test_texts_with_one_label_get_one(system, several):
-    texts, labels = several
+def test_texts_with_one_label_get_one(system, multi_label):
+    texts, labels = multi_label
     one = [row[0] for row in labels]
     clf = TextClassifier(system).fit(texts, one)
     assert isinstance(clf.decision_, Best)
@@ -190,8 +190,8 @@ def test_texts_with_one_label_get_one(system, several):
 @pytest.mark.parametrize(
     "rule", [None, SCut(fbr=0.3, below_fbr="never"), PCut(), RCut()], ids=["of the system", "SCut", "PCut", "RCut"]
 )
-def test_a_learnt_rule_is_kept_with_the_model(rule, several, tmp_path):
-    texts, labels = several
+def test_a_learnt_rule_is_kept_with_the_model(rule, multi_label, tmp_path):
+    texts, labels = multi_label
     clf = TextClassifier("svm", decision=rule).fit(texts, labels)
     clf.save(tmp_path / "model")
     again = ramify.load(tmp_path / "model")
@@ -202,17 +202,17 @@ def test_a_learnt_rule_is_kept_with_the_model(rule, several, tmp_path):
         assert np.isfinite(clf.decision_.thresholds).sum() >= 3
 
 
-def test_a_rule_that_was_given_stays_as_it_was(several):
+def test_a_rule_that_was_given_stays_as_it_was(multi_label):
     rule = SCut()
-    clf = TextClassifier("svm", decision=rule).fit(*several)
+    clf = TextClassifier("svm", decision=rule).fit(*multi_label)
     assert rule.thresholds is None
     assert clf.decision is rule
     assert clf.decision_.thresholds is not None
 
 
-def test_thresholds_are_learnt_from_held_out_scores_and_not_from_fitted_ones(several):
+def test_thresholds_are_fitted_on_held_out_scores_and_not_on_training_scores(multi_label):
     """In words that no other text has, every document is its own: scores that were fitted would be far higher."""
-    _, labels = several
+    _, labels = multi_label
     texts = [f"word{i} other{i} third{i}" for i in range(len(labels))]
     clf = TextClassifier("svm", decision=SCut(fbr=0)).fit(texts, labels)
     fitted = clf.learner_.scores(clf.vectorizer_.transform(texts))

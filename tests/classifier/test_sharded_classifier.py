@@ -1,4 +1,4 @@
-"""A classifier in shards: answers, rules, explanations and pages as of the whole, from a few nodes of each text."""
+"""A classifier in shards: predictions, rules, explanations and pages as of the whole, from a few nodes of each text."""
 
 import numpy as np
 import pytest
@@ -34,16 +34,16 @@ def pair(request, tmp_path_factory):
     return whole, ramify.load(path)
 
 
-def answers(classifier, options):
+def predictions(classifier, options):
     """The labels of each text; of the others, which may be equally likely but for rounding, only how many there are."""
-    return [([node for node, _ in labels], len(others)) for labels, others in Predictor(classifier, options)(ASKED)]
+    return [([node for node, _ in labels], len(others)) for labels, others in Predictor(classifier, options).predict(ASKED)]
 
 
 def chances(classifier, options):
-    return [p for found in Predictor(classifier, options)(ASKED) for part in found for _, p in part]
+    return [p for found in Predictor(classifier, options).predict(ASKED) for part in found for _, p in part]
 
 
-WISHES = [
+OPTIONS = [
     PredictOptions(),
     PredictOptions(top=3),
     PredictOptions(threshold=0.5),
@@ -54,15 +54,15 @@ WISHES = [
 ]
 
 
-@pytest.mark.parametrize("options", WISHES, ids=repr)
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
 def test_answers_are_those_of_the_whole(pair, options):
     whole, sharded = pair
     assert sharded.scores_candidates_only
-    assert answers(sharded, options) == answers(whole, options)
+    assert predictions(sharded, options) == predictions(whole, options)
     np.testing.assert_allclose(chances(sharded, options), chances(whole, options), rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", WISHES, ids=repr)
+@pytest.mark.parametrize("options", OPTIONS, ids=repr)
 def test_probabilities_of_all_nodes_come_with_answers(pair, options):
     whole, sharded = pair
     for (_, _, p), (_, _, expected) in zip(
@@ -93,7 +93,7 @@ def test_every_rule_decides(pair, rule, beam):
         assert (sharded.predict_matrix(ASKED) != Y).nnz == 0
         assert P.shape == Y.shape
         assert np.isfinite(P).all()
-        for labels, _ in Predictor(sharded, PredictOptions())(ASKED):
+        for labels, _ in Predictor(sharded, PredictOptions()).predict(ASKED):
             assert all(0 <= p <= 1 for _, p in labels)
         assert sharded.explain("apple tea").steps
         if beam == 20:
@@ -126,16 +126,16 @@ def test_within_a_subtree_the_likeliest_classes_of_that_subtree_are_looked_at(pa
     sharded.learner_.beam_ = 2
     try:
         options = PredictOptions(within=("drink",))
-        assert answers(sharded, options) == answers(whole, options)
+        assert predictions(sharded, options) == predictions(whole, options)
     finally:
         sharded.learner_.beam_ = 20
 
 
 def test_few_texts_or_none_are_answered(pair):
     _, sharded = pair
-    assert Predictor(sharded)([]) == []
+    assert Predictor(sharded).predict([]) == []
     assert sharded.predict_matrix([]).shape == (0, 8)
-    Y, P = sharded.decide_few([])
+    Y, P = sharded.decide_sparse([])
     assert Y.shape == P.shape == (0, 8)
     assert isinstance(P, csr_array)
 
@@ -156,7 +156,7 @@ def test_documents_times_nodes_is_never_made_for_answers(pair, monkeypatch):
         raise AssertionError("documents × nodes was made")
 
     monkeypatch.setattr(type(sharded.learner_), "_score", refuse)
-    assert len(Predictor(sharded, PredictOptions(top=3))(ASKED)) == len(ASKED)
+    assert len(Predictor(sharded, PredictOptions(top=3)).predict(ASKED)) == len(ASKED)
     assert len(sharded.predict(ASKED)) == len(ASKED)
     assert sharded.score(TEXTS, sharded.predict(TEXTS)) == 1
 

@@ -132,7 +132,7 @@ def test_explanations_add_up(classifier, shop):
         (TEXTS, ["a/b", "a//b", "a/c", "a/b", "a/b", "a/b"], TaxonomyError, "empty part"),
     ],
 )
-def test_mistakes_are_one_sentence(texts, labels, error, message):
+def test_errors_are_one_sentence(texts, labels, error, message):
     with pytest.raises(error, match=message):
         TextClassifier().fit(texts, labels)
 

@@ -22,12 +22,12 @@ def train(capsys, *arguments):
 
 
 @pytest.fixture
-def several(tmp_path):
+def multi_label(tmp_path):
     """Some documents have two labels."""
     lines = ["text,labels"]
     lines += [f"apple juice {i},a|b" for i in range(8)]
     lines += [f"apple pie {i},a" for i in range(8)] + [f"juice of an orange {i},b" for i in range(8)]
-    path = tmp_path / "several.csv"
+    path = tmp_path / "multi_label.csv"
     path.write_text("\n".join(lines) + "\n")
     return path
 
@@ -90,8 +90,8 @@ def test_every_system_may_be_selected_within_the_time_limit(capsys, tickets, tmp
     assert tuning["time_limit"] == pytest.approx(9)
 
 
-def test_several_labels_get_a_rule_that_gives_several(capsys, several, tmp_path):
-    code, out, err = train(capsys, several, "-m", tmp_path / "out", *QUICK, "--system", "svm", "--param", "C=1", "--json")
+def test_several_labels_get_a_rule_that_gives_several(capsys, multi_label, tmp_path):
+    code, out, err = train(capsys, multi_label, "-m", tmp_path / "out", *QUICK, "--system", "svm", "--param", "C=1", "--json")
     assert code == 0, err
     rules = {trial["rule"] for trial in json.loads(out)["tuning"]["trials"]}
     assert rules - {"best"}

@@ -68,7 +68,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_training_on_a_table_that_cannot_be_learnt_from(capsys, good, name):
+def test_training_on_a_table_that_cannot_be_trained_on(capsys, good, name):
     options, content, message = TABLES[name]
     (good / "bad.csv").write_bytes(content)
     assert message in refused_quietly(capsys, good, "train", good / "bad.csv", "--model", good / "model", *options)
@@ -172,7 +172,7 @@ def test_a_command_line_that_cannot_be_understood(capsys, arguments):
     )
 )
 @settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_bytes_are_learnt_from_or_refused_in_one_sentence(capsys, tmp_path_factory, content):
+def test_any_bytes_are_trained_on_or_refused_in_one_sentence(capsys, tmp_path_factory, content):
     folder = tmp_path_factory.mktemp("bytes")
     (folder / "data").write_bytes(content)
     code = main(["train", str(folder / "data"), "--model", str(folder / "model")])

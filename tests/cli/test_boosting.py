@@ -4,7 +4,7 @@ import json
 
 import pytest
 from cli.test_commands import ramify
-from cli.test_going_on import MORE, ROWS, write_table
+from cli.test_update_documents import MORE, ROWS, write_table
 
 from ramify import Taxonomy, TextClassifier, load
 from ramify.decisions import Best, Sign, TopDown

@@ -1,4 +1,4 @@
-"""--cluster, --checkpoints and --resume on the command line, and what mistakes with them get."""
+"""--cluster, --checkpoints and --resume on the command line, and the messages of errors with them."""
 
 import subprocess
 import sys

@@ -217,10 +217,10 @@ def test_a_comparison_that_fails_leaves_an_earlier_page_as_it_was(capsys, ticket
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
-# ---- mistakes -----------------------------------------------------------------------------------------------------------
+# ---- errors -------------------------------------------------------------------------------------------------------------
 
 
-MISTAKES = {
+ERRORS = {
     "unknown measure": ((*BOTH, "--by", "micro"), "measure 'micro' is unknown; the measures are accuracy, micro_f1"),
     "all of nothing": (("--system", "all", "--system", "al"), "system 'al' is unknown"),
     "bad selection for all": (("--select", "5", "--select-by", "luck"), "measure is 'luck'"),
@@ -248,9 +248,9 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize("name", ERRORS)
 def test_a_mistake_is_answered_in_one_sentence(capsys, tickets, name):
-    options, message = MISTAKES[name]
+    options, message = ERRORS[name]
     code, out, err = ramify(capsys, "compare", tickets, *options)
     assert (code, out) == (2, "")
     assert message in err.splitlines()[-1]

@@ -207,7 +207,7 @@ def test_a_column_with_the_title_of_a_node_is_no_score(capsys, model, tickets, t
 
 
 @pytest.mark.parametrize("cell", ["3", '["a", 3]', "null", "0"])
-def test_odd_labels_to_learn_from_are_told_by_their_line(capsys, tmp_path, cell):
+def test_odd_labels_are_named_by_their_line(capsys, tmp_path, cell):
     (tmp_path / "tax.tsv").write_text("a\tROOT\nb\tROOT\n")
     rows = '{"a": 0.9, "b": 0.1, "label": "a"}', f'{{"a": 0.2, "b": 0.8, "label": {cell}}}', '{"a": 1}'
     (tmp_path / "s.jsonl").write_text("\n".join(rows) + "\n")

@@ -1,4 +1,4 @@
-"""Data in many files on the command line: the same model, the same answers, one sentence for mistakes."""
+"""Data in many files on the command line: the same model, the same predictions, one sentence for errors."""
 
 import csv
 import gzip
@@ -13,7 +13,7 @@ from apart import ApartExecutor
 
 from ramify.cli.main import main
 from ramify.parallel import running_on
-from ramify.workflows.file_predictions import NOTE
+from ramify.workflows.file_predictions import MANIFEST
 
 pytestmark = pytest.mark.slow
 
@@ -101,33 +101,34 @@ def test_evaluating_on_parts_is_evaluating_on_the_whole(capsys, data):
 def test_predicting_says_what_was_done(capsys, data):
     ramify(capsys, "train", data / "parts", "--model", data / "model")
     write(data / "parts" / "part-6.csv", [("parcel late", ""), ("", "")])
-    code, out, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "answers")
+    code, out, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "predictions")
     assert (code, out) == (0, "")
     assert "1 row could not be classified; the column 'problem' has the reason. The first: " in err
     assert (
-        f"part-6.csv, line 3: the text is empty.\n79 documents with 78 labels in 7 files written to {data / 'answers'}\n" in err
+        f"part-6.csv, line 3: the text is empty.\n79 documents with 78 labels in 7 files written to {data / 'predictions'}\n"
+        in err
     )
-    assert sorted(os.listdir(data / "answers")) == sorted([NOTE, *(f"part-{5 + k}.csv" for k in range(7))])
-    (data / "answers" / "part-8.csv").unlink()
-    code, _, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "answers", "--resume")
+    assert sorted(os.listdir(data / "predictions")) == sorted([MANIFEST, *(f"part-{5 + k}.csv" for k in range(7))])
+    (data / "predictions" / "part-8.csv").unlink()
+    code, _, err = ramify(capsys, "predict", data / "model", data / "parts", "--out", data / "predictions", "--resume")
     assert code == 0
     assert "6 files of an earlier run left unchanged." in err
     assert "13 documents with 13 labels in 1 file written" in err
 
 
-def test_mistakes_get_one_sentence(capsys, data):
+def test_errors_get_one_sentence(capsys, data):
     ramify(capsys, "train", data / "whole.csv", "--model", data / "model")
     predict = ["predict", data / "model", data / "parts"]
     assert "go into a directory; name it with --out" in refused(capsys, *predict)
     assert "go into a directory; name it with --out" in refused(capsys, *predict, "--out", data / "x.csv")
     assert "--resume continues a run on many files" in refused(capsys, *predict[:2], data / "whole.csv", "--resume")
-    assert "there are no answers to go on with" in refused(capsys, *predict, "--out", data / "new", "--resume")
+    assert "there are no predictions to resume" in refused(capsys, *predict, "--out", data / "new", "--resume")
     assert not (data / "new").exists()
-    assert "lies in the directory of the documents" in refused(capsys, *predict, "--out", data / "parts" / "answers")
+    assert "lies in the directory of the documents" in refused(capsys, *predict, "--out", data / "parts" / "predictions")
     assert "no file matches" in refused(capsys, "train", data / "*.parquet", "--model", data / "other")
     assert "is a model directory" in refused(capsys, "train", data / "model", "--model", data / "other")
     write(data / "parts" / "part-7.csv", [("", "TV")])
-    strict = refused(capsys, *predict, "--out", data / "answers", "--strict")
+    strict = refused(capsys, *predict, "--out", data / "predictions", "--strict")
     assert "part-7.csv, line 2: the text is empty; put it right, or drop --strict" in strict
     assert "part-7.csv, line 2" in refused(capsys, "train", data / "parts", "--model", data / "other", "--strict")
     (data / "parts" / "a.svm").write_text("x 1:2\n")
@@ -149,30 +150,30 @@ def test_a_run_that_was_killed_goes_on_to_the_same_bytes(capsys, data, moment):
         (data / "many" / f"{k}.csv.gz").write_bytes(gzip.compress(text.encode()))
     predict = ["predict", data / "model", data / "many", "--out"]
     assert ramify(capsys, *predict, data / "whole")[0] == 0
-    command = [sys.executable, "-m", "ramify.cli.main", *map(str, predict), str(data / "answers")]
+    command = [sys.executable, "-m", "ramify.cli.main", *map(str, predict), str(data / "predictions")]
     process = subprocess.Popen(command, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 60
     wanted = 1 + int(moment * 40)
-    while len(list(data.glob("answers/*.csv"))) < wanted and process.poll() is None and time.monotonic() < deadline:
+    while len(list(data.glob("predictions/*.csv"))) < wanted and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.communicate()
-    there = len(list(data.glob("answers/*.csv")))
+    there = len(list(data.glob("predictions/*.csv")))
     assert process.returncode == -signal.SIGKILL
     assert wanted <= there < 40
-    code, _, err = ramify(capsys, *predict, data / "answers", "--resume")
+    code, _, err = ramify(capsys, *predict, data / "predictions", "--resume")
     assert code == 0, err
     assert f"{there} file" in err
-    assert contents(data / "answers") == contents(data / "whole")
+    assert contents(data / "predictions") == contents(data / "whole")
 
 
 def test_two_runs_do_not_write_to_one_directory(capsys, data):
     from ramify.persistence import exclusive_writer
 
     ramify(capsys, "train", data / "whole.csv", "--model", data / "model")
-    (data / "answers").mkdir()
-    with exclusive_writer(data / "answers" / NOTE):
-        said = refused(capsys, "predict", data / "model", data / "parts", "--out", data / "answers")
+    (data / "predictions").mkdir()
+    with exclusive_writer(data / "predictions" / MANIFEST):
+        said = refused(capsys, "predict", data / "model", data / "parts", "--out", data / "predictions")
     assert "another process is writing" in said
 
 
@@ -183,7 +184,7 @@ def test_one_file_under_an_executor_is_classified_by_workers(capsys, data):
         with running_on(where):
             assert ramify(capsys, "predict", data / "model", data / "whole.csv", "--out", data / f"{name}.csv")[0] == 0
     assert (data / "one.csv").read_bytes() == (data / "other.csv").read_bytes()
-    assert list(executor.jobs) == ["answer_texts"]
+    assert list(executor.jobs) == ["predict_texts"]
 
 
 def test_what_a_killed_training_left_is_cleared_away_by_the_next(capsys, data):

@@ -50,7 +50,7 @@ def depth_of(label):
     return len(label.split("/")) if label else 0
 
 
-def test_less_risk_never_goes_deeper_and_holds_the_truth_as_often_as_promised(capsys, tmp_path, model):
+def test_less_risk_never_goes_deeper_and_covers_the_truth_as_often_as_guaranteed(capsys, tmp_path, model):
     asked = list(rows_of(400, seed=1))
     table, found = write(tmp_path / "new.csv", [(text, "") for text, _ in asked]), {}
     for risk in (0.02, 0.1, 0.3):
@@ -67,7 +67,7 @@ def test_less_risk_never_goes_deeper_and_holds_the_truth_as_often_as_promised(ca
     assert sum(map(depth_of, found[0.02])) < sum(map(depth_of, found[0.3]))
 
 
-def test_a_report_says_what_was_promised(capsys, tmp_path, model):
+def test_a_report_shows_guarantees(capsys, tmp_path, model):
     table = write(tmp_path / "test.csv", rows_of(100, seed=2))
     code, out, err = ramify(capsys, "evaluate", model, table)
     assert code == 0, err
@@ -96,7 +96,7 @@ def test_branches_with_too_few_documents_are_named(capsys, tmp_path, model, seve
         (["--risk", "0.1", "--threshold", "0.5"], "threshold"),
     ],
 )
-def test_what_cannot_be_promised_is_refused_with_a_sentence(capsys, tmp_path, model, options, sentence):
+def test_what_cannot_be_guaranteed_is_refused_with_a_sentence(capsys, tmp_path, model, options, sentence):
     table = write(tmp_path / "new.csv", rows_of(3, seed=4))
     code, out, err = ramify(capsys, "predict", model, table, "--text", "text", *options)
     assert code == 2
@@ -105,7 +105,7 @@ def test_what_cannot_be_promised_is_refused_with_a_sentence(capsys, tmp_path, mo
     assert not out
 
 
-def test_a_model_without_calibration_promises_nothing(capsys, tmp_path):
+def test_a_model_without_calibration_has_no_guarantee(capsys, tmp_path):
     table = write(tmp_path / "train.csv", rows_of(200, seed=5))
     assert ramify(capsys, "train", table, "--model", tmp_path / "m", "--no-calibrate")[0] == 0
     code, _, err = ramify(capsys, "predict", tmp_path / "m", table, "--text", "text", "--risk", 0.1)

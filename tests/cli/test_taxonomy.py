@@ -153,7 +153,7 @@ BAD = {
 
 
 @pytest.mark.parametrize(("options", "message"), BAD.values(), ids=BAD)
-def test_mistakes_are_answered_in_one_sentence_and_leave_files_as_they_were(capsys, news, tmp_path, options, message):
+def test_errors_are_reported_in_one_sentence_and_leave_files_unchanged(capsys, news, tmp_path, options, message):
     (tmp_path / "t.tsv").write_text("as it was")
     before = sorted(tmp_path.iterdir())
     code, out, err = ramify(capsys, "taxonomy", "learn", news, "--out", tmp_path / "t.tsv", *options)

@@ -14,8 +14,8 @@ from ramify.data import open_file_set, stream_rows
 from ramify.errors import DataError, InputError, LabelError, ModelError
 from ramify.parallel import reporting_to, running_on
 from ramify.workflows import PredictOptions, predict_files, predict_rows
-from ramify.workflows.file_predictions import NOTE, name_answers
-from ramify.workflows.predict_stream import WRITERS, answer_texts
+from ramify.workflows.file_predictions import MANIFEST, name_outputs
+from ramify.workflows.predict_stream import WRITERS, predict_texts
 from ramify.workflows.predictor import Predictor
 
 EVERYWHERE = pytest.mark.parametrize("executor", [None, ApartExecutor()], ids=["here", "apart"])
@@ -49,13 +49,13 @@ def alone(model, path, ending, columns, options=None):
     _, text, rows = stream_rows(path, "text")
     file = io.StringIO()
     write = WRITERS[ending](file, columns, (options or PredictOptions()).top)
-    for answer in predict_rows(classifier, rows, text, options):
-        write(answer)
+    for prediction in predict_rows(classifier, rows, text, options):
+        write(prediction)
     return file.getvalue()
 
 
 def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != NOTE}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != MANIFEST}
 
 
 @EVERYWHERE
@@ -63,9 +63,9 @@ def contents(folder):
 def test_every_file_becomes_what_it_would_become_alone(model, folder, tmp_path, executor, n_jobs):
     options = PredictOptions(top=3, threshold=0.2)
     with running_on(executor):
-        done = predict_files(model, folder, tmp_path / "answers", options=options, n_jobs=n_jobs)
-    assert (done.written, done.kept, done.tally.documents, done.tally.problems) == (11, 0, 55, 0)
-    found = contents(tmp_path / "answers")
+        done = predict_files(model, folder, tmp_path / "predictions", options=options, n_jobs=n_jobs)
+    assert (done.written, done.skipped, done.tally.documents, done.tally.problems) == (11, 0, 55, 0)
+    found = contents(tmp_path / "predictions")
     assert set(found) == {f"part-{k}.csv" for k in range(11)}
     for name, content in found.items():
         assert content.decode() == alone(model, folder / name, ".csv", ["id", "text"], options)
@@ -75,13 +75,13 @@ def test_every_file_becomes_what_it_would_become_alone(model, folder, tmp_path, 
 
 def test_another_rule_and_json(model, folder, tmp_path):
     rule = make_rule("top-down", {})
-    predict_files(model, folder / "part-[12].csv", tmp_path / "answers", rule=rule, as_json=True)
+    predict_files(model, folder / "part-[12].csv", tmp_path / "predictions", rule=rule, as_json=True)
     classifier = load(model).redecided(rule)
     for name in ("part-1", "part-2"):
-        answers = [json.loads(line) for line in (tmp_path / "answers" / f"{name}.jsonl").read_text().splitlines()]
+        predictions = [json.loads(line) for line in (tmp_path / "predictions" / f"{name}.jsonl").read_text().splitlines()]
         _, text, rows = stream_rows(folder / f"{name}.csv", "text")
-        expected = [answer.labels for answer in predict_rows(classifier, rows, text)]
-        assert [[(a["label"], a["probability"]) for a in answer["predicted"]] for answer in answers] == expected
+        expected = [prediction.labels for prediction in predict_rows(classifier, rows, text)]
+        assert [[(a["label"], a["probability"]) for a in prediction["predicted"]] for prediction in predictions] == expected
 
 
 @EVERYWHERE
@@ -101,8 +101,10 @@ def test_files_of_every_kind_and_odd_ones(model, tmp_path, executor):
     found = {}
     with running_on(executor):
         for kind in ("json", "parquet", "tsv"):
-            done = predict_files(model, tmp_path / kind, tmp_path / f"{kind} answers")
-            found |= {f"{kind}/{name}": content.decode() for name, content in contents(tmp_path / f"{kind} answers").items()}
+            done = predict_files(model, tmp_path / kind, tmp_path / f"{kind} predictions")
+            found |= {
+                f"{kind}/{name}": content.decode() for name, content in contents(tmp_path / f"{kind} predictions").items()
+            }
             assert done.tally.documents == sum(1 for _ in open_file_set(tmp_path / kind, "utf-8").rows())
     lines = {name: content.splitlines() for name, content in found.items()}
     assert sorted(lines) == [
@@ -123,60 +125,60 @@ def test_files_of_every_kind_and_odd_ones(model, tmp_path, executor):
 
 def test_names_that_would_be_the_same_are_refused(model, folder, tmp_path):
     (folder / "part-1.csv.gz").write_bytes(gzip.compress((folder / "part-1.csv").read_bytes()))
-    with pytest.raises(InputError, match=r"part-1.csv and to .*part-1.csv.gz would both be part-1.csv"):
-        predict_files(model, folder, tmp_path / "answers")
-    assert not (tmp_path / "answers").exists()
+    with pytest.raises(InputError, match=r"part-1.csv and for .*part-1.csv.gz would both be part-1.csv"):
+        predict_files(model, folder, tmp_path / "predictions")
+    assert not (tmp_path / "predictions").exists()
 
 
-def test_names_of_answers(tmp_path):
+def test_names_of_predictions(tmp_path):
     for name in ("a.v2.csv", "B.CSV", "c.txt", "d.tab", "part-00000", "e.v2", "日本.csv"):
         (tmp_path / name).write_text("id,text\n1,x\n")
     parts = open_file_set(tmp_path, "utf-8")
-    assert {path.name: name for name, path in name_answers(parts, as_json=False).items()} == {
+    assert {path.name: name for name, path in name_outputs(parts, as_json=False).items()} == {
         "a.v2.csv": "a.v2.csv", "B.CSV": "B.csv", "c.txt": "c.csv", "d.tab": "d.tsv", "part-00000": "part-00000.csv",
         "e.v2": "e.v2.csv", "日本.csv": "日本.csv",
     }  # fmt: skip
 
 
-# ---- going on -----------------------------------------------------------------------------------------------------------
+# ---- resuming ----------------------------------------------------------------------------------------------------------
 
 
 @EVERYWHERE
-def test_going_on_gives_the_bytes_of_an_undisturbed_run(model, folder, tmp_path, executor):
+def test_resuming_gives_the_bytes_of_an_uninterrupted_run(model, folder, tmp_path, executor):
     predict_files(model, folder, tmp_path / "whole")
     with running_on(executor):
-        predict_files(model, folder, tmp_path / "answers")
-        kept = tmp_path / "answers" / "part-3.csv"
+        predict_files(model, folder, tmp_path / "predictions")
+        skipped = tmp_path / "predictions" / "part-3.csv"
         for k in (0, 5, 10):
-            (tmp_path / "answers" / f"part-{k}.csv").unlink()
-        stamp = kept.stat().st_mtime_ns
-        done = predict_files(model, folder, tmp_path / "answers", resume=True)
-    assert (done.written, done.kept, done.tally.documents) == (3, 8, 15)
-    assert kept.stat().st_mtime_ns == stamp
-    assert contents(tmp_path / "answers") == contents(tmp_path / "whole")
+            (tmp_path / "predictions" / f"part-{k}.csv").unlink()
+        stamp = skipped.stat().st_mtime_ns
+        done = predict_files(model, folder, tmp_path / "predictions", resume=True)
+    assert (done.written, done.skipped, done.tally.documents) == (3, 8, 15)
+    assert skipped.stat().st_mtime_ns == stamp
+    assert contents(tmp_path / "predictions") == contents(tmp_path / "whole")
 
 
-def test_files_that_came_since_are_classified_when_going_on(model, folder, tmp_path):
-    predict_files(model, folder, tmp_path / "answers")
+def test_new_files_are_classified_when_resuming(model, folder, tmp_path):
+    predict_files(model, folder, tmp_path / "predictions")
     write_csv(folder / "part-11.csv", ["no picture"])
-    assert predict_files(model, folder, tmp_path / "answers", resume=True).written == 1
-    assert predict_files(model, folder, tmp_path / "answers", resume=True).written == 0
+    assert predict_files(model, folder, tmp_path / "predictions", resume=True).written == 1
+    assert predict_files(model, folder, tmp_path / "predictions", resume=True).written == 0
 
 
-def test_a_file_that_could_not_be_read_may_be_mended_before_going_on(model, folder, tmp_path):
+def test_a_file_that_could_not_be_read_may_be_fixed_before_resuming(model, folder, tmp_path):
     write_csv(folder / "part-6.csv", ["no picture", ""])
     with pytest.raises(DataError, match=r"part-6.csv, line 3: the text is empty; put it right, or drop --strict"):
-        predict_files(model, folder, tmp_path / "answers", strict=True)
-    assert set(contents(tmp_path / "answers")) == {f"part-{k}.csv" for k in range(6)}
+        predict_files(model, folder, tmp_path / "predictions", strict=True)
+    assert set(contents(tmp_path / "predictions")) == {f"part-{k}.csv" for k in range(6)}
     write_csv(folder / "part-6.csv", ["no picture", "dark screen"])
-    assert predict_files(model, folder, tmp_path / "answers", strict=True, resume=True).written == 5
+    assert predict_files(model, folder, tmp_path / "predictions", strict=True, resume=True).written == 5
 
 
-@pytest.mark.parametrize("what", ["model", "option", "rule", "changed", "gone", "nothing there", "no note"])
-def test_what_does_not_fit_is_not_gone_on_with(model, folder, tmp_path, classifier, what):
-    out = tmp_path / "answers"
+@pytest.mark.parametrize("what", ["model", "option", "rule", "changed", "gone", "nothing there", "no manifest"])
+def test_what_does_not_fit_is_not_resumed(model, folder, tmp_path, classifier, what):
+    out = tmp_path / "predictions"
     if what == "nothing there":
-        with pytest.raises(InputError, match=r"there are no answers to go on with in .*answers; leave out --resume"):
+        with pytest.raises(InputError, match=r"there are no predictions to resume in .*predictions; leave out --resume"):
             predict_files(model, folder, out, resume=True)
         assert not out.exists()
         return
@@ -192,20 +194,20 @@ def test_what_does_not_fit_is_not_gone_on_with(model, folder, tmp_path, classifi
         asked, message = {"rule": make_rule("top-down", {})}, "with another rule"
     elif what == "changed":
         write_csv(folder / "part-4.csv", ["other words"])
-        message = "part-4.csv has changed since its answers were written"
+        message = "part-4.csv has changed since its predictions were written"
     elif what == "gone":
         (folder / "part-4.csv").unlink()
         message = "part-4.csv is of a file that is not among these"
     else:
-        (out / NOTE).write_text("{}")
-        message = "is not a note that this Ramify writes"
+        (out / MANIFEST).write_text("{}")
+        message = "is not a manifest that this Ramify writes"
     with pytest.raises(InputError, match=message):
         predict_files(model, folder, out, resume=True, **asked)
     assert contents(out) == before
 
 
-def test_answers_of_an_earlier_run_make_room_and_other_files_are_never_touched(model, folder, tmp_path):
-    out = tmp_path / "answers"
+def test_predictions_of_an_earlier_run_are_removed_and_other_files_are_never_touched(model, folder, tmp_path):
+    out = tmp_path / "predictions"
     predict_files(model, folder, out)
     (folder / "part-10.csv").unlink()
     (out / "mine.txt").write_text("precious")
@@ -216,36 +218,36 @@ def test_answers_of_an_earlier_run_make_room_and_other_files_are_never_touched(m
     with pytest.raises(InputError, match="holds 'part-77.csv', which no earlier run wrote"):
         predict_files(model, folder, out)
     assert (out / "part-77.csv").read_text() == "precious"
-    (out / NOTE).unlink()
+    (out / MANIFEST).unlink()
     with pytest.raises(InputError, match="holds 'mine.txt', which no earlier run wrote"):
         predict_files(model, folder, out)
 
 
-def test_places_where_answers_must_not_go(model, folder, tmp_path):
+def test_places_where_predictions_must_not_go(model, folder, tmp_path):
     with pytest.raises(InputError, match="lies in the directory of the documents"):
-        predict_files(model, folder, folder / "answers")
+        predict_files(model, folder, folder / "predictions")
     with pytest.raises(InputError, match="is read by this command and would be overwritten"):
         predict_files(model, folder / "*.csv", folder)
     with pytest.raises(InputError, match="lies in the model directory"):
-        predict_files(model, folder, model / "answers")
+        predict_files(model, folder, model / "predictions")
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be a directory for answers"):
+    with pytest.raises(InputError, match="cannot be a directory for predictions"):
         predict_files(model, folder, tmp_path / "file")
 
 
 def test_rows_that_cannot_be_classified(model, folder, tmp_path):
     write_csv(folder / "part-2.csv", ["", " "])
-    done = predict_files(model, folder, tmp_path / "answers")
+    done = predict_files(model, folder, tmp_path / "predictions")
     assert done.tally.problems == 2
     assert done.tally.first == f"{folder / 'part-2.csv'}, line 2: the text is empty"
     with pytest.raises(DataError, match=r"not one of 2 rows could be classified; the first: .*part-2.csv, line 2"):
         predict_files(model, folder / "part-2*", tmp_path / "others")
 
 
-def test_a_wish_that_the_model_cannot_fulfil_is_refused_before_anything_is_written(model, folder, tmp_path):
+def test_options_that_do_not_fit_the_model_are_refused_before_anything_is_written(model, folder, tmp_path):
     with pytest.raises(LabelError, match="nowhere"):
-        predict_files(model, folder, tmp_path / "answers", options=PredictOptions(within=("nowhere",)))
-    assert not (tmp_path / "answers").exists()
+        predict_files(model, folder, tmp_path / "predictions", options=PredictOptions(within=("nowhere",)))
+    assert not (tmp_path / "predictions").exists()
 
 
 def test_a_model_that_is_replaced_meanwhile_is_noticed(model, folder, tmp_path, classifier, monkeypatch):
@@ -254,7 +256,7 @@ def test_a_model_that_is_replaced_meanwhile_is_noticed(model, folder, tmp_path, 
     turns = iter(["one", "other"])
     monkeypatch.setattr(file_predictions, "model_fingerprint", lambda _: next(turns))
     with pytest.raises(ModelError, match="was replaced meanwhile"):
-        predict_files(model, folder, tmp_path / "answers")
+        predict_files(model, folder, tmp_path / "predictions")
 
 
 def test_progress_is_told_by_files_and_documents(model, folder, tmp_path):
@@ -281,7 +283,7 @@ def test_progress_is_told_by_files_and_documents(model, folder, tmp_path):
             return Step(title)
 
     with reporting_to(Listener()):
-        predict_files(model, folder, tmp_path / "answers")
+        predict_files(model, folder, tmp_path / "predictions")
     title = f"classifying {folder}"
     assert [what for where, what in told if where == title and what == 1] == [1] * 11
     assert (title, "55 documents") in told
@@ -305,17 +307,17 @@ def test_rows_of_one_file_go_to_workers_as_they_are_asked_for(model, shop):
     rows = [(i, {"text": text if i % 7 else None, "id": i}) for i, text in enumerate(texts)]
     expected = list(predict_rows(classifier, rows, "text", PredictOptions(top=2)))
     with running_on(executor):
-        answers = predict_rows(classifier, iter(rows), "text", PredictOptions(top=2))
-        first = next(answers)
+        predictions = predict_rows(classifier, iter(rows), "text", PredictOptions(top=2))
+        first = next(predictions)
         assert 0 < executor.taken < len(rows) // 2
-        assert [first, *answers] == expected
-    assert set(executor.jobs) == {"answer_texts"}
+        assert [first, *predictions] == expected
+    assert set(executor.jobs) == {"predict_texts"}
 
 
-def test_a_worker_that_runs_out_of_memory_answers_halves(classifier, monkeypatch, shop):
+def test_a_worker_that_runs_out_of_memory_predicts_halves(classifier, monkeypatch, shop):
     texts = shop.test.documents[:50]
-    answer = Predictor(classifier)
-    expected, asked, whole = answer_texts(answer, texts), [], Predictor.__call__
+    prediction = Predictor(classifier)
+    expected, asked, whole = predict_texts(prediction, texts), [], Predictor.predict
 
     def scarce(self, documents):
         asked.append(len(documents))
@@ -323,9 +325,9 @@ def test_a_worker_that_runs_out_of_memory_answers_halves(classifier, monkeypatch
             raise MemoryError
         return whole(self, documents)
 
-    monkeypatch.setattr(Predictor, "__call__", scarce)
-    assert answer_texts(answer, texts) == expected
+    monkeypatch.setattr(Predictor, "predict", scarce)
+    assert predict_texts(prediction, texts) == expected
     assert max(asked) == 50
-    monkeypatch.setattr(Predictor, "__call__", lambda self, documents: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(Predictor, "predict", lambda self, documents: (_ for _ in ()).throw(MemoryError))
     with pytest.raises(MemoryError):
-        answer_texts(answer, texts)
+        predict_texts(prediction, texts)

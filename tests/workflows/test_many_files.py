@@ -93,7 +93,7 @@ def whole(rows, tmp_path):
 def test_the_saved_model_is_that_of_one_file(system, executor, n_parts, rows, whole, tmp_path):
     write_parts(tmp_path / "parts", rows, n_parts)
     clf = TextClassifier(system, n_jobs=2)
-    with running_on(executor):  # crews of several members may work in another order, so both train there
+    with running_on(executor):  # groups of more than one worker may work in another order, so both train there
         once = train_classifier(clf, read_corpus(whole).labelled())
         corpus = read_sharded(tmp_path / "parts", Vectorizer(), scratch=tmp_path, n_jobs=2).labelled()
         again = train_classifier(TextClassifier(system, vectorizer=None, n_jobs=2), corpus)

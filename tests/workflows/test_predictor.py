@@ -26,29 +26,29 @@ def fitted(request):
     return TextClassifier(request.param).fit(TEXTS * 3, LABELS * 3)
 
 
-def names(answering, found):
-    return [answering.name(node) for node, _ in found]
+def names(predictor, found):
+    return [predictor.name(node) for node, _ in found]
 
 
-def test_without_a_wish_answers_are_those_of_predict(fitted):
-    answering = Predictor(fitted)
-    given = [sorted(names(answering, labels)) for labels, _ in answering(ASKED)]
+def test_without_options_predictions_are_those_of_predict(fitted):
+    predictor = Predictor(fitted)
+    given = [sorted(names(predictor, labels)) for labels, _ in predictor.predict(ASKED)]
     assert given == [sorted(row) for row in fitted.taxonomy_.decode(fitted.predict_matrix(ASKED))]
 
 
 def test_probabilities_are_those_of_predict_proba_whatever_is_wished(fitted):
     P = fitted.predict_proba(ASKED)
     for options in (PredictOptions(), PredictOptions(top=3), PredictOptions(within=("food",)), PredictOptions(threshold=0.4)):
-        for row, (labels, others) in zip(P, Predictor(fitted, options)(ASKED), strict=True):
+        for row, (labels, others) in zip(P, Predictor(fitted, options).predict(ASKED), strict=True):
             assert all(p == pytest.approx(row[node], abs=1e-6) for node, p in labels + others)
 
 
 def test_labels_lie_within_and_never_without(fitted):
     taxonomy = fitted.taxonomy_
     fruit, tea = taxonomy.index("food/fruit"), taxonomy.index("drink/tea")
-    for labels, others in Predictor(fitted, PredictOptions(top=4, within=("food/fruit",)))(ASKED):
+    for labels, others in Predictor(fitted, PredictOptions(top=4, within=("food/fruit",))).predict(ASKED):
         assert all(fruit in (node, *taxonomy.ancestors_of(node)) for node, _ in labels + others)
-    for labels, others in Predictor(fitted, PredictOptions(top=20, without=("food", "drink/tea")))(ASKED):
+    for labels, others in Predictor(fitted, PredictOptions(top=20, without=("food", "drink/tea"))).predict(ASKED):
         assert all(taxonomy.names[node] in ("drink", "drink/coffee") for node, _ in labels + others)
         assert tea not in [node for node, _ in labels + others]
 
@@ -56,10 +56,10 @@ def test_labels_lie_within_and_never_without(fitted):
 def test_where_one_class_is_the_best_of_all_it_is_also_the_best_within_its_branch():
     for system in ("nb", "svm", "lr", "hr-svm", "shrinkage-nb", "hblr", "hsvm"):
         fitted = TextClassifier(system).fit(TEXTS * 3, LABELS * 3)
-        free = Predictor(fitted)(ASKED)
+        free = Predictor(fitted).predict(ASKED)
         for text, (labels, _) in zip(ASKED, free, strict=True):
             top = fitted.taxonomy_.names[fitted.taxonomy_.nodes_to(labels[0][0])[0]]
-            assert Predictor(fitted, PredictOptions(within=(top,)))([text])[0][0] == labels
+            assert Predictor(fitted, PredictOptions(within=(top,))).predict([text])[0][0] == labels
 
 
 def test_best_within_a_subtree_is_the_highest_score_in_it():
@@ -67,12 +67,12 @@ def test_best_within_a_subtree_is_the_highest_score_in_it():
     S = fitted.learner_.scores(fitted.vectorizer_.transform(ASKED))
     inside = sorted(fitted.taxonomy_.index(name) for name in ("drink", "drink/tea", "drink/coffee"))
     expected = [inside[int(np.nanargmax(row[inside]))] for row in S]
-    assert [labels[0][0] for labels, _ in Predictor(fitted, PredictOptions(within=("drink",)))(ASKED)] == expected
+    assert [labels[0][0] for labels, _ in Predictor(fitted, PredictOptions(within=("drink",))).predict(ASKED)] == expected
 
 
 def test_going_down_without_a_branch_shares_its_chance_among_the_others():
     fitted = TextClassifier("pachinko-nb").fit(TEXTS * 3, LABELS * 3)
-    for labels, _ in Predictor(fitted, PredictOptions(without=("food",)))(["bread"] * 2):
+    for labels, _ in Predictor(fitted, PredictOptions(without=("food",))).predict(["bread"] * 2):
         assert fitted.taxonomy_.names[labels[0][0]].startswith("drink/")
 
 
@@ -81,7 +81,7 @@ def test_of_branches_that_are_almost_impossible_the_likelier_one_is_taken():
     fitted = TextClassifier("pachinko-nb").fit(texts, ["fruit", "bread", "tea", "coffee"])
     asked = "apple " * 80 + "coffee coffee coffee"
     P = fitted.predict_proba([asked])[0]
-    ((labels, _),) = Predictor(fitted, PredictOptions(without=("fruit",)))([asked])
+    ((labels, _),) = Predictor(fitted, PredictOptions(without=("fruit",))).predict([asked])
     assert P[fitted.taxonomy_.index("fruit")] == 1.0
     assert [fitted.taxonomy_.names[node] for node, _ in labels] == ["coffee"]
 
@@ -94,11 +94,11 @@ def test_in_a_dag_a_threshold_finds_any_way_up():
     p = fitted.predict_proba(["red blue"])[0]
     threshold = float(p[taxonomy.index("d")])
     assert p[taxonomy.index("c")] < threshold
-    ((labels, _),) = Predictor(fitted, PredictOptions(within=("d",), threshold=threshold))(["red blue"])
+    ((labels, _),) = Predictor(fitted, PredictOptions(within=("d",), threshold=threshold)).predict(["red blue"])
     assert [taxonomy.names[node] for node, _ in labels] == ["d"]
 
 
-def slow_shares(taxonomy, p, is_open):
+def slow_renormalize(taxonomy, p, is_open):
     """P(child | parent, and in no closed subtree), child by child."""
     shared = p.copy()
     for node in range(len(taxonomy)):
@@ -127,7 +127,7 @@ def test_what_closed_children_had_is_shared_out_among_the_others_and_staying(see
     closed = rng.choice(inner, size=2, replace=False)
     subtrees = Subtrees.of(taxonomy, (), [taxonomy.names[node] for node in closed.tolist()])
     found = subtrees.close(p[None, :], Descend())[0]
-    np.testing.assert_allclose(found, slow_shares(taxonomy, p, subtrees.is_open), atol=1e-9)
+    np.testing.assert_allclose(found, slow_renormalize(taxonomy, p, subtrees.is_open), atol=1e-9)
 
 
 def test_where_the_likeliest_child_is_closed_one_goes_on_to_another_and_does_not_stop():
@@ -149,8 +149,10 @@ def slow_stop(taxonomy, p, node, threshold):
 @given(st.floats(0, 1))
 def test_a_threshold_stops_at_the_deepest_node_that_is_likely_enough(threshold):
     fitted = test_a_threshold_stops_at_the_deepest_node_that_is_likely_enough.fitted
-    P, free = fitted.predict_proba(ASKED), Predictor(fitted)(ASKED)
-    for p, (before, _), (labels, _) in zip(P, free, Predictor(fitted, PredictOptions(threshold=threshold))(ASKED), strict=True):
+    P, free = fitted.predict_proba(ASKED), Predictor(fitted).predict(ASKED)
+    for p, (before, _), (labels, _) in zip(
+        P, free, Predictor(fitted, PredictOptions(threshold=threshold)).predict(ASKED), strict=True
+    ):
         expected = slow_stop(fitted.taxonomy_, p, before[0][0], threshold)
         assert [node for node, _ in labels] == ([] if expected is None else [expected])
 
@@ -162,7 +164,7 @@ def test_of_several_labels_on_one_path_a_threshold_leaves_the_deepest():
     several = [[label, "drink/tea"] if i % 3 == 0 and label != "drink/tea" else [label] for i, label in enumerate(LABELS)]
     fitted = TextClassifier("svm").fit(TEXTS * 3, several * 3)
     for threshold in np.linspace(0, 1, 21):
-        for labels, _ in Predictor(fitted, PredictOptions(threshold=float(threshold)))(ASKED):
+        for labels, _ in Predictor(fitted, PredictOptions(threshold=float(threshold))).predict(ASKED):
             nodes = [node for node, _ in labels]
             above = {int(a) for node in nodes for a in fitted.taxonomy_.ancestors_of(node)}
             assert len(set(nodes)) == len(nodes)
@@ -172,7 +174,7 @@ def test_of_several_labels_on_one_path_a_threshold_leaves_the_deepest():
 
 def test_top_gives_so_many_labels_in_all_each_once_and_likeliest_first(fitted):
     for top in (1, 2, 5):
-        for labels, others in Predictor(fitted, PredictOptions(top=top))(ASKED):
+        for labels, others in Predictor(fitted, PredictOptions(top=top)).predict(ASKED):
             assert len(others) == max(0, top - max(1, len(labels)))
             found = [node for node, _ in labels + others]
             assert len(set(found)) == len(found)
@@ -181,7 +183,7 @@ def test_top_gives_so_many_labels_in_all_each_once_and_likeliest_first(fitted):
 
 def test_where_there_is_no_label_the_first_place_stays_empty():
     fitted = TextClassifier("nb").fit(TEXTS, LABELS)
-    for labels, others in Predictor(fitted, PredictOptions(top=3, threshold=1.0))(ASKED):
+    for labels, others in Predictor(fitted, PredictOptions(top=3, threshold=1.0)).predict(ASKED):
         assert (len(labels), len(others)) == (0, 2)
 
 
@@ -195,7 +197,7 @@ def test_answers_do_not_depend_on_threads_or_on_the_other_rows(fitted):
         assert [name for name, _ in labels + others] == [name for name, _ in alone[row["t"]].labels + alone[row["t"]].others]
 
 
-def test_wishes_that_mean_nothing_are_refused():
+def test_options_out_of_range_are_refused():
     fitted = TextClassifier("nb").fit(TEXTS, LABELS)
     for options in (
         PredictOptions(top=0),

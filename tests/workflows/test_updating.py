@@ -21,7 +21,7 @@ PROBLEM = make_web_directory(n_leaves=24, n_docs=300, seed=3)
 OLD = PROBLEM.taxonomy
 LABELS = [row[0] for row in OLD.decode(PROBLEM.Y)]
 LEAVES = [name for name, leaf in zip(OLD.names, OLD.is_leaf, strict=True) if leaf]
-TAKING_OVER = {"svm", "lr", "td-svm", "h-svm", "b-svm", "isotonic-svm", "adaboost-mh", "treeboost-mh"}
+REUSES_CLASSIFIERS = {"svm", "lr", "td-svm", "h-svm", "b-svm", "isotonic-svm", "adaboost-mh", "treeboost-mh"}
 
 
 def edges_of(taxonomy):
@@ -66,7 +66,7 @@ def test_a_moved_node_gives_the_model_of_a_full_training(system, tmp_path):
         assert max(ours.gap_.dual, theirs.gap_.dual) <= min(ours.gap_.primal, theirs.gap_.primal)
     else:
         np.testing.assert_allclose(ours.scores(PROBLEM.X), theirs.scores(PROBLEM.X), rtol=1e-5, atol=1e-5)
-    if system in TAKING_OVER:
+    if system in REUSES_CLASSIFIERS:
         taken, total = done.reused
         assert 0 < taken <= total
     assert done.warm_started == (system in ("hr-svm", "hr-lr"))
@@ -76,7 +76,7 @@ def test_a_moved_node_gives_the_model_of_a_full_training(system, tmp_path):
 
 
 @pytest.mark.parametrize("system", ["svm", "td-svm", "hr-svm", "isotonic-svm", "nb"])
-def test_documents_that_come_with_a_change_are_learnt_as_in_a_full_training(system):
+def test_documents_added_with_a_change_are_trained_on_as_in_a_full_training(system):
     first = 240
     before = TextClassifier(system, OLD, vectorizer=Vectors(), calibrate=False, keep_training_data=True)
     before.fit(PROBLEM.X[:first], LABELS[:first])
@@ -88,7 +88,7 @@ def test_documents_that_come_with_a_change_are_learnt_as_in_a_full_training(syst
         assert done.classifier.learner_.gap_.primal == pytest.approx(anew.learner_.gap_.primal, rel=1e-3)
 
 
-def test_going_on_from_the_optimum_needs_no_round_where_pairs_are_looked_for():
+def test_a_warm_start_at_the_optimum_needs_no_round_of_screening():
     problem = make_web_directory(n_leaves=200, n_docs=1500, n_words=40, seed=1)  # more pairs than are taken at once
     own = most_specific(problem.Y, problem.taxonomy)
     first = RecursiveSVM(problem.taxonomy)
@@ -131,7 +131,7 @@ def test_new_titles_train_nothing_and_change_no_bit(system, tmp_path, monkeypatc
     assert after.predict(PROBLEM.X[:20]).tolist() == before.predict(PROBLEM.X[:20]).tolist()
 
 
-def test_answers_are_given_by_new_names_where_names_are_paths():
+def test_predictions_have_new_names_where_names_are_paths():
     texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
     done = update(TextClassifier("nb").fit(texts, labels), Taxonomy.from_paths(["eats/apple", "eats/pear", "drink/tea"]))
     assert not done.is_trained
@@ -199,14 +199,14 @@ def test_documents_of_a_split_node_stay_above_its_parts_until_the_same_documents
     assert np.bincount(sorted_out.classifier.training_data_.own.indices)[new.index("left")] == size
 
 
-def test_documents_that_are_given_up_are_left_out():
+def test_documents_that_are_dropped_are_left_out():
     leaf = LEAVES[0]
     done = update(fitted("svm"), with_edges({}, drop=[leaf]), reassignments={OLD.index(leaf): ()})
     assert done.left_out == LABELS.count(leaf) == 300 - done.documents
     assert done.warm_started
 
 
-def test_what_does_not_follow_is_asked_and_nodes_without_documents_are_not():
+def test_unassigned_nodes_are_refused_only_if_they_have_documents():
     leaf = LEAVES[0]
     with pytest.raises(TaxonomyError, match=f"a node that has documents is not in the new taxonomy: '{leaf}'; reassign"):
         update(fitted("nb"), with_edges({}, drop=[leaf]))
@@ -214,9 +214,9 @@ def test_what_does_not_follow_is_asked_and_nodes_without_documents_are_not():
     assert update(fitted("nb", larger), OLD).documents == 300
 
 
-def test_without_kept_documents_all_of_them_do():
+def test_without_training_data_in_the_model_all_documents_are_needed():
     before = fitted("hr-svm", keep_training_data=False)
-    with pytest.raises(InputError, match="has kept no documents"):
+    with pytest.raises(InputError, match="has no training data"):
         update(before, MOVED)
     done = update(before, MOVED, PROBLEM.X, [[label] for label in LABELS])
     assert done.classifier.learner_.gap_.primal == fitted("hr-svm", MOVED).learner_.gap_.primal
@@ -224,7 +224,7 @@ def test_without_kept_documents_all_of_them_do():
         update(before, MOVED, PROBLEM.X[:1], [["nowhere"]])
 
 
-def test_rules_and_calibrations_are_learnt_anew():
+def test_rules_and_calibrations_are_fitted_again():
     before = fitted("svm", decision=SCut(), calibrate=True)
     merged = update(before, with_edges({}, drop=LEAVES[:1]), reassignments=_merge(*LEAVES[:2])).classifier
     assert merged.decision_.is_fitted
@@ -235,7 +235,7 @@ def test_rules_and_calibrations_are_learnt_anew():
 # ---- keeping ----------------------------------------------------------------------------------------------------------------
 
 
-def test_kept_documents_go_on_with_those_that_are_counted():
+def test_partial_fit_adds_to_the_training_data():
     texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
     grown = TextClassifier("nb", keep_training_data=True).fit(texts, labels).partial_fit(["hot coffee"], ["drink/coffee"])
     whole = TextClassifier("nb", keep_training_data=True).fit([*texts, "hot coffee"], [*labels, "drink/coffee"])
@@ -256,6 +256,6 @@ def test_damaged_documents_are_refused(name, tmp_path):
         from_stored(stored)
 
 
-def test_documents_are_not_kept_where_they_could_not_be_learnt_from_again():
+def test_training_data_is_not_kept_where_it_could_not_be_trained_on_again():
     with pytest.raises(InputError, match="class_weight"):
         fitted("svm", learner=OneVsRestSVM(class_weight="balanced"))

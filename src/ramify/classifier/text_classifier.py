@@ -275,8 +275,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         return self.learner_.scores_candidates_only and self.decision_.takes_sparse
 
-    def decide_few(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
-        """Labels and probabilities of a classifier that scores few nodes, both sparse: absent nodes have probability 0."""
+    def decide_sparse(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
+        """Labels and probabilities of a classifier that scores candidates only, both sparse: other nodes have probability 0."""
         pairs = [pair for _, pair in self.learner_.map_candidate_scores(self.vectorizer_.transform(texts), self.decide_both)]
         return _stacked([Y for Y, _ in pairs], len(self.taxonomy_)), _stacked([P for _, P in pairs], len(self.taxonomy_))
 

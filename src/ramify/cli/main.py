@@ -119,6 +119,11 @@ def main(arguments: Sequence[str] | None = None, function: Callable[..., None] |
         app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
         app.command(context_settings={"help_option_names": list(HELP_OPTIONS), "max_content_width": 110})(function)
         command: Any = typer.main.get_command(app)
+        for parameter in command.params:
+            if parameter.param_type_name == "argument":
+                parameter.metavar = argument = parameter.name.upper()
+                shown = (argument if parameter.required else f"[{argument}]") + ("" if parameter.nargs == 1 else "...")
+                parameter.get_usage_pieces = lambda _, shown=shown: [shown]  # typer would put it in braces
         try:  # command.main() would handle interruptions and broken pipes in its own way
             with command.make_context(name, words) as context:
                 command.invoke(context)

@@ -131,8 +131,8 @@ def _predict_files(model: Path, data: Path, out: Path | None, **settings: Any) -
         _warn_about_branches(load_model(model, settings["rule"]), settings["options"])
     done = predict_files(model, data, out, **settings)
     report_problems(done.tally)
-    if done.kept:
-        say(f"{counted(done.kept, 'file')} of an earlier run left unchanged.")
+    if done.skipped:
+        say(f"{counted(done.skipped, 'file')} of an earlier run left unchanged.")
     documents = f"{counted(done.tally.documents, 'document')} with {counted(done.tally.labels, 'label')}"
     say(f"{documents} in {counted(done.written, 'file')} written to {out}")
 

@@ -23,7 +23,7 @@ from ramify.formatting import counted
 
 if TYPE_CHECKING:
     from ramify.workflows import UpdateResult
-    from ramify.workflows.updating_run import PartialFitResult
+    from ramify.workflows.updating import PartialFitResult
 
 SHOWN = 10  # names of nodes that are listed
 
@@ -68,7 +68,7 @@ def update(
       ramify update boosted --data validation.csv --select-rounds
     """
     from ramify.workflows import ReadOptions, UpdateResult
-    from ramify.workflows.updating_run import UpdateOptions, update_model
+    from ramify.workflows.updating import UpdateOptions, update_model
 
     reading = ReadOptions(text, label, label_separator, strict, encoding=encoding)
     with progress_shown():

@@ -28,7 +28,7 @@ from ramify.server.errors import ApiError, refuse_packed
 from ramify.server.streams import ByteInput
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import Prediction, Predictor
-from ramify.workflows.predict_stream import PredictionTable, answer_rows
+from ramify.workflows.predict_stream import PredictionTable, predict_batch
 
 CHARACTERS = 1 << 20  # of a batch
 TABLE = Path("the table")
@@ -74,7 +74,7 @@ def predict_lines(
     emit(_csv([table.head]) if ask.output_format == "csv" else b"")
 
     def work(batch: Rows) -> bytes:
-        predictions = answer_rows(predictor, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
+        predictions = predict_batch(predictor, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
         ask.on_batch(predictions, text)
         if ask.output_format == "csv":
             return _csv(map(table.cells, predictions))

@@ -1,7 +1,7 @@
-"""Learning from documents in many files: each is read and counted on a worker, and texts of all are never held.
+"""Train on documents in many files: each is read and counted by a worker, and texts are not held in memory.
 
-What comes back of a file is what a corpus needs beside the texts: label cells, lines, bad rows, and a mark for each text, so
-that documents can be held out and equal ones found. Its counted rows stay where it was read, until a vectorizer asks.
+A worker returns what a corpus needs besides the texts: label cells, lines, bad rows, and a hash of each text, to hold out
+documents and to find duplicates. Counted rows stay where the file was read, until a vectorizer needs them.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
 
 @dataclass(frozen=True, slots=True)
 class FileTexts:
-    """The texts of one file, or of some of its rows, as they are learnt from."""
+    """The texts of one file, or of some of its rows, to train on."""
 
     path: Path
     rows: range | None
@@ -42,18 +42,15 @@ class FileTexts:
     encoding: str
     columns: Columns
 
-    def texts(self) -> Iterator[str]:
-        """Read the file."""
-        return self.collect(RowCollector(self.columns))
-
-    def collect(self, collected: RowCollector) -> Iterator[str]:
-        """Read the file, and note what else its rows say."""
-        return collected.texts(self.path, rows_of(self.path, self.kind, self.encoding, self.rows))
+    def texts(self, collector: RowCollector | None = None) -> Iterator[str]:
+        """Read the file. collector: stores labels, lines and bad rows."""
+        rows = rows_of(self.path, self.kind, self.encoding, self.rows)
+        return (collector or RowCollector(self.columns)).texts(self.path, rows)
 
 
 @dataclass(frozen=True, slots=True)
 class FileRows:
-    """What a file says beside its texts. cells: different ones with labels; cell_of: which one each document has."""
+    """What a file holds besides texts. cells: distinct label cells. cell_of: the cell of each document."""
 
     cells: list[Any]
     cell_of: NDArray[np.int32]
@@ -63,7 +60,7 @@ class FileRows:
 
 
 def needs_shards(path: str | Path) -> bool:
-    """Whether documents are better read in shards: those of several files, or of one large Parquet file."""
+    """Whether to read documents in shards: those of multiple files, or of one large Parquet file."""
     path = Path(path)
     return is_file_set(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
 
@@ -82,75 +79,58 @@ def read_sharded(
     strict: bool = False,
     encoding: str = "utf-8",
 ) -> Corpus:
-    """A corpus of the files of a directory or pattern, for a vectorizer to learn from or to read; texts are not held.
+    """A corpus of the files of a directory or pattern; texts are not held in memory.
 
-    Every file is a shard; large Parquet files are several, also where there is but one file.
+    Every file is a shard; a large Parquet file is more than one.
 
-    scratch: a directory for counted rows until they are needed, best on storage that all machines see. Whoever does not see
-    it, or without any, files are read again whenever their rows are needed. The others are those of
-    :func:`~ramify.data.read_corpus`, which gives the same documents and labels.
+    vectorizer: its settings count the words. scratch: a directory for counted rows, best on storage that all machines share;
+    without it, or where a worker cannot access it, files are read again whenever their rows are needed. The others are those
+    of :func:`~ramify.data.read_corpus`, which gives the same documents and labels.
     """
     parts = open_file_set(path, known_encoding(encoding))
     columns = training_columns(parts.source, list(parts.names), list(islice(parts.rows(), SAMPLE)), text, label, like)
     counting = vectorizer.count_settings if isinstance(vectorizer, Vectorizer) else Vectorizer().count_settings
     folder = None if scratch is None else Path(tempfile.mkdtemp(dir=Path(scratch).absolute()))
-    sources = [FileTexts(part, rows, parts.kind, parts.encoding, columns) for part, rows in parts.blocks(ROWS)]
+    sources = [FileTexts(part, block, parts.kind, parts.encoding, columns) for part, block in parts.blocks(ROWS)]
     shards = [Shard(source, folder and folder / f"{number}.counts") for number, source in enumerate(sources)]
-    found = _read_all(parts.source, counting, shards, n_jobs)
-    labels, about = _labels_of(found, columns, label_separator, is_label)
-    texts = ShardedTexts.of(counting, shards, [collected.hashes for collected in found])
-    locations = DocumentLocations.of([str(source.path) for source in sources], [collected.lines for collected in found])
-    corpus = Corpus(parts.source, texts, labels, (), [bad for collected in found for bad in collected.bad], about, locations)
+    executor, found = choose_executor(n_jobs), list[FileRows]()
+    with stage(f"reading files of {parts.source}", len(shards)) as step:
+        for rows in executor.distribute(_read, executor.place(counting), shards):
+            found.append(rows)
+            step.advance()
+    # the separator of labels is detected from the cells of all files
+    cells, about = read_labels([cell for rows in found for cell in rows.cells], columns, label_separator, is_label)
+    labels: list[list[str]] = []
+    start = 0
+    for rows in found:
+        labels += [cells[start + number] for number in rows.cell_of.tolist()]
+        start += len(rows.cells)
+    texts = ShardedTexts.of(counting, shards, [rows.hashes for rows in found])
+    locations = DocumentLocations.of([str(source.path) for source in sources], [rows.lines for rows in found])
+    corpus = Corpus(parts.source, texts, labels, (), [bad for rows in found for bad in rows.bad], about, locations)
     check_corpus(corpus, strict)
     return corpus
 
 
-def _read_all(source: str, counting: CountSettings, shards: list[Shard], n_jobs: int | None) -> list[FileRows]:
-    executor, found = choose_executor(n_jobs), []
-    with stage(f"reading files of {source}", len(shards)) as step:
-        for collected in executor.distribute(_read, executor.place(counting), shards):
-            found.append(collected)
-            step.advance()
-    return found
-
-
 def _read(counting: CountSettings, shard: Shard) -> FileRows:
-    """Read a file, and leave its counted rows where its shard says, if that is seen from here."""
+    """Read a file, and save its counted rows where its shard says, if this worker can access the place."""
     source = shard.source
     assert isinstance(source, FileTexts)
-    collected, hashes = RowCollector(source.columns), bytearray()
+    collector, hashes = RowCollector(source.columns), bytearray()
 
-    def marked() -> Iterator[str]:
-        for text in source.collect(collected):
+    def hashed() -> Iterator[str]:
+        for text in source.texts(collector):
             hashes.extend(hash_text(text))
             yield text
 
     if shard.file is not None and shard.file.parent.is_dir():
-        shard.save_counts(counting.count(marked()))
+        shard.save_counts(counting.count(hashed()))
     else:
-        deque(marked(), maxlen=0)
-    cells, cell_of = _numbered(collected.cells)
-    bad = [replace(row, cells={}) for row in collected.bad]
-    return FileRows(cells, cell_of, np.array(collected.lines, dtype=np.int64), np.frombuffer(bytes(hashes), dtype=HASH), bad)
-
-
-def _numbered(cells: list[Any]) -> tuple[list[Any], NDArray[np.int32]]:
-    """The different cells, each once, and the number of each cell among them; a cell is a text or a list of texts."""
+        deque(hashed(), maxlen=0)
+    # distinct cells, each once, and the number of each document's cell; a cell is a text or a list of texts
     numbers: dict[Any, int] = {}
-    keys = (cell if isinstance(cell, str) else tuple(cell) for cell in cells)
-    cell_of = np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), dtype=np.int32, count=len(cells))
-    return [key if isinstance(key, str) else list(key) for key in numbers], cell_of
-
-
-def _labels_of(
-    found: list[FileRows], columns: Columns, separator: str | None, is_label: Callable[[str], bool] | None
-) -> tuple[list[list[str]], dict[str, Any]]:
-    """The labels of all documents; what stands between labels is found from the cells of all files."""
-    read, about = read_labels([cell for collected in found for cell in collected.cells], columns, separator, is_label)
-    labels: list[list[str]] = []
-    start = 0
-    for collected in found:
-        here = read[start : start + len(collected.cells)]
-        labels += [here[number] for number in collected.cell_of.tolist()]
-        start += len(here)
-    return labels, about
+    keys = (cell if isinstance(cell, str) else tuple(cell) for cell in collector.cells)
+    cell_of = np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys), dtype=np.int32, count=len(collector.cells))
+    cells = [key if isinstance(key, str) else list(key) for key in numbers]
+    bad = [replace(row, cells={}) for row in collector.bad]
+    return FileRows(cells, cell_of, np.array(collector.lines, dtype=np.int64), np.frombuffer(bytes(hashes), dtype=HASH), bad)

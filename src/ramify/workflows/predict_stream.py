@@ -1,4 +1,4 @@
-"""Classifying a stream of rows that need not fit in memory."""
+"""Predict labels for a stream of rows that need not fit in memory, and write them as CSV, TSV or JSON Lines."""
 
 from __future__ import annotations
 
@@ -27,18 +27,21 @@ from ramify.workflows.predictor import PredictOptions, Predictor, batch_size
 from ramify.workflows.reading import readable
 
 BATCH_CHARACTERS = 1 << 22
-FAR_BATCHES = 16  # so many batches go to a worker of a cluster at once
+REMOTE_BATCHES = 16  # batches that a worker of a cluster gets at a time
+LABEL_SEPARATOR = " | "
+PROGRESS_ROWS = 500  # between two reports of progress
 
-Rows = list[tuple[int, dict[str, Any] | BadRow]]
+Row = tuple[int, dict[str, Any] | BadRow]  # line and cells
 Labels = list[tuple[str, float]]
+Writer = Callable[[IO[str], Sequence[str], int], Callable[["Prediction"], None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What is said of one row.
+    """The prediction for one row.
 
-    line: where the row stands. row: its cells, as far as they could be read. labels: with a probability each, most likely
-    first. others: further candidates. problem: why there is no answer, or None.
+    line: of the row. row: its cells, as far as they could be read. labels: with their probabilities, most probable first.
+    others: further candidates. problem: why there is no prediction, or None.
     """
 
     line: int
@@ -49,81 +52,77 @@ class Prediction:
 
 
 def predict_rows(
-    classifier: TextClassifier,
-    rows: Iterable[tuple[int, dict[str, Any] | BadRow]],
-    text: str,
-    options: PredictOptions | None = None,
+    classifier: TextClassifier, rows: Iterable[Row], text: str, options: PredictOptions | None = None
 ) -> Iterator[Prediction]:
-    """An answer for every row, in order; a row that cannot be classified gets the reason instead of a label.
+    """A prediction for every row, in order; a row that cannot be classified gets the reason instead of a label.
 
-    A few hundred rows are held at a time for each thread that the classifier has, or some more for each worker of a cluster;
-    only texts are sent there.
+    A few hundred rows are held at a time for each thread of the classifier, or some more for each worker of a cluster; only
+    texts are sent there.
     """
-    return answer_stream(Predictor(classifier.with_threads(1), options), rows, text, classifier.n_jobs)
+    return stream_predictions(Predictor(classifier.with_threads(1), options), rows, text, classifier.n_jobs)
 
 
-def answer_stream(
-    answer: Predictor, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, n_jobs: int | None
-) -> Iterator[Prediction]:
-    """The same, by somebody who answers with one thread and may be asked from several."""
+def stream_predictions(predictor: Predictor, rows: Iterable[Row], text: str, n_jobs: int | None) -> Iterator[Prediction]:
+    """The same as :func:`predict_rows`, by a predictor with one thread that may be called from many threads."""
     executor = choose_executor(n_jobs)
-    size = answer.batch_size * (FAR_BATCHES if is_distributed() else 1)
-    waiting: deque[tuple[Rows, list[str | None]]] = deque()
+    size = predictor.batch_size * (REMOTE_BATCHES if is_distributed() else 1)
+    waiting: deque[tuple[list[Row], list[str | None]]] = deque()
 
-    def sent() -> Iterator[list[str]]:
+    def texts() -> Iterator[list[str]]:
         for batch in _batches(rows, text, size):
             reasons = _reasons(batch, text)
             waiting.append((batch, reasons))
             yield _texts(batch, reasons, text)
 
-    for found in executor.distribute(answer_texts, executor.place(answer), sent()):
-        yield from _put_together(*waiting.popleft(), found)
+    for found in executor.distribute(predict_texts, executor.place(predictor), texts()):
+        yield from _merge(*waiting.popleft(), found)
 
 
-def answer_texts(answer: Predictor, texts: list[str]) -> list[tuple[Labels, Labels]]:
-    """The labels of each text, and the further ones; where memory does not suffice for all at once, for halves in turn."""
-    size, answers = answer.batch_size, []
+def predict_texts(predictor: Predictor, texts: list[str]) -> list[tuple[Labels, Labels]]:
+    """The labels of each text, and the further ones; where memory does not suffice, first for one half, then the other."""
+    size, predictions = predictor.batch_size, []
     try:
         for start in range(0, len(texts), size):
-            answers += [(answer.named(labels), answer.named(others)) for labels, others in answer(texts[start : start + size])]
+            found = predictor.predict(texts[start : start + size])
+            predictions += [(predictor.named(labels), predictor.named(others)) for labels, others in found]
     except MemoryError:
         if len(texts) < 2:
             raise
         half = len(texts) // 2
-        return answer_texts(answer, texts[:half]) + answer_texts(answer, texts[half:])
-    return answers
+        return predict_texts(predictor, texts[:half]) + predict_texts(predictor, texts[half:])
+    return predictions
 
 
-def answer_rows(answer: Predictor, rows: Rows, text: str) -> list[Prediction]:
-    """An answer for each of a few rows."""
+def predict_batch(predictor: Predictor, rows: list[Row], text: str) -> list[Prediction]:
+    """A prediction for each row of one batch."""
     reasons = _reasons(rows, text)
-    found = answer(_texts(rows, reasons, text))
-    return list(_put_together(rows, reasons, [(answer.named(labels), answer.named(others)) for labels, others in found]))
+    found = predictor.predict(_texts(rows, reasons, text))
+    return list(_merge(rows, reasons, [(predictor.named(labels), predictor.named(others)) for labels, others in found]))
 
 
-def _reasons(rows: Rows, text: str) -> list[str | None]:
-    return [row.reason if isinstance(row, BadRow) else _why_not(row, text) for _, row in rows]
+def _reasons(rows: list[Row], text: str) -> list[str | None]:
+    """Why each row cannot be classified; None for one that can."""
+    return [
+        row.reason if isinstance(row, BadRow) else why_not_text(row[text]) if text in row else f"there is no {text!r}"
+        for _, row in rows
+    ]
 
 
-def _texts(rows: Rows, reasons: list[str | None], text: str) -> list[str]:
+def _texts(rows: list[Row], reasons: list[str | None], text: str) -> list[str]:
     return [row[text] for (_, row), why in zip(rows, reasons, strict=True) if why is None and isinstance(row, dict)]
 
 
-def _put_together(rows: Rows, reasons: list[str | None], found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
-    answers = iter(found)
+def _merge(rows: list[Row], reasons: list[str | None], found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
+    predictions = iter(found)
     for (line, row), reason in zip(rows, reasons, strict=True):
-        labels, others = next(answers) if reason is None else ([], [])
+        labels, others = next(predictions) if reason is None else ([], [])
         yield Prediction(line, row.cells if isinstance(row, BadRow) else row, labels, others, reason)
 
 
-def _why_not(row: dict[str, Any], text: str) -> str | None:
-    return why_not_text(row[text]) if text in row else f"there is no {text!r}"
-
-
 def score_rows(
-    classifier: TextClassifier, rows: Iterable[tuple[int, dict[str, Any] | BadRow]], text: str, bad: list[str], strict: bool
+    classifier: TextClassifier, rows: Iterable[Row], text: str, bad: list[str], strict: bool
 ) -> Iterator[tuple[dict[str, Any], NDArray[np.float32]]]:
-    """The scores of every row that can be read; the others are noted in `bad`, or refused when `strict`."""
+    """The scores of every row that can be read; problems of the others are added to `bad`, or refused when `strict`."""
     for batch in _batches(rows, text, batch_size(len(classifier.taxonomy_))):
         good = []
         for line, row in batch:
@@ -135,24 +134,21 @@ def score_rows(
             else:
                 good.append(row)
         if good:
-            yield from zip(
-                good, classifier.learner_.scores(classifier.vectorizer_.transform([r[text] for r in good])), strict=True
-            )
+            X = classifier.vectorizer_.transform([row[text] for row in good])
+            yield from zip(good, classifier.learner_.scores(X), strict=True)
 
 
 def predict_vectors(classifier: TextClassifier, corpus: Corpus, options: PredictOptions | None = None) -> Iterator[Prediction]:
-    """An answer for every document of a corpus of fitting vectors, and for every bad row, in order of their lines."""
-    bad = iter(sorted(corpus.bad_rows, key=lambda row: row.line))
-    waiting, answer = next(bad, None), Predictor(classifier, options)
-    for block in row_blocks(len(corpus), 1, answer.batch_size):
-        for line, (labels, others) in zip(corpus.lines[block], answer(corpus.documents[block]), strict=True):
-            while waiting is not None and waiting.line < line:
-                yield Prediction(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
-                waiting = next(bad, None)
-            yield Prediction(line, {"line": line}, answer.named(labels), answer.named(others))
-    while waiting is not None:
-        yield Prediction(waiting.line, {"line": waiting.line}, [], [], waiting.reason)
-        waiting = next(bad, None)
+    """A prediction for every document of a corpus of vectors, and for every bad row, in the order of their lines."""
+    bad = deque(sorted(corpus.bad_rows, key=lambda row: row.line))
+    predictor = Predictor(classifier, options)
+    for block in row_blocks(len(corpus), 1, predictor.batch_size):
+        for line, (labels, others) in zip(corpus.lines[block], predictor.predict(corpus.documents[block]), strict=True):
+            while bad and bad[0].line < line:
+                yield Prediction(bad[0].line, {"line": bad[0].line}, [], [], bad.popleft().reason)
+            yield Prediction(line, {"line": line}, predictor.named(labels), predictor.named(others))
+    for row in bad:
+        yield Prediction(row.line, {"line": row.line}, [], [], row.reason)
 
 
 @contextmanager
@@ -169,9 +165,9 @@ def predict_file(
         yield columns, predict_rows(classifier, rows, column, options)
 
 
-def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[list[tuple[int, Any]]]:
-    """A few rows at a time: so many, or fewer where texts are long."""
-    batch: list[tuple[int, Any]] = []
+def _batches(rows: Iterable[Row], text: str, most: int) -> Iterator[list[Row]]:
+    """Batches of at most so many rows, and fewer where texts are long."""
+    batch: list[Row] = []
     n_characters = 0
     for line, row in rows:
         batch.append((line, row))
@@ -184,20 +180,14 @@ def _batches(rows: Iterable[tuple[int, Any]], text: str, most: int) -> Iterator[
         yield batch
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Answers as rows of a table, CSV, TSV or JSON Lines: the cells that came, and behind them what was predicted.
-
-
-SEVERAL = " | "
-TOLD_AFTER = 500  # rows, after which progress is told
-Writer = Callable[[IO[str], Sequence[str], int], Callable[[Prediction], None]]
+# ---- tables of predictions: the cells of the input, then the predicted labels ------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionTable:
-    """What the rows of answers look like.
+    """The format of a table of predictions.
 
-    columns: those of the input. top: how many labels were asked for.
+    columns: those of the input. top: number of labels per row.
 
     >>> PredictionTable(["text"], top=1).cells(Prediction(1, {"text": "no picture"}, [("tv", 0.9)], []))
     ['no picture', 'tv', '0.9000', '']
@@ -212,19 +202,20 @@ class PredictionTable:
         pairs = [f"{name}_{k}" for k in range(2, self.top + 1) for name in ("predicted", "probability")]
         return [*self.columns, *free_names(("predicted", "probability", *pairs, "problem"), self.columns)]
 
-    def cells(self, answer: Prediction) -> list[Any]:
-        """The row of an answer."""
-        came = [_cell(answer.row.get(column)) for column in self.columns]
-        labels = SEVERAL.join([label for label, _ in answer.labels])
-        chances = SEVERAL.join([f"{p:.4f}" for _, p in answer.labels])
-        others = [cell for label, p in answer.others for cell in (label, f"{p:.4f}")]
+    def cells(self, prediction: Prediction) -> list[Any]:
+        """The row of a prediction."""
+        given = [prediction.row.get(column) for column in self.columns]
+        given = [json.dumps(cell, ensure_ascii=False) if isinstance(cell, (list, dict)) else cell for cell in given]
+        labels = LABEL_SEPARATOR.join([label for label, _ in prediction.labels])
+        probabilities = LABEL_SEPARATOR.join([f"{p:.4f}" for _, p in prediction.labels])
+        others = [cell for label, p in prediction.others for cell in (label, f"{p:.4f}")]
         missing = [""] * (2 * (self.top - 1) - len(others))
-        return [*came, labels, chances, *others, *missing, answer.problem or ""]
+        return [*given, labels, probabilities, *others, *missing, prediction.problem or ""]
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """What was written: rows, labels in them, rows that could not be classified, and the first of these with the reason."""
+    """What was written: rows, their labels, rows that could not be classified, and the first of these with the reason."""
 
     documents: int = 0
     labels: int = 0
@@ -232,79 +223,69 @@ class Tally:
     first: str = ""
 
     def plus(self, other: Tally) -> Tally:
-        """Both together."""
+        """The sum of two tallies."""
         counts = (self.documents + other.documents, self.labels + other.labels, self.problems + other.problems)
         return Tally(*counts, self.first or other.first)
 
 
 def write_all(
-    answers: Iterable[Prediction], write: Callable[[Prediction], None], source: str, strict: bool, step: Stage
+    predictions: Iterable[Prediction], write: Callable[[Prediction], None], source: str, strict: bool, step: Stage
 ) -> Tally:
-    """Write answers and count them. strict: refuse the first row that could not be classified."""
+    """Write predictions and count them. strict: refuse the first row that could not be classified."""
     documents = labels = problems = 0
     first = ""
-    for answer in answers:
-        if answer.problem:
-            first = first or f"{source}, line {answer.line}: {answer.problem}"
+    for prediction in predictions:
+        if prediction.problem:
+            first = first or f"{source}, line {prediction.line}: {prediction.problem}"
             problems += 1
             if strict:
                 raise DataError(f"{first}; put it right, or drop --strict.")
         documents += 1
-        labels += len(answer.labels)
-        write(answer)
-        if documents % TOLD_AFTER == 0:
-            step.advance(TOLD_AFTER)
+        labels += len(prediction.labels)
+        write(prediction)
+        if documents % PROGRESS_ROWS == 0:
+            step.advance(PROGRESS_ROWS)
     return Tally(documents, labels, problems, first)
 
 
 def free_names(names: Iterable[str], taken: Sequence[str]) -> list[str]:
-    """Names for our columns that the input does not use already.
+    """Names for new columns that the input does not use already.
 
     >>> free_names(["predicted", "problem"], ["text", "problem"])
     ['predicted', 'ramify_problem']
     """
-    return [_free(name, taken) for name in names]
-
-
-def _free(name: str, taken: Sequence[str]) -> str:
-    while name in taken:
-        name = f"ramify_{name}"
-    return name
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
+    found = []
+    for name in names:
+        while name in taken:
+            name = f"ramify_{name}"
+        found.append(name)
+    return found
 
 
 def _json_lines(file: IO[str], columns: Sequence[str], top: int) -> Callable[[Prediction], None]:
     predicted, also, line, problem = free_names(("predicted", "also", "line", "problem"), columns)
 
-    def write(answer: Prediction) -> None:
-        row: dict[str, Any] = {**answer.row, predicted: _objects(answer.labels)}
-        if answer.others:
-            row[also] = _objects(answer.others)
-        if answer.problem:
-            row |= {line: answer.line, problem: answer.problem}
+    def objects(labels: Labels) -> list[dict[str, Any]]:
+        return [{"label": label, "probability": p} for label, p in labels]
+
+    def write(prediction: Prediction) -> None:
+        row: dict[str, Any] = {**prediction.row, predicted: objects(prediction.labels)}
+        if prediction.others:
+            row[also] = objects(prediction.others)
+        if prediction.problem:
+            row |= {line: prediction.line, problem: prediction.problem}
         file.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
 
     return write
 
 
 def _table(file: IO[str], columns: Sequence[str], top: int, delimiter: str) -> Callable[[Prediction], None]:
-    table, shown = csv.writer(file, delimiter=delimiter, lineterminator="\n"), PredictionTable(columns, top)
-    table.writerow(shown.head)
-
-    def write(answer: Prediction) -> None:
-        table.writerow(shown.cells(answer))
-
-    return write
+    writer, table = csv.writer(file, delimiter=delimiter, lineterminator="\n"), PredictionTable(columns, top)
+    writer.writerow(table.head)
+    return lambda prediction: writer.writerow(table.cells(prediction))
 
 
-def _objects(labels: list[tuple[str, float]]) -> list[dict[str, Any]]:
-    return [{"label": label, "probability": p} for label, p in labels]
-
-
-# by the ending of a file; each takes the file, the columns of the input, and how many labels were asked for
+# by the suffix of a file; each takes the file, the columns of the input, and the number of labels per row
 WRITERS: dict[str, Writer] = {
     ".csv": partial(_table, delimiter=","),
     ".tsv": partial(_table, delimiter="\t"),

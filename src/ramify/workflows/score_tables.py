@@ -1,4 +1,4 @@
-"""Saved scores: a table with a column for every node, written by a model or by anyone else, and decided again at will."""
+"""Tables of scores with a column per node, written by a model or anyone else, and decided with any rule."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from ramify.workflows.predict_stream import Labels, Prediction, score_rows
 from ramify.workflows.predictor import batch_size
 from ramify.workflows.reading import readable
 
-SEVERAL = "|"
+LABEL_SEPARATOR = "|"
 LARGEST = float(np.finfo(np.float32).max)
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A file of scores over a taxonomy: which columns are nodes, and which are something else."""
+    """A file of scores over a taxonomy. nodes: columns that are nodes, with their numbers. others: the other columns."""
 
     path: Path
     columns: list[str]
@@ -43,7 +43,7 @@ class ScoreTable:
 
     @property
     def others(self) -> list[str]:
-        """The columns that are no nodes."""
+        """The columns that are not nodes."""
         return [column for column in self.columns if column not in self.nodes]
 
     def blocks(self, n_nodes: int) -> Iterator[tuple[list[tuple[int, dict[str, Any] | BadRow]], NDArray[np.float32]]]:
@@ -72,7 +72,7 @@ class ScoreTable:
 
 
 def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> ScoreTable:
-    """Look at the columns of a table of scores; nodes that have none count as nodes without a classifier."""
+    """Find the columns of a table of scores; nodes without a column are nodes without a classifier."""
     encoding = known_encoding(encoding)
     kind = find_kind(path, encoding)
     if kind == "svmlight":
@@ -102,29 +102,25 @@ def read_number(cell: Any) -> float:
 
 
 def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Callable[[dict[str, Any], Any], None]:
-    """Write a header, and give a function that writes the cells of a row and its scores; NaN is an empty cell."""
+    """Write a header, and return a function that writes the cells of a row and its scores; NaN is an empty cell."""
     names = set(taxonomy.names)
-    kept = [column for column in columns if column not in names]
+    others = [column for column in columns if column not in names]
     table = csv.writer(file, lineterminator="\n")
-    table.writerow([*kept, *taxonomy.names])
+    table.writerow([*others, *taxonomy.names])
 
     def write(row: dict[str, Any], scores: NDArray[np.float32]) -> None:
-        cells = ["" if value != value else str(value) for value in scores]
-        table.writerow([*(_as_cell(row.get(column)) for column in kept), *cells])
+        given = [row.get(column) for column in others]
+        given = [f" {LABEL_SEPARATOR} ".join(map(str, cell)) if isinstance(cell, list) else cell for cell in given]
+        table.writerow([*given, *("" if value != value else str(value) for value in scores)])
 
     return write
-
-
-def _as_cell(value: Any) -> Any:
-    """Several labels of a row become one cell, as tables have them."""
-    return f" {SEVERAL} ".join(map(str, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)
 class Decider:
     """A rule over a taxonomy, for scores of a learner, or, without one, for values as the rule takes them.
 
-    form: how labels are written; by their names when not given.
+    form: how labels are written (default: by their names).
     """
 
     rule: DecisionRule
@@ -133,7 +129,7 @@ class Decider:
     form: LabelFormat | None = None
 
     def values(self, S: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
-        """What the rule is told."""
+        """The values that the rule takes."""
         return S if self.learner is None else values_for(self.rule, self.learner, S)
 
     def decide(self, S: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.floating[Any]]]:
@@ -144,38 +140,32 @@ class Decider:
             return Y, refined
         return Y, values if self.learner is None else self.learner.to_probabilities(S)
 
-    def learnt(self, table: ScoreTable, label: str) -> Decider:
-        """The same with a rule that has learnt from a table of held-out scores and their true labels."""
+    def fit(self, table: ScoreTable, label: str) -> Decider:
+        """A decider whose rule is fitted on a table of held-out scores and true labels."""
         if not isinstance(self.rule, FittableRule):
-            raise InputError(f"rule {self.rule.kind!r} learns nothing; leave out --learn, or choose another rule.")
+            raise InputError(f"rule {self.rule.kind!r} has nothing to fit; leave out --learn, or choose another rule.")
         if label not in table.columns:
             raise InputError(f"{table.path} has no column {label!r} with true labels; name it with --label.")
         scores, labels = [], []
         for rows, S in table.blocks(len(self.taxonomy)):
             scores.append(S)
-            labels += [self._known(table, line, row.get(label)) for line, row in rows if isinstance(row, dict)]
+            for line, row in rows:
+                if isinstance(row, dict):
+                    labels.append(split_labels(row.get(label)))
+                    for name in labels[-1]:
+                        if name not in self.taxonomy:
+                            raise LabelError(f"{table.path}, line {line}: label {name!r} is not in the taxonomy; put it right.")
         if not labels:
-            raise DataError(f"{table.path} has no row with scores to learn from.")
+            raise DataError(f"{table.path} has no row with scores to fit the rule on.")
         rule = self.rule.fit(self.values(np.concatenate(scores)), self.taxonomy.encode(labels), self.taxonomy)
         return replace(self, rule=rule)
-
-    def _known(self, table: ScoreTable, line: int, cell: Any) -> list[str]:
-        labels = _listed(cell)
-        for name in labels:
-            if name not in self.taxonomy:
-                raise LabelError(f"{table.path}, line {line}: label {name!r} is not in the taxonomy; put it right.")
-        return labels
-
-    def write(self, nodes: list[int]) -> list[str]:
-        """The labels of nodes."""
-        return [self.taxonomy.names[node] for node in nodes] if self.form is None else self.form.write(self.taxonomy, nodes)
 
 
 @contextmanager
 def score_file(
     classifier: TextClassifier, data: Path, text: str | None, encoding: str, bad: list[str], strict: bool
 ) -> Iterator[tuple[list[str], Iterable[tuple[dict[str, Any], Any]]]]:
-    """The columns of a table except the text, and every row with its scores; rows that cannot be read go to `bad`."""
+    """The columns of a table except the text, and every row with its scores; problems of unreadable rows go to `bad`."""
     with readable(data) as file:
         if find_kind(file, known_encoding(encoding)) == "svmlight":
             corpus = adapt_corpus(classifier, read_vectors(file))
@@ -200,7 +190,7 @@ def new_decider(
         assert taxonomy is not None
         decider = Decider(rule, read_taxonomy(taxonomy))
     if learn is not None:
-        decider = decider.learnt(open_scores(learn, decider.taxonomy, encoding), label)
+        decider = decider.fit(open_scores(learn, decider.taxonomy, encoding), label)
     if isinstance(decider.rule, FittableRule) and not decider.rule.is_fitted:
         raise InputError(f"rule {decider.rule.kind!r} must be fitted; give --learn, or its parameters as numbers.")
     refuse_misfit(decider.rule, decider.taxonomy)
@@ -208,40 +198,40 @@ def new_decider(
 
 
 def decide_rows(decider: Decider, table: ScoreTable) -> Iterator[Prediction]:
-    """An answer for every row of a table of scores, in order."""
+    """A prediction for every row of a table of scores, in order."""
+    others = table.others
     for rows, S in table.blocks(len(decider.taxonomy)):
-        answers = iter(_answers(decider, S))
+        predictions = iter(_decide_block(decider, S))
         for line, row in rows:
-            if isinstance(row, BadRow):
-                yield Prediction(line, _kept(row.cells, table), [], [], row.reason)
-            else:
-                labels, problem = next(answers)
-                yield Prediction(line, _kept(row, table), labels, [], problem)
+            labels, problem = ([], row.reason) if isinstance(row, BadRow) else next(predictions)
+            cells = row.cells if isinstance(row, BadRow) else row
+            yield Prediction(line, {column: cells.get(column) for column in others}, labels, [], problem)
 
 
-def _answers(decider: Decider, S: NDArray[np.float32]) -> list[tuple[Labels, str | None]]:
-    """Labels of each row, or why the rule does not take it; one bad row does not spoil the others."""
+def _decide_block(decider: Decider, S: NDArray[np.float32]) -> list[tuple[Labels, str | None]]:
+    """Labels of each row, or why the rule refuses it; one bad row does not affect the others."""
     try:
         Y, shown = decider.decide(S)
     except InputError as error:
         if len(S) == 1:
             return [([], str(error).removesuffix("."))]
-        return [answer for row in S for answer in _answers(decider, row[None])]
-    own = most_specific(Y, decider.taxonomy)
-    return [(_labels(decider, own.indices[a:b].tolist(), shown[k]), None) for k, (a, b) in enumerate(pairwise(own.indptr))]
+        return [prediction for row in S for prediction in _decide_block(decider, row[None])]
+    own, taxonomy, form = most_specific(Y, decider.taxonomy), decider.taxonomy, decider.form
+    found: list[tuple[Labels, str | None]] = []
+    for values, (start, end) in zip(shown, pairwise(own.indptr), strict=True):
+        nodes = sorted(own.indices[start:end].tolist(), key=lambda node: -values[node])
+        names = [taxonomy.names[node] for node in nodes] if form is None else form.write(taxonomy, nodes)
+        found.append(([(name, float(values[node])) for name, node in zip(names, nodes, strict=True)], None))
+    return found
 
 
-def _labels(decider: Decider, nodes: list[int], shown: NDArray[np.floating[Any]]) -> Labels:
-    ordered = sorted(nodes, key=lambda node: -shown[node])
-    return [(name, float(shown[node])) for name, node in zip(decider.write(ordered), ordered, strict=True)]
+def split_labels(cell: Any) -> list[str]:
+    """The labels of a cell: a list, or names separated by a bar.
 
-
-def _kept(row: dict[str, Any], table: ScoreTable) -> dict[str, Any]:
-    return {column: row.get(column) for column in table.others}
-
-
-def _listed(cell: Any) -> list[str]:
+    >>> split_labels("tv | radio")
+    ['tv', 'radio']
+    """
     if cell is None:
         return []
-    parts = cell if isinstance(cell, list) else str(cell).split(SEVERAL)
+    parts = cell if isinstance(cell, list) else str(cell).split(LABEL_SEPARATOR)
     return [str(part).strip() for part in parts if part is not None and str(part).strip()]

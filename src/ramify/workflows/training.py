@@ -38,20 +38,20 @@ class TrainResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class TrainTestSplit:
     """Training and test documents.
 
     classifier: not fitted; its taxonomy covers all labels. from_labels: whether the taxonomy was read from the labels.
-    learn, tested: the documents of the evaluation; without a test, `learn` is everything and `tested` None.
+    full: all documents. train, test: the documents of the evaluation; without a test, `train` is `full` and `test` None.
     is_held_out: whether the test documents were taken from the same corpus.
     """
 
     classifier: TextClassifier
     taxonomy: Taxonomy
     from_labels: bool
-    everything: Corpus
-    learn: Corpus
-    tested: Corpus | None
+    full: Corpus
+    train: Corpus
+    test: Corpus | None
     is_held_out: bool
 
 
@@ -71,17 +71,14 @@ def train_classifier(
     refit: after the test on a hold-out, train again on everything.
     more: documents for training only, such as reviewed ones; each replaces a document of the corpus with the same text.
     """
-    parts = divide(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
-    fitted = clone(parts.classifier).fit(parts.learn.documents, parts.learn.labels)
-    trained = evaluate_part(fitted, parts)
-    if not (parts.is_held_out and refit and trained.report is not None):
-        return trained
-    return finish_refit(refitting(parts, trained).fit(parts.everything.documents, parts.everything.labels), parts, trained)
+    parts = split_train_test(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
+    trained = train_on_part(parts)
+    return train_on_all(parts, trained) if parts.is_held_out and refit and trained.report is not None else trained
 
 
-def divide(
+def split_train_test(
     classifier: TextClassifier, corpus: Corpus, test: Corpus | None, *, holdout: float, seed: int, more: Corpus | None
-) -> Parts:
+) -> TrainTestSplit:
     """The training and test documents of :func:`train_classifier`; refuses unknown labels."""
     from_labels = classifier.taxonomy is None
     if more is not None:
@@ -90,21 +87,20 @@ def divide(
                 "documents can only be added to texts, and one of the files holds vectors; put them into one file."
             )
         corpus = corpus.without_texts_of(more)
-    everything = corpus if more is None else corpus.joined(more)
-    classifier, taxonomy = prepared(classifier, everything)
+    full = corpus if more is None else corpus.joined(more)
+    classifier, taxonomy = prepared(classifier, full)
     for part in (corpus, more):
         if part is not None:
             check_labels(part, taxonomy)
-    held_out = test is None and holdout != 0
-    learn, tested = corpus, test
-    if held_out:
+    is_held_out, train = test is None and holdout != 0, corpus
+    if is_held_out:
         keys = None if corpus.has_vectors else corpus.keys
-        learn, tested = (corpus.take(rows) for rows in hold_out(corpus.labels, holdout, seed, keys))
-    learn = learn if more is None else learn.joined(more)
-    if tested is None or len(tested) == 0:
-        return Parts(classifier, taxonomy, from_labels, everything, everything, None, False)
-    check_labels(tested, taxonomy)
-    return Parts(classifier, taxonomy, from_labels, everything, learn, tested, held_out)
+        train, test = (corpus.take(rows) for rows in hold_out(corpus.labels, holdout, seed, keys))
+    if test is None or len(test) == 0:
+        return TrainTestSplit(classifier, taxonomy, from_labels, full, full, None, False)
+    check_labels(test, taxonomy)
+    train = train if more is None else train.joined(more)
+    return TrainTestSplit(classifier, taxonomy, from_labels, full, train, test, is_held_out)
 
 
 def prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier, Taxonomy]:
@@ -118,39 +114,36 @@ def prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier
     return made, taxonomy
 
 
-def train_on_part(parts: Parts) -> TrainResult:
+def train_on_part(parts: TrainTestSplit) -> TrainResult:
     """Train on the training documents, and evaluate on the test documents."""
-    return evaluate_part(clone(parts.classifier).fit(parts.learn.documents, parts.learn.labels), parts)
-
-
-def train_on_all(parts: Parts, trained: TrainResult) -> TrainResult:
-    """Train the same classifier again on all documents; the report stays that of the one that was tested."""
-    return finish_refit(refitting(parts, trained).fit(parts.everything.documents, parts.everything.labels), parts, trained)
-
-
-def evaluate_part(fitted: TextClassifier, parts: Parts) -> TrainResult:
-    """The result of a classifier that was trained on the training documents."""
-    _note_corpus(fitted, parts.learn, parts.from_labels)
+    train, test = parts.train, parts.test
+    fitted = clone(parts.classifier).fit(train.documents, train.labels)
+    _note_corpus(fitted, train, parts.from_labels)
     trained_on = int(fitted.figures_["documents"])
-    if parts.tested is None:
+    if test is None:
         return TrainResult(fitted, None, trained_on)
-    report = evaluate(fitted, parts.tested)
+    report = evaluate(fitted, test)
     _note_report(fitted, report, parts)
-    return TrainResult(fitted, report, trained_on, len(parts.tested), False, _count_duplicates(parts.learn, parts.tested))
+    n_duplicates = 0
+    if not (train.has_vectors or test.has_vectors):
+        train_keys, test_keys = comparable_keys(train, test)
+        known = set(train_keys)
+        n_duplicates = sum(key in known for key in test_keys)
+    return TrainResult(fitted, report, trained_on, len(test), False, n_duplicates)
 
 
-def refitting(parts: Parts, trained: TrainResult) -> TextClassifier:
-    """An unfitted classifier for all documents; it is not calibrated again, unless documents are kept back."""
-    classifier: TextClassifier = clone(parts.classifier)
-    is_reused = trained.classifier.calibration_ is not None and not classifier.keep_back > 0
-    return classifier.set_params(calibrate=False) if is_reused else classifier
+def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
+    """Train the same classifier again on all documents; the report stays that of the one that was tested.
 
-
-def finish_refit(fitted: TextClassifier, parts: Parts, trained: TrainResult) -> TrainResult:
-    """The result of a classifier that was trained again on all documents, with the report of the one that was tested."""
-    tested = trained.classifier
-    _note_corpus(fitted, parts.everything, parts.from_labels)
-    if tested.calibration_ is not None and not fitted.keep_back > 0:
+    Its calibration and guarantee are reused, unless documents are kept back.
+    """
+    tested, classifier = trained.classifier, clone(parts.classifier)
+    is_reused = tested.calibration_ is not None and not classifier.keep_back > 0
+    fitted = classifier.set_params(calibrate=classifier.calibrate and not is_reused).fit(
+        parts.full.documents, parts.full.labels
+    )
+    _note_corpus(fitted, parts.full, parts.from_labels)
+    if is_reused:
         fitted.calibrate, fitted.calibration_, fitted.guarantee_ = True, tested.calibration_, tested.guarantee_
     assert trained.report is not None
     _note_report(fitted, trained.report, parts)
@@ -162,15 +155,7 @@ def _note_corpus(fitted: TextClassifier, corpus: Corpus, from_labels: bool) -> N
     fitted.figures_ |= {"columns": corpus.found, "taxonomy_from_labels": from_labels}
 
 
-def _note_report(fitted: TextClassifier, report: Report, parts: Parts) -> None:
-    tested_on = 0 if parts.tested is None else len(parts.tested)
+def _note_report(fitted: TextClassifier, report: Report, parts: TrainTestSplit) -> None:
+    tested_on = 0 if parts.test is None else len(parts.test)
     fitted.figures_ |= {"tested_on": tested_on, "held_out": parts.is_held_out, "evaluation": report.figures}
     fitted.report_ = report.as_dict()
-
-
-def _count_duplicates(learn: Corpus, tested: Corpus) -> int:
-    if learn.has_vectors or tested.has_vectors:
-        return 0
-    train_keys, test_keys = comparable_keys(learn, tested)
-    known = set(train_keys)
-    return sum(key in known for key in test_keys)

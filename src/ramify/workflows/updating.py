@@ -1,10 +1,11 @@
-"""Documents under a changed taxonomy: which labels follow from the change, and which documents have none left."""
+"""Update a model: follow a changed taxonomy, or add documents. Training data is relabelled, and only what changed is retrained."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,116 +14,46 @@ from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 
 from ramify.classifier.fitting import TrainingData, calibrate_learner, unfitted_copy
+from ramify.classifier.loading import load
+from ramify.classifier.partial_fit import cut_rounds, larger_taxonomy, trainable
 from ramify.classifier.rules import fit_rule, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
+from ramify.data import Corpus
 from ramify.decisions import FittableRule
 from ramify.errors import InputError, LabelError, suggest
+from ramify.learners.base import PartialFitLearner
 from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
+from ramify.persistence import refuse_foreign_target
 from ramify.systems import find_system
-from ramify.taxonomy import Taxonomy, TaxonomyDiff, diff_taxonomies, expand_to_ancestors, most_specific
+from ramify.taxonomy import (
+    Taxonomy,
+    TaxonomyDiff,
+    diff_taxonomies,
+    expand_to_ancestors,
+    most_specific,
+    read_reassignments,
+    read_taxonomy,
+)
 from ramify.taxonomy.diff import Reassignments, refuse_unassigned
-
-NOWHERE = -1
-Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Relabelled:
-    """Labels in the new taxonomy.
-
-    own: documents × new nodes, most specific labels. changed, split, lost: which documents have labels whose nodes were moved,
-    merged or split; which of them are at a node above the parts of one that was split; and which have no label left.
-    """
-
-    own: csr_array
-    changed: NDArray[np.bool_]
-    split: NDArray[np.bool_]
-    lost: NDArray[np.bool_]
-
-
-def relabel(own: csr_array, changes: TaxonomyDiff) -> Relabelled:
-    """Labels that follow from a change (own: documents × old nodes)."""
-    landing = landing_nodes(changes)
-    nodes = landing[own.indices]
-    n_docs = own.shape[0]
-    rows = np.repeat(np.arange(n_docs), np.diff(own.indptr))
-    there = nodes >= 0
-    found = csr_array((np.ones(int(there.sum()), dtype=bool), (rows[there], nodes[there])), shape=(n_docs, len(changes.new)))
-    new = most_specific(found, changes.new)
-    is_split, is_changed = np.zeros(len(landing), dtype=bool), np.zeros(len(landing), dtype=bool)
-    is_split[[node for change in changes.of("split") for node in change.old]] = True
-    is_changed[_reached_by(changes)] = True
-    had, has = np.diff(own.indptr) > 0, np.diff(new.indptr) > 0
-    return Relabelled(new, _any_of(is_changed, own, rows), _any_of(is_split, own, rows), had & ~has)
-
-
-def landing_nodes(changes: TaxonomyDiff) -> Ints:
-    """For every old node the deepest new one that certainly holds its documents, -1 where there is none."""
-    return np.asarray([_common_node(changes.new, nodes) for nodes in changes.successors], dtype=np.int64)
-
-
-def _common_node(taxonomy: Taxonomy, nodes: tuple[int, ...]) -> int:
-    """The deepest node at or above all of some nodes."""
-    if len(nodes) <= 1:
-        return nodes[0] if nodes else NOWHERE
-    shared = set.intersection(*({node, *taxonomy.ancestors_of(node).tolist()} for node in nodes))
-    return max(shared, key=lambda node: (int(taxonomy.depth[node]), -node)) if shared else NOWHERE
-
-
-def _reached_by(changes: TaxonomyDiff) -> list[int]:
-    """Old nodes whose documents have other labels than before, those above them included."""
-    tops = [node for change in changes.changes if change.kind not in ("renamed", "added") for node in change.old]
-    return sorted({node for top in tops for node in (top, *changes.old.descendants_of(top).tolist())})
-
-
-def _any_of(chosen: NDArray[np.bool_], own: csr_array, rows: Ints) -> NDArray[np.bool_]:
-    found = np.zeros(own.shape[0], dtype=bool)
-    found[rows[chosen[own.indices]]] = True
-    return found
-
-
-def translate(rows: list[list[str]], changes: TaxonomyDiff) -> list[list[str]]:
-    """Labels of documents by the names of new nodes; labels that only the old taxonomy has go where they land."""
-    landing, known = landing_nodes(changes), {}
-    for row in rows:
-        for label in row:
-            if label not in known:
-                known[label] = _translated(label, changes, landing)
-    return [list(dict.fromkeys(name for label in row if (name := known[label]) is not None)) for row in rows]
-
-
-def _translated(label: str, changes: TaxonomyDiff, landing: Ints) -> str | None:
-    if label in changes.new:
-        return changes.new.names[changes.new.index(label)]
-    if label not in changes.old:
-        near = suggest(label, changes.new.names[:20_000])
-        raise LabelError(f"label {label!r} is neither in the new taxonomy nor in the old one; put it right.{near}")
-    node = changes.old.index(label)
-    if node in changes.unassigned:
-        raise LabelError(
-            f"label {label!r} is of a retired node, and nobody has said where its documents go; use --reassignments."
-        )
-    return None if landing[node] < 0 else changes.new.names[landing[node]]
-
-
-# --------------------------------------------------------------------------------------------------------------
-# A classifier that follows a change of its taxonomy: documents are relabelled, and what the change reaches is learnt anew.
-
+from ramify.workflows.evaluation import adapt_corpus, check_labels
+from ramify.workflows.reading import ReadOptions
 
 HOW = (
     "'ramify taxonomy diff OLD NEW --out reassignments.tsv' writes a table of them; fill it in, and give it as --reassignments."
 )
 OUTDATED = ("evaluation", "tested_on", "held_out")
+Ints = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class UpdateResult:
     """A classifier for the new taxonomy, and what was done.
 
-    documents: how many it learnt from. relabelled: documents with labels whose nodes were moved, merged, split or retired.
-    at_split: those of them that are at a node above the parts of one that was split. left_out: documents that have no label
-    left. added, replaced: documents that came with the change, and documents whose labels these have put right.
+    documents: number that it was trained on. relabelled: documents with labels whose nodes were moved, merged, split or
+    retired. at_split: those of them that are at a node above the parts of a split one. left_out: documents without a label in
+    the new taxonomy. added, replaced: new documents, and documents that got new labels from them.
     reused: classifiers that were reused, of how many; None where the learner does not report it. warm_started: whether training
     started from the old solution. is_trained: whether anything was trained. started_from_parent: leaves that have no documents
     and start with their parent's classifier.
@@ -157,12 +88,11 @@ def update(
     *,
     reassignments: Reassignments | None = None,
 ) -> UpdateResult:
-    """A classifier for a changed taxonomy; the one given stays as it is.
+    """A classifier for a changed taxonomy; the given one is not changed.
 
-    taxonomy: the new one; the same as before when not given. texts, labels: more documents, labelled by nodes of the new
-    taxonomy or the old one; a document that was learnt from already gets the new labels. A classifier that has kept no
-    documents needs all of them here. reassignments: where documents of old nodes go; see
-    :func:`~ramify.taxonomy.read_reassignments`.
+    taxonomy: the new one (default: the current one). texts, labels: more documents, with labels from the new taxonomy or the
+    old one; a document that is in the training data already gets the new labels. A classifier without training data needs all
+    documents here. reassignments: where documents of old nodes go; see :func:`~ramify.taxonomy.read_reassignments`.
 
     >>> texts, labels = ["red apple", "ripe pear", "black tea"], ["food/apple", "food/pear", "drink/tea"]
     >>> before = TextClassifier("svm", keep_training_data=True).fit(texts, labels)
@@ -172,27 +102,88 @@ def update(
     """
     changes = diff_taxonomies(classifier.taxonomy_, taxonomy or classifier.taxonomy_, reassignments)
     if changes.is_renaming and texts is None:
-        return _renamed(classifier, changes)
+        return _rename(classifier, changes)
     if classifier.training_data_ is None and texts is None:
         raise InputError(
-            "the model has kept no documents, and more than titles has changed; give all of its training documents (--data), "
+            "the model has no training data, and more than titles has changed; give all of its training documents (--data), "
             "or train it with --keep-training-data."
         )
-    _refuse_unfit(classifier, changes)
-    return _relearnt(classifier, changes, texts, labels)
+    if find_system(classifier.system).needs_tree:
+        changes.new.require_tree(f"system {classifier.system!r}")
+    if classifier.learner_.scores_candidates_only:
+        raise InputError("a model in shards cannot follow a change of its taxonomy, except new titles; train it again.")
+    return _retrain(classifier, changes, texts, labels)
 
 
-# ---- renaming -----------------------------------------------------------------------------------------------------------
+# ---- labels under a changed taxonomy ------------------------------------------------------------------------------------
 
 
-def _renamed(classifier: TextClassifier, changes: TaxonomyDiff) -> UpdateResult:
-    """Other titles and names; everything that was learnt stays, to the last bit."""
+def landing_nodes(changes: TaxonomyDiff) -> Ints:
+    """For every old node the deepest new node that certainly holds its documents, -1 where there is none."""
+    taxonomy = changes.new
+
+    def common_node(nodes: tuple[int, ...]) -> int:
+        if len(nodes) <= 1:
+            return nodes[0] if nodes else -1
+        common = set.intersection(*({node, *taxonomy.ancestors_of(node).tolist()} for node in nodes))
+        return max(common, key=lambda node: (int(taxonomy.depth[node]), -node)) if common else -1
+
+    return np.asarray([common_node(nodes) for nodes in changes.successors], dtype=np.int64)
+
+
+def relabel(own: csr_array, changes: TaxonomyDiff) -> tuple[csr_array, Bools, Bools, Bools]:
+    """The most specific new labels of documents. own: documents × old nodes.
+
+    Also returns which documents have labels whose nodes were moved, merged, split or retired; which have one that was split;
+    and which have no label left.
+    """
+    landing, n_docs = landing_nodes(changes), own.shape[0]
+    nodes, rows = landing[own.indices], np.repeat(np.arange(n_docs), np.diff(own.indptr))
+    exists = nodes >= 0
+    found = csr_array((np.ones(int(exists.sum()), dtype=bool), (rows[exists], nodes[exists])), shape=(n_docs, len(changes.new)))
+    new = most_specific(found, changes.new)
+    changed = [node for change in changes.changes if change.kind not in ("renamed", "added") for node in change.old]
+    changed = [node for top in changed for node in (top, *changes.old.descendants_of(top).tolist())]
+    split = [node for change in changes.of("split") for node in change.old]
+
+    def has_any(nodes: list[int]) -> Bools:
+        has = np.zeros(n_docs, dtype=bool)
+        has[rows[np.isin(own.indices, nodes)]] = True
+        return has
+
+    return new, has_any(changed), has_any(split), (np.diff(own.indptr) > 0) & ~(np.diff(new.indptr) > 0)
+
+
+def translate(rows: list[list[str]], changes: TaxonomyDiff) -> list[list[str]]:
+    """Labels of documents as names of new nodes; labels of the old taxonomy alone become those of their landing nodes."""
+    landing, known = landing_nodes(changes), dict[str, str | None]()
+    for label in dict.fromkeys(label for row in rows for label in row):
+        if label in changes.new:
+            known[label] = changes.new.names[changes.new.index(label)]
+            continue
+        if label not in changes.old:
+            similar = suggest(label, changes.new.names[:20_000])
+            raise LabelError(f"label {label!r} is neither in the new taxonomy nor in the old one; put it right.{similar}")
+        node = changes.old.index(label)
+        if node in changes.unassigned:
+            raise LabelError(
+                f"label {label!r} is of a retired node whose documents are not assigned to another; use --reassignments."
+            )
+        known[label] = None if landing[node] < 0 else changes.new.names[landing[node]]
+    return [list(dict.fromkeys(name for label in row if (name := known[label]) is not None)) for row in rows]
+
+
+# ---- following a changed taxonomy ---------------------------------------------------------------------------------------
+
+
+def _rename(classifier: TextClassifier, changes: TaxonomyDiff) -> UpdateResult:
+    """New titles and names; weights and everything else stay the same to the last bit."""
     old, new = changes.old, changes.new
     order = [nodes[0] for nodes in changes.successors]
-    # nodes stay in their order, so that nothing that was learnt has to move
+    # nodes keep their order, so that no array has to be renumbered
     names, titles = (tuple(each[node] for node in order) for each in (new.names, new.titles))
     taxonomy = Taxonomy(names, old.parent_offsets, old.parent_nodes, titles, new.separator)
-    made = _copied(classifier, taxonomy)
+    made = _copy_over(classifier, taxonomy)
     made.learner_ = copy(classifier.learner_)
     made.learner_.taxonomy_ = made.learner_.taxonomy = taxonomy
     made.learner_.classes_ = np.asarray(taxonomy.names)
@@ -200,7 +191,7 @@ def _renamed(classifier: TextClassifier, changes: TaxonomyDiff) -> UpdateResult:
     return UpdateResult(made, replace(changes, new=taxonomy), documents, is_trained=False)
 
 
-def _copied(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier:
+def _copy_over(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier:
     """A copy over another taxonomy, with everything that does not depend on it."""
     made = copy(classifier)
     made.__dict__.pop("_used_features", None)
@@ -213,111 +204,220 @@ def _copied(classifier: TextClassifier, taxonomy: Taxonomy) -> TextClassifier:
     return made
 
 
-# ---- learning -------------------------------------------------------------------------------------------------------------
-
-
-def _relearnt(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, labels: list[list[str]] | None) -> UpdateResult:
+def _retrain(classifier: TextClassifier, changes: TaxonomyDiff, texts: Any, labels: list[list[str]] | None) -> UpdateResult:
+    """Relabel the training data, add documents, and train what changed."""
     with stage("relabelling documents"):
-        kept, told, documents = _kept_documents(classifier, changes)
-        documents, more = _with_more(classifier, changes, kept, documents, texts, labels)
-    if not len(more.own.indices):
+        stored, counts, numbers = _relabelled_data(classifier, changes)
+        n_stored = len(stored)
+        data, numbers = (stored, numbers) if texts is None else _add(classifier, changes, stored, numbers, texts, labels)
+    if not len(data.own.indices):
         raise InputError("no document has a label in the new taxonomy; give some, or other reassignments.")
+    X, Y = data.X, expand_to_ancestors(data.own, changes.new)
     learner = unfitted_copy(classifier.learner_).set_params(taxonomy=changes.new, n_jobs=classifier.learner_.n_jobs)
     learner.keeps_warm_start = classifier.keep_training_data
-    leaves = _empty_leaves(classifier, changes, more.own)
-    Y = expand_to_ancestors(more.own, changes.new)
+    # leaves without documents that are new, or that had none before and yet have a classifier
+    landing, known = landing_nodes(changes), classifier.learner_.class_nodes_
+    is_new = np.ones(len(changes.new), dtype=bool)
+    is_new[landing[landing >= 0]] = False
+    is_new[landing[known][landing[known] >= 0]] = True
+    is_new[data.own.indices] = False
+    leaves = np.flatnonzero(is_new & changes.new.is_leaf).astype(np.int64)
     if classifier.training_data_ is None:
-        learner.fit(more.X, Y)
+        learner.fit(X, Y)
     else:
-        before = WarmStart(classifier.learner_, classifier.training_data_.own, documents, len(more), leaves)
-        learner.refit_from(more.X, Y, before)
-    made = _finished(classifier, changes, learner, more, Y)
-    begun = np.intersect1d(leaves, learner.class_nodes_)
-    n_kept, taken = int(np.sum(documents >= 0)), learner.reused_
-    told |= {"documents": len(more), "added": len(more) - n_kept, "replaced": len(kept) - n_kept}
-    done = UpdateResult(made, changes, **told)
-    names = tuple(changes.new.names[node] for node in begun.tolist())
-    is_trained = taken is None or taken[0] < taken[1]
-    return replace(done, reused=taken, warm_started=learner.warm_started_, is_trained=is_trained, started_from_parent=names)
+        learner.refit_from(X, Y, WarmStart(classifier.learner_, classifier.training_data_.own, numbers, len(data), leaves))
+    made = _with_learner(classifier, changes.new, learner, data, Y)
+    names = tuple(changes.new.names[node] for node in np.intersect1d(leaves, learner.class_nodes_).tolist())
+    n_left, reused = int(np.sum(numbers >= 0)), learner.reused_
+    counts |= {"documents": len(data), "added": len(data) - n_left, "replaced": n_stored - n_left}
+    is_trained = reused is None or reused[0] < reused[1]
+    how: dict[str, Any] = {"warm_started": learner.warm_started_, "is_trained": is_trained, "started_from_parent": names}
+    return UpdateResult(made, changes, reused=reused, **counts, **how)
 
 
-def _kept_documents(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple[TrainingData, dict[str, Any], Ints]:
-    """Kept documents with their new labels, figures on them, and the number that each document of before has among them."""
-    before = classifier.training_data_
-    if before is None:
+def _relabelled_data(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple[TrainingData, dict[str, Any], Ints]:
+    """Training data with new labels, counts for the result, and the new number of each old document, or -1."""
+    old = classifier.training_data_
+    if old is None:
         nothing = csr_array((0, classifier.vectorizer_.n_features_out), dtype=np.float32)
         return TrainingData(nothing, csr_array((0, len(changes.new)), dtype=bool)), {}, np.zeros(0, dtype=np.int64)
-    has_documents = np.bincount(before.own.indices, minlength=len(changes.old)) > 0
+    has_documents = np.bincount(old.own.indices, minlength=len(changes.old)) > 0
     refuse_unassigned(changes, [node for node in changes.unassigned if has_documents[node]], HOW)
-    found = relabel(before.own, changes)
-    stays = ~found.lost
-    figures: dict[str, Any] = {"relabelled": int(found.changed.sum()), "at_split": int((found.split & stays).sum())}
-    figures["left_out"] = int(found.lost.sum())
-    numbers = np.where(stays, np.cumsum(stays) - 1, -1)
-    return TrainingData(csr_array(before.X[stays]), csr_array(found.own[stays])), figures, numbers.astype(np.int64)
+    own, changed, split, lost = relabel(old.own, changes)
+    stays = ~lost
+    counts = {"relabelled": int(changed.sum()), "at_split": int((split & stays).sum()), "left_out": int(lost.sum())}
+    return TrainingData(csr_array(old.X[stays]), csr_array(own[stays])), counts, _renumber(stays)
 
 
-def _with_more(
-    classifier: TextClassifier, changes: TaxonomyDiff, kept: TrainingData, documents: Ints, texts: Any, labels: Any
-) -> tuple[Ints, TrainingData]:
-    """More documents behind those that were kept, of which the same ones are left out; and where the kept ones are then."""
-    if texts is None:
-        return documents, kept
+def _add(
+    classifier: TextClassifier, changes: TaxonomyDiff, stored: TrainingData, numbers: Ints, texts: Any, labels: Any
+) -> tuple[TrainingData, Ints]:
+    """Training data followed by more documents, which replace equal ones, and the new number of each old document, or -1."""
     X = classifier.vectorizer_.transform(texts)
     own = most_specific(changes.new.encode(translate(labels, changes)), changes.new)
-    X, own = csr_array(X[np.diff(own.indptr) > 0]), csr_array(own[np.diff(own.indptr) > 0])
-    again = set(_row_keys(X)) - {b""}
-    stays = np.asarray([key not in again for key in _row_keys(kept.X)], dtype=bool)
-    numbers = np.where(stays, np.cumsum(stays) - 1, -1)
-    there = documents >= 0
-    documents = documents.copy()
-    documents[there] = numbers[documents[there]]
-    both = [(kept.X[stays], X), (kept.own[stays], own)]
-    return documents, TrainingData(*(csr_array(vstack(parts, format="csr")) for parts in both))
+    has_label = np.diff(own.indptr) > 0
+    X, own = csr_array(X[has_label]), csr_array(own[has_label])
+
+    def row_keys(X: csr_array) -> list[bytes]:  # documents with equal features are equal to a learner
+        ends, features, values = X.indptr.tolist(), X.indices.astype(np.int32), X.data
+        return [features[a:b].tobytes() + values[a:b].tobytes() for a, b in pairwise(ends)]
+
+    replaced = set(row_keys(X)) - {b""}
+    stays = np.asarray([key not in replaced for key in row_keys(stored.X)], dtype=bool)
+    numbers = np.where(numbers >= 0, np.append(_renumber(stays), -1)[numbers], -1)
+    both = [(stored.X[stays], X), (stored.own[stays], own)]
+    return TrainingData(*(csr_array(vstack(parts, format="csr")) for parts in both)), numbers
 
 
-def _row_keys(X: csr_array) -> list[bytes]:
-    """What tells documents apart for a learner: their features and values."""
-    ends, features, values = X.indptr.tolist(), X.indices.astype(np.int32), X.data
-    return [features[a:b].tobytes() + values[a:b].tobytes() for a, b in pairwise(ends)]
+def _renumber(stays: Bools) -> Ints:
+    return np.where(stays, np.cumsum(stays) - 1, -1).astype(np.int64)
 
 
-def _finished(
-    classifier: TextClassifier, changes: TaxonomyDiff, learner: Any, documents: TrainingData, Y: csr_array
+def _with_learner(
+    classifier: TextClassifier, taxonomy: Taxonomy, learner: Any, data: TrainingData, Y: csr_array
 ) -> TextClassifier:
-    """A classifier with the new learner, and with rule and calibration learnt anew, where they are learnt."""
-    made, X = _copied(classifier, changes.new), documents.X
+    """A classifier with a new learner; its rule and calibration are fitted again where they were fitted."""
+    made, X = _copy_over(classifier, taxonomy), data.X
     decision = classifier.decision_
     if isinstance(decision, FittableRule) and decision.is_fitted:
         decision = fit_rule(decision.unfitted(), learner, X, Y)
-    refuse_misfit(decision, changes.new)
+    refuse_misfit(decision, taxonomy)
     made.calibration_ = made.guarantee_ = None
-    if classifier.calibration_ is not None:  # documents that were kept back before are not here
+    if classifier.calibration_ is not None:  # documents that were kept back are not in the training data
         made.calibration_, made.guarantee_ = calibrate_learner(learner, X, Y)
     learner.held_out_ = None  # no longer needed
     made.learner_, made.decision_ = learner, decision
     made.learner = clone(learner).set_params(taxonomy=None)
-    made.training_data_ = documents if classifier.keep_training_data else None
-    made.sizes_ = np.bincount(Y.indices, minlength=len(changes.new))
+    made.training_data_ = data if classifier.keep_training_data else None
+    made.sizes_ = np.bincount(Y.indices, minlength=len(taxonomy))
     made.figures_ = {key: value for key, value in made.figures_.items() if key not in OUTDATED}
-    made.figures_ |= {"documents": len(documents), "features": int(X.shape[1])}
-    made.form_ = replace(made.form_, multi_label=made.form_.multi_label or bool(np.any(np.diff(documents.own.indptr) != 1)))
+    made.figures_ |= {"documents": len(data), "features": int(X.shape[1])}
+    made.form_ = replace(made.form_, multi_label=made.form_.multi_label or bool(np.any(np.diff(data.own.indptr) != 1)))
     return made
 
 
-def _empty_leaves(classifier: TextClassifier, changes: TaxonomyDiff, own: csr_array) -> Ints:
-    """Leaves without documents that are new, or had none before either and yet were known to the learner."""
-    landing = landing_nodes(changes)
-    is_new = np.ones(len(changes.new), dtype=bool)
-    is_new[landing[landing >= 0]] = False
-    known = classifier.learner_.class_nodes_
-    is_new[landing[known][landing[known] >= 0]] = True
-    is_new[own.indices] = False
-    return np.flatnonzero(is_new & changes.new.is_leaf).astype(np.int64)
+# ---- from files and options to an updated model: what ``ramify update`` calls --------------------------------------------
 
 
-def _refuse_unfit(classifier: TextClassifier, changes: TaxonomyDiff) -> None:
-    if find_system(classifier.system).needs_tree:
-        changes.new.require_tree(f"system {classifier.system!r}")
-    if classifier.learner_.scores_candidates_only:
-        raise InputError("a model in shards cannot follow a change of its taxonomy, beside new titles; train it anew.")
+@dataclass(frozen=True, slots=True)
+class UpdateOptions:
+    """What has changed.
+
+    data: more labelled documents. taxonomy: the new taxonomy, or its file. reassignments: a table of old and new nodes.
+    rounds: more rounds of boosting (default: as many as in training). select_rounds: train nothing, but keep the number of
+    rounds that is best on `data`. n_jobs: threads, as in scikit-learn.
+    """
+
+    data: str | Path | Corpus | None = None
+    taxonomy: Taxonomy | str | Path | None = None
+    reassignments: Path | None = None
+    rounds: int | None = None
+    select_rounds: bool = False
+    read: ReadOptions = field(default_factory=ReadOptions)
+    n_jobs: int | None = -1
+
+    def check(self) -> None:
+        """Refuse options that do not go together."""
+        if self.data is None and self.taxonomy is None:
+            raise InputError("there is nothing to do; give a taxonomy with --taxonomy, documents with --data, or both.")
+        if self.reassignments is not None and self.taxonomy is None:
+            raise InputError(
+                "--reassignments is for documents of retired nodes; give the taxonomy without them with --taxonomy."
+            )
+        if self.rounds is not None and self.select_rounds:
+            raise InputError("--rounds adds rounds, and --select-rounds adds none; give one of them.")
+        if self.data is None and (self.rounds is not None or self.select_rounds):
+            raise InputError("--rounds and --select-rounds need documents; give some with --data.")
+
+
+@dataclass(frozen=True, slots=True)
+class PartialFitResult:
+    """A classifier that was trained on more documents.
+
+    rounds: of boosting, in all. micro_f1: for each number of rounds that was tried.
+    """
+
+    classifier: TextClassifier
+    documents: int
+    new_classes: list[str]
+    new_words: int
+    rounds: int | None = None
+    micro_f1: dict[int, float] | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was done, as plain values."""
+        facts: dict[str, Any] = {"documents": self.documents, "new_classes": self.new_classes, "new_words": self.new_words}
+        facts |= {} if self.rounds is None else {"rounds": self.rounds}
+        return facts if self.micro_f1 is None else facts | {"micro_f1": self.micro_f1}
+
+
+def update_model(model: str | Path, options: UpdateOptions, to: str | Path | None = None) -> UpdateResult | PartialFitResult:
+    """Update a saved model: retrain what a changed taxonomy affects, or add documents. to: save the new model elsewhere."""
+    target = Path(model if to is None else to)
+    refuse_foreign_target(target)
+    options.check()
+    given = options.taxonomy if isinstance(options.taxonomy, Taxonomy | None) else read_taxonomy(options.taxonomy)
+    classifier = load(model)
+    boosts = options.rounds is not None or options.select_rounds
+    if boosts and "n_rounds" not in classifier.learner_.get_params():
+        option = "--select-rounds" if options.select_rounds else "--rounds"
+        raise InputError(f"{option} is for boosting, and system {classifier.system!r} has no rounds; leave it out.")
+    classifier.use_threads(options.n_jobs)
+    # documents are added by partial_fit, unless they belong to a change of the taxonomy
+    has_data = classifier.training_data_ is not None
+    if boosts or not isinstance(classifier.learner_, PartialFitLearner):
+        retrains = not boosts and (has_data or given is not None)
+    else:
+        retrains = options.reassignments is not None or (given is not None and has_data)
+    done: UpdateResult | PartialFitResult
+    if options.data is not None and not retrains:
+        done = _add_documents(classifier, given, options)
+    else:
+        old, new = classifier.taxonomy_, given or classifier.taxonomy_
+        table = None if options.reassignments is None else read_reassignments(options.reassignments, old, new)
+        texts = labels = None
+        if options.data is not None:
+            corpus = _read(classifier, options, lambda label: label in new or label in old)
+            texts, labels = corpus.documents, corpus.labels
+        done = update(classifier, new, texts, labels, reassignments=table)
+    done.classifier.save(target)
+    return done
+
+
+def _read(classifier: TextClassifier, options: UpdateOptions, is_label: Any) -> Corpus:
+    """Labelled documents, with columns and separators as in those that the model was trained on."""
+    assert options.data is not None
+    columns = classifier.figures_.get("columns", {})
+    separator = options.read.label_separator or columns.get("label_separator")
+    reading = replace(options.read, label_separator=separator)
+    return adapt_corpus(classifier, reading.read(options.data, is_label, like=columns or None))
+
+
+def _add_documents(classifier: TextClassifier, given: Taxonomy | None, options: UpdateOptions) -> PartialFitResult:
+    """Train further by partial_fit, or choose the number of boosting rounds."""
+    trainable(classifier)
+    known = given or classifier.taxonomy_
+    is_open = classifier.figures_.get("taxonomy_from_labels") and given is None
+    corpus = _read(classifier, options, None if is_open else known.__contains__)
+    check_labels(corpus, larger_taxonomy(classifier, corpus.labels, given))
+
+    def class_names() -> set[str]:
+        return {classifier.taxonomy_.names[node] for node in classifier.learner_.class_nodes_.tolist()}
+
+    old_classes, old_width = class_names(), classifier.vectorizer_.n_features_out
+    micro_f1 = None
+    if options.select_rounds:
+        micro_f1 = cut_rounds(classifier, corpus.documents, corpus.labels)
+    else:
+        is_multi_label = classifier.form_.multi_label or any(len(labels) != 1 for labels in corpus.labels)
+        n_rounds = classifier.learner_.get_params().get("n_rounds")
+        if options.rounds is not None:
+            classifier.learner_.n_rounds = options.rounds
+        classifier.partial_fit(corpus.documents, corpus.labels, given)
+        classifier.form_ = replace(classifier.form_, multi_label=is_multi_label)
+        if n_rounds is not None:
+            classifier.learner_.n_rounds = n_rounds
+    classifier.figures_ = {key: value for key, value in classifier.figures_.items() if key not in OUTDATED}
+    classifier.report_ = None
+    new_classes, new_words = class_names() - old_classes, classifier.vectorizer_.n_features_out - old_width
+    return PartialFitResult(classifier, len(corpus), sorted(new_classes), new_words, classifier.learner_.n_rounds_, micro_f1)

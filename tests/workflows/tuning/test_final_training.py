@@ -7,7 +7,7 @@ from ramify.classifier import TextClassifier
 from ramify.decisions import Best
 from ramify.errors import InputError
 from ramify.parallel import check_deadline
-from ramify.workflows.training import divide
+from ramify.workflows.training import split_train_test
 from ramify.workflows.tuning import final_training
 from ramify.workflows.tuning.candidates import Candidate
 from ramify.workflows.tuning.evaluator import TimeBudget, Timings
@@ -27,7 +27,7 @@ def new_finish(clock, seconds, each=1.0, refit=True, share=0.2):
     timings = Timings()
     timings.add(SVM.candidate, 300, each)
     timings.add(NB.candidate, 300, each / 10)
-    parts = divide(TextClassifier(taxonomy=FLAT), small_corpus(), None, holdout=share, seed=0, more=None)
+    parts = split_train_test(TextClassifier(taxonomy=FLAT), small_corpus(), None, holdout=share, seed=0, more=None)
     return FinalTraining(parts, refit, TimeBudget(seconds, clock.now, clock), timings)
 
 

@@ -15,7 +15,7 @@ from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.formatting import duration
 from ramify.parallel import OutOfTime, deadline_at
-from ramify.workflows.training import Parts, TrainResult, train_on_all, train_on_part
+from ramify.workflows.training import TrainTestSplit, TrainResult, train_on_all, train_on_part
 from ramify.workflows.tuning.evaluator import TimeBudget, Timings
 from ramify.workflows.tuning.trials import LOOSE_TOL, Trial, needs_fitting
 
@@ -45,7 +45,7 @@ QUICKEST = MODES[-1]
 class FinalTraining:
     """The training at the end. refit: whether to train on all documents after the report. rule: set by the user, if any."""
 
-    parts: Parts
+    parts: TrainTestSplit
     refit: bool
     budget: TimeBudget
     timings: Timings
@@ -93,18 +93,18 @@ class FinalTraining:
 
     @property
     def _is_refitted(self) -> bool:
-        return self.refit and self.parts.is_held_out and self.parts.tested is not None
+        return self.refit and self.parts.is_held_out and self.parts.test is not None
 
     def _part(self, trial: Trial, mode: TrainingMode) -> float:
-        n_tested = 0 if self.parts.tested is None else len(self.parts.tested)
-        return self._training(trial, mode, len(self.parts.learn)) + n_tested * len(self.parts.taxonomy) / EVALUATED_PER_SECOND
+        n_tested = 0 if self.parts.test is None else len(self.parts.test)
+        return self._training(trial, mode, len(self.parts.train)) + n_tested * len(self.parts.taxonomy) / EVALUATED_PER_SECOND
 
     def _again(self, trial: Trial, mode: TrainingMode) -> float:
         if not self._is_refitted:
             return 0.0
         # the calibration of the first training is reused, unless documents are kept back for it
         calibrated = mode.calibrated and self.parts.classifier.keep_back > 0
-        return self._training(trial, replace(mode, calibrated=calibrated), len(self.parts.everything))
+        return self._training(trial, replace(mode, calibrated=calibrated), len(self.parts.full))
 
     def _training(self, trial: Trial, mode: TrainingMode, n_documents: int) -> float:
         candidate = trial.candidate
@@ -126,7 +126,7 @@ class FinalTraining:
         calibrate = mode.calibrated and self.parts.classifier.calibrate
         settings = {"system": candidate.system, "learner": learner, "calibrate": calibrate}
         settings["decision"] = None if trial.is_own_rule and self.rule is None else trial.rule
-        if not self.parts.everything.has_vectors:
+        if not self.parts.full.has_vectors:
             settings["vectorizer"] = candidate.vectorizer()
         return clone(self.parts.classifier).set_params(**settings)
 

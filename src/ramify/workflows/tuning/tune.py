@@ -13,7 +13,7 @@ from ramify.errors import InputError
 from ramify.parallel import Clock, single_stage
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.folds import make_folds
-from ramify.workflows.training import TrainResult, divide
+from ramify.workflows.training import TrainResult, split_train_test
 from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed, Priors
 from ramify.workflows.tuning.evaluator import Evaluator, RunFold, TimeBudget, Timings
 from ramify.workflows.tuning.final_training import FinalTraining
@@ -69,13 +69,13 @@ def tune(
     fixed = fixed or Fixed()
     fixed.check()
     started = clock() if started is None else started
-    parts = divide(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
-    fixed = replace(fixed, priors=priors_for(parts.learn))
+    parts = split_train_test(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
+    fixed = replace(fixed, priors=priors_for(parts.train))
     budget, timings = TimeBudget(seconds - OVERHEAD - OVERHEAD_FRACTION * seconds, started, clock), Timings(fixed.priors)
     final_training = FinalTraining(parts, refit, budget, timings, fixed.rule)
-    is_multi_label = multi_label_fraction(parts.taxonomy.encode(parts.learn.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
+    is_multi_label = multi_label_fraction(parts.taxonomy.encode(parts.train.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
     with single_stage("tuning", seconds) as whole:
-        folds = make_folds(parts.learn, parts.taxonomy, seed, classifier.n_jobs)
+        folds = make_folds(parts.train, parts.taxonomy, seed, classifier.n_jobs)
         evaluator = Evaluator(folds, by, is_multi_label, fixed.rule, budget, run_fold, timings)
         search = Search(evaluator, fixed, final_training.reserve)
         search.run(whole)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from cli.test_commands import ramify
-from cli.test_going_on import MORE, ROWS, write_table
+from cli.test_update_documents import MORE, ROWS, write_table
 
 from ramify import load
 
@@ -49,7 +49,7 @@ def test_diff_tells_what_changed_and_writes_questions(files, capsys):
 
 
 @pytest.mark.parametrize("system", ["nb", "svm", "hr-svm"])
-def test_update_relabels_kept_documents_and_answers_with_new_paths(files, capsys, system):
+def test_update_relabels_training_data_and_predicts_new_paths(files, capsys, system):
     model = trained(files, capsys, system, "--keep-training-data")
     code, out, err = ramify(capsys, "update", model, "--taxonomy", files / "moved.txt", "--to", files / "newer", "--json")
     assert code == 0, err
@@ -102,14 +102,14 @@ def test_what_does_not_follow_is_asked_and_answered(files, capsys):
     ("arguments", "sentence"),
     [
         ([], "there is nothing to do; give a taxonomy"),
-        (["--taxonomy", "moved.txt"], "the model has kept no documents"),
+        (["--taxonomy", "moved.txt"], "the model has no training data"),
         (["--reassignments", "moved.txt", "--data", "data.csv"], "--reassignments is for documents of retired nodes"),
         (["--taxonomy", "absent.txt"], "absent.txt"),
         (["--taxonomy", "moved.txt", "--reassignments", "absent.tsv"], "cannot read the reassignments in"),
         (["--taxonomy", "moved.txt", "--rounds", "3"], "--rounds and --select-rounds need documents"),
     ],
 )
-def test_mistakes_end_in_one_sentence(files, capsys, arguments, sentence):
+def test_errors_end_in_one_sentence(files, capsys, arguments, sentence):
     model = trained(files, capsys, "svm")
     given = [files / word if word.endswith((".txt", ".csv", ".tsv")) else word for word in arguments]
     code, out, err = ramify(capsys, "update", model, *given)
@@ -119,7 +119,7 @@ def test_mistakes_end_in_one_sentence(files, capsys, arguments, sentence):
     assert "Traceback" not in err
 
 
-def test_without_kept_documents_all_of_them_are_taken_from_a_file(files, capsys):
+def test_without_training_data_in_the_model_all_documents_come_from_a_file(files, capsys):
     model = trained(files, capsys, "hr-svm")
     code, _, err = ramify(capsys, "update", model, "--taxonomy", files / "moved.txt", "--data", files / "data.csv")
     assert code == 0, err

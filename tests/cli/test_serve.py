@@ -58,7 +58,7 @@ def test_a_key_is_printed_once_and_listed_without_it(tmp_path, capsys):
         (["train", "{table}", "--add", "{folder}/none.csv", "--model", "{folder}/m"], "cannot be read"),
     ],
 )
-def test_mistakes_are_told_in_one_sentence(tmp_path, table, capsys, arguments, said):
+def test_errors_are_reported_in_one_sentence(tmp_path, table, capsys, arguments, said):
     assert main([part.format(folder=tmp_path, table=table) for part in arguments]) == 2
     assert said in capsys.readouterr().err
 
@@ -79,7 +79,7 @@ def reviews(tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
-def test_what_people_decided_is_exported_and_learnt_from(tmp_path, table, reviews, capsys, ending):
+def test_reviewed_labels_are_exported_and_trained_on(tmp_path, table, reviews, capsys, ending):
     out, model = tmp_path / f"reviews.{ending}", tmp_path / "model"
     assert main(["reviews", "export", str(reviews), "--out", str(out)]) == 0
     assert "3 documents with labels" in capsys.readouterr().err
