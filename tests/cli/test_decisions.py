@@ -165,7 +165,7 @@ def test_rows_that_are_no_scores_get_a_reason_and_strict_refuses_them(capsys, tm
         (["--taxonomy", "tax.tsv", "--rule", "isotonic"], "give --learn, or its parameters as numbers"),
         (["--taxonomy", "tax.tsv", "--rule-param", "k=1"], "name the rule with --rule"),
         (["--taxonomy", "tax.tsv", "--rule", "rcut", "--rule-param", "k"], "--rule-param is 'k'; give a name and a value"),
-        (["--taxonomy", "tax.tsv", "--rule", "best", "--learn", "scores.csv"], "learns nothing"),
+        (["--taxonomy", "tax.tsv", "--rule", "best", "--learn", "scores.csv"], "has nothing to fit"),
         (["--taxonomy", "tax.tsv", "--rule", "scut", "--learn", "scores.csv"], "no column 'label'"),
         (["--taxonomy", "other.tsv", "--rule", "best"], "no column named like a node"),
         (["--taxonomy", "tax.tsv", "--rule", "minimize-h-loss"], "probabilities lie between"),

@@ -16,8 +16,8 @@ from ramify.data import read_corpus
 from ramify.errors import DataError, LabelError
 from ramify.features import TermSelector, Vectorizer
 from ramify.parallel import running_on
-from ramify.workflows import evaluate, many_files, read_sharded, train_classifier
-from ramify.workflows.many_files import needs_shards
+from ramify.workflows import evaluate, many_files, read_sharded, reading, train_classifier
+from ramify.workflows.reading import needs_shards
 
 WORDS = [
     "parcel",
@@ -220,7 +220,7 @@ def test_one_large_parquet_file_is_read_in_shards(rows, tmp_path, monkeypatch):
     frame.write_parquet(tmp_path / "whole.parquet")
     assert not needs_shards(tmp_path / "whole.parquet")
     assert not needs_shards(tmp_path / "none.parquet")
-    monkeypatch.setattr(many_files, "LARGE", 1000)
+    monkeypatch.setattr(reading, "LARGE", 1000)
     assert needs_shards(tmp_path / "whole.parquet")
     code = main(["train", str(tmp_path / "whole.parquet"), "--model", str(tmp_path / "model"), "--holdout", "0"])
     assert (code, load(tmp_path / "model").figures_["documents"]) == (0, len([label for _, label in rows if label]))

@@ -18,9 +18,9 @@ from ramify.data.columns import (
     split_names,
 )
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
-from ramify.data.file_sets import is_file_set, open_file_set
+from ramify.data.file_sets import open_file_set
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import Row, Rows, find_kind, known_encoding, stream_table
+from ramify.data.tables import Row, Rows, find_kind, is_file_set, known_encoding, stream_table
 from ramify.errors import DataError
 from ramify.parallel import stage
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ramify.data.columns import list_names
-from ramify.data.tables import Rows, count_rows, find_kind, open_binary, read_names, stream_part
+from ramify.data.tables import Rows, count_rows, find_kind, is_file_set, open_binary, read_names, stream_part
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
@@ -58,11 +58,6 @@ class FileSet:
 def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
     """The rows of a file, or a range of them, with their lines; an empty file has none."""
     return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
-
-
-def is_file_set(path: str | Path) -> bool:
-    """Whether a path is a directory, or a pattern and not the name of a file."""
-    return Path(path).is_dir() or (glob.has_magic(str(path)) and not Path(path).exists())
 
 
 def find_files(source: str | Path) -> list[Path]:

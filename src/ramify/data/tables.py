@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import csv
+import glob
 import gzip
 import io
 import json
@@ -32,6 +33,11 @@ SUFFIXES = {
 }  # fmt: skip
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
+
+
+def is_file_set(path: str | Path) -> bool:
+    """Whether a path is a directory, or a pattern and not the name of a file."""
+    return Path(path).is_dir() or (glob.has_magic(str(path)) and not Path(path).exists())
 
 
 def find_kind(path: Path, encoding: str = UTF_8) -> str:

@@ -37,7 +37,6 @@ from ramify.decisions.base import (
     sparse_to_labels,
     without_nan,
 )
-from ramify.decisions.best import best
 from ramify.decisions.reasons import NO_SCORE, format_numbers, reasons_of_cuts, with_labels_below
 from ramify.errors import InputError
 from ramify.parallel import row_blocks
@@ -60,9 +59,10 @@ def read_held_out(scores: Any, Y: Any, taxonomy: Taxonomy, over: str) -> tuple[S
 def to_labels(chosen: NDArray[np.bool_], S: Scores, taxonomy: Taxonomy, at_least_one: bool) -> csr_array:
     """The chosen nodes with their ancestors; with `at_least_one`, the best node where none is chosen."""
     if at_least_one:
-        left = np.flatnonzero(~chosen.any(axis=1))
+        scores = np.where(np.isnan(S), -np.inf, S)
+        left = np.flatnonzero(~chosen.any(axis=1) & (scores.max(axis=1, initial=-np.inf) > -np.inf))
         chosen = chosen.copy()
-        chosen[left] = best(S[left], taxonomy).toarray()
+        chosen[left, scores[left].argmax(axis=1) if len(left) else left] = True
     return expand_to_ancestors(chosen, taxonomy)
 
 

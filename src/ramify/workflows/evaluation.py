@@ -64,7 +64,8 @@ def evaluate_with_errors(
             report = replace(make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy), notes=[TOO_LARGE])
             return report, worst_errors(corpus, taxonomy, Y_true, Y_pred, None, most_errors)
         Y_pred, P = classifier.decide_with_probabilities(corpus.documents)
-        uncalibrated = None if classifier.calibration_ is None else classifier.uncalibrated().predict_proba(corpus.documents)
+        is_calibrated = classifier.calibration_ is not None
+        uncalibrated = classifier.uncalibrated().decide_with_probabilities(corpus.documents)[1] if is_calibrated else None
         report = make_report(Y_true, Y_pred, taxonomy, P, hierarchy, uncalibrated)
         if classifier.guarantee_ is not None:
             table = guarantee_table(classifier, P, Y_true, Y_pred)

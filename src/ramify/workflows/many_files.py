@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.data import BadRow, Corpus, is_file_set, open_file_set
+from ramify.data import BadRow, Corpus, open_file_set
 from ramify.data.columns import Columns
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
 from ramify.data.documents import SAMPLE, RowCollector, check_corpus, read_labels, training_columns
@@ -29,7 +29,6 @@ from ramify.parallel import choose_executor, stage
 
 HASH = np.dtype(f"V{HASH_BYTES}")
 ROWS = 100_000  # of a Parquet file that are one shard
-LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +56,6 @@ class FileRows:
     lines: NDArray[np.int64]
     hashes: NDArray[np.void]
     bad: list[BadRow]
-
-
-def needs_shards(path: str | Path) -> bool:
-    """Whether to read documents in shards: those of multiple files, or of one large Parquet file."""
-    path = Path(path)
-    return is_file_set(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
 
 
 def read_sharded(

@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ramify.data import Corpus, read_corpus
+from ramify.data import Corpus, is_file_set, read_corpus
 from ramify.errors import InputError, RamifyError
 from ramify.formatting import counted
 from ramify.parallel import note
 from ramify.taxonomy import Taxonomy
-from ramify.workflows.many_files import needs_shards, read_sharded
+from ramify.workflows.many_files import read_sharded
 
 SHOWN_ROWS = 5  # bad rows that are named
 STDIN = "standard input"
+LARGE = 1 << 26  # bytes from which one Parquet file is read in shards
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,12 @@ class ReadOptions:
             done = "kept" if self.keep_unlabelled else "left out; --keep-unlabelled keeps them"
             note(f"  {counted(missing, 'document')} without a label, {done}")
         return corpus if self.keep_unlabelled else corpus.labelled()
+
+
+def needs_shards(path: str | Path) -> bool:
+    """Whether to read documents in shards: those of multiple files, or of one large Parquet file."""
+    path = Path(path)
+    return is_file_set(path) or (path.suffix.lower() == ".parquet" and path.is_file() and path.stat().st_size >= LARGE)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from ramify.errors import InputError
 from ramify.features import Vectors
 from ramify.metrics import Report
 from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
-from ramify.workflows.evaluation import check_labels, evaluate
+from ramify.workflows.evaluation import check_labels, evaluate_with_errors
 
 if TYPE_CHECKING:
     from ramify.workflows.tuning import TuningResult
@@ -122,7 +122,7 @@ def train_on_part(parts: TrainTestSplit) -> TrainResult:
     trained_on = int(fitted.figures_["documents"])
     if test is None:
         return TrainResult(fitted, None, trained_on)
-    report = evaluate(fitted, test)
+    report, _ = evaluate_with_errors(fitted, test, most_errors=0)
     _note_report(fitted, report, parts)
     n_duplicates = 0
     if not (train.has_vectors or test.has_vectors):

@@ -27,10 +27,8 @@ from ramify.persistence import model_metadata, refuse_foreign_target, scratch_di
 from ramify.systems import System, find_system
 from ramify.taxonomy import LearnedTaxonomy, Taxonomy, learn_groups, read_taxonomy
 from ramify.taxonomy.learning import check_number, refuse_paths
-from ramify.workflows.many_files import needs_shards
-from ramify.workflows.reading import ReadOptions, read_added
+from ramify.workflows.reading import ReadOptions, needs_shards, read_added
 from ramify.workflows.training import TrainResult, train_classifier
-from ramify.workflows.tuning import Fixed, tune
 
 DEFAULT_SYSTEM = "nb"
 Data = str | Path | Corpus
@@ -203,6 +201,8 @@ def _tune(
     classifier: TextClassifier, corpus: Corpus, test: Corpus | None, options: TrainOptions, testing: dict[str, Any]
 ) -> TrainResult:
     """Choose everything that was not given."""
+    from ramify.workflows.tuning import Fixed, tune
+
     assert options.tune is not None
     name, params = (None, {}) if options.system is None else parse_system(options.system)
     defaults = Vectorizer().get_params()
