@@ -17,7 +17,7 @@ from experiments.gopal2013.systems import Row, Way, try_all
 from experiments.packing import pack_labels, unpack_labels
 from experiments.study import Run
 from experiments.trees import narrowed, under_one_root
-from ramify.classifier.rules import fit_rule, values_for
+from ramify.classifier.fitting import fit_rule, values_for
 from ramify.data import Corpus
 from ramify.decisions import PredictedCut
 from ramify.metrics.flat import both, f1, per_node

@@ -6,7 +6,7 @@ import pytest
 import ramify
 from ramify import TextClassifier
 from ramify.classifier import explain_nodes, make_rule
-from ramify.classifier.rules import RULES, values_for
+from ramify.classifier.fitting import RULES, values_for
 from ramify.decisions import Best, IsotonicSmooth, MinimizeHLoss, SCut, TopDown
 from ramify.errors import InputError, TaxonomyError
 from ramify.metrics import document_f1

@@ -10,10 +10,9 @@ from scipy.sparse import csr_array
 
 import ramify
 from ramify import TextClassifier
-from ramify.classifier.fitting import as_new
-from ramify.classifier.guarantees import split_rows, take
+from ramify.classifier.fitting import as_new, split_rows, take
 from ramify.classifier.loading import from_stored
-from ramify.classifier.saving import to_stored
+from ramify.classifier.text_classifier import to_stored
 from ramify.decisions import Best
 from ramify.errors import InputError, ModelError
 from ramify.features import Vectors

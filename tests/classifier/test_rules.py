@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 import ramify
 from ramify import Taxonomy, TextClassifier
 from ramify.classifier import rules
-from ramify.classifier.rules import fit_rule
+from ramify.classifier.fitting import fit_rule
 from ramify.decisions import Best, PCut, RCut, SCut
 
 FLAT = Taxonomy.flat(["a", "b", "c"])

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import ramify
 from ramify.classifier import explain_nodes
-from ramify.classifier.rules import RULES
+from ramify.classifier.fitting import RULES
 from ramify.decisions import RCut, SCut
 from ramify.server.model_registry import ServedModel
 from ramify.workflows import PredictOptions, Predictor, predict_rows

@@ -11,8 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import ramify
 from ramify import Taxonomy, TextClassifier
+from ramify.classifier.fitting import RULES
 from ramify.classifier.loading import LEARNERS, VECTORIZERS
-from ramify.classifier.rules import RULES
 from ramify.data import Corpus
 from ramify.decisions import Best
 from ramify.errors import DataError, InputError, LabelError, TaxonomyError

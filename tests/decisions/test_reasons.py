@@ -10,7 +10,7 @@ from oracles import h_loss_decisions as slow
 from strategies import build, parent_lists, trees
 
 from ramify import Taxonomy
-from ramify.classifier.rules import RULES
+from ramify.classifier.fitting import RULES
 from ramify.decisions import Best, Descend, IsotonicSmooth, MinimizeHLoss, PCut, PredictedCut, RCut, SCut, Sign, TopDown
 from ramify.decisions.h_loss import expected_losses
 from ramify.decisions.reasons import format_numbers

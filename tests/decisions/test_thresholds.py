@@ -13,7 +13,7 @@ from strategies import as_matrix, as_sets, build, parent_lists
 
 import ramify
 from ramify import Taxonomy, decisions, metrics
-from ramify.classifier.rules import RULES as BY_NAME
+from ramify.classifier.fitting import RULES as BY_NAME
 from ramify.decisions import FittableRule, PCut, PredictedCut, RCut, SCut
 from ramify.errors import InputError, ModelError
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.classifier.rules import decide_by, values_for
+from ramify.classifier.fitting import decide_by, values_for
 from ramify.errors import LabelError
 from ramify.features.base import BaseVectorizer
 from ramify.learners.base import Evidence, evidence_against

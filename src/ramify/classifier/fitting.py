@@ -1,26 +1,45 @@
-"""The steps of fitting a classifier: features, out-of-fold values, calibration, and the training data kept with a model."""
+"""The steps of fitting a classifier: data to keep back, features, out-of-fold values, decision rules, calibration, training data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sized
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import partial
+from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, vstack
+from scipy.sparse import csr_array, issparse, vstack
 from sklearn.base import clone
 
 from ramify.calibration import LogPotentials, calibration_class
-from ramify.classifier.guarantees import Guarantee, Ints
-from ramify.decisions import fit_conformal
-from ramify.errors import InputError, ModelError
+from ramify.classifier.guarantees import Guarantee
+from ramify.data.corpus import StoredTexts
+from ramify.decisions import (
+    Best,
+    DecisionRule,
+    Descend,
+    FittableRule,
+    IsotonicSmooth,
+    MinimizeHLoss,
+    PCut,
+    PredictedCut,
+    RCut,
+    RefiningRule,
+    SCut,
+    Sign,
+    TopDown,
+    fit_conformal,
+)
+from ramify.errors import InputError, ModelError, suggest
 from ramify.features.base import BaseVectorizer
 from ramify.learners.linear.weights import are_finite
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, most_specific
 
+Ints = NDArray[np.int64]
 MULTI_LABEL_FRACTION = 0.05  # of documents with multiple labels; from it on, predictions may have multiple labels
 
 
@@ -32,6 +51,63 @@ def multi_label_fraction(Y: csr_array, taxonomy: Taxonomy) -> float:
 def is_single_label(Y: csr_array, taxonomy: Taxonomy) -> bool:
     """Whether nearly all documents have exactly one most specific label."""
     return float(np.mean(np.diff(most_specific(Y, taxonomy).indptr) == 1)) > 1 - MULTI_LABEL_FRACTION
+
+
+# ---- documents to keep back ---------------------------------------------------------------------------------------------
+
+
+def check_fraction(keep_back: Any) -> float:
+    """Refuse what is not a fraction of the documents."""
+    if isinstance(keep_back, bool) or not isinstance(keep_back, Real) or not 0 <= float(keep_back) < 1:
+        raise InputError(f"keep_back is {keep_back!r}; give a fraction of the documents from 0 to below 1, such as 0.1.")
+    return float(keep_back)
+
+
+def split_rows(n_documents: int, keep_back: float) -> tuple[Ints, Ints]:
+    """Random documents to train on, and documents to keep back.
+
+    >>> [len(part) for part in split_rows(50, 0.1)]
+    [45, 5]
+    """
+    order = np.random.default_rng(0).permutation(n_documents)
+    n_kept = round(keep_back * n_documents)
+    if n_kept in (0, n_documents):
+        raise InputError(
+            f"keep_back is {keep_back:g}, which keeps {n_kept} of {n_documents} documents back; keep some, not all."
+        )
+    return np.sort(order[n_kept:]), np.sort(order[:n_kept])
+
+
+def split_texts(texts: Any, rows: list[list[str]], keep_back: float) -> tuple[Any, Any, list[list[str]], list[list[str]]]:
+    """Texts to train on and texts to keep back, and the labels of both."""
+    fraction = check_fraction(keep_back)
+    if fraction == 0 or isinstance(texts, str):
+        return texts, None, rows, []
+    texts = as_sized(texts)
+    if count_texts(texts) != len(rows):
+        raise InputError(f"there are {count_texts(texts)} texts but labels for {len(rows)}; give one entry per text.")
+    train, kept = split_rows(len(rows), fraction)
+    return take(texts, train), take(texts, kept), [rows[i] for i in train], [rows[i] for i in kept]
+
+
+def as_sized(texts: Any) -> Any:
+    """Texts whose number is known; an iterator becomes a list."""
+    return texts if issparse(texts) or (isinstance(texts, Sized) and not isinstance(texts, str)) else list(texts)
+
+
+def take(texts: Any, positions: Ints) -> Any:
+    """Some of the texts, in any form that a classifier reads."""
+    if isinstance(texts, np.ndarray) or issparse(texts):
+        return texts[positions]
+    if isinstance(texts, StoredTexts):
+        return texts.take(positions)
+    listed = list(texts)
+    return [listed[place] for place in positions.tolist()]
+
+
+def count_texts(texts: Any) -> int:
+    """The number of texts, in any form that a classifier reads."""
+    return int(texts.shape[0]) if issparse(texts) or isinstance(texts, np.ndarray) else len(texts)
 
 
 # ---- features ----------------------------------------------------------------------------------------------------------
@@ -172,6 +248,94 @@ def can_train(Y: csr_array, learner: Any) -> bool:
 def unfitted_copy(learner: Any) -> Any:
     """An unfitted learner with the same parameters, and with those that the learner selected by itself."""
     return clone(learner).set_params(**learner.selected_params())
+
+
+# ---- decision rules ---------------------------------------------------------------------------------------------------
+
+_ALL = (Best, Sign, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
+RULES: dict[str, Any] = {rule.kind: rule for rule in _ALL}
+RULE_FOLDS = 3
+MAX_SCORES = 1 << 28  # held-out documents × nodes; beyond that, a sample of the documents is used
+
+
+def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
+    """A rule by its name, with parameters.
+
+    >>> make_rule("isotonic", {"penalty": 5})
+    IsotonicSmooth(penalty=5, scale=None, weights=None, threshold=0.5, at_least_one=False, prior_weight=0.0, levels='auto')
+    """
+    if name not in RULES:
+        raise InputError(f"rule {name!r} is unknown; the rules are {', '.join(RULES)}.{suggest(name, RULES)}")
+    allowed = [setting.name for setting in fields(RULES[name]) if setting.repr]
+    for given in settings:
+        if given not in allowed:
+            raise InputError(f"{given!r} is not a parameter of rule {name!r}; it has {', '.join(allowed) or 'none'}.")
+    rule: DecisionRule = RULES[name](**settings)
+    rule.check()
+    return rule
+
+
+def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
+    """A learner's scores converted to the values that a rule takes."""
+    values: NDArray[np.floating[Any]] = learner.convert_scores(scores, rule.takes)
+    return values
+
+
+def is_by_sign(rule: DecisionRule) -> bool:
+    """Whether a rule predicts the nodes with a margin of 0 or more."""
+    return isinstance(rule, (Sign, TopDown)) and rule.threshold == 0
+
+
+def needs_positive_only(rule: DecisionRule) -> bool:
+    """Whether a rule ignores everything below a node with a negative margin."""
+    return isinstance(rule, TopDown) and rule.threshold >= 0
+
+
+def decide_by(
+    rule: DecisionRule, values: NDArray[np.floating[Any]], taxonomy: Taxonomy
+) -> tuple[csr_array, NDArray[np.floating[Any]] | None]:
+    """Labels, and the refined values of a rule that refines them."""
+    if not isinstance(rule, RefiningRule):
+        return rule.decide(values, taxonomy), None
+    refined = rule.refine(values, taxonomy)
+    return rule.cut(refined, values, taxonomy), refined
+
+
+def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
+    """Refuse a rule that cannot decide over a taxonomy, by trying it on a document without scores."""
+    rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
+
+
+def rule_folds(learner: Any, Y: csr_array) -> list[NDArray[np.int64]]:
+    """Folds to fit a rule on; none where the learner has held-out scores already, from its calibration."""
+    if learner.held_out_ is not None:
+        return []
+    n_docs, n_nodes = Y.shape
+    used = np.random.default_rng(0).permutation(n_docs)[: max(RULE_FOLDS, MAX_SCORES // max(1, n_nodes))]
+    return [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)]
+
+
+def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array, held_out: HeldOut | None = None) -> FittableRule:
+    """Fit a rule on out-of-fold values: each document is scored by a learner that was not trained on it.
+
+    held_out: what :func:`cross_fit` returns for :func:`rule_folds`; computed here when not given.
+    """
+    if learner.held_out_ is not None:
+        documents, scores = learner.held_out_
+        values = [values_for(rule, learner, scores)] if _has_scored_label(scores, Y[documents], learner) else []
+    else:
+        if held_out is None:
+            held_out = cross_fit(learner, X, Y, rule_folds(learner, Y), partial(values_for, rule))
+        documents, values = held_out
+        values = values if values and _has_scored_label(np.concatenate(values), Y[documents], learner) else []
+    if values:
+        return rule.fit(np.concatenate(values), Y[documents], learner.taxonomy_)
+    return rule.fit(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few documents to hold any out
+
+
+def _has_scored_label(scores: NDArray[np.floating[Any]], Y: csr_array, learner: Any) -> bool:
+    own = most_specific(Y, learner.taxonomy_).tocoo()
+    return bool(np.isfinite(scores[own.row, own.col]).any())
 
 
 # ---- training data kept with a model ------------------------------------------------------------------------------------

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ramify.calibration import CALIBRATIONS
-from ramify.classifier.fitting import TrainingData
-from ramify.classifier.guarantees import Guarantee, check_fraction
-from ramify.classifier.rules import RULES, refuse_misfit
+from ramify.classifier.fitting import RULES, TrainingData
+from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
 from ramify.errors import ModelError, RamifyError
@@ -38,7 +37,7 @@ from ramify.learners import (
 )
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
-from ramify.systems import find_system
+from ramify.systems import SYSTEMS
 from ramify.taxonomy import LabelFormat, Taxonomy
 from ramify.taxonomy.formats import json_nodes
 
@@ -70,54 +69,52 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     """Make a classifier from the parts of a model directory."""
     about, features = stored.metadata, dict(stored.documents["features"])
     learner, decision = dict(about["learner"]), dict(about["decision"])
-    made = TextClassifier(find_system(about["system"]).name)
+    if about["system"] not in SYSTEMS:
+        raise ModelError(f"system {about['system']!r} is unknown; the systems are {', '.join(SYSTEMS)}.")
+    made = TextClassifier(about["system"])
     made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
-    made.learner_ = _learner(stored, _part(LEARNERS, learner), made.taxonomy_, learner)
+    kind = _part(LEARNERS, learner)
+    shards = {"shards": stored.shards} if stored.shards else {}
+    if shards and not kind.supports_shards:
+        raise ModelError("the model has shards, and its learner takes none; train the model again.")
+    made.learner_ = kind.from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"), **shards)
     made.decision_ = _part(RULES, decision).from_state(decision)
-    refuse_misfit(made.decision_, made.taxonomy_)
+    made.decision_.decide(np.full((1, len(made.taxonomy_)), np.nan), made.taxonomy_)  # refuses a rule that does not fit
     if about.get("calibration") is not None:
         kind = _part(CALIBRATIONS, dict(about["calibration"]))
         made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
-    made.calibrate, made.keep_back = _confidence(about)
+    made.calibrate, made.keep_back = about["confidence"]["calibrate"], about["confidence"]["keep_back"]
+    if not isinstance(made.calibrate, bool) or not isinstance(made.keep_back, float) or not 0 <= made.keep_back < 1:
+        raise ModelError("the manifest does not say whether probabilities are calibrated; train the model again.")
     made.guarantee_ = _guarantee(stored, made.taxonomy_)
     made.form_ = LabelFormat.from_state(about["labels"], made.taxonomy_)
     made.figures_ = _checked_figures(about)
     made.classes_ = np.asarray(made.taxonomy_.names)
-    made.sizes_ = _checked_sizes(stored.arrays.get("figures.sizes"), len(made.taxonomy_))
-    made.report_ = _checked_report(stored.documents.get("report"))
-    _restore_training_data(made, _arrays_of(stored, "training_data"))
+    made.sizes_ = sizes = stored.arrays.get("figures.sizes")
+    if sizes is not None and (sizes.dtype != np.int64 or sizes.shape != (len(made.taxonomy_),) or np.any(sizes < 0)):
+        raise ModelError("the numbers of documents do not fit the taxonomy; train the model again.")
+    try:
+        report = stored.documents.get("report")
+        made.report_ = None if report is None else Report.from_dict(report).as_dict()
+    except (TypeError, KeyError, ValueError, AttributeError):
+        raise ModelError("the report is not one that Ramify writes; train the model again.") from None
+    training_data = _arrays_of(stored, "training_data")
+    made.keep_training_data = made.learner_.keeps_warm_start = bool(training_data)
+    if training_data:
+        made.training_data_ = TrainingData.from_arrays(training_data, made.vectorizer_.n_features_out, len(made.taxonomy_))
+        if made.learner_.n_warm_start_documents > len(made.training_data_):
+            raise ModelError("the dual variables belong to documents that the model does not have; train the model again.")
     # parameters as well as parts, so that a clone trains the same
-    made.vectorizer, made.decision = clone(made.vectorizer_), _unfitted(made.decision_)
+    rule = made.decision_
+    made.vectorizer, made.decision = clone(made.vectorizer_), rule.unfitted() if isinstance(rule, FittableRule) else rule
     made.learner = clone(made.learner_).set_params(taxonomy=None)
-    made.selector = _selector(about.get("selector"))
+    if (settings := about.get("selector")) is not None:
+        made.selector = TermSelector(**settings)
+        clone(made.selector).set_params(taxonomy=Taxonomy.flat(["any"])).check_settings()
     if made.vectorizer_.n_features_out != made.learner_.n_features_in_:
         raise ModelError("features and weights do not fit together; train the model again.")
     return made
-
-
-def _restore_training_data(made: TextClassifier, arrays: dict[str, NDArray[Any]]) -> None:
-    made.keep_training_data = made.learner_.keeps_warm_start = bool(arrays)
-    if not arrays:
-        return
-    made.training_data_ = TrainingData.from_arrays(arrays, made.vectorizer_.n_features_out, len(made.taxonomy_))
-    if made.learner_.n_warm_start_documents > len(made.training_data_):
-        raise ModelError("the dual variables belong to documents that the model does not have; train the model again.")
-
-
-def _learner(stored: StoredModel, kind: Any, taxonomy: Taxonomy, values: dict[str, Any]) -> Any:
-    shards = {"shards": stored.shards} if stored.shards else {}
-    if shards and not kind.supports_shards:
-        raise ModelError("the model has shards, and its learner takes none; train the model again.")
-    return kind.from_state(taxonomy, values, _arrays_of(stored, "learner"), **shards)
-
-
-def _confidence(about: dict[str, Any]) -> tuple[bool, float]:
-    """The parameters `calibrate` and `keep_back`."""
-    given = about.get("confidence", {"calibrate": True, "keep_back": 0.0})
-    if not isinstance(given["calibrate"], bool):
-        raise ModelError("the manifest does not say whether probabilities are calibrated; train the model again.")
-    return given["calibrate"], check_fraction(given["keep_back"])
 
 
 def _guarantee(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:
@@ -129,14 +126,6 @@ def _guarantee(stored: StoredModel, taxonomy: Taxonomy) -> Guarantee | None:
     if not isinstance(is_proven, bool) or isinstance(documents, bool) or not isinstance(documents, int) or documents < 0:
         raise ModelError("the guarantee of the model is not what Ramify writes; train the model again.")
     return Guarantee(kind.from_arrays(_arrays_of(stored, "guarantee"), taxonomy), documents, is_proven)
-
-
-def _selector(settings: dict[str, Any] | None) -> TermSelector | None:
-    if settings is None:
-        return None
-    made = TermSelector(**settings)
-    clone(made).set_params(taxonomy=Taxonomy.flat(["any"])).check_settings()
-    return made
 
 
 def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
@@ -154,25 +143,6 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(labels, list) or not all(isinstance(name, str) for name in names):
         raise ModelError("the manifest is not one that Ramify writes; train the model again.")
     return figures
-
-
-def _checked_sizes(sizes: NDArray[Any] | None, n_nodes: int) -> NDArray[np.int64] | None:
-    if sizes is not None and (sizes.dtype != np.int64 or sizes.shape != (n_nodes,) or np.any(sizes < 0)):
-        raise ModelError("the numbers of documents do not fit the taxonomy; train the model again.")
-    return sizes
-
-
-def _checked_report(report: Any) -> dict[str, Any] | None:
-    if report is None:
-        return None
-    try:
-        return Report.from_dict(report).as_dict()
-    except (TypeError, KeyError, ValueError, AttributeError):
-        raise ModelError("the report is not one that Ramify writes; train the model again.") from None
-
-
-def _unfitted(rule: Any) -> Any:
-    return rule.unfitted() if isinstance(rule, FittableRule) else rule
 
 
 def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:

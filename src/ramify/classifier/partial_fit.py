@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.classifier.guarantees import as_sized, count_texts
+from ramify.classifier.fitting import as_sized, count_texts
 from ramify.decisions import FittableRule
 from ramify.errors import InputError
 from ramify.features.base import BaseVectorizer

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,32 +26,32 @@ from ramify.classifier.fitting import (
     calibration_folds,
     calibration_values,
     cross_fit,
-    fit_features,
-    is_single_label,
-    multi_label_fraction,
-    refuse_class_weight,
-    selector_for,
-)
-from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_without_guarantee, predictor_of, split_texts
-from ramify.classifier.partial_fit import partial_fit
-from ramify.classifier.rules import (
     decide_by,
+    fit_features,
     fit_rule,
     is_by_sign,
+    is_single_label,
+    multi_label_fraction,
     needs_positive_only,
+    refuse_class_weight,
     refuse_misfit,
     rule_folds,
+    selector_for,
+    split_texts,
     values_for,
 )
-from ramify.classifier.saving import to_stored
+from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_without_guarantee, predictor_of
+from ramify.classifier.partial_fit import partial_fit
 from ramify.decisions import DecisionRule, FittableRule, fit_conformal
 from ramify.errors import InputError
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
-from ramify.persistence import write_model
-from ramify.systems import System, find_system
+from ramify.persistence import ArrayFile, StoredModel, write_model
+from ramify.systems import find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
+from ramify.taxonomy.formats import json_nodes
 
+MOST_REPORTED = 20_000  # nodes of the report that a model keeps
 Result = TypeVar("Result")
 
 
@@ -81,6 +82,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     sizes_: NDArray[np.int64] | None
     report_: dict[str, Any] | None
     learner_: Learner
+    decision_: DecisionRule
     calibration_: Any = None
     guarantee_: Guarantee | None = None
     training_data_: TrainingData | None = None
@@ -120,13 +122,22 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             raise InputError("fitting requires y to be passed, but the target y is None.")
         system = find_system(self.system)
         rows, many, integers = normalize_labels(labels)
-        taxonomy = self._taxonomy_for(rows, system)
+        taxonomy = taxonomy_of_labels(rows, self.separator) if self.taxonomy is None else as_taxonomy(self.taxonomy)
+        if system.needs_tree:
+            taxonomy.require_tree(f"system {system.name!r}")
         texts, kept_texts, rows, kept_rows = split_texts(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
-        decision = self._new_decision(system, multi_label_fraction(Y, taxonomy) >= MULTI_LABEL_FRACTION)
+        decision: Any = self.decision
+        if decision is None:
+            is_multi_label = multi_label_fraction(Y, taxonomy) >= MULTI_LABEL_FRACTION
+            decision = ((is_multi_label and system.multi_label_decision) or system.decision)()
         if not isinstance(decision, FittableRule) or decision.is_fitted:
             refuse_misfit(decision, taxonomy)
-        vectorizer, learner = self._new_vectorizer(system), self._new_learner(system, taxonomy)
+        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        if "n_jobs" in vectorizer.get_params():
+            vectorizer.set_params(n_jobs=self.n_jobs)
+        learner = system.learner() if self.learner is None else clone(self.learner)
+        learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
         if self.keep_training_data:
             refuse_class_weight(learner)
             learner.keeps_warm_start = True
@@ -358,29 +369,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return "taxonomy_" in self.__dict__
 
-    def _taxonomy_for(self, rows: list[list[str]], system: System) -> Taxonomy:
-        given = self.taxonomy
-        taxonomy = taxonomy_of_labels(rows, self.separator) if given is None else as_taxonomy(given)
-        if system.needs_tree:
-            taxonomy.require_tree(f"system {system.name!r}")
-        return taxonomy
-
-    def _new_vectorizer(self, system: System) -> Any:
-        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
-        return vectorizer.set_params(n_jobs=self.n_jobs) if "n_jobs" in vectorizer.get_params() else vectorizer
-
-    def _new_learner(self, system: System, taxonomy: Taxonomy) -> Any:
-        learner = system.learner() if self.learner is None else clone(self.learner)
-        return learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
-
-    def _new_decision(self, system: System, is_multi_label: bool) -> DecisionRule:
-        """The given rule, or the system's rule for single-label or multi-label documents."""
-        if self.decision is not None:
-            return cast(DecisionRule, self.decision)
-        if is_multi_label and system.multi_label_decision is not None:
-            return system.multi_label_decision()
-        return system.decision()
-
     def _map(self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of some texts at a time."""
         check_is_fitted(self, "taxonomy_")
@@ -401,3 +389,62 @@ def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:
     if len(blocks) == 1:
         return blocks[0]
     return csr_array(vstack(blocks, format="csr")) if blocks else csr_array((0, n_nodes), dtype=bool)
+
+
+def refuse_shards(learner: Any, system: str) -> None:
+    """Refuse learners whose weights cannot be saved in shards."""
+    if not learner.supports_shards:
+        raise InputError(f"a model of system {system!r} cannot be saved in shards; svm, lr, hr-svm and hr-lr can.")
+
+
+def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredModel:
+    """The state of every part as the plain values and arrays of a model directory. shards: number of weight files."""
+    learner, selector, report = classifier.learner_, classifier.selector, classifier.report_
+    files: list[ArrayFile] = learner.shard_files()
+    if shards is None:
+        learner_values, learner_arrays = learner.state()
+    else:
+        refuse_shards(learner, classifier.system)
+        if files:
+            raise InputError(f"the model is in {len(files)} shards already, and stays so; leave out the number of shards.")
+        learner_values, learner_arrays, files = learner.state_in_shards(shards)
+    features, feature_arrays = classifier.vectorizer_.state()
+    about: dict[str, Any] = {
+        "ramify": version("ramify"),
+        "system": classifier.system,
+        "learner": {"kind": learner.kind, **learner_values},
+        "selector": None,
+        "decision": {"kind": classifier.decision_.kind, **classifier.decision_.state()},
+        "labels": classifier.form_.state(),
+        "figures": classifier.figures_,
+        "confidence": {"calibrate": bool(classifier.calibrate), "keep_back": float(classifier.keep_back)},
+    }
+    if selector is not None:
+        params = {name: value for name, value in selector.get_params().items() if name != "taxonomy"}
+        about["selector"] = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+    documents: dict[str, Any] = {
+        "taxonomy": json_nodes.to_values(classifier.taxonomy_),
+        "features": {"kind": classifier.vectorizer_.kind, **features},
+    }
+    arrays = {"features": feature_arrays, "learner": learner_arrays}
+    if not files:  # a model in shards scores candidates only, and has neither calibration nor guarantee
+        if classifier.calibration_ is not None:
+            about["calibration"] = {"kind": classifier.calibration_.kind}
+            arrays["calibration"] = classifier.calibration_.arrays()
+        if (guarantee := classifier.guarantee_) is not None:
+            facts = {"documents": guarantee.documents, "is_proven": guarantee.is_proven}
+            about["guarantee"] = {"kind": guarantee.predictor.kind, **facts}
+            arrays["guarantee"] = guarantee.predictor.arrays()
+    if classifier.training_data_ is not None:
+        arrays["training_data"] = classifier.training_data_.arrays()
+    if classifier.sizes_ is not None:
+        arrays["figures"] = {"sizes": classifier.sizes_.astype(np.int64)}
+    if report is not None:
+        nodes = report["nodes"]
+        if len(nodes) > MOST_REPORTED:
+            largest = sorted(nodes, key=lambda row: -row["support"])[:MOST_REPORTED]
+            note = f"{MOST_REPORTED:,} of {len(nodes):,} nodes are saved with the model, those with the most documents"
+            report = {**report, "nodes": largest, "notes": [*report["notes"], note]}
+        documents["report"] = report
+    named = {f"{part}.{name}": array for part, found in arrays.items() for name, array in found.items()}
+    return StoredModel(about, documents, named, files)

@@ -44,7 +44,7 @@ def explain(
     """
     from ramify.classifier import explain_nodes
     from ramify.data.documents import why_not_text
-    from ramify.workflows.evaluation import refuse_texts
+    from ramify.workflows.reading import refuse_texts
 
     classifier = load_model(model, parse_rule(rule, rule_param))
     refuse_texts(classifier, "the command line")

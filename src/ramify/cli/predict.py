@@ -139,7 +139,7 @@ def _predict_files(model: Path, data: Path, out: Path | None, **settings: Any) -
 
 def _predict_sentence(classifier: TextClassifier, sentence: str, options: PredictOptions, as_json: bool) -> None:
     from ramify.workflows import predict_rows
-    from ramify.workflows.evaluation import refuse_texts
+    from ramify.workflows.reading import refuse_texts
 
     refuse_texts(classifier, "--try")
     predicted = next(iter(predict_rows(classifier, [(1, {"text": sentence})], "text", options)))

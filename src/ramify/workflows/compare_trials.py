@@ -29,7 +29,7 @@ from ramify.data import Corpus
 from ramify.errors import RamifyError
 from ramify.parallel import checkpointing, reporting_to, running_on
 from ramify.taxonomy import Taxonomy
-from ramify.workflows.evaluation import adapt_corpus
+from ramify.workflows.reading import adapt_corpus
 from ramify.workflows.training import train_classifier
 
 STATUS, STATM, CLEAR = Path("/proc/self/status"), Path("/proc/self/statm"), Path("/proc/self/clear_refs")

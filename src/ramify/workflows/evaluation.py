@@ -10,16 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.classifier.guarantees import guarantee_note, guarantee_table
+from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
-from ramify.errors import DataError, InputError, LabelError, suggest
-from ramify.features import Vectors
+from ramify.decisions.conformal import ConformalPaths
+from ramify.errors import DataError, LabelError, suggest
 from ramify.metrics import Report, make_report, tree_distance
+from ramify.metrics.calibration import is_covered, predicted_depth, wrong_fraction
 from ramify.metrics.evaluation import check_hierarchy, fits_dense
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, most_specific
+from ramify.workflows.reading import adapt_corpus
 
+RISKS = (0.2, 0.1, 0.05, 0.02, 0.01)  # of the guarantees in a report
 TOO_LARGE = "documents × nodes is too large for ranking and calibration; evaluate on fewer documents to see them"
 
 
@@ -115,17 +118,32 @@ def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
     )
 
 
-def adapt_corpus(classifier: TextClassifier, corpus: Corpus) -> Corpus:
-    """A corpus in the form that the classifier reads; refuses vectors for a model of texts, and texts for one of vectors."""
-    if not corpus.has_vectors:
-        refuse_texts(classifier, corpus.source)
-        return corpus
-    if not isinstance(classifier.vectorizer_, Vectors):
-        raise InputError(f"the model was trained on texts, but {corpus.source} holds vectors; give texts.")
-    return corpus.with_width(classifier.vectorizer_.n_features_in_)
+def guarantee_table(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pred: Any) -> list[dict[str, Any]]:
+    """For some risks: what is guaranteed, what was achieved on documents with known labels, and the depth of predictions.
+
+    Y_pred: predictions without a risk. Risks for which there are too few held-out documents are left out.
+    """
+    if classifier.guarantee_ is None:
+        return []
+    predictor, taxonomy = classifier.guarantee_.predictor, classifier.taxonomy_
+    depth, rows = float(predicted_depth(Y_pred, taxonomy).mean()), []
+    for risk in RISKS:
+        if predictor.least_risk > risk:
+            continue
+        Y = predictor.decide(P, taxonomy, risk)
+        covers = isinstance(predictor, ConformalPaths)
+        correct = is_covered(Y_true, Y, taxonomy) if covers else 1 - wrong_fraction(Y_true, Y, taxonomy)
+        depths = predicted_depth(Y, taxonomy)
+        row = {"risk": risk, "guaranteed": 1 - risk, "achieved": float(correct.mean()), "depth": float(depths.mean())}
+        rows.append(row | {"depth_without_guarantee": depth, "without_label": float((depths == 0).mean())})
+    return rows
 
 
-def refuse_texts(classifier: TextClassifier, source: str) -> None:
-    """Refuse texts for a model of vectors."""
-    if isinstance(classifier.vectorizer_, Vectors):
-        raise InputError(f"the model was trained on vectors, but {source} holds texts; give vectors, as svmlight.")
+def guarantee_note(guarantee: Guarantee) -> str:
+    """What a guarantee means, and what it is based on."""
+    labels = "labels that are correct, averaged over texts"
+    what = labels if guarantee.predictor.kind == "risk-control" else "texts whose true path passes through the prediction"
+    number = f"{guarantee.documents:,} documents"
+    estimated = f"Estimated by cross-validation on {number}; not a proven guarantee. Use --keep-back 0.1 for one"
+    based_on = f"Fitted on {number} that were kept back from training" if guarantee.is_proven else estimated
+    return f"guaranteed is the fraction of {what}; an empty prediction counts as correct. {based_on}"

@@ -30,9 +30,9 @@ from ramify.parallel import choose_executor, is_distributed, running_on, stage
 from ramify.parallel.progress import DescribedStage
 from ramify.parallel.values import digest_of
 from ramify.persistence import atomic_writer, exclusive_writer, model_fingerprint, write_text_atomically
-from ramify.workflows.evaluation import refuse_texts
 from ramify.workflows.predict_stream import WRITERS, Tally, stream_predictions, write_all
 from ramify.workflows.predictor import PredictOptions, Predictor
+from ramify.workflows.reading import refuse_texts
 
 MANIFEST = "ramify-predictions.json"
 FORMAT = "ramify-predictions-1"

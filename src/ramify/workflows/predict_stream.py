@@ -22,9 +22,8 @@ from ramify.data.svmlight import read_vectors
 from ramify.data.tables import find_kind, known_encoding
 from ramify.errors import DataError
 from ramify.parallel import Stage, choose_executor, is_distributed, row_blocks
-from ramify.workflows.evaluation import adapt_corpus, refuse_texts
 from ramify.workflows.predictor import PredictOptions, Predictor, batch_size
-from ramify.workflows.reading import readable
+from ramify.workflows.reading import adapt_corpus, readable, refuse_texts
 
 BATCH_CHARACTERS = 1 << 22
 REMOTE_BATCHES = 16  # batches that a worker of a cluster gets at a time

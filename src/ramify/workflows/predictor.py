@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.classifier.fitting import values_for
 from ramify.classifier.guarantees import WITHOUT_RISK, predictor_of
-from ramify.classifier.rules import values_for
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import DecisionRule, Descend
 from ramify.decisions.conformal import check_nodes, check_risk

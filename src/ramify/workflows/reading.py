@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus, is_file_set, read_corpus
 from ramify.errors import InputError, RamifyError
+from ramify.features import Vectors
 from ramify.formatting import counted
 from ramify.parallel import note
 from ramify.taxonomy import Taxonomy
@@ -144,3 +146,19 @@ def read_added(
         if new:
             note(f"  {counted(len(new), 'label')} not in {corpus.source}, such as {next(iter(new))!r}")
     return added
+
+
+def adapt_corpus(classifier: TextClassifier, corpus: Corpus) -> Corpus:
+    """A corpus in the form that the classifier reads; refuses vectors for a model of texts, and texts for one of vectors."""
+    if not corpus.has_vectors:
+        refuse_texts(classifier, corpus.source)
+        return corpus
+    if not isinstance(classifier.vectorizer_, Vectors):
+        raise InputError(f"the model was trained on texts, but {corpus.source} holds vectors; give texts.")
+    return corpus.with_width(classifier.vectorizer_.n_features_in_)
+
+
+def refuse_texts(classifier: TextClassifier, source: str) -> None:
+    """Refuse texts for a model of vectors."""
+    if isinstance(classifier.vectorizer_, Vectors):
+        raise InputError(f"the model was trained on vectors, but {source} holds texts; give vectors, as svmlight.")

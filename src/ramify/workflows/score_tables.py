@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify.classifier.fitting import decide_by, refuse_misfit, values_for
 from ramify.classifier.loading import load
-from ramify.classifier.rules import decide_by, refuse_misfit, values_for
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import BadRow, stream_rows
 from ramify.data.svmlight import read_vectors
@@ -23,10 +23,9 @@ from ramify.data.tables import find_kind, known_encoding, stream_table
 from ramify.decisions import DecisionRule, FittableRule
 from ramify.errors import DataError, InputError, LabelError, suggest
 from ramify.taxonomy import LabelFormat, Taxonomy, most_specific, read_taxonomy
-from ramify.workflows.evaluation import adapt_corpus, refuse_texts
 from ramify.workflows.predict_stream import Labels, Prediction, score_rows
 from ramify.workflows.predictor import batch_size
-from ramify.workflows.reading import readable
+from ramify.workflows.reading import adapt_corpus, readable, refuse_texts
 
 LABEL_SEPARATOR = "|"
 LARGEST = float(np.finfo(np.float32).max)

@@ -12,10 +12,8 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ramify.classifier.fitting import selector_for
-from ramify.classifier.guarantees import check_fraction
-from ramify.classifier.saving import refuse_shards
-from ramify.classifier.text_classifier import TextClassifier
+from ramify.classifier.fitting import check_fraction, selector_for
+from ramify.classifier.text_classifier import TextClassifier, refuse_shards
 from ramify.data import Corpus
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError, LabelError

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 from sklearn.base import clone
 
-from ramify.classifier.fitting import TrainingData, calibrate_learner, unfitted_copy
+from ramify.classifier.fitting import TrainingData, calibrate_learner, fit_rule, refuse_misfit, unfitted_copy
 from ramify.classifier.loading import load
 from ramify.classifier.partial_fit import cut_rounds, larger_taxonomy, trainable
-from ramify.classifier.rules import fit_rule, refuse_misfit
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.data import Corpus
 from ramify.decisions import FittableRule
@@ -36,8 +35,8 @@ from ramify.taxonomy import (
     read_taxonomy,
 )
 from ramify.taxonomy.diff import Reassignments, refuse_unassigned
-from ramify.workflows.evaluation import adapt_corpus, check_labels
-from ramify.workflows.reading import ReadOptions
+from ramify.workflows.evaluation import check_labels
+from ramify.workflows.reading import ReadOptions, adapt_corpus
 
 HOW = (
     "'ramify taxonomy diff OLD NEW --out reassignments.tsv' writes a table of them; fill it in, and give it as --reassignments."

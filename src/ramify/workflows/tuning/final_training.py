@@ -9,8 +9,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ramify.classifier.fitting import FEWEST_HELD_OUT, MOST_NODES, few_folds
-from ramify.classifier.rules import FOLDS
+from ramify.classifier.fitting import FEWEST_HELD_OUT, MOST_NODES, RULE_FOLDS, few_folds
 from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.formatting import duration
@@ -112,7 +111,7 @@ class FinalTraining:
         if mode.accurate and _has_tolerance(learner):
             once *= ACCURATE_FACTOR
         if needs_fitting(trial.rule) and learner.calibration is None:
-            extra += FOLDS * (1 - 1 / FOLDS)
+            extra += RULE_FOLDS * (1 - 1 / RULE_FOLDS)
         if mode.calibrated and n_documents >= FEWEST_HELD_OUT and len(self.parts.taxonomy) <= MOST_NODES:
             folds = few_folds(n_documents, len(self.parts.taxonomy))
             extra += len(folds)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from ramify.classifier.rules import values_for
+from ramify.classifier.fitting import values_for
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import Best, DecisionRule, FittableRule, PCut, PredictedCut, RCut, SCut
 from ramify.errors import RamifyError
