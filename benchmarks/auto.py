@@ -34,7 +34,7 @@ from ramify.parallel import OutOfTime, deadline_at, single_stage
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import Taxonomy, read_taxonomy
 from ramify.workflows import train_classifier
-from ramify.workflows.evaluation import adapt_corpus
+from ramify.workflows.reading import adapt_corpus
 
 NAMES = ("20news_bydate", "arxiv_small", "esco_titles", "cellcycle_go", "imclef07a", "medical_cmc2007", "reuters21578_90")
 COLUMNS = ("corpus", "best by hand", "micro F1", "minutes", "selected", "micro F1", "difference", "seconds", "in time")

@@ -14,7 +14,7 @@ from ramify.decisions import DecisionRule
 from ramify.errors import InputError
 from ramify.formatting import duration
 from ramify.parallel import OutOfTime, deadline_at
-from ramify.workflows.training import TrainTestSplit, TrainResult, train_on_all, train_on_part
+from ramify.workflows.training import TrainResult, TrainTestSplit, train_on_all, train_on_part
 from ramify.workflows.tuning.evaluator import TimeBudget, Timings
 from ramify.workflows.tuning.trials import LOOSE_TOL, Trial, needs_fitting
 
