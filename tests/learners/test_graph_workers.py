@@ -378,7 +378,7 @@ class WatchedGroup(ApartWorkerGroup):
         watch.sent[what] += size_of(arguments)
         watch.given[what] += sum(size_of(answer) for answer in answers)
         if what == "weights":
-            watch.own_weights = answers
+            watch.own_weights = list(answers)
         return answers
 
 
