@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 import ramify
 from ramify import Taxonomy, TextClassifier
-from ramify.classifier import rules
+from ramify.classifier import fitting
 from ramify.classifier.fitting import fit_rule
 from ramify.decisions import Best, PCut, RCut, SCut
 
@@ -82,11 +82,11 @@ def test_the_learner_itself_stays_as_it_was(spied):
     learner = Spy(taxonomy=FLAT).fit(X, Y)
     fit_rule(Recorder(), learner, X, Y)
     assert learner.seen == set(range(1, 10))
-    assert len(spied) == rules.FOLDS
+    assert len(spied) == fitting.RULE_FOLDS
 
 
 def test_where_scores_would_be_too_many_some_documents_are_only_trained_on(spied, monkeypatch):
-    monkeypatch.setattr(rules, "MAX_SCORES", 3 * 6)
+    monkeypatch.setattr(fitting, "MAX_SCORES", 3 * 6)
     X, Y = numbered(20)
     fit_rule(rule := Recorder(), Spy(taxonomy=FLAT).fit(X, Y), X, Y)
     assert rule.scores.shape == (6, 3)
@@ -110,7 +110,7 @@ def test_a_cost_that_was_chosen_is_not_chosen_again(spied):
             return {"C": self.C_}
 
     fit_rule(Recorder(), SelectsC(taxonomy=FLAT).fit(X, Y), X, Y)
-    assert [alpha for alpha, _, _ in spied] == [10.0] * rules.FOLDS
+    assert [alpha for alpha, _, _ in spied] == [10.0] * fitting.RULE_FOLDS
 
 
 # ---- tiny corpora ---------------------------------------------------------------------------------------------------------
