@@ -28,8 +28,7 @@ from timing import head, show
 from ramify import Taxonomy
 from ramify.data.synthetic import grow_tree
 from ramify.learners.linear.dual_solver import CANDIDATES, CANDIDATES_IN_FAST, CANDIDATES_IN_TREE
-from ramify.learners.linear.estimates import PASSES, ROUNDS, SCREENINGS
-from ramify.learners.linear.partition import common_depths, cut
+from ramify.learners.linear.partition import PASSES, ROUNDS, SCREENINGS, common_depths, cut
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 
 CALLS = 3  # to the workers in a round: a pass, the changes, and sometimes the duality gap

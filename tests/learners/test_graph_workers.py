@@ -26,9 +26,9 @@ from ramify.errors import InputError
 from ramify.learners import RecursiveLogistic
 from ramify.learners.linear import graph_partition, graph_worker
 from ramify.learners.linear import graph_solver as graph_solver
-from ramify.learners.linear.estimates import estimate_graph_needs
 from ramify.learners.linear.graph_partition import (
     OwnedUnits,
+    estimate_graph_needs,
     partial_system,
     partial_system_with_fixed,
     partition_units,

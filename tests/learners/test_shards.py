@@ -20,7 +20,7 @@ from ramify import Taxonomy
 from ramify.data import make_web_directory
 from ramify.errors import InputError, ModelError
 from ramify.learners import OneVsRestLogistic, OneVsRestSVM, RecursiveLogistic, RecursiveSVM, TopDownSVM
-from ramify.learners.linear import candidates, dual_solver, shards, top_k
+from ramify.learners.linear import candidates, dual_solver, shards
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.problem import arrange_rows
 from ramify.learners.linear.shards import (
@@ -29,11 +29,11 @@ from ramify.learners.linear.shards import (
     cut_evenly,
     index_weights,
     open_shard,
+    search,
     take_classes,
     take_signatures,
     write_shard,
 )
-from ramify.learners.linear.top_k import search
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import SerialExecutor, choose_executor
 from ramify.persistence import open_array_file, write_array_file
@@ -177,7 +177,7 @@ def test_what_is_found_does_not_depend_on_how_a_model_is_cut(model, width):
 @given(models())
 def test_a_beam_as_wide_as_all_classes_scores_every_class_as_the_whole_does(model):
     weights, X, stretches = model
-    classes, scores = top_k.score_likeliest(X, in_shards(weights, stretches), weights.n_classes, SerialExecutor())
+    classes, scores = shards.score_likeliest(X, in_shards(weights, stretches), weights.n_classes, SerialExecutor())
     np.testing.assert_array_equal(classes, np.tile(np.arange(weights.n_classes), (X.shape[0], 1)))
     np.testing.assert_array_equal(scores, weights.score(X))
 
@@ -187,7 +187,7 @@ def test_blocks_and_threads_change_nothing(monkeypatch):
     fitted = RecursiveSVM(made.taxonomy).fit(made.X, made.Y)
     parts = in_shards(fitted.weights_, cut_evenly(30, 4))
     expected = search(made.X, parts, 3, 5, SerialExecutor())
-    monkeypatch.setattr(top_k, "ROWS", 7)
+    monkeypatch.setattr(shards, "ROWS", 7)
     for found, before in zip(search(made.X, parts, 3, 5, choose_executor(2)), expected, strict=True):
         np.testing.assert_array_equal(found, before)
 

@@ -17,9 +17,8 @@ from ramify.data import make_web_directory
 from ramify.errors import InputError
 from ramify.learners import OneVsRestSVM, RecursiveSVM
 from ramify.learners.linear import dual_solver, flat_worker, tree_worker
-from ramify.learners.linear.estimates import estimate_needs
 from ramify.learners.linear.flat_worker import FlatWorker
-from ramify.learners.linear.partition import partition_classes, sum_vectors, to_sparse
+from ramify.learners.linear.partition import estimate_needs, partition_classes, sum_vectors, to_sparse
 from ramify.learners.linear.problem import Pairs, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
 from ramify.learners.linear.taxonomy_ties import tie_along_paths, tie_flat

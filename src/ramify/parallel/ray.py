@@ -300,8 +300,9 @@ def _connect(address: str) -> None:
     except (ConnectionError, ValueError, RuntimeError, OSError, failures.RayError) as error:
         if address not in ("auto", "local") and is_listening(*cluster.split_address(address)):
             raise InputError(
-                f"a process listens at {address!r}, but Ray cannot join ({first_line(error)}); if the cluster needs a token, set "
-                "RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, and check that it runs the same version of Ray."
+                f"a process listens at {address!r}, but Ray cannot join ({first_line(error)}); if the cluster needs a token, "
+                "set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN or RAY_AUTH_TOKEN_PATH, "
+                "and check that it runs the same version of Ray."
             ) from None
         where = "there is no Ray cluster on this node" if address == "auto" else f"no Ray cluster answers at {address!r}"
         what = "start one with 'ray start --head', give its address, or give 'local'."

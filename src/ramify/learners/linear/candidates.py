@@ -78,7 +78,11 @@ def learn_signatures(rows: Rows, own: csc_array, executor: Executor, placed: Any
     known = executor.place((rows if placed is None else placed, own, overall.astype(np.float32), size))
     blocks = row_blocks(own.shape[1], 1, CLASSES_PER_BLOCK)
     signatures = csr_array(vstack(list(executor.distribute(_sign_classes, known, blocks)), format="csr"))
-    index = _shortened(csc_array(signatures))
+    index = csc_array(signatures)
+    if np.diff(index.indptr).max(initial=0) > LONGEST:  # of features that very many classes have, keep the largest weights
+        kept = largest_of_rows(csr_array(index.T), LONGEST)
+        kept.sort_indices()
+        index = csc_array(kept.T)
     return Signatures(index.indptr.astype(np.int64), index.indices.astype(np.int32), index.data, own.shape[1])
 
 
@@ -94,15 +98,6 @@ def _sign_classes(known: tuple[Rows, csc_array, NDArray[np.float32], int], class
     norms = np.sqrt(np.asarray(kept.multiply(kept).sum(axis=1))).ravel()
     kept.data /= np.repeat(np.maximum(norms, 1e-30), np.diff(kept.indptr))
     return kept
-
-
-def _shortened(index: csc_array) -> csc_array:
-    """Keep only the classes with the largest weights for features that very many classes have."""
-    if np.diff(index.indptr).max(initial=0) <= LONGEST:
-        return index
-    kept = largest_of_rows(csr_array(index.T), LONGEST)
-    kept.sort_indices()
-    return csc_array(kept.T)
 
 
 def largest_of_rows(matrix: csr_array, size: int) -> csr_array:

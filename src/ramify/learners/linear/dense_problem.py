@@ -37,11 +37,6 @@ class Order:
     units: list[int]
     later: list[list[int]]
 
-    @property
-    def work(self) -> int:
-        """Products of blocks that the elimination takes."""
-        return sum((1 + len(later)) ** 2 for later in self.later)
-
 
 def order_units(M: csr_array, most_work: float) -> Order | None:
     """The order of elimination; None if it takes more products of blocks than `most_work`.

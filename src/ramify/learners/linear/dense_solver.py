@@ -65,17 +65,9 @@ def suits_dense_solver(n_docs: int, n_features: int, nnz: int, n_classes: int) -
 
 
 def solve_dense(
-    X: Floats,
-    own: csc_array,
-    M: csr_array,
-    class_units: NDArray[np.integer],
-    costs: Costs,
-    loss: str = "hinge",
-    tolerance: float = 1e-3,
-    max_iter: int = 200,
-    start: Floats | None = None,
-    executor: Executor | None = None,
-) -> Best:
+    X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs, loss: str = "hinge",
+    tolerance: float = 1e-3, max_iter: int = 200, start: Floats | None = None, executor: Executor | None = None,
+) -> Best:  # fmt: skip
     """Solve a problem with few features. start: the weights of a solution for other costs.
 
     Threads work on different groups of units, since the blocks of one group are too small to share.
@@ -128,18 +120,11 @@ def _groups(X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.int
         M_group = csr_array(M[units][:, units])
         # fill-in may cost a few times as much as the blocks of the classes
         most_work = max(FREE_WORK, 4 * len(classes) * len(X) / X.shape[1])
-        problem = DenseProblem(
-            X,
-            np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1))),
-            costs.positive[classes].astype(np.float64),
-            costs.negative[classes].astype(np.float64),
-            costs.documents.astype(np.float64),
-            M_group,
-            splu(M_group.tocsc()),
-            place[class_units[classes]],
-            order_units(M_group, most_work),
-        )
-        yield Group(units, classes, problem)
+        signs = np.ascontiguousarray(np.where(own[:, classes].toarray().T, np.int8(1), np.int8(-1)))
+        some = costs.positive[classes], costs.negative[classes], costs.documents
+        positive, negative, weights = (each.astype(np.float64) for each in some)
+        ties = M_group, splu(M_group.tocsc()), place[class_units[classes]], order_units(M_group, most_work)
+        yield Group(units, classes, DenseProblem(X, signs, positive, negative, weights, *ties))
 
 
 # ---- smooth losses: Newton's method with a line search ------------------------------------------------------------------

@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 
 from ramify.learners.linear.candidates import Signatures, find_candidates, learn_signatures
-from ramify.learners.linear.estimates import count_weights, estimate_needs
 from ramify.learners.linear.flat_worker import FlatWorker
-from ramify.learners.linear.partition import partition_classes, sum_counts, sum_vectors, sums
+from ramify.learners.linear.partition import count_weights, estimate_needs, partition_classes, sum_counts, sum_vectors, sums
 from ramify.learners.linear.problem import Certificate, Pairs, Problem, all_others, pair_up
 from ramify.learners.linear.shards import ShardedWeights
 from ramify.learners.linear.tree_worker import REACTIVATION, TreeWorker
@@ -54,10 +53,7 @@ CLASSES_PER_SAVE, MOST_PARTS = 1024, 16  # classes of a worker that are solved b
 GAP_SAMPLE, GAP_SAMPLE_OF_PART = 128, 48  # classes on which the gap is estimated before all are solved
 TARGET, TARGET_WITH_MISSING = 0.9, 0.6  # fraction of the tolerance to reach there; less if missing pairs will add to the gap
 ACTIVE_ROUNDS, IDLE_GAP = 3, 0.25  # rounds between two selections of active classes; gap of all others, in tolerances
-PACE, SLOWEST = (
-    0.17,
-    0.04,
-)  # by how much a round over a tree is expected to lower the logarithm of the gap, at most and at least
+PACE, SLOWEST = 0.17, 0.04  # how much a round over a tree should lower the logarithm of the gap, at most and at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,12 +72,9 @@ class Solution:
 
 
 def solve(
-    problem: Problem,
-    executor: Executor,
-    start: Solution | Dual | Pairs | None = None,
-    keep_dual: bool = False,
+    problem: Problem, executor: Executor, start: Solution | Dual | Pairs | None = None, keep_dual: bool = False,
     shards: Path | None = None,
-) -> Solution:
+) -> Solution:  # fmt: skip
     """Solve a problem to the relative duality gap of its settings.
 
     start: a solution of the same classes with other costs; dual variables of classes that may have changed; or the pairs to

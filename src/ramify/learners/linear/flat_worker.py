@@ -77,7 +77,7 @@ class FlatWorker:
     def solve_classes(self, tolerance: float, part: int = 0, parts: int = 1) -> int:
         """Solve one of several parts of the chosen classes, with the weights above them fixed; gives the most passes."""
         classes, results = np.array_split(self.chosen, parts)[part], self.results
-        list(self.executor.map(*self._inner_passes(self.solved_pairs, results, classes, tolerance)))
+        self._inner_passes(self.solved_pairs, results, classes, tolerance)
         results.scale[classes] = results.certificates[classes, 2]
         return int(results.certificates[classes, 3].max(initial=0))
 
@@ -197,13 +197,10 @@ class FlatWorker:
 
     # ---- kernels ------------------------------------------------------------------------------------------------------
 
-    def _blocks(self, classes: Classes) -> list[Classes]:
-        """Classes in a few large blocks for every thread."""
-        size = BLOCK * max(1, len(classes) // (BLOCKS_PER_THREAD * self.n_threads * BLOCK))
-        return [classes[start : start + size] for start in range(0, len(classes), size)]
-
     def _map_classes(self, classes: Classes, work: Callable[[Classes], Any]) -> list[Any]:
-        return list(self.executor.map(work, self._blocks(classes)))
+        """Apply a function to classes in a few large blocks for every thread."""
+        size = BLOCK * max(1, len(classes) // (BLOCKS_PER_THREAD * self.n_threads * BLOCK))
+        return list(self.executor.map(work, [classes[start : start + size] for start in range(0, len(classes), size)]))
 
     def _own_of(self, sample: list[int]) -> Classes:
         found = np.asarray(sample, dtype=np.int32) - np.int32(self.partition.first)
@@ -213,10 +210,8 @@ class FlatWorker:
     def _above(self) -> tuple[Pattern, SparseVectors]:
         return self.problem.forest.ancestors(), self.deltas.to_native(self.problem.rows.n_features)
 
-    def _inner_passes(
-        self, pairs: Pairs, results: ClassResults, classes: Classes, tolerance: float, most: int = 2**31
-    ) -> tuple[Callable[[Classes], None], list[Classes]]:
-        """What an executor maps to solve classes with the weights above them fixed, in at most so many passes over their pairs.
+    def _inner_passes(self, pairs: Pairs, results: ClassResults, classes: Classes, tolerance: float, most: int = 2**31) -> None:
+        """Solve classes with the weights above them fixed, in at most so many passes over their pairs.
 
         For each class the objective, bound, scale and passes are written to the certificates of the results.
         """
@@ -224,7 +219,7 @@ class FlatWorker:
         data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *self._above
         limits = tolerance, min(most, problem.settings.max_iter), problem.settings.seed
         how = problem.settings.loss, *limits, results.certificates
-        return lambda some: solve_classes_in_place(*data, some, *how), self._blocks(classes)
+        self._map_classes(classes, lambda some: solve_classes_in_place(*data, some, *how))
 
     def _screen(self, pairs: Pairs, classes: Classes, margin: float, closely: bool) -> tuple[Classes, Classes]:
         """Documents and classes of missing pairs whose score may be above −1 − margin; also updates what they cost at most."""
@@ -232,6 +227,6 @@ class FlatWorker:
         results.missing_cost[classes] = 0
         data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *self._above, results.scale
         how = problem.settings.loss, -1 - margin, closely, MOST_VIOLATORS, results.missing_cost
-        parts = list(self.executor.map(lambda some: screen_classes_in_place(*data, some, *how), self._blocks(classes)))
+        parts = self._map_classes(classes, lambda some: screen_classes_in_place(*data, some, *how))
         empty = np.zeros(0, dtype=np.int32)
         return np.concatenate([empty, *(rows for rows, _ in parts)]), np.concatenate([empty, *(found for _, found in parts)])

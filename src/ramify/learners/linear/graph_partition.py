@@ -23,9 +23,11 @@ from scipy.sparse import coo_array, csc_array, csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, depth_first_order, reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
-from ramify.learners.linear.partition import cut
+from ramify.learners.linear.graph_problem import GraphProblem
+from ramify.learners.linear.partition import A_PAIR, PROGRAM, ROUNDS, cut
 from ramify.learners.linear.taxonomy_ties import Structure
-from ramify.parallel import note, row_blocks
+from ramify.parallel import Needs, note, row_blocks
+from ramify.parallel.values import size_of
 
 BLOCK = 1 << 22  # bytes of a dense matrix that is solved for at once
 SENT = np.float32  # the type of vectors that are sent
@@ -226,6 +228,24 @@ def partition_units(structure: Structure, work: NDArray[np.float64], worker_thre
         GraphPartition(np.flatnonzero(owner == k), np.flatnonzero(by_class == k), boundary, n_threads)
         for k, n_threads in enumerate(threads)
     ]
+
+
+GRAPH_STEP = 1.1e-8  # seconds for a feature of a document of a pair, in one pass; chosen, not fitted
+GRAPH_VECTORS = 7  # of every class, beside two for each stored step
+GRAPH_PASSES = 4  # over all pairs, in a round
+
+
+def estimate_graph_needs(problem: GraphProblem, partitions: Sequence[GraphPartition]) -> Needs:
+    """Bytes and seconds (as in partition.py): all pairs are worked on, and vectors are dense."""
+    rows, work = problem.rows, len(problem.rows.values) * ROUNDS * GRAPH_PASSES * GRAPH_STEP
+
+    def bytes_of(partition: GraphPartition) -> int:
+        n = len(partition.classes)
+        vectors = 4 * rows.n_features * (n * (GRAPH_VECTORS + 2 * partition.depth) + len(partition.units))
+        return PROGRAM + A_PAIR * n * len(rows) + vectors + 8 * len(partition.boundary) ** 2
+
+    seconds = max(work * len(partition.classes) / partition.n_threads for partition in partitions)
+    return Needs(size_of(problem), tuple(map(bytes_of, partitions)), seconds)
 
 
 def _divide(structure: Structure, work: NDArray[np.float64], threads: tuple[int, ...]) -> tuple[Ints, Ints]:

@@ -213,16 +213,14 @@ class AndersonMixer:
             return None
         self.size, self.is_first = size, False
         n = len(products) // 2
-        return self._solve(np.asarray(products[1 : n + 1]), products[n + 1 :]) if n else []
-
-    def _solve(self, newest: NDArray[np.float64], aims: Sequence[float]) -> list[float]:
-        n = len(newest)
-        gram = np.empty((n, n))
+        if not n:
+            return []
+        gram, newest = np.empty((n, n)), np.asarray(products[1 : n + 1])
         gram[:-1, :-1] = self.gram[len(self.gram) - n + 1 :, len(self.gram) - n + 1 :]
         gram[-1], gram[:, -1] = newest, newest
         self.gram = gram
         ridge = RIDGE * max(float(np.trace(gram)), 1e-300) * np.eye(n)
-        gamma: list[float] = np.linalg.solve(gram + ridge, aims).tolist()
+        gamma: list[float] = np.linalg.solve(gram + ridge, products[n + 1 :]).tolist()
         return gamma
 
 

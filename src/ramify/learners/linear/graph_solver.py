@@ -32,8 +32,14 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InputError
-from ramify.learners.linear.estimates import estimate_graph_needs
-from ramify.learners.linear.graph_partition import Given, GraphPartition, partition_units, sum_complements, sum_vectors
+from ramify.learners.linear.graph_partition import (
+    Given,
+    GraphPartition,
+    estimate_graph_needs,
+    partition_units,
+    sum_complements,
+    sum_vectors,
+)
 from ramify.learners.linear.graph_problem import SCALES, AndersonMixer, GraphProblem, Measures
 from ramify.learners.linear.graph_worker import GraphWorker, feature_ranges
 from ramify.learners.linear.partition import sums
@@ -72,7 +78,9 @@ def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = Fa
         while True:
             try:
                 certificate = _run(problem, group, len(partitions[0].boundary))
-                pairs = _join_pairs(group.call(GraphWorker.dual_variables), partitions) if with_pairs else None
+                pairs = Pairs.joined(group.call(GraphWorker.dual_variables)) if with_pairs else None
+                if pairs is not None and len(partitions) > 1:
+                    pairs = in_order(pairs, np.concatenate([each.classes for each in partitions]))
                 weights = _join_weights(group.call(GraphWorker.weights), partitions, problem.structure, executor)
                 return GraphSolution(weights, certificate, pairs)
             except WorkerLostError:
@@ -120,7 +128,11 @@ def _run(problem: GraphProblem, group: WorkerGroup[GraphWorker], n_boundary: int
                 send_boundary(GraphWorker.give_best, GraphWorker.take_best)
                 return best
             group.call(GraphWorker.step, mixer.next(products))
-            passes, gap = _choose_passes(passes, found), min(gap, best.gap)
+            gap = min(gap, best.gap)
+            if found.class_gap > CLOSER * found.tie_gap:
+                passes = min(2 * passes, PASSES[1])
+            elif found.class_gap < LOOSER * found.tie_gap:
+                passes = max(passes // 2, PASSES[0])
             mixing = {"gram": mixer.gram.tolist(), "size": mixer.size, "is_first": mixer.is_first}
             group.save({"best": asdict(best), "passes": passes, "gap": gap, "mixer": mixing})
 
@@ -131,18 +143,11 @@ def _restored(saved: dict[str, Any] | None) -> tuple[Certificate, int, float, An
         return Certificate(np.inf, -np.inf, 0), 2 * PASSES[0], 1.0, AndersonMixer()
     try:
         gram = np.asarray(saved["mixer"]["gram"], dtype=np.float64)
-        mixer = AndersonMixer(
-            gram.reshape(len(gram), len(gram)), float(saved["mixer"]["size"]), bool(saved["mixer"]["is_first"])
-        )
+        size, is_first = float(saved["mixer"]["size"]), bool(saved["mixer"]["is_first"])
+        mixer = AndersonMixer(gram.reshape(len(gram), len(gram)), size, is_first)
         return Certificate(**saved["best"]), int(saved["passes"]), float(saved["gap"]), mixer
     except (KeyError, TypeError, ValueError):
         raise invalid_checkpoint("a round of another solver") from None
-
-
-def _choose_passes(passes: int, found: Measures) -> int:
-    if found.class_gap > CLOSER * found.tie_gap:
-        return min(2 * passes, PASSES[1])
-    return max(passes // 2, PASSES[0]) if found.class_gap < LOOSER * found.tie_gap else passes
 
 
 def _join_weights(
@@ -161,8 +166,3 @@ def _join_weights(
     parts.clear()
     deltas = stack_rows(rows, n, n_features, executor)
     return Weights(deltas, bias, np.full(n, -1, dtype=np.int32), structure.class_units.astype(np.int64))
-
-
-def _join_pairs(parts: list[Pairs], partitions: Sequence[GraphPartition]) -> Pairs:
-    """The pairs of all classes, in their order."""
-    return parts[0] if len(parts) == 1 else in_order(Pairs.joined(parts), np.concatenate([each.classes for each in partitions]))

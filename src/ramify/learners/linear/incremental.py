@@ -21,7 +21,7 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import ModelError
 from ramify.learners.linear.dual_solver import Solution, solve
-from ramify.learners.linear.problem import Certificate, Costs, Problem, Rows, arrange_rows
+from ramify.learners.linear.problem import Certificate, Costs, Problem, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import Setup, TrainedWeights, suits
 from ramify.learners.linear.warm_start import Dual
@@ -49,12 +49,9 @@ def has_same_parameters(learner: Any, warm_start: WarmStart | None, C: float) ->
 
 
 def reuse_or_train(
-    reused: Ints,
-    weights: Weights,
-    figures: NDArray[np.float64],
-    train_some: Callable[[Ints], TrainedWeights],
+    reused: Ints, weights: Weights, figures: NDArray[np.float64], train_some: Callable[[Ints], TrainedWeights],
     dual: Dual | None = None,
-) -> TrainedWeights:
+) -> TrainedWeights:  # fmt: skip
     """Independent classes: reuse some and train the others.
 
     reused: for every class the one that it reuses, -1 to train it. weights, figures, dual: of the classes that can be reused.
@@ -106,8 +103,7 @@ def add_empty_leaves(weights: Weights, ties: Forest, leaves: Ints, parent: Ints)
             found.append((leaf, unit_of[above]))
     if not found:
         return weights, np.zeros(0, dtype=np.int64)
-    nodes, units = np.asarray(found, dtype=np.int64).T
-    n = len(nodes)
+    (nodes, units), n = np.asarray(found, dtype=np.int64).T, len(found)
     empty = csr_array((n, weights.n_features), dtype=weights.deltas.dtype)
     deltas = csr_array(vstack([weights.deltas, empty], format="csr"))
     numbers = len(weights.parent) + np.arange(n, dtype=np.int64)
@@ -212,29 +208,17 @@ def _splitmix64(key: np.uint64) -> np.uint64:
         return key ^ (key >> np.uint64(31))
 
 
-@dataclass(frozen=True, slots=True)
-class IncrementalSolution:
-    """All classes, some of them reused. slack: ½ Σ ‖δ(W) − δ(α)‖² of the units that were held fixed."""
-
-    trained: TrainedWeights
-    slack: float
-    n_reused: int
-
-
 def solve_changed_part(
     X: csr_array, own: csr_array, ties: Forest, costs: Costs, setup: Setup, warm_start: WarmStart, start: Dual
-) -> IncrementalSolution | Dual:
+) -> tuple[TrainedWeights, float, int] | Dual:
     """Solve the changed part of a tree and reuse the rest; where that is not possible, returns dual variables to start from.
 
-    own: documents × classes. start: dual variables of all classes.
+    Otherwise returns the weights, the slack, and how many classes were reused. own: documents × classes. start: of all classes.
     """
     executor, other = choose_executor(setup.n_jobs), warm_start.learner
-    if (
-        len(executor.worker_threads) > 1
-        or other.class_figures_ is None
-        or not warm_start.has_same_documents
-        or suits(X, own, setup)
-    ):
+    if len(executor.worker_threads) > 1 or other.class_figures_ is None or not warm_start.has_same_documents:
+        return start
+    if suits(X, own, setup):
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
@@ -247,7 +231,7 @@ def solve_changed_part(
         figures = other.class_figures_[same[others]]
         part = _Part(X, own, ties, costs, setup, other, changed, classes, others, figures)
         found = part.combine(part.solve(executor, start) if len(classes) else None, known)
-        if isinstance(found, IncrementalSolution) or not changed.path:
+        if not isinstance(found, Dual) or not changed.path:
             return found
         changed, start = changed.wider(ties), found
     return start
@@ -269,31 +253,23 @@ class _Part:
     figures: NDArray[np.float64]
 
     def solve(self, executor: Any, start: Dual) -> Solution:
-        rows, some = arrange_rows(self.X, self.setup.bias), self.classes
-        held = self._fixed_weights(rows) if self.changed.path else None
+        rows, some, held = arrange_rows(self.X, self.setup.bias), self.classes, None
+        if self.changed.path:  # weights of the unit above the part, in the feature order of the rows
+            w, bias = self.other.weights_.of_unit(int(self.changed.old[self.changed.path[-1]]))
+            held = np.zeros(rows.n_features, dtype=np.float32)
+            held[rows.place] = w
+            if rows.has_bias:
+                held[0] = bias
+        # what is left of the tolerance for the part, relative to its own objective; at most the tolerance itself
+        objective, tolerance, rest = self.other.gap_.primal, self.setup.settings.tolerance, self.figures.sum(axis=0)
+        left = tolerance * objective - (rest[0] - rest[1]) - self.other.slack_
+        fraction = PART * left / max(objective - rest[0], 1e-12 * objective)
+        settings = replace(self.setup.settings, tolerance=float(np.clip(fraction, LEAST * tolerance, tolerance)))
         costs = Costs(self.costs.positive[some], self.costs.negative[some], self.costs.documents)
-        settings = replace(self.setup.settings, tolerance=self._tolerance())
         problem = Problem(rows, csc_array(self.own[:, some]), self.changed.forest(self.ties), costs, settings, held)
         return solve(problem, executor, start.of_classes(some), keep_dual=True)
 
-    def _fixed_weights(self, rows: Rows) -> NDArray[np.float32]:
-        """Weights of the unit above the part, in the feature order of the rows."""
-        w, bias = self.other.weights_.of_unit(int(self.changed.old[self.changed.path[-1]]))
-        dense = np.zeros(rows.n_features, dtype=np.float32)
-        dense[rows.place] = w
-        if rows.has_bias:
-            dense[0] = bias
-        return dense
-
-    def _tolerance(self) -> float:
-        """What is left of the tolerance for the part, relative to its own objective; at most the tolerance itself."""
-        gap, tolerance = self.other.gap_, self.setup.settings.tolerance
-        rest = self.figures.sum(axis=0)
-        left = tolerance * gap.primal - (rest[0] - rest[1]) - self.other.slack_
-        objective = max(gap.primal - rest[0], 1e-12 * gap.primal)
-        return float(np.clip(PART * left / objective, LEAST * tolerance, tolerance))
-
-    def combine(self, solution: Solution | None, known: Dual) -> IncrementalSolution | Dual:
+    def combine(self, solution: Solution | None, known: Dual) -> tuple[TrainedWeights, float, int] | Dual:
         """All classes; or, where the gap is above the tolerance, their dual variables. known: those of the reused classes."""
         if solution is None:
             figures, dual, certificate = np.zeros((0, 2)), Dual.none(), Certificate(0.0, 0.0, 0)
@@ -308,13 +284,19 @@ class _Part:
         all_figures[self.others], all_figures[self.classes] = self.figures, figures
         duals = known.followed_by(dual).of_classes(place)
         slack = self._slack(duals)
-        primal = float(self.figures[:, 0].sum()) + self._inner_of_others() + certificate.primal
+        is_reused = self.ties.class_of < 0  # inner units that are reused: ½ Σ ‖δ‖²
+        is_reused[self.changed.units] = False
+        units, weights = self.changed.old[is_reused], self.other.weights_
+        inner = 0.5 * float(
+            np.square(weights.deltas[units].data, dtype=np.float64).sum() + weights.bias[units] @ weights.bias[units]
+        )
+        primal = float(self.figures[:, 0].sum()) + inner + certificate.primal
         gap = float(self.figures[:, 0].sum() - self.figures[:, 1].sum()) + certificate.primal - certificate.dual
         found = Certificate(primal, primal - gap - slack - self.other.slack_, certificate.rounds)
         if found.gap > self.setup.settings.tolerance:
             return duals
         trained = TrainedWeights(self._combine_weights(solution), found, dual=duals, figures=all_figures)
-        return IncrementalSolution(trained, slack + self.other.slack_, len(self.others))
+        return trained, slack + self.other.slack_, len(self.others)
 
     def _slack(self, dual: Dual) -> float:
         """½ Σ ‖δ(W) − δ(α)‖² over the fixed units."""
@@ -333,14 +315,6 @@ class _Part:
             bias = a.sum() - weights.bias[k] if self.setup.bias else 0.0
             slack += 0.5 * float(difference @ difference + bias * bias)
         return slack
-
-    def _inner_of_others(self) -> float:
-        """½ Σ ‖δ‖² over the inner units that are reused."""
-        is_inner = self.ties.class_of < 0
-        is_inner[self.changed.units] = False
-        units = self.changed.old[is_inner]
-        rows, bias = self.other.weights_.deltas[units], self.other.weights_.bias[units]
-        return 0.5 * float(np.square(rows.data, dtype=np.float64).sum() + bias @ bias)
 
     def _combine_weights(self, solution: Solution | None) -> Weights:
         place, deltas, bias = self.changed.old.copy(), self.other.weights_.deltas, self.other.weights_.bias

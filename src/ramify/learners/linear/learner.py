@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +18,6 @@ from scipy.sparse import csc_array, csr_array, issparse
 from scipy.special import expit
 
 from ramify.errors import ModelError
-from ramify.learners.base import Scores
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.incremental import (
     add_empty_leaves,
@@ -32,21 +30,19 @@ from ramify.learners.linear.incremental import (
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.select_C import cross_validate_C, predict_classes
-from ramify.learners.linear.shards import Shard, ShardedWeights, cut_evenly, files_of
+from ramify.learners.linear.shards import ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units
-from ramify.learners.linear.top_k import score_by_signatures
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.learners.path_probabilities import aggregate_sparse_upward, aggregate_upward
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import WarmStart, match_columns
-from ramify.parallel import Executor, shard_directory
+from ramify.parallel import shard_directory
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
 
 MOST_DUAL_VARIABLES = 1 << 25  # that are stored with a model
-IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document without candidates gets
 
 
 class Gap(float):
@@ -78,13 +74,10 @@ class LinearLearner(LinearModel):
 
     ``gap_``: the relative duality gap, a number, with its ``primal`` and ``dual``.
     ``C_``: the cost that was used; ``C_scores_``: with ``C="auto"``, the quality of every cost that was tried.
-    ``signatures_``, ``n_candidates_``: in the fast mode, how candidate classes are found, and how many are scored.
     ``dual_``, ``class_figures_``: with ``keeps_warm_start``, dual variables, and objective and bound of every class.
     ``slack_``: the part of the gap that comes from weights which an incremental fit held fixed.
     """
 
-    signatures_: Signatures | None = None
-    n_candidates_: int = 0
     dual_: Dual | None = None
     class_figures_: NDArray[np.float64] | None = None
     slack_: float = 0.0
@@ -96,13 +89,9 @@ class LinearLearner(LinearModel):
     n_iter_: int
     mode: str = "exact"
 
-    # ---- what subclasses define -------------------------------------------------------------------------------------
-
     @abstractmethod
     def _loss(self) -> str:
         """The name of the loss."""
-
-    # ---- fitting ----------------------------------------------------------------------------------------------------
 
     def _check_parameters(self) -> None:
         check_setup(self, self._loss(), self.mode)
@@ -119,38 +108,6 @@ class LinearLearner(LinearModel):
         self.gap_ = Gap(certificate.primal, certificate.dual, certificate.rounds)
         self.n_iter_ = max(1, certificate.rounds)
         self.is_multi_label_ = bool(np.any(np.diff(targets.own.indptr) != 1))
-
-    # ---- scoring ----------------------------------------------------------------------------------------------------
-
-    def _prepare_scoring(self) -> None:
-        if self.signatures_ is None:
-            super()._prepare_scoring()
-
-    def _score_classes(self, X: csr_array) -> Scores:
-        if self.signatures_ is None:
-            return super()._score_classes(X)
-        assert isinstance(self.weights_, Weights)
-        return score_by_signatures(X, self.weights_, self.signatures_, self.n_candidates_)
-
-    def _predict_nodes(self, X: Any) -> NDArray[np.int64]:
-        if self.signatures_ is None:
-            return super()._predict_nodes(X)
-        best = self.search(X, width=self.n_candidates_)[0][:, 0]
-        return np.where(best < 0, self.class_nodes_.min(), best)  # a document without candidates
-
-    def _shards(self) -> Sequence[Shard]:
-        if self.signatures_ is None or not isinstance(self.weights_, Weights):
-            return super()._shards()
-        return [Shard.by_signatures(self.weights_, self.signatures_)]
-
-    def _limit_width(self, width: int) -> int:
-        return min(width, self.n_candidates_) if self.n_candidates_ else width
-
-    def _score_candidates(self, X: csr_array, executor: Executor) -> tuple[NDArray[np.int64], Scores]:
-        nodes, scores = super()._score_candidates(X, executor)
-        has_none = nodes[:, 0] < 0
-        nodes[has_none, 0], scores[has_none, 0] = self.class_nodes_.min(), IMPOSSIBLE
-        return nodes, scores
 
     def to_probabilities(self, scores: Any) -> Any:
         """Sigmoids of the scores, not calibrated.
@@ -240,7 +197,9 @@ class TiedLearner(LinearLearner):
         setup = replace(setup, keep_dual=self.keeps_warm_start)
         self.slack_, warm_start = 0.0, self._warm_start
         if warm_start is None:
-            trained = self._train(X, own, ties, sample_weight, replace(setup, shards=_new_shard_directory()))
+            directory = shard_directory()  # where large models are written in shards
+            shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
+            trained = self._train(X, own, ties, sample_weight, replace(setup, shards=shards))
         else:
             trained = self._train_incrementally(X, own, ties, sample_weight, setup, warm_start)
         self._store(trained, setup, targets)
@@ -284,8 +243,9 @@ class TiedLearner(LinearLearner):
                 costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, np.ones(X.shape[0]))
                 found = solve_changed_part(X, own, ties, costs, setup, warm_start, start)
                 if not isinstance(found, Dual):
-                    self.slack_, self.reused_ = found.slack, (found.n_reused, own.shape[1])
-                    return found.trained
+                    trained, self.slack_, n_reused = found
+                    self.reused_ = n_reused, own.shape[1]
+                    return trained
                 start = found
         return self._train(X, own, ties, weight, setup, start)
 
@@ -300,9 +260,3 @@ class TiedLearner(LinearLearner):
         self.reused_ = int(np.sum(reused >= 0)), len(reused)
         dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
         return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)
-
-
-def _new_shard_directory() -> Path | None:
-    """A directory for the shards of one model, where large models are written in shards."""
-    directory = shard_directory()
-    return None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()

@@ -14,12 +14,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, MulticlassLearner, Result, Scores, find_node, top_features
-from ramify.learners.linear.shards import Shard, ShardedWeights, index_weights
-from ramify.learners.linear.top_k import BEAM, best_first, score_likeliest, search
+from ramify.learners.linear.candidates import Signatures
+from ramify.learners.linear.shards import (
+    BEAM,
+    Shard,
+    ShardedWeights,
+    best_first,
+    index_weights,
+    score_by_signatures,
+    score_likeliest,
+    search,
+)
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import Executor, SerialExecutor, choose_executor
 from ramify.persistence import ArrayFile, MappedFile
 from ramify.taxonomy import Taxonomy, ancestor_matrix
+
+IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document without candidates gets
+_NOT_SAVED = {"taxonomy", "n_jobs", "class_weight", "random_state"}
 
 
 class LinearModel(MulticlassLearner):
@@ -28,13 +40,14 @@ class LinearModel(MulticlassLearner):
     ``class_nodes_``: the nodes that have weights. ``weights_``: their weights, in one piece or in shards.
     ``beam_``: of a model in shards, how many candidate classes of a document are scored, picked by their largest weights; all
     others have probability 0.
+    ``signatures_``, ``n_candidates_``: in the fast mode, how candidate classes are found, and how many are scored.
     """
 
     weights_: Weights | ShardedWeights
+    signatures_: Signatures | None = None
+    n_candidates_: int = 0
     beam_: int = BEAM
     _shard: Shard | None = None
-
-    # ---- what subclasses define -------------------------------------------------------------------------------------
 
     @abstractmethod
     def _check_parameters(self) -> None:
@@ -52,13 +65,9 @@ class LinearModel(MulticlassLearner):
     def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
         check_is_fitted(self, "taxonomy_")
-        self._prepare_scoring()
-        return super().map_scores(X, work)
-
-    def _prepare_scoring(self) -> None:
-        """Build what scoring needs before threads share it."""
-        if isinstance(self.weights_, Weights):
+        if isinstance(self.weights_, Weights) and self.signatures_ is None:
             self.weights_.make_ready()
+        return super().map_scores(X, work)
 
     def _score(self, X: csr_array) -> Scores:
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
@@ -71,7 +80,9 @@ class LinearModel(MulticlassLearner):
 
     def _score_classes(self, X: csr_array) -> Scores:
         assert isinstance(self.weights_, Weights)
-        return self.weights_.score(X)
+        if self.signatures_ is None:
+            return self.weights_.score(X)
+        return score_by_signatures(X, self.weights_, self.signatures_, self.n_candidates_)
 
     # ---- scoring candidates only --------------------------------------------------------------------------------------
 
@@ -99,14 +110,23 @@ class LinearModel(MulticlassLearner):
         return csr_array((scores[there], nodes[there], ends), shape=(X.shape[0], len(self.taxonomy_)))
 
     def _score_candidates(self, X: csr_array, executor: Executor) -> tuple[NDArray[np.int64], Scores]:
-        """The candidate nodes of each document in order of number, and their scores; -1 where there are fewer."""
-        classes, scores = score_likeliest(X, self._shards(), self._limit_width(_checked_beam(self.beam_)), executor)
+        """The candidate nodes of each document in order of number, and their scores; -1 where there are fewer.
+
+        A document without candidates gets the first class, with an impossible score.
+        """
+        beam = _checked_beam(self.beam_)
+        classes, scores = score_likeliest(X, self._shards(), min(beam, self.n_candidates_ or beam), executor)
         nodes = np.where(classes < 0, len(self.taxonomy_), self.class_nodes_[classes])
         order = np.argsort(nodes, axis=1)
         nodes, scores = np.take_along_axis(nodes, order, axis=1), np.take_along_axis(scores, order, axis=1)
-        return np.where(nodes < len(self.taxonomy_), nodes, -1), scores
+        nodes, has_none = np.where(nodes < len(self.taxonomy_), nodes, -1), nodes[:, 0] == len(self.taxonomy_)
+        nodes[has_none, 0], scores[has_none, 0] = self.class_nodes_.min(), IMPOSSIBLE
+        return nodes, scores
 
     def _predict_nodes(self, X: Any) -> NDArray[np.int64]:
+        if self.signatures_ is not None:
+            best = self.search(X, width=self.n_candidates_)[0][:, 0]
+            return np.where(best < 0, self.class_nodes_.min(), best)  # a document without candidates
         return self.top_k(X, 1)[0][:, 0] if self.scores_candidates_only else super()._predict_nodes(X)
 
     def top_k(self, X: Any, k: int = 5) -> tuple[NDArray[np.int64], Scores]:
@@ -129,21 +149,19 @@ class LinearModel(MulticlassLearner):
         """
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
-        X = self._validate(X, reset=False)
-        classes, scores = search(X, self._shards(), int(k), self._limit_width(int(width)), choose_executor(self.n_jobs))
+        X, width = self._validate(X, reset=False), min(int(width), self.n_candidates_ or int(width))
+        classes, scores = search(X, self._shards(), int(k), width, choose_executor(self.n_jobs))
         return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
 
     def _shards(self) -> Sequence[Shard]:
         """The shards to search; weights in one piece are one shard."""
         if isinstance(self.weights_, ShardedWeights):
             return self.weights_.shards
+        if self.signatures_ is not None:
+            return [Shard.by_signatures(self.weights_, self.signatures_)]
         if self._shard is None:
             self._shard = Shard.by_weights(self.weights_, index_weights(self.weights_))
         return [self._shard]
-
-    def _limit_width(self, width: int) -> int:
-        """The number of candidates to score where `width` are asked for."""
-        return width
 
     # ---- explaining ---------------------------------------------------------------------------------------------------
 
@@ -229,7 +247,14 @@ class LinearModel(MulticlassLearner):
         return {"class_nodes": self.class_nodes_}
 
     def _restore_classes(self, arrays: dict[str, NDArray[Any]]) -> None:
-        self._set_classes(_checked_nodes(arrays["class_nodes"], self.weights_.n_classes, len(self.taxonomy_)))
+        nodes, n_nodes = arrays["class_nodes"], len(self.taxonomy_)
+        if nodes.dtype != np.int64 or nodes.shape != (self.weights_.n_classes,) or len(np.unique(nodes)) < len(nodes):
+            raise ModelError("the classes of the linear model do not fit its weights; train the model again.")
+        if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
+            raise ModelError(
+                f"the classes of the linear model are not nodes of the taxonomy (0 to {n_nodes - 1}); train it again."
+            )
+        self._set_classes(nodes)
 
     def _set_classes(self, nodes: NDArray[np.int64]) -> None:
         self.class_nodes_, self._shard = nodes, None
@@ -243,18 +268,7 @@ def check_width(k: Any, width: Any) -> None:
         raise InputError(f"k is {k!r} and width {width!r}; give k of 1 or more, and a width that is no smaller.")
 
 
-_NOT_SAVED = {"taxonomy", "n_jobs", "class_weight", "random_state"}
-
-
 def _checked_beam(beam: Any) -> int:
     if not isinstance(beam, (int, np.integer)) or isinstance(beam, bool) or beam < 2:
         raise InputError(f"beam_ is {beam!r}; give a whole number of classes to score, 2 or more.")
     return int(beam)
-
-
-def _checked_nodes(nodes: NDArray[Any], n_classes: int, n_nodes: int) -> NDArray[np.int64]:
-    if nodes.dtype != np.int64 or nodes.shape != (n_classes,) or len(np.unique(nodes)) < len(nodes):
-        raise ModelError("the classes of the linear model do not fit its weights; train the model again.")
-    if len(nodes) and (nodes.min() < 0 or nodes.max() >= n_nodes):
-        raise ModelError(f"the classes of the linear model are not nodes of the taxonomy (0 to {n_nodes - 1}); train it again.")
-    return nodes

@@ -1,4 +1,4 @@
-"""Which worker owns which classes of a tree, and how values of several workers are added up.
+"""Which worker owns which classes of a tree, how values of several workers are added up, and what the workers will need.
 
 Every worker owns a range of neighbouring classes: whole subtrees, as far as that divides the work evenly. Units above the
 classes of several workers are shared; all of these workers have the same δ of them, and its changes are all that is sent
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from ramify.learners.linear.problem import Pairs, Problem
 from ramify.learners.linear.taxonomy_ties import Forest
+from ramify.parallel import Needs
+from ramify.parallel.values import size_of
 
 SLACK = 0.05  # of a worker's work, by which a cut may be moved to where fewer units are shared
 
@@ -127,3 +129,67 @@ def sum_counts(parts: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> tuple[NDAr
 def sums(results: Sequence[Sequence[float]]) -> list[float]:
     """The numbers of all workers, added up."""
     return [math.fsum(numbers) for numbers in zip(*results, strict=True)]
+
+
+# ---- bytes and seconds that a worker group will need, estimated from the sizes of the problem -----------------------------
+#
+# Bytes are counted: the peak of every worker, if pairs grow by half while it works. Seconds are work times a rate, and rough:
+# the rates are those that benchmarks/scaling_model.py fits to measured times on made-up directories, and harder data need more
+# rounds.
+
+PROGRAM = 250_000_000  # bytes of an interpreter with all libraries
+A_PAIR = 40  # bytes: document, dual variable, their copies, and whether it is active
+GROWTH = 1.5  # of the pairs while they are worked on
+ENTRY = 8  # bytes of a feature and its value
+MOST_CACHED = 1 << 27  # entries of the class vectors u that tree workers cache between rounds
+FAST_FRACTION = 0.35  # of the weights of a class
+STEP = 2.2e-9  # seconds for a feature of a document of a pair, in one pass over a class
+TREE_STEP = 7.3e-9  # the same in one round over a tree, everything included
+SCREEN = 3.5e-10  # seconds for a feature of a document and a class, when all pairs are screened
+FIND = 6.2e-11  # the same when candidates are found
+PASSES, ROUNDS, SCREENINGS = 15, 30, 3
+
+
+def estimate_needs(problem: Problem, partitions: Sequence[Partition]) -> Needs:
+    """Bytes shared by all workers, bytes of every worker, and seconds in all."""
+    return Needs(
+        size_of(problem) + max(map(size_of, partitions)), tuple(_bytes_of(problem, partition) for partition in partitions),
+        max(_seconds_of(problem, partition) / partition.n_threads for partition in partitions),
+    )  # fmt: skip
+
+
+def count_weights(problem: Problem, partitions: Sequence[Partition]) -> float:
+    """How many weights all classes are going to have, about."""
+    kept = FAST_FRACTION if problem.settings.fast else 1.0
+    return kept * sum(float(_entries(problem, partition).sum()) for partition in partitions)
+
+
+def _entries(problem: Problem, partition: Partition) -> np.ndarray:
+    """By class, how many features its pairs touch at most."""
+    each = len(problem.rows.values) / max(1, len(problem.rows))
+    return np.minimum(GROWTH * np.diff(partition.pairs.offsets) * each, problem.rows.n_features)
+
+
+def _bytes_of(problem: Problem, partition: Partition) -> int:
+    entries, n_features, forest = _entries(problem, partition), problem.rows.n_features, problem.forest
+    pairs = A_PAIR * GROWTH * float(partition.pairs.offsets[-1])
+    weights = ENTRY * entries.sum() * (FAST_FRACTION if problem.settings.fast else 1)
+    depths = np.diff(forest.above_offsets[partition.first : partition.last + 1])
+    vectors = 4.0 * partition.n_threads * n_features * (2 * int(depths.max(initial=0)) + 3)
+    tied = 0.0
+    if depths.any():
+        cached = entries.sum() if entries.sum() <= MOST_CACHED else 0
+        # features that documents below the inner units have, units added up
+        above = forest.above[forest.above_offsets[partition.first] : forest.above_offsets[partition.last]]
+        below = np.bincount(above, np.repeat(entries, depths), minlength=len(forest))
+        tied = ENTRY * (cached + float(np.minimum(below, n_features).sum()))
+    return int(PROGRAM + pairs + weights + vectors + tied)
+
+
+def _seconds_of(problem: Problem, partition: Partition) -> float:
+    each = len(problem.rows.values) / max(1, len(problem.rows))
+    work = float(partition.pairs.offsets[-1]) * each
+    steps = work * PASSES * STEP if problem.forest.is_flat else work * ROUNDS * TREE_STEP
+    screenings = 0 if problem.settings.fast else SCREENINGS * SCREEN
+    seen = 0.0 if partition.complete else (screenings + FIND) * (partition.last - partition.first) * len(problem.rows.values)
+    return steps + seen

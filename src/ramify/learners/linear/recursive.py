@@ -36,27 +36,12 @@ class OneVsRest(TiedLearner):
     supports_shards: ClassVar[bool] = True
 
     def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        C: float | str = 1.0,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        mode: str = "exact",
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
+        self, taxonomy: Taxonomy | None = None, *, C: float | str = 1.0, class_weight: Any = None, tol: float = 1e-3,
+        max_iter: int = 1000, mode: str = "exact", fit_intercept: bool = True, n_jobs: int | None = None,
         random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.C = C
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.mode = mode
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    ) -> None:  # fmt: skip
+        self.taxonomy, self.C, self.class_weight, self.tol, self.max_iter = taxonomy, C, class_weight, tol, max_iter
+        self.mode, self.fit_intercept, self.n_jobs, self.random_state = mode, fit_intercept, n_jobs, random_state
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return tie_flat(taxonomy, labelled)

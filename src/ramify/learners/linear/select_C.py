@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.learners.linear.training import Setup, TrainedWeights
+from ramify.learners.linear.training import Setup, TrainedWeights, first_class_of
 from ramify.parallel import stage
 
 GRID = tuple(10.0**power for power in range(-3, 4))
@@ -43,7 +43,9 @@ def cross_validate_C(own: csr_array, setup: Setup, attempt: Attempt) -> tuple[fl
         counts = np.zeros((own.shape[1], 3))
         for k, (used, held_out) in enumerate(folds):
             predicted, starts[k] = attempt(used, held_out, replace(setup, C=C, settings=rough, keep_dual=True), starts[k])
-            counts += _count(predicted, own[held_out])
+            true = own[held_out]
+            counted = predicted.multiply(true), predicted, true  # true positives, predicted labels, true labels
+            counts += np.column_stack([np.asarray(some.sum(axis=0)).ravel() for some in counted])
             step.advance()
         quality[C] = _mean_f1(counts)
 
@@ -89,13 +91,8 @@ def split_folds(own: csr_array, seed: int) -> Iterator[tuple[NDArray[np.int64], 
 
 def assign_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS) -> NDArray[np.int64]:
     """A fold for every document, stratified by its first class; documents without labels are one more class."""
-    n_docs, n_classes = own.shape
-    first = np.full(n_docs, n_classes, dtype=np.int64)
-    labelled = np.diff(own.indptr) > 0
-    first[labelled] = own.indices[own.indptr[:-1][labelled]]
-    shuffled = rng.permutation(n_docs)
-    fold = np.empty(n_docs, dtype=np.int64)
-    fold[shuffled[np.argsort(first[shuffled], kind="stable")]] = np.arange(n_docs) % n_folds
+    shuffled, fold = rng.permutation(own.shape[0]), np.empty(own.shape[0], dtype=np.int64)
+    fold[shuffled[np.argsort(first_class_of(own)[shuffled], kind="stable")]] = np.arange(len(fold)) % n_folds
     return fold
 
 
@@ -112,12 +109,6 @@ def predict_classes(trained: TrainedWeights, X: csr_array, is_multi_label: bool)
         columns.append(found[1])
     there = np.concatenate(rows), np.concatenate(columns)
     return csr_array((np.ones(len(there[0]), dtype=bool), there), shape=(X.shape[0], n_classes))
-
-
-def _count(predicted: csr_array, true: csr_array) -> NDArray[np.float64]:
-    """By class: true positives, predicted labels, true labels."""
-    counted = predicted.multiply(true), predicted, true
-    return np.column_stack([np.asarray(some.sum(axis=0)).ravel() for some in counted]).astype(float)
 
 
 def _mean_f1(counts: NDArray[np.float64]) -> float:

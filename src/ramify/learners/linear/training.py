@@ -21,8 +21,8 @@ from ramify.learners.linear.dual_solver import solve
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.graph_solver import solve_graph
 from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings, arrange_rows, pair_up
+from ramify.learners.linear.shards import score_by_signatures
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units, matrix_of
-from ramify.learners.linear.top_k import score_by_signatures
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import choose_executor, count_workers
@@ -61,8 +61,7 @@ def check_setup(learner: Any, loss: str, mode: str = "exact") -> Setup:
     check_limits(learner, "a relative duality gap")
     if mode not in ("exact", "fast"):
         raise InputError(f"mode is {mode!r}; give 'exact' or 'fast'.")
-    seed = seed_of(learner.random_state)
-    settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed, mode == "fast")
+    settings = Settings(loss, float(learner.tol), int(learner.max_iter), seed_of(learner.random_state), mode == "fast")
     count_workers(learner.n_jobs)  # checks the number of threads
     return Setup(check_cost(learner.C), learner.class_weight, settings, bool(learner.fit_intercept), learner.n_jobs)
 
@@ -172,7 +171,7 @@ def train(
     if isinstance(ties, Structure):
         found = solve_graph(GraphProblem(arrange_rows(X, setup.bias), own.tocsc(), ties, costs, setup.settings), executor)
         return TrainedWeights(found.weights, found.certificate)
-    order = _sort_by_class(own)
+    order = np.argsort(first_class_of(own), kind="stable")  # documents of neighbours in the tree then share cached features
     rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
     problem = Problem(rows, csc_array(own[order]), ties, costs, setup.settings)
@@ -259,12 +258,12 @@ def _train_dense_groups(
     return TrainedWeights(Weights(deltas, bias, np.full(n, -1, dtype=np.int32), units), Certificate(primal, dual, rounds))
 
 
-def _sort_by_class(own: csr_array) -> NDArray[np.int64]:
-    """Documents in the order of their first class: documents of neighbours in the tree then share cached features."""
+def first_class_of(own: csr_array) -> NDArray[np.int64]:
+    """The first class of every document; for those without labels, the number of classes."""
     first = np.full(own.shape[0], own.shape[1], dtype=np.int64)
     labelled = np.diff(own.indptr) > 0
     first[labelled] = own.indices[own.indptr[:-1][labelled]]
-    return np.argsort(first, kind="stable")
+    return first
 
 
 def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:
@@ -273,6 +272,5 @@ def warn_unless_converged(certificate: Certificate, setup: Setup) -> None:
         warnings.warn(
             f"training stopped after {certificate.rounds} rounds at a relative duality gap of {certificate.gap:.2g}, "
             f"above tol={setup.settings.tolerance:g}; raise max_iter, lower C, or accept the gap by raising tol.",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
+            ConvergenceWarning, stacklevel=4,
+        )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
-from ramify.learners.linear.partition import Partition, Vectors, to_sparse
+from ramify.learners.linear.partition import MOST_CACHED, Partition, Vectors, to_sparse
 from ramify.learners.linear.problem import Pairs, Problem, widen
 from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, join, partition_by_thread
 from ramify.native import (
@@ -33,7 +33,6 @@ from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
 SIBLING_ROUNDS, SIBLING_PASSES = 2, 3  # every second round starts with three passes over the documents of siblings
-MOST_CACHED = 1 << 27  # entries of the class vectors u that are cached between rounds
 REACTIVATION = 5  # rounds after which idle pairs are visited again
 SIBLING_DOCUMENTS = 512  # of one group at most
 SIBLING_SCORES = 1 << 17  # documents × classes of one group at most
@@ -131,16 +130,16 @@ class TreeWorker(FlatWorker):
     def estimate_gap(self, sample: list[int], tolerance: float) -> list[float]:
         """For a sample of all classes, as far as they are its own: their part of the dual, their objective once solved."""
         mine, results = self._own_of(sample), ClassResults.empty(self.problem.n_classes)
-        list(self.executor.map(*self._inner_passes(self.pairs, results, mine, 1.0, most=0)))
+        self._inner_passes(self.pairs, results, mine, 1.0, most=0)
         dual = float(results.certificates[mine, 1].sum())
         solved = replace(self.pairs, alphas=self.pairs.alphas.copy())
-        list(self.executor.map(*self._inner_passes(solved, results, mine, 0.5 * tolerance)))
+        self._inner_passes(solved, results, mine, 0.5 * tolerance)
         return [dual, float(results.certificates[mine, 0].sum()), self._inner_squares()]
 
     def gap_by_class(self) -> NDArray[np.float64]:
         """For each class its part of the objective and of the dual, on the known pairs and without a step."""
         results = ClassResults.empty(self.problem.n_classes)
-        list(self.executor.map(*self._inner_passes(self.pairs, results, self.problem.classes, 1.0, most=0)))
+        self._inner_passes(self.pairs, results, self.problem.classes, 1.0, most=0)
         return results.certificates[:, :2]
 
     def select_active(self, classes: list[int]) -> None:
@@ -168,9 +167,7 @@ class TreeWorker(FlatWorker):
 
     def certify(self) -> list[float]:
         """The classes' objective and part of the dual, ½ Σ ‖δ‖² of the inner units, and how many pairs were added."""
-        results = ClassResults.empty(self.problem.n_classes)
-        list(self.executor.map(*self._inner_passes(self.pairs, results, self.problem.classes, 1.0, most=0)))
-        self.bounds = np.asarray(results.certificates[:, 1])
+        self.bounds = self.gap_by_class()[:, 1]
         n_added = len(self.wider.documents) - len(self.pairs.documents)
         return [self.results.primal, float(self.bounds.sum()), self._inner_squares(), n_added]
 

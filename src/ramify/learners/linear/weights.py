@@ -80,7 +80,15 @@ class Weights:
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
-        return self._score_by_table(X) if self._fits_table else self._score_by_unit(X)
+        if self._fits_table:
+            table, bias = self._table()
+            S = np.empty((X.shape[0], len(bias)))
+            score_rows_in_place(rows_of(X), table, bias, S)
+            return S.astype(np.float32)
+        # every unit once per document; then the scores of the units above are added from the root down
+        S = np.empty((X.shape[0], len(self.parent)))
+        score_units_in_place(rows_of(X), self._by_feature(), self.parent, self.bias, S)
+        return S[:, self.class_units].astype(np.float32)
 
     def make_ready(self) -> None:
         """Arrange weights for scoring, before threads share them."""
@@ -92,18 +100,6 @@ class Weights:
     @property
     def _fits_table(self) -> bool:
         return self.n_features * self.n_classes <= MAX_TABLE
-
-    def _score_by_table(self, X: csr_array) -> NDArray[np.float32]:
-        table, bias = self._table()
-        S = np.empty((X.shape[0], len(bias)))
-        score_rows_in_place(rows_of(X), table, bias, S)
-        return S.astype(np.float32)
-
-    def _score_by_unit(self, X: csr_array) -> NDArray[np.float32]:
-        """Score every unit once per document, then add the scores of the units above from the root down."""
-        S = np.empty((X.shape[0], len(self.parent)))
-        score_units_in_place(rows_of(X), self._by_feature(), self.parent, self.bias, S)
-        return S[:, self.class_units].astype(np.float32)
 
     def _by_feature(self) -> Rows:
         if "by_feature" not in self._cache:
@@ -129,7 +125,16 @@ class Weights:
     def paths(self) -> csr_array:
         """Classes × units: one where a unit lies on the path to a class."""
         if "paths" not in self._cache:
-            self._cache["paths"] = _paths_to(self.class_units, self.parent)
+            steps, level = [], self.class_units
+            while (level >= 0).any():
+                steps.append(level)
+                level = np.where(level >= 0, self.parent[level], -1)
+            # parents come first, so the units of a path rise from the root down
+            table = np.stack(steps[::-1], axis=1) if steps else np.zeros((self.n_classes, 0), dtype=np.int64)
+            there = table >= 0
+            ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+            shape = self.n_classes, len(self.parent)
+            self._cache["paths"] = csr_array((np.ones(ends[-1]), table[there], ends), shape=shape)
         paths: csr_array = self._cache["paths"]
         return paths
 
@@ -150,7 +155,9 @@ class Weights:
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> Weights:
         """Make weights after checking types, shapes and ranges."""
         offsets, features, values, bias, parent, class_units = (arrays[name] for name in _TYPES)
-        _check_types(arrays)
+        for name, kind in _TYPES.items():
+            if arrays[name].dtype != kind or arrays[name].ndim != 1:
+                raise ModelError(f"{name} of the linear model has the wrong type; train the model again.")
         n_units = len(parent)
         fits = len(features) == len(values) and len(bias) == n_units and n_units > 0
         if not fits or not are_offsets(offsets, n_units, len(features)):
@@ -161,7 +168,11 @@ class Weights:
         _check_range("a unit's parent", parent, -1, n_units)
         if not (are_finite(values) and are_finite(bias)):
             raise ModelError("the weights of the linear model are not all finite numbers; train the model again.")
-        return cls(_csr_without_copy(offsets, features, values, n_features), bias, parent, class_units)
+        # the arrays may be memory-mapped, and scipy's constructor would copy them
+        deltas = csr_array((n_units, n_features), dtype=np.float32)
+        narrow = np.int32 if len(features) < 2**31 else np.int64
+        deltas.indptr, deltas.indices, deltas.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
+        return cls(deltas, bias, parent, class_units)
 
 
 def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
@@ -169,37 +180,10 @@ def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
     return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
 
 
-def _paths_to(units: NDArray[np.int64], parent: NDArray[np.int32]) -> csr_array:
-    """For each of some units a row with the units from the root down to it."""
-    steps, level = [], units
-    while (level >= 0).any():
-        steps.append(level)
-        level = np.where(level >= 0, parent[level], -1)
-    # parents come first, so the units of a path rise from the root down
-    table = np.stack(steps[::-1], axis=1) if steps else np.zeros((len(units), 0), dtype=np.int64)
-    there = table >= 0
-    ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-    return csr_array((np.ones(ends[-1]), table[there], ends), shape=(len(units), len(parent)))
-
-
-def _csr_without_copy(offsets: Any, features: Any, values: Any, n_features: int) -> csr_array:
-    """CSR of arrays that may be memory-mapped; scipy's constructor would copy them."""
-    made = csr_array((len(offsets) - 1, n_features), dtype=np.float32)
-    narrow = np.int32 if len(features) < 2**31 else np.int64
-    made.indptr, made.indices, made.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
-    return made
-
-
 _TYPES = {
     "delta_offsets": np.int64, "delta_features": np.int32, "delta_values": np.float32,
     "unit_bias": np.float64, "unit_parent": np.int32, "class_units": np.int64,
 }  # fmt: skip
-
-
-def _check_types(arrays: dict[str, NDArray[Any]]) -> None:
-    for name, kind in _TYPES.items():
-        if arrays[name].dtype != kind or arrays[name].ndim != 1:
-            raise ModelError(f"{name} of the linear model has the wrong type; train the model again.")
 
 
 def _check_range(what: str, numbers: NDArray[Any], low: int, high: int) -> None:
