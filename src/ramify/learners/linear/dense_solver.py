@@ -183,9 +183,13 @@ def descend(
         if k == max_iter or now.best.gap <= tolerance or not np.isfinite(value):
             break
         try:
-            dW = _direction(problem, loss, now, gradient)
+            factor = problem.factor(lambda k: problem.costs_of(k) * loss.curvature(now.Z[k]), now.neglect)
+            dW = factor.solve(-gradient)
         except np.linalg.LinAlgError:
             break
+        last, now.decrement = now.decrement, -float(np.vdot(gradient, dW))
+        if now.decrement > 0.5 * last:
+            now.neglect *= 0.1
         dZ = problem.margins(dW)
         step = _step(problem, loss, now, (dW, dZ), value, -now.decrement)
         now.best.iterations += 1
@@ -210,17 +214,6 @@ def _measure_newton(problem: DenseProblem, loss: Loss, now: Descent) -> tuple[fl
     value = problem.half_square(now.W) + losses
     now.best.note(value, now.W, conjugate - problem.half_inverse_square(U), alphas)
     return value, problem.M @ now.W - U
-
-
-def _direction(problem: DenseProblem, loss: Loss, now: Descent, gradient: Floats) -> Floats:
-    def curvature(k: int) -> Floats:
-        return problem.costs_of(k) * loss.curvature(now.Z[k])
-
-    dW = problem.factor(curvature, now.neglect).solve(-gradient)
-    last, now.decrement = now.decrement, -float(np.vdot(gradient, dW))
-    if now.decrement > 0.5 * last:
-        now.neglect *= 0.1
-    return dW
 
 
 def _step(problem: DenseProblem, loss: Loss, now: Descent, change: tuple[Floats, Floats], start: float, slope: float) -> float:

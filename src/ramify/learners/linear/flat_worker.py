@@ -126,8 +126,12 @@ class FlatWorker:
         candidates: the signatures of all classes, if weights are trained on candidate documents only.
         """
         self.free_memory()
-        names = []
-        for first, last in self._shard_ranges():
+        # ranges of classes with so many weights that these can be assembled at once
+        rows, names = self.problem.rows, []
+        n_weights = np.minimum(np.diff(self.solved_pairs.offsets) * (len(rows.values) / max(1, len(rows))), rows.n_features)
+        number = (np.cumsum(n_weights) // SHARD_WEIGHTS).astype(np.int64)
+        ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), self.problem.n_classes]
+        for first, last in zip([0, *ends[:-1]], ends, strict=True):
             problem, units = self.problem.part(first, last)
             parts = self.solved_pairs.part(first, last), self.results.scale[first:last], self.deltas.of(units)
             weights = assemble_weights(problem, *parts, self._map_classes, self.executor)
@@ -140,14 +144,6 @@ class FlatWorker:
     def dual_variables(self) -> Pairs:
         """The pairs and their dual variables, from which a problem with other costs can start."""
         return self.known_pairs
-
-    def _shard_ranges(self) -> list[tuple[int, int]]:
-        """Ranges of classes with so many weights that these can be assembled at once."""
-        features_per_document = len(self.problem.rows.values) / max(1, len(self.problem.rows))
-        n_weights = np.minimum(np.diff(self.solved_pairs.offsets) * features_per_document, self.problem.rows.n_features)
-        number = (np.cumsum(n_weights) // SHARD_WEIGHTS).astype(np.int64)
-        ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), self.problem.n_classes]
-        return list(zip([0, *ends[:-1]], ends, strict=True))
 
     # ---- what workers of a tree replace -------------------------------------------------------------------------------
 

@@ -267,21 +267,17 @@ def _divide(structure: Structure, work: NDArray[np.float64], threads: tuple[int,
 
 def _orders(M: csr_array) -> Iterator[Ints]:
     """Units along a tree of shortest paths, in depth, and so that ties are short."""
-    n, hooked = M.shape[0], _hooked(M)
-    yield _along_tree(*breadth_first_order(hooked, n, directed=False))
-    yield depth_first_order(hooked, n, directed=False, return_predecessors=False)[1:].astype(np.int64)
-    yield reverse_cuthill_mckee(M, symmetric_mode=True).astype(np.int64)
-
-
-def _hooked(M: csr_array) -> csr_array:
-    """Ties, and one unit more, tied to all roots and to one unit of every part that has no root."""
     n, (n_parts, part) = M.shape[0], connected_components(M, directed=False)
+    # one unit more, tied to all roots and to one unit of every part that has no root
     is_root = np.asarray(M.sum(axis=1)).ravel() > 0.5  # the anchor of a root is 1, and that of other units near 0
     has_root = np.bincount(part, is_root, minlength=n_parts) > 0
     hooks = np.concatenate([np.flatnonzero(is_root), np.unique(part, return_index=True)[1][~has_root]])
     a, b = M.tocoo().coords
     places = np.concatenate([a, np.full(len(hooks), n)]), np.concatenate([b, hooks])
-    return csr_array(coo_array((np.ones(len(places[0])), places), shape=(n + 1, n + 1)))
+    hooked = csr_array(coo_array((np.ones(len(places[0])), places), shape=(n + 1, n + 1)))
+    yield _along_tree(*breadth_first_order(hooked, n, directed=False))
+    yield depth_first_order(hooked, n, directed=False, return_predecessors=False)[1:].astype(np.int64)
+    yield reverse_cuthill_mckee(M, symmetric_mode=True).astype(np.int64)
 
 
 def _along_tree(order: NDArray[np.int32], above: NDArray[np.int32]) -> Ints:

@@ -121,6 +121,7 @@ class Classes:
         entropy = np.zeros(len(self.pairs))
         seed = self.settings.seed + 1_000_003 * n_rounds
         documents, pairs = self.rows.to_native(), self.pairs.to_native(len(self.rows))
+        ones, same_order = np.ones(len(self.pairs)), np.arange(centres.shape[1], dtype=np.int32)
 
         def work(some: slice) -> Doubles:
             centred = self._centred(some, centres)
@@ -128,7 +129,9 @@ class Classes:
                 documents, pairs, self.costs.documents, *centred, np.arange(some.start, some.stop, dtype=np.int32),
                 self.settings.loss, tolerance, passes, seed, known,
             )  # fmt: skip
-            self._assemble(documents, pairs, some, shift)
+            found = documents, pairs, ones, same_order, 0.0, some.start, some.stop, np.empty(len(ones))
+            units, ends, features, values = assemble_class_weights_in_place(*found)
+            shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
             W[some] = centres[some] + shift[some]
             entropy[some] = [self._entropy(k) for k in range(some.start, some.stop)]
             return self._losses(some, W)
@@ -146,13 +149,6 @@ class Classes:
         own = native.Pattern(np.arange(n + 1, dtype=np.int64), np.arange(n, dtype=np.int32), n)
         features = self.features[: n_some * n_features]
         return own, native.SparseVectors(start, end, features, centres[some].ravel(), n_features)
-
-    def _assemble(self, documents: native.Documents, pairs: native.Pairs, some: slice, shift: Floats) -> None:
-        ones, same_order = np.ones(len(self.pairs)), np.arange(shift.shape[1], dtype=np.int32)
-        units, ends, features, values = assemble_class_weights_in_place(
-            documents, pairs, ones, same_order, 0.0, some.start, some.stop, np.empty(len(ones))
-        )
-        shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
 
     def _losses(self, some: slice, W: Floats) -> Doubles:
         """Σ U L of some classes, for every scale of their weights; scaling pays only at the corner of the hinge."""

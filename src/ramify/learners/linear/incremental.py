@@ -284,12 +284,10 @@ class _Part:
         all_figures[self.others], all_figures[self.classes] = self.figures, figures
         duals = known.followed_by(dual).of_classes(place)
         slack = self._slack(duals)
-        is_reused = self.ties.class_of < 0  # inner units that are reused: ½ Σ ‖δ‖²
+        is_reused = self.ties.class_of < 0
         is_reused[self.changed.units] = False
-        units, weights = self.changed.old[is_reused], self.other.weights_
-        inner = 0.5 * float(
-            np.square(weights.deltas[units].data, dtype=np.float64).sum() + weights.bias[units] @ weights.bias[units]
-        )
+        rows, bias = (part[self.changed.old[is_reused]] for part in (self.other.weights_.deltas, self.other.weights_.bias))
+        inner = 0.5 * float(np.square(rows.data, dtype=np.float64).sum() + bias @ bias)  # of the inner units that are reused
         primal = float(self.figures[:, 0].sum()) + inner + certificate.primal
         gap = float(self.figures[:, 0].sum() - self.figures[:, 1].sum()) + certificate.primal - certificate.dual
         found = Certificate(primal, primal - gap - slack - self.other.slack_, certificate.rounds)

@@ -236,7 +236,16 @@ class TiedLearner(LinearLearner):
         if has_same_parameters(self, warm_start, setup.C) and isinstance(other.weights_, Weights):
             is_flat = isinstance(ties, Forest) and ties.is_flat
             if is_flat and warm_start.has_same_documents and other.class_figures_ is not None:
-                return self._reuse_classes(X, own, ties, setup, warm_start)
+                # reuse independent classes whose positive documents are the same; train the others
+                old = warm_start.renumber(csc_array(warm_start.own[:, other.class_nodes_]))
+                reused, ones = match_columns([old], [own.tocsc()]), np.ones(X.shape[0])
+                self.reused_ = int(np.sum(reused >= 0)), len(reused)
+
+                def train_some(some: NDArray[np.int64]) -> TrainedWeights:
+                    return self._train(X, csr_array(own[:, some]), flat_units(ties.class_nodes[some]), ones, setup)
+
+                dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
+                return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)
             start = start_from(warm_start, own)
             self.warm_started_ = start is not None
             if start is not None and isinstance(ties, Forest) and not is_flat and self.shrinks_to_parents:
@@ -248,15 +257,3 @@ class TiedLearner(LinearLearner):
                     return trained
                 start = found
         return self._train(X, own, ties, weight, setup, start)
-
-    def _reuse_classes(self, X: csr_array, own: csr_array, ties: Forest, setup: Setup, warm_start: WarmStart) -> TrainedWeights:
-        """Reuse independent classes whose positive documents are the same; train the others."""
-        other = warm_start.learner
-
-        def train_some(some: NDArray[np.int64]) -> TrainedWeights:
-            return self._train(X, csr_array(own[:, some]), flat_units(ties.class_nodes[some]), np.ones(X.shape[0]), setup)
-
-        reused = match_columns([warm_start.renumber(csc_array(warm_start.own[:, other.class_nodes_]))], [own.tocsc()])
-        self.reused_ = int(np.sum(reused >= 0)), len(reused)
-        dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
-        return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)

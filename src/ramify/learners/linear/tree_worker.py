@@ -65,7 +65,7 @@ class TreeWorker(FlatWorker):
         self.is_shared = np.isin(self.units, partition.shared)
         self.is_counted = ~self.is_shared | np.isin(self.units, partition.counted)
         self.ascent: Ascent | None = None
-        self.siblings: Siblings | None = None
+        self.siblings: SiblingProducts | None = None
 
     # ---- dual ascent --------------------------------------------------------------------------------------------------
 
@@ -94,10 +94,9 @@ class TreeWorker(FlatWorker):
             ascent.active[:] = 1
         seed = problem.settings.seed + 1_000_003 * self.rounds
         passes = SIBLING_PASSES if self.rounds % SIBLING_ROUNDS == 0 else 0
-        n_documents, n_features = len(problem.rows), problem.rows.n_features
-        duals = self.deltas.to_native(n_features), self.pairs.to_native(n_documents)
-        siblings, active = self.siblings.to_native(n_documents), ActiveSet(ascent.active, ascent.slack)
-        how = problem.costs.documents, siblings, active, problem.settings.loss, passes, 1, seed
+        n_features, active = problem.rows.n_features, ActiveSet(ascent.active, ascent.slack)
+        duals = self.deltas.to_native(n_features), self.pairs.to_native(len(problem.rows))
+        how = problem.costs.documents, self.siblings, active, problem.settings.loss, passes, 1, seed
 
         def update(mine: tuple[NDArray[np.uint8], Any]) -> Any:
             visited, cached = mine
@@ -320,22 +319,8 @@ def _no_vectors(first: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], 
 # ---- sibling classes, whose documents are solved together at the start of a round -----------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Siblings:
-    """For every unit some documents of the classes right below it, and the square matrix of their products."""
-
-    offsets: NDArray[np.int64]
-    documents: NDArray[np.int32]
-    product_offsets: NDArray[np.int64]
-    products: NDArray[np.float32]
-
-    def to_native(self, n_documents: int) -> SiblingProducts:
-        """The same as the kernel takes it."""
-        return SiblingProducts(Pattern(self.offsets, self.documents, n_documents), self.product_offsets, self.products)
-
-
-def gather_siblings(problem: Problem, X: Documents, executor: Executor) -> Siblings:
-    """Choose documents of every group of siblings, evenly from its classes, and multiply them with each other."""
+def gather_siblings(problem: Problem, X: Documents, executor: Executor) -> SiblingProducts:
+    """For every unit some documents of the classes right below it, evenly from these, and the matrix of their products."""
     forest, own = problem.forest, problem.own
     groups: dict[int, list[int]] = {}
     for parent, number in zip(forest.parent.tolist(), forest.class_of.tolist(), strict=True):
@@ -351,8 +336,8 @@ def gather_siblings(problem: Problem, X: Documents, executor: Executor) -> Sibli
     offsets, product_offsets = (np.concatenate([[0], np.cumsum(n)]).astype(np.int64) for n in (lengths, lengths**2))
     documents = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int32)
     products = np.empty(product_offsets[-1], dtype=np.float32)
-    data = X, Pattern(offsets, documents, len(problem.rows)), product_offsets
+    listed = Pattern(offsets, documents, len(problem.rows))
     blocks = [(first, min(first + 16, len(forest))) for first in range(0, len(forest), 16)]
-    for _ in executor.map(lambda some: multiply_siblings_in_place(*data, *some, products), blocks):
+    for _ in executor.map(lambda some: multiply_siblings_in_place(X, listed, product_offsets, *some, products), blocks):
         pass
-    return Siblings(offsets, documents, product_offsets, products)
+    return SiblingProducts(listed, product_offsets, products)

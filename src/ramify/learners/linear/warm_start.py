@@ -91,7 +91,12 @@ def resume(dual: Dual, problem: Problem, complete: bool) -> Pairs:
     order = np.argsort(keys, kind="stable")
     keys, values = keys[order], dual.values[order]
     mine = np.repeat(np.arange(own.shape[1]), np.diff(own.indptr)) * n_docs + own.indices
-    others = all_others(own) if complete else _as_matrix(np.setdiff1d(keys, mine), own.shape)
+    if complete:
+        others = all_others(own)
+    else:
+        new = np.setdiff1d(keys, mine)  # rising numbers class · documents + document
+        ends = np.searchsorted(new, np.arange(own.shape[1] + 1) * n_docs)
+        others = csc_array((np.ones(len(new), dtype=bool), (new % n_docs).astype(np.int32), ends), shape=own.shape)
     pairs = pair_up(own, others, problem.costs.positive, problem.costs.negative)
     lengths = np.diff(pairs.offsets)
     classes = np.repeat(np.arange(len(pairs)), lengths)
@@ -104,9 +109,3 @@ def resume(dual: Dual, problem: Problem, complete: bool) -> Pairs:
         bound = most * problem.costs.documents[pairs.documents]
         pairs.alphas[:] = np.clip(known, 0, np.inf if problem.settings.loss == "squared_hinge" else bound)
     return pairs
-
-
-def _as_matrix(keys: Ints, shape: tuple[int, int]) -> csc_array:
-    """Documents × classes, from rising numbers class · documents + document."""
-    ends = np.searchsorted(keys, np.arange(shape[1] + 1) * shape[0])
-    return csc_array((np.ones(len(keys), dtype=bool), (keys % shape[0]).astype(np.int32), ends), shape=shape)
