@@ -14,6 +14,7 @@ void bind_structured_svm(nb::module_ &m);
 void bind_boosting(nb::module_ &m);
 
 NB_MODULE(_core, m) {
+  nb::set_leak_warnings(false);  // structs in module-level caches live until the process ends
   m.doc() = "Ramify's compiled kernels, and the structs of arrays that they take.";
   bind_sparse_rows(m);  // first: others are made of its structs
   bind_terms(m);
