@@ -47,7 +47,7 @@ from ramify.errors import InputError
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
 from ramify.persistence import ArrayFile, StoredModel, write_model
-from ramify.systems import find_system
+from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
 from ramify.taxonomy.formats import json_nodes
 
@@ -133,11 +133,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             decision = ((is_multi_label and system.multi_label_decision) or system.decision)()
         if not isinstance(decision, FittableRule) or decision.is_fitted:
             refuse_misfit(decision, taxonomy)
-        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
-        if "n_jobs" in vectorizer.get_params():
-            vectorizer.set_params(n_jobs=self.n_jobs)
-        learner = system.learner() if self.learner is None else clone(self.learner)
-        learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
+        vectorizer, learner = self.new_parts(system, taxonomy)
         if self.keep_training_data:
             refuse_class_weight(learner)
             learner.keeps_warm_start = True
@@ -164,6 +160,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if kept_rows:
             self._fit_guarantee(kept_texts, taxonomy.encode(kept_rows), is_single_label(Y, taxonomy))
         return self
+
+    def new_parts(self, system: System, taxonomy: Taxonomy) -> tuple[Any, Any]:
+        """An unfitted vectorizer and learner: those that were given, or the system's."""
+        vectorizer = system.vectorizer() if self.vectorizer is None else clone(self.vectorizer)
+        if "n_jobs" in vectorizer.get_params():
+            vectorizer.set_params(n_jobs=self.n_jobs)
+        learner = system.learner() if self.learner is None else clone(self.learner)
+        return vectorizer, learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
         """Fit the guarantee of :meth:`predict` on texts that were not used in training, and their labels.

@@ -89,7 +89,7 @@ def fit_folds(classifier: TextClassifier, corpus: Corpus, parts: list[Ints]) -> 
     assert isinstance(taxonomy, Taxonomy)
     if system.needs_tree:
         taxonomy.require_tree(f"system {system.name!r}")
-    vectorizer, learner = classifier._new_vectorizer(system), classifier._new_learner(system, taxonomy)
+    vectorizer, learner = classifier.new_parts(system, taxonomy)
     Y = taxonomy.encode(corpus.labels)
     X = fit_features(vectorizer, corpus.documents, selector_for(classifier.selector, learner), Y)
     fold, learners = np.zeros(len(corpus), dtype=np.int64), list[Any]()
