@@ -10,10 +10,10 @@ BUILD := pyproject.toml CMakeLists.txt $(NATIVE)
 demo: $(VENV)/.run
 	$(BIN)/ramify demo
 
-test: lint types imports docs tests
+test: lint types imports words docs tests
 
 # An answer in two minutes: without tests that start servers, clusters, browsers or builds.
-quick: lint types imports
+quick: lint types imports words
 	$(BIN)/python -m pytest -q -n 2 -m 'not slow'
 
 check: test

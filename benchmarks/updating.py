@@ -1,4 +1,4 @@
-"""Updates after a change of the taxonomy, compared with training: ``python benchmarks/updating.py --systems hr-svm,svm,td-svm``.
+"""Updates after a change of the taxonomy, compared with training: ``benchmarks/updating.py --systems hr-svm,svm``.
 
 Subtrees are moved one by one, from a single leaf to a large part of the tree, close by and far away. ``update`` adapts the old
 model, and another one is trained from scratch on the same documents, interleaved in one run. The result has the objective and

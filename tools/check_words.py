@@ -2,8 +2,8 @@
 
 usage: python tools/check_words.py [FILE …]      without files, everything that users and contributors read
 
-RETIRED holds words that are not used at all, neither in prose nor as a part of a name. RETIRED_NAMES holds common English words that
-are fine in prose, but not as the name of a module, class or function. Each comes with what to say instead.
+RETIRED holds words that are not used at all, neither in prose nor as a part of a name. RETIRED_NAMES holds common English words
+that are fine in prose, but not as the name of a module, class or function. Each comes with what to say instead.
 """
 
 from __future__ import annotations

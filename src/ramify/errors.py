@@ -34,7 +34,7 @@ class TaxonomyError(RamifyError):
 
 
 class LabelError(RamifyError):
-    """A label is not in the taxonomy, or the labels cannot be learnt from."""
+    """A label is not in the taxonomy, or the labels cannot be used for training."""
 
 
 class DataError(RamifyError):

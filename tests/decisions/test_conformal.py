@@ -27,7 +27,7 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 RISKS = (0.01, 0.05, 0.1, 0.25, 0.5)
 
 
-def consistent(parents, raw):
+def closed_upward(parents, raw):
     """Chances that are no larger than those above: sixteenths, so that ties are common."""
     p = []
     for node, above in enumerate(parents):
@@ -41,7 +41,7 @@ def answered(draw, shapes, max_documents=8, min_documents=1):
     parents = draw(shapes)
     n = draw(st.integers(min_documents, max_documents))
     chances = st.lists(st.integers(0, 16), min_size=len(parents), max_size=len(parents))
-    P = [consistent(parents, draw(chances)) for _ in range(n)]
+    P = [closed_upward(parents, draw(chances)) for _ in range(n)]
     own = draw(st.lists(st.integers(0, len(parents) - 1), min_size=n, max_size=n))
     truth = expand_to_ancestors(as_matrix([{node} for node in own], len(parents)), build(parents))
     return parents, P, truth
@@ -227,7 +227,7 @@ def test_fewer_stored_thresholds_guarantee_no_more(monkeypatch):
     rng = np.random.default_rng(0)
     tree = build(random_forest(rng, 20))
     parents = [tree.parents_of(node).tolist() for node in range(20)]
-    P = np.asarray([consistent(parents, 16 * rng.random(20)) for _ in range(200)])
+    P = np.asarray([closed_upward(parents, 16 * rng.random(20)) for _ in range(200)])
     truth = expand_to_ancestors(rng.random((200, 20)) < 0.3, tree)
     exact = ConformalRiskControl.fit(P, truth, tree)
     monkeypatch.setattr("ramify.decisions.conformal.MAX_STEPS", 50)

@@ -21,7 +21,7 @@ def problems(draw, max_nodes=5, max_documents=2):
     """Parents, scores with ties and gaps, weights that may be zero, and penalties of every kind."""
     parents = draw(trees(max_nodes))
     n = len(parents)
-    # sums of these are exact, so that a cost of zero is told from almost zero
+    # sums of these are exact, so that a cost of zero differs from almost zero
     score = st.one_of(st.sampled_from([NAN, -1.0, 0.0, 0.5, 1.0]), st.integers(-300, 300).map(lambda k: k / 64))
     S = draw(st.lists(st.lists(score, min_size=n, max_size=n), min_size=1, max_size=max_documents))
     weight = st.one_of(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.floats(0.01, 10))

@@ -1,4 +1,4 @@
-"""The steps of fitting a classifier: data to keep back, features, out-of-fold values, decision rules, calibration, training data."""
+"""The steps of fitting a classifier: documents kept back, features, out-of-fold values, rules, calibration, training data."""
 
 from __future__ import annotations
 

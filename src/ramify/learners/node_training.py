@@ -1,7 +1,7 @@
 """Training of one binary classifier per node: linear ones by our solver, naive Bayes, or any scikit-learn classifier.
 
-A unit is a node with a classifier. Its training set is all documents, or those of the node's parent. Base classifiers are fitted
-for all units at once and score documents × units.
+A unit is a node with a classifier. Its training set is all documents, or those of the node's parent. Base classifiers are
+fitted for all units at once and score documents × units.
 """
 
 from __future__ import annotations
@@ -315,7 +315,7 @@ class NodeTraining:
             yield rows, S
 
     def find_reusable(self, setup: Setup | None) -> NDArray[np.int64] | None:
-        """For every unit one of an earlier learner with the same training set, -1 without any; None where none can be reused."""
+        """For every unit one of an earlier learner with the same training set, or -1; None if none can be reused."""
         learner, before = self.learner, self.learner._warm_start
         if before is None or setup is None or not has_same_parameters(learner, before, setup.C):
             return None

@@ -22,7 +22,8 @@ class Targets:
     """The labels of training documents.
 
     own: documents × nodes, the most specific labels. classes: class values in node order, where labels are plain values without
-    a taxonomy. form: "classes", "names" (one name per document), "lists" (of names) or "matrix"; predictions have the same form.
+    a taxonomy. form: "classes", "names" (one name per document), "lists" (of names) or "matrix"; predictions have the same
+    form.
     """
 
     taxonomy: Taxonomy

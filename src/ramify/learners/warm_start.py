@@ -1,7 +1,7 @@
 """Warm start: what a learner can reuse of an earlier one, when labels have changed or documents were added or removed.
 
-Problems are matched by their documents, whatever their nodes are called now: two classifiers with the same positive and the same
-negative documents are the same classifier.
+Problems are matched by their documents, whatever their nodes are called now: two classifiers with the same positive and the
+same negative documents are the same classifier.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Update a model: follow a changed taxonomy, or add documents. Training data is relabelled, and only what changed is retrained."""
+"""Update a model: follow a changed taxonomy, or add documents. Only what changed is trained again."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ class BayesianLogistic(LinearModel):
     covariance: ``"full"`` over the weights of a class, ``"diagonal"``, or ``"auto"``: full where features
     are few and documents dense.
     shape, rate: of the Gamma prior on every α. ``"auto"`` weighs the prior like the weights that an α governs (a shape of half
-    their number), so that α at most doubles, with a mean at which a typical document's score changes by 5 from a node to a child
-    (a rate of shape × 25 / mean ‖x‖²).
+    their number), so that α at most doubles, with a mean at which a typical document's score changes by 5 from a node to a
+    child (a rate of shape × 25 / mean ‖x‖²).
     tol: training ends when the bound on the evidence grows relatively by no more than this in a round.
 
     ``weights_``: the posterior means. ``evidence_``: a lower bound on the logarithm of the evidence, after every round.

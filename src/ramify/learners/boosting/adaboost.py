@@ -25,8 +25,8 @@ from ramify.taxonomy import Taxonomy, ancestor_matrix
 class AdaBoostMH(MulticlassLearner, BoostedLearner):
     """Boosted stumps over all classes (system ``adaboost-mh``).
 
-    Only whether a document has a term counts, not its value. A sample weight of 2 counts as two copies of a document; weights far
-    below 1 have little effect, because of the smoothing.
+    Only whether a document has a term counts, not its value. A sample weight of 2 counts as two copies of a document; weights
+    far below 1 have little effect, because of the smoothing.
 
     n_rounds: the number of stumps. There is one committee, which is not split over workers: a cluster is no faster.
     variant: ``"R"``, real-valued votes; ``"RA"``, which abstains where the term is absent; or ``"D"``, discrete votes ±α.

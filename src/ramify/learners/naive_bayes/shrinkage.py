@@ -5,8 +5,8 @@
 Each estimate excludes the counts of the one before it, so that every word of the training documents counts once on a path.
 The λ of a class maximize the likelihood of its own documents under estimates that exclude the document (EM from equal weights),
 until no weights increase it by more than `tol` nats per word. The likelihood is concave, so its gradient g (the mean of
-θ^i(w)/θ̌(w) over words) bounds the possible increase: max_i g_i − 1. EM converges slowly near the end; Newton's method, projected
-to weights of 0 and more, then takes over.
+θ^i(w)/θ̌(w) over words) bounds the possible increase: max_i g_i − 1. EM converges slowly near the end; Newton's method,
+projected to weights of 0 and more, then takes over.
 Source: McCallum et al. 1998, section 3.
 Deviations: documents may have multiple labels and labels at inner nodes; a document then counts once for every label, and
 leaving it out excludes it everywhere. An inner node with documents of its own has a class below it. Where there are multiple

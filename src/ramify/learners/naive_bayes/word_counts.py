@@ -25,8 +25,9 @@ Floats = NDArray[np.float64]
 class WordCountLearner(MulticlassLearner, PartialFitLearner):
     """A learner whose model is word counts.
 
-    ``class_nodes_``: the nodes that have documents of their own, in node order; the classes. ``counts_``: words × classes, sparse;
-    how often each word occurs in the documents of each class. ``class_weight_``: documents by class. ``log_prior_``: ln P(class).
+    ``class_nodes_``: the nodes that have documents of their own, in node order; the classes. ``counts_``: words × classes,
+    sparse; how often each word occurs in the documents of each class. ``class_weight_``: documents by class. ``log_prior_``: ln
+    P(class).
     """
 
     counts_: csr_array

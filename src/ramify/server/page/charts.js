@@ -8,7 +8,7 @@ const DASHES = ["", "6 3", "2 3", "8 3 2 3", "1 4", "10 4"];
 const across = (share) => SIZE.left + share * (SIZE.width - SIZE.left - SIZE.right);
 const down = (share) => SIZE.height - SIZE.bottom - share * (SIZE.height - SIZE.top - SIZE.bottom);
 
-/** What was promised against what came true, one line a level; the dashed diagonal is perfect calibration. */
+/** Predicted probability against observed frequency, one line per level; the dashed diagonal is perfect calibration. */
 export function calibrationChart(rows) {
   const depths = [...new Set(rows.map((row) => row.depth))].sort((a, b) => a - b).slice(0, 6);
   const lines = depths.map((depth, i) => drawLine(rows.filter((row) => row.depth === depth), i));
