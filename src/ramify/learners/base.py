@@ -1,9 +1,9 @@
 """The contract of all learners: ``fit(X, Y)``, then scores over every node of the taxonomy.
 
 A subclass implements `_fit`, `_score` (scores of a block of rows), `to_probabilities`, `contributions` and its state. This
-class checks the input, cuts rows into blocks, runs the blocks in parallel, and returns predictions in the form of the labels. The
-scores of a document never depend on the batch that it came in. What only some learners can do is declared here with a default,
-so that callers need not ask which learner they have.
+class checks the input, cuts rows into blocks, runs the blocks in parallel, and returns predictions in the form of the labels.
+The scores of a document never depend on the batch that it came in. What only some learners can do is declared here with a
+default, so that callers need not ask which learner they have.
 """
 
 from __future__ import annotations

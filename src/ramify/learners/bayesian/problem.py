@@ -9,8 +9,8 @@ denominator of the softmax is bounded as in Bouchard 2007, with one β per docum
     ln Σ_k e^z_k ≤ β + Σ_k (z_k − β − ξ_k)/2 + λ(ξ_k) ((z_k − β)² − ξ_k²) + ln(1 + e^ξ_k),     λ(ξ) = tanh(ξ/2) / 4ξ
 
 s_i is the weight of a document. Source: Gopal, Yang, Bai & Niculescu-Mizil 2012, sections 2 and 3: their M1 is one α per
-feature shared by siblings, M2 one α shared by siblings, M3 one α per node. Documents are a dense table, with full covariances Ψ, or
-sparse rows, with diagonal ones.
+feature shared by siblings, M2 one α shared by siblings, M3 one α per node. Documents are a dense table, with full covariances
+Ψ, or sparse rows, with diagonal ones.
 """
 
 from __future__ import annotations

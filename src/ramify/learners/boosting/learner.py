@@ -38,8 +38,8 @@ class BoostedLearner(PartialFitLearner):
     """Committees of stumps, each for the classes of one node.
 
     ``committees_``: in node order; see :class:`Committee`. ``merged_``, ``merged_with_``: nodes that are passed whenever
-    another is, and these others (-1: passed by every document). ``class_nodes_``: the most specific labels of training documents.
-    ``n_rounds_``: the rounds of the longest committee.
+    another is, and these others (-1: passed by every document). ``class_nodes_``: the most specific labels of training
+    documents. ``n_rounds_``: the rounds of the longest committee.
     """
 
     committees_: list[Committee]
