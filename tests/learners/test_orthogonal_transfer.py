@@ -207,9 +207,9 @@ def test_too_many_siblings_are_refused_before_their_pairs_are_listed(monkeypatch
     def list_pairs(*_):
         raise AssertionError("all pairs were listed")
 
-    monkeypatch.setattr("ramify.learners.structured.ot.branch_answers", list_pairs)
+    monkeypatch.setattr("ramify.learners.structured.ot.branch_outputs", list_pairs)
     monkeypatch.setattr(joint_problem, "MOST_NUMBERS", 5_000)
-    with pytest.raises(InputError, match="1,560 shares of documents"):
+    with pytest.raises(InputError, match="1,560 dual variables"):
         OrthogonalTransfer().fit(np.eye(80)[:, :5], [f"c{k % 40}" for k in range(80)])
 
 
