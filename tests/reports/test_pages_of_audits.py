@@ -7,7 +7,7 @@ import pytest
 
 from ramify.reports.pages import audit_page
 from ramify.workflows.auditing.audit import Audit, Duplicates, InseparableSiblings, ProblemClass
-from ramify.workflows.auditing.label_issues import LabelInfo, LabelIssue
+from ramify.workflows.auditing.issue_details import LabelInfo, LabelIssue
 
 MEAN = "<script>alert('x')</script> & \"co\""
 

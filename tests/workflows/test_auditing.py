@@ -22,8 +22,8 @@ from ramify.learners import OneVsRestLogistic
 from ramify.workflows import audit
 from ramify.workflows.auditing import noise_model
 from ramify.workflows.auditing.audit import find_problem_classes
-from ramify.workflows.auditing.detection import MIN_DOCUMENTS, USEFUL, GivenLabels, SiblingConfusions, siblings_of
-from ramify.workflows.auditing.label_issues import COLUMNS, IssueDescriber, issue_lines
+from ramify.workflows.auditing.issue_details import COLUMNS, IssueDescriber, issue_lines
+from ramify.workflows.auditing.label_issues import MIN_DOCUMENTS, USEFUL, GivenLabels, SiblingConfusions, siblings_of
 from ramify.workflows.auditing.noise_model import NoiseModel, distances_between, usual_confusions
 from ramify.workflows.auditing.out_of_fold import ClassProbabilities, OutOfFold, Sample
 

@@ -119,7 +119,7 @@ def _write(found: Audit, data: Path, report: Path | None, out: Path | None, kind
     from ramify.formatting import counted
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import audit_page
-    from ramify.workflows.auditing.label_issues import issue_lines
+    from ramify.workflows.auditing.issue_details import issue_lines
 
     if report is not None:
         write_text_atomically(report, audit_page(found, f"Labels of {data.name}"))

@@ -17,7 +17,7 @@ from ramify.reports import tables
 from ramify.reports.tables import ISSUE_KINDS, Table, percentage, shorten
 from ramify.taxonomy.hierarchy import Taxonomy
 from ramify.workflows.auditing.audit import Audit
-from ramify.workflows.auditing.label_issues import LabelInfo, LabelIssue, words_of
+from ramify.workflows.auditing.issue_details import LabelInfo, LabelIssue, words_of
 from ramify.workflows.comparison import (
     LABELS,
     LEVEL,

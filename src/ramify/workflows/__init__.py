@@ -6,7 +6,7 @@ from ramify.lazy import lazy_names
 
 if TYPE_CHECKING:
     from ramify.workflows.auditing.audit import Audit, audit
-    from ramify.workflows.auditing.label_issues import LabelIssue
+    from ramify.workflows.auditing.issue_details import LabelIssue
     from ramify.workflows.comparing import compare
     from ramify.workflows.comparison import Comparison, Recommendation, recommend
     from ramify.workflows.evaluation import PredictionError, evaluate, evaluate_with_errors

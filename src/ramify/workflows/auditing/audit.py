@@ -15,9 +15,9 @@ from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
 from ramify.taxonomy import expand_to_ancestors, find_label_format
-from ramify.workflows.auditing.detection import GivenLabels, MissingLabels, RankedIssues, SiblingConfusions
 from ramify.workflows.auditing.duplicates import find_groups
-from ramify.workflows.auditing.label_issues import IssueDescriber, LabelIssue, line_of
+from ramify.workflows.auditing.issue_details import IssueDescriber, LabelIssue, line_of
+from ramify.workflows.auditing.label_issues import GivenLabels, MissingLabels, RankedIssues, SiblingConfusions
 from ramify.workflows.auditing.noise_model import NoiseModel
 from ramify.workflows.auditing.out_of_fold import ClassProbabilities, Ints, Memberships, OutOfFold, Sample, fit_folds
 from ramify.workflows.evaluation import check_labels

@@ -1,183 +1,264 @@
-"""Label issues with all that a person needs to decide: the place, the given and the suggested label, and why."""
+"""Detection of label issues, ranked by how likely they are.
+
+The score of a label g of document x is
+
+    ln Σ_t P(t | x) noise(t → g) − ln P(g | x) − ln usual(s, g)
+
+It compares how likely it is that another label was replaced by g with how likely g is right, and subtracts how common g is
+among documents predicted as the same class s as x: classes that are always confused are reported as siblings that cannot be
+distinguished. An inner node is right where a class below it is. Each label of a document is scored without the others. In
+multi-label corpora a label may also be missing; its score is its log odds.
+
+Siblings that cannot be distinguished are those whose documents are assigned to one or the other hardly better than by guessing.
+A document of one of two siblings is assigned correctly where the out-of-fold probability of its own sibling, divided by that
+sibling's size, is higher. Both siblings have the same weight, so that guessing has an accuracy of one half however large
+they are. Siblings are reported where the accuracy is significantly below two thirds: a one-sided test, corrected by Holm's
+method for all pairs that were tested.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array, csc_array, csr_array
+from scipy.stats import norm
 
-from ramify.classifier.explanation import names_of_features
-from ramify.data import Corpus
-from ramify.learners.base import Contributions
-from ramify.taxonomy import LabelFormat
-from ramify.workflows.auditing.detection import KINDS, NO_NODE, RankedIssues
-from ramify.workflows.auditing.noise_model import above_classes
-from ramify.workflows.auditing.out_of_fold import ClassProbabilities, Floats, Ints, OutOfFold
+from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.workflows.auditing.noise_model import NoiseModel, above_classes, usual_confusions
+from ramify.workflows.auditing.out_of_fold import Floats, Ints, OutOfFold
 
-N_WORDS = 6  # of each issue
-DIGITS = 6
-
-Words = list[tuple[str, float]]
+KINDS = ("wrong", "extra", "missing")
+NO_NODE = -1  # where no label is suggested, or none is given
+TINY = 1e-13
 
 
 @dataclass(frozen=True, slots=True)
-class LabelInfo:
-    """A label, the titles of its path, and the out-of-fold probability of each node of the path.
+class RankedIssues:
+    """Label issues as arrays, the most likely first.
 
-    probability: that the label is right; for an inner node, that it is a most specific label.
+    documents: positions. given, suggested: nodes, or NO_NODE. kinds: places in KINDS.
+    p_given, p_suggested: their probabilities. scores: what issues are ranked by.
     """
 
-    label: str
-    path: tuple[str, ...]
-    probabilities: tuple[float, ...]
-    probability: float
+    documents: Ints
+    given: Ints
+    suggested: Ints
+    kinds: Ints
+    p_given: Floats
+    p_suggested: Floats
+    scores: Floats
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def ranked(self, is_issue: NDArray[np.bool_]) -> RankedIssues:
+        """Those that are issues, by score, then by position."""
+        order = np.lexsort((self.documents, -self.scores))
+        order = order[is_issue[order]]
+        return RankedIssues(*(array[order] for array in astuple(self)))
+
+
+# ---- labels that are given ------------------------------------------------------------------------------------------------
+
+
+class GivenLabels:
+    """Compares every label with the most likely other class; only labels that learners were trained on can be issues."""
+
+    def __init__(self, out_of_fold: OutOfFold, classes: Ints, noise: NoiseModel) -> None:
+        self.out_of_fold, self.classes, self.noise = out_of_fold, classes, noise
+        self.documents, self.nodes = out_of_fold.pairs
+        self.columns = np.searchsorted(classes, self.nodes)
+        self.within = csr_array(above_classes(classes, out_of_fold.taxonomy)[:, classes].T)  # classes at or below each
+        self.inner = np.flatnonzero(np.diff(self.within.indptr) > 1)
+        self.starts = out_of_fold.own.indptr.astype(np.int64)
+        self.predicted = np.zeros(out_of_fold.own.shape[0], dtype=np.int64)
+        self.best, self.kinds = (np.zeros(len(self.nodes), dtype=np.int64) for _ in range(2))
+        self.p_given, self.p_best, self.p_noise = (np.zeros(len(self.nodes)) for _ in range(3))
+
+    def add(self, rows: Ints, P: Floats) -> None:
+        """Add some documents; P: probability of each class."""
+        self.predicted[rows] = P.argmax(axis=1)
+        counts = self.starts[rows + 1] - self.starts[rows]
+        row, every = np.repeat(np.arange(len(rows)), counts), np.arange(counts.sum())
+        pairs = every + np.repeat(self.starts[rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
+        columns = self.columns[pairs]
+        Q, highest_other = _without_others(P, row, columns)
+        self.p_given[pairs] = self._take_given(Q, columns)
+        self.p_noise[pairs] = self.noise.probability(Q, columns)
+        best = Q.argmax(axis=1)
+        self.best[pairs], self.p_best[pairs] = best, Q[every, best]
+        self.kinds[pairs] = highest_other > P[row, best]
+
+    def _take_given(self, Q: Floats, columns: Ints) -> Floats:
+        """The probability of the given label or a class below it, which is then set to 0."""
+        every = np.arange(len(columns))
+        found = Q[every, columns]
+        Q[every, columns] = 0.0
+        for column in np.intersect1d(columns, self.inner).tolist():
+            rows = np.flatnonzero(columns == column)
+            below = self.within.indices[slice(*self.within.indptr[column : column + 2])]
+            found[rows] += Q[np.ix_(rows, below)].sum(axis=1)
+            Q[np.ix_(rows, below)] = 0.0
+        return found
+
+    def issues(self) -> RankedIssues:
+        """Labels that are less likely than another class."""
+        usual = usual_confusions(self.predicted[self.documents], self.columns, len(self.classes))(self.best, self.columns)
+        scores = np.log(self.p_noise + TINY) - np.log(self.p_given + TINY) - np.log(usual + TINY)
+        suggested = np.where(self.kinds == 1, NO_NODE, self.classes[self.best])
+        found = RankedIssues(self.documents, self.nodes, suggested, self.kinds, self.p_given, self.p_best, scores)
+        return found.ranked((self.p_best > self.p_given) & self.out_of_fold.has_training_documents())
+
+
+def _without_others(P: Floats, row: Ints, columns: Ints) -> tuple[Floats, Floats]:
+    """One row per label, without the other labels of its document, and the highest probability of those."""
+    is_given = np.zeros(P.shape, dtype=bool)
+    is_given[row, columns] = True
+    is_other = is_given[row]
+    is_other[np.arange(len(row)), columns] = False
+    Q = P[row]
+    highest = np.where(is_other, Q, 0.0).max(axis=1, initial=0.0)
+    Q[is_other] = 0.0
+    has_others = is_other.any(axis=1)
+    Q[has_others] /= np.maximum(Q[has_others].sum(axis=1, keepdims=True), TINY)
+    return Q, highest
+
+
+# ---- labels that are missing --------------------------------------------------------------------------------------------
+
+
+class MissingLabels:
+    """Finds, in multi-label corpora, the most likely class that each document lacks."""
+
+    def __init__(self, out_of_fold: OutOfFold, classes: Ints) -> None:
+        self.own, self.classes = out_of_fold.own, classes
+        self.above = above_classes(classes, out_of_fold.taxonomy)[:, classes].astype(np.int32)
+        self.best, self.p_best = np.zeros(self.own.shape[0], dtype=np.int64), np.zeros(self.own.shape[0])
+        self.likely = csr_array(self.own.shape, dtype=bool)
+
+    def add(self, rows: Ints, M: Floats) -> None:
+        """Add some documents; M: probability that each class is a label."""
+        given = self.own[rows][:, self.classes].astype(np.int32)
+        # ancestors are given with a label, and descendants would only make it more specific
+        is_related = (given @ self.above + given @ self.above.T).toarray() > 0
+        lacking = np.where(is_related, 0.0, M)
+        self.best[rows], self.p_best[rows] = lacking.argmax(axis=1), lacking.max(axis=1)
+        row, column = np.nonzero(np.where(given.toarray() > 0, M, 0.0) >= 0.5)
+        ones = np.ones(len(row), dtype=bool)
+        self.likely = self.likely + csr_array((ones, (rows[row], self.classes[column])), shape=self.likely.shape)
+
+    def issues(self, others: RankedIssues) -> RankedIssues:
+        """Missing labels of documents without other issues, together with those others whose labels are unlikely."""
+        others = others.ranked(~np.asarray(self.likely[others.documents, others.given]).ravel())
+        n = len(self.best)
+        none, ones = np.full(n, NO_NODE), np.ones(n)
+        p = np.clip(self.p_best, 1e-6, 1 - 1e-6)
+        scores = np.log(p) - np.log1p(-p)
+        kinds = np.full(n, KINDS.index("missing"))
+        every = RankedIssues(np.arange(n), none, self.classes[self.best], kinds, ones, self.p_best, scores)
+        missing = every.ranked((scores > 0) & ~np.isin(np.arange(n), others.documents))
+        joined = RankedIssues(*(np.concatenate(both) for both in zip(astuple(others), astuple(missing), strict=True)))
+        return joined.ranked(np.ones(len(joined), dtype=bool))
+
+
+# ---- siblings ---------------------------------------------------------------------------------------------------------
+
+USEFUL = 2 / 3  # accuracy from which on two siblings can be distinguished
+LEVEL = 0.05
+MIN_DOCUMENTS = 10  # of each sibling, for a test
 
 
 @dataclass(frozen=True, slots=True)
-class LabelIssue:
-    """A document with a label that is probably wrong.
+class InseparablePair:
+    """Two siblings that cannot be distinguished.
 
-    document: its position. place: where it is, in words. text: None for vectors. labels: all that it has.
-    kind: "wrong": `given` should be `suggested`; "extra": `given` should go; "missing": `suggested` should be added.
-    proposed: all labels that it should have. distance: steps in the tree between given and suggested; where a label is missing,
-    from the closest given one; 0 where there is none.
-    score: what issues are ranked by. words: those that speak for the suggested and against the given label, with weights.
+    first, second: nodes. documents: of each, without those of both. correct: how many of each were assigned to their own side.
+    accuracy: mean of both sides. p_value: of the hypothesis that two of three are right.
     """
 
-    document: int
-    place: str
-    line: int | None
-    text: str | None
-    labels: tuple[str, ...]
-    kind: str
-    given: LabelInfo | None
-    suggested: LabelInfo | None
-    proposed: tuple[LabelInfo, ...]
-    distance: int
-    score: float
-    words: Words
-
-    @property
-    def unchanged(self) -> tuple[LabelInfo, ...]:
-        """The labels that it has and should keep."""
-        return tuple(info for info in self.proposed if info != self.suggested)
+    first: int
+    second: int
+    documents: tuple[int, int]
+    correct: tuple[int, int]
+    accuracy: float
+    p_value: float
 
 
-class IssueDescriber:
-    """Describes ranked issues, with the learners that were not trained on their documents."""
+class SiblingConfusions:
+    """Counts how often siblings lose documents to each other."""
 
-    def __init__(self, out_of_fold: OutOfFold, corpus: Corpus, form: LabelFormat, probabilities: ClassProbabilities) -> None:
-        self.out_of_fold, self.corpus, self.form, self.probabilities = out_of_fold, corpus, form, probabilities
-        self.above = above_classes(probabilities.classes, out_of_fold.taxonomy).astype(np.float64)
+    def __init__(self, out_of_fold: OutOfFold, classes: Ints) -> None:
+        self.Y = csr_array(expand_to_ancestors(out_of_fold.own, out_of_fold.taxonomy))
+        self.groups = siblings_of(out_of_fold.taxonomy)
+        self.above = above_classes(classes, out_of_fold.taxonomy).astype(np.float64)
+        self.sizes = np.maximum(np.bincount(self.Y.indices, minlength=len(out_of_fold.taxonomy)), 1)
+        self.lost = csr_array((len(out_of_fold.taxonomy),) * 2, dtype=np.int64)
 
-    def describe(self, issues: RankedIssues, most: int) -> list[LabelIssue]:
-        """The first issues."""
-        n = min(most, len(issues))
-        wanted: dict[int, list[int]] = {}
-        for place, document in enumerate(issues.documents[:n].tolist()):
-            wanted.setdefault(document, []).append(place)
-        found: dict[int, LabelIssue] = {}
-        documents = np.asarray(sorted(wanted), dtype=np.int64)
-        for rows, (P, scores) in self.out_of_fold.blocks(documents, lambda learner, S: (self.probabilities(learner, S), S)):
-            nodes = np.minimum(np.asarray(P @ self.above), 1.0)
-            for row, document in enumerate(rows.tolist()):
-                found |= {place: self._issue(issues, place, nodes[row], scores[row]) for place in wanted[document]}
-        return [found[place] for place in range(n)]
+    def add(self, rows: Ints, P: Floats) -> None:
+        """Add some documents; P: probability of each class."""
+        nodes, has = np.asarray(P @ self.above) / self.sizes, self.Y[rows].toarray().astype(bool)
+        parts = [np.zeros((2, 0), dtype=np.int64)]  # pairs of siblings, once for every document that is lost to the second
+        for group in self.groups:
+            for node in group[has[:, group].any(axis=0)].tolist():
+                own = np.flatnonzero(has[:, node])
+                is_lost = (nodes[np.ix_(own, group)] >= nodes[own, node, None]) & ~has[np.ix_(own, group)]
+                to = group[np.nonzero(is_lost)[1]]
+                parts.append(np.stack([np.full(len(to), node), to]))
+        at = np.concatenate(parts, axis=1)
+        self.lost = self.lost + csr_array((np.ones(at.shape[1], dtype=np.int64), (at[0], at[1])), shape=self.lost.shape)
 
-    def _issue(self, issues: RankedIssues, place: int, nodes: Floats, scores: Any) -> LabelIssue:
-        document, given, suggested = (int(each[place]) for each in (issues.documents, issues.given, issues.suggested))
-        own = self.out_of_fold.own
-        labels = own.indices[own.indptr[document] : own.indptr[document + 1]].astype(np.int64)
-        unchanged = [self._info(node, nodes, float(nodes[node])) for node in labels[labels != given].tolist()]
-        better = self._info(suggested, nodes, float(issues.p_suggested[place]))
-        return LabelIssue(
-            document=document,
-            place=self.corpus.location_of(document),
-            line=line_of(self.corpus, document),
-            text=None if self.corpus.has_vectors else self.corpus.documents[document],
-            labels=tuple(self.form.write(self.out_of_fold.taxonomy, labels.tolist())),
-            kind=KINDS[issues.kinds[place]],
-            given=self._info(given, nodes, float(issues.p_given[place])),
-            suggested=better,
-            proposed=tuple(info for info in (*unchanged, better) if info is not None),
-            distance=self._distance(given, suggested, labels),
-            score=round(float(issues.scores[place]), DIGITS),
-            words=self._words(document, given, suggested, labels, scores),
-        )
-
-    def _info(self, node: int, nodes: Floats, probability: float) -> LabelInfo | None:
-        if node == NO_NODE:
-            return None
-        taxonomy = self.out_of_fold.taxonomy
-        path = tuple(round(float(nodes[each]), DIGITS) for each in taxonomy.nodes_to(node))
-        return LabelInfo(self.form.write(taxonomy, [node])[0], taxonomy.path_of(node), path, round(probability, DIGITS))
-
-    def _distance(self, given: int, suggested: int, labels: Ints) -> int:
-        if suggested == NO_NODE:
-            return 0
-        ancestors_of = self.out_of_fold.taxonomy.ancestors_of
-        path = {suggested, *ancestors_of(suggested).tolist()}
-        others = labels.tolist() if given == NO_NODE else [given]
-        return min((len(path ^ {other, *ancestors_of(other).tolist()}) for other in others), default=0)
-
-    def _words(self, document: int, given: int, suggested: int, labels: Ints, scores: Any) -> Words:
-        """The words that speak most for the suggested label, or one that stays, and against the given one."""
-        learner, x = self.out_of_fold.learners[self.out_of_fold.fold[document]], self.out_of_fold.X[[document]]
-        others = labels[labels != given]
-        better = suggested if suggested != NO_NODE else int(others[0]) if len(others) else NO_NODE
-        if not learner.is_additive:
-            return []
-        x.sort_indices()
-        both: list[Contributions | None] = []
-        for node in (better, given):
-            speaker = None if node == NO_NODE else learner.explaining_node(scores, node)
-            both.append(None if speaker is None else learner.contributions(x, speaker))
-        added = np.subtract(*(np.zeros(x.nnz) if each is None else each[1] for each in both))
-        features = next((each[0] for each in both if each is not None), np.zeros(0, dtype=np.int64))
-        names = names_of_features(self.out_of_fold.vectorizer, x, self.corpus.documents[document])
-        order = np.argsort(-added[: len(features)], kind="stable")[:N_WORDS]
-        return [(names[int(features[k])], round(float(added[k]), DIGITS)) for k in order if added[k] > 0]
+    def inseparable(self) -> list[InseparablePair]:
+        """All pairs of siblings that cannot be distinguished, the lowest accuracy first."""
+        sizes = np.diff(csc_array(self.Y).indptr).astype(np.int64)
+        n_tested = sum(int(n * (n - 1) // 2) for n in ((sizes[group] >= MIN_DOCUMENTS).sum() for group in self.groups))
+        confused = coo_array(self.lost + self.lost.T)
+        a, b = (each[confused.row < confused.col].astype(np.int64) for each in (confused.row, confused.col))
+        both = np.asarray(_count_both(self.Y, self.groups)[a, b]).ravel()
+        documents = sizes[a] - both, sizes[b] - both
+        correct = (documents[0] - np.asarray(self.lost[a, b]).ravel(), documents[1] - np.asarray(self.lost[b, a]).ravel())
+        enough = np.flatnonzero((documents[0] >= MIN_DOCUMENTS) & (documents[1] >= MIN_DOCUMENTS))
+        rows = zip(*(each[enough].tolist() for each in (a, b, *documents, *correct)), strict=True)
+        found = [compare_pair(a, b, (n, m), (r, s)) for a, b, n, m, r, s in rows]
+        return _corrected(found, n_tested)
 
 
-def line_of(corpus: Corpus, document: int) -> int | None:
-    """The line of a document, where the corpus comes from one file."""
-    return int(corpus.lines[document]) if corpus.lines else None
+def siblings_of(taxonomy: Taxonomy) -> list[Ints]:
+    """Every group of two or more siblings; the roots are one of them."""
+    groups = [taxonomy.roots, *(taxonomy.children_of(node) for node in np.flatnonzero(~taxonomy.is_leaf).tolist())]
+    return [np.asarray(group, dtype=np.int64) for group in groups if len(group) > 1]
 
 
-# ---- files --------------------------------------------------------------------------------------------------------------
+def compare_pair(first: int, second: int, documents: tuple[int, int], correct: tuple[int, int]) -> InseparablePair:
+    """The accuracy of two siblings and its p-value.
 
-COLUMNS = (
-    "rank", "place", "kind", "labels", "given", "suggested", "p_given", "p_suggested", "distance", "score", "words", "text",
-)  # fmt: skip
-SEPARATOR = " | "  # between labels
-
-
-def issue_lines(issues: Iterable[LabelIssue], kind: str) -> Iterator[str]:
-    """Lines of a file. kind: "csv" or "tsv" to read, "jsonl" with all that the review queue needs."""
-    if kind != "jsonl":
-        yield _line(COLUMNS, kind)
-    for rank, issue in enumerate(issues, start=1):
-        if kind == "jsonl":
-            yield json.dumps({"rank": rank, **asdict(issue)}, ensure_ascii=False) + "\n"
-            continue
-        both = issue.given, issue.suggested
-        cells = [rank, issue.place, issue.kind, SEPARATOR.join(issue.labels)]
-        cells += ["" if info is None else info.label for info in both]
-        cells += ["" if info is None else info.probability for info in both]
-        yield _line([*cells, issue.distance, issue.score, words_of(issue), issue.text or ""], kind)
+    >>> compare_pair(1, 2, (50, 100), (25, 50)).accuracy
+    0.5
+    """
+    accuracy = (correct[0] / documents[0] + correct[1] / documents[1]) / 2
+    error = np.sqrt(USEFUL * (1 - USEFUL) * (1 / documents[0] + 1 / documents[1])) / 2
+    return InseparablePair(first, second, documents, correct, float(accuracy), float(norm.cdf((accuracy - USEFUL) / error)))
 
 
-def words_of(issue: LabelIssue) -> str:
-    """The words of an issue on one line."""
-    return ", ".join(word for word, _ in issue.words)
+def _count_both(Y: csr_array, groups: list[Ints]) -> csr_array:
+    """Nodes × nodes: documents that have both of two siblings."""
+    multiple = csr_array(Y[np.flatnonzero(np.diff(Y.indptr) > 1)]).astype(np.int64)
+    together = csr_array((Y.shape[1], Y.shape[1]), dtype=np.int64)
+    for group in groups:
+        has = multiple[:, group]
+        has = csr_array(has[np.flatnonzero(np.diff(has.indptr) > 1)])
+        found = coo_array(has.T @ has)
+        together = together + coo_array((found.data, (group[found.row], group[found.col])), shape=together.shape).tocsr()
+    return csr_array(together)
 
 
-def _line(cells: Iterable[Any], kind: str) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n", delimiter="\t" if kind == "tsv" else ",").writerow(cells)
-    return line.getvalue()
+def _corrected(found: list[InseparablePair], n_tested: int) -> list[InseparablePair]:
+    """The significant pairs by Holm's method; pairs that lose nothing are counted, too."""
+    significant, height = list[InseparablePair](), 0.0
+    for place, pair in enumerate(sorted(found, key=lambda pair: (pair.p_value, pair.first, pair.second))):
+        height = min(1.0, max(height, (max(n_tested, len(found)) - place) * pair.p_value))
+        if height >= LEVEL:
+            break
+        significant.append(replace(pair, p_value=height))
+    return sorted(significant, key=lambda pair: (pair.accuracy, pair.first, pair.second))
