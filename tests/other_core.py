@@ -10,9 +10,10 @@ from pathlib import Path
 
 NAME = "ramify.native._core"
 
-(_file,) = Path(os.environ["RAMIFY_CORE"]).glob("_core.*.so")
-_spec = spec_from_file_location(NAME, _file)
-assert _spec is not None
-assert _spec.loader is not None
-sys.modules[NAME] = module_from_spec(_spec)
-_spec.loader.exec_module(sys.modules[NAME])
+if "RAMIFY_CORE" in os.environ:
+    (_file,) = Path(os.environ["RAMIFY_CORE"]).glob("_core.*.so")
+    _spec = spec_from_file_location(NAME, _file)
+    assert _spec is not None
+    assert _spec.loader is not None
+    sys.modules[NAME] = module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules[NAME])

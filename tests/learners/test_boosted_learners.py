@@ -159,7 +159,7 @@ def test_plain_classes_keep_their_places_in_later_documents(learner):
     np.testing.assert_allclose(fitted.scores(X), once.scores(X), rtol=1e-5)
     assert fitted.predict(X).tolist() == y.tolist()
     assert fitted.choose_rounds(X[later], y[later])[0] >= 1
-    with pytest.raises(InputError, match="several kinds"):
+    with pytest.raises(InputError, match="mix types"):
         fitted.partial_fit(X, np.asarray(list("wxyz"))[y])
     with pytest.raises(InputError, match="node '4' is new, and boosting cannot change its nodes"):
         fitted.partial_fit(X, y + 1)

@@ -18,7 +18,7 @@ spec.loader.exec_module(check_words)
         ("learn_promise = 1\n", "promise"),
         ("# the weights are drawn to their parent\n", "drawn to"),
         ('HELP = "nb unless told"\n', "unless told"),
-        ("def descend_by_probability():\n    pass\n", "descend_by_probability"),
+        ("def walk_down():\n    pass\n", "walk_down"),
     ],
 )
 def test_a_retired_word_is_found_in_prose_and_in_parts_of_names(tmp_path, text, word):
