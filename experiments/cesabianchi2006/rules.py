@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.decisions import minimize_h_loss, top_down
-from ramify.metrics.h_loss import node_costs
+from ramify.metrics.hierarchical import node_costs
 from ramify.taxonomy import Taxonomy
 
 Floats = NDArray[np.floating[Any]]

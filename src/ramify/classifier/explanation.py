@@ -14,7 +14,7 @@ from ramify.classifier.fitting import decide_by, values_for
 from ramify.errors import LabelError
 from ramify.features.base import BaseVectorizer
 from ramify.learners.base import Evidence, evidence_against
-from ramify.metrics.h_loss import first_errors
+from ramify.metrics.hierarchical import first_errors
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 if TYPE_CHECKING:

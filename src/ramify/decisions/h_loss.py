@@ -32,7 +32,7 @@ from ramify.decisions.base import (
 )
 from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers
 from ramify.errors import InputError
-from ramify.metrics.h_loss import Costs, node_costs
+from ramify.metrics.hierarchical import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
 from ramify.taxonomy import Taxonomy, levels_of
 

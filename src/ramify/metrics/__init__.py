@@ -1,31 +1,33 @@
 """Metrics of label sets over a taxonomy; ``docs/metrics.md`` defines each of them."""
 
-from ramify.metrics.breakdown import Confusion, GroupScores, by_level, by_subtree, sibling_confusion
 from ramify.metrics.calibration import ReliabilityBins, expected_calibration_error, prediction_calibration_error, reliability
-from ramify.metrics.evaluation import Report, make_report
+from ramify.metrics.evaluation import Confusion, GroupScores, Report, by_level, by_subtree, make_report, sibling_confusion
 from ramify.metrics.flat import (
     NodeScores,
     accuracy,
+    document_auc,
     document_f1,
     document_precision,
     document_recall,
     macro_f1,
     micro_f1,
+    precision_at_k,
     precision_recall_f1,
     tree_distance,
 )
-from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
 from ramify.metrics.hierarchical import (
     LeafScores,
     ModifiedHierarchy,
     ModifiedScores,
+    h_loss,
+    h_loss_by_depth,
+    h_loss_by_node,
     hierarchical_f1,
     hierarchical_precision,
     hierarchical_recall,
     modified_f1,
     modified_hierarchy,
 )
-from ramify.metrics.ranking import document_auc, precision_at_k
 from ramify.metrics.resampling import (
     BootstrapDifference,
     MetricEstimate,

@@ -1,20 +1,19 @@
-"""All figures of one evaluation as plain values: what the terminal, the web page and ``--json`` show."""
+"""All figures of one evaluation as plain values, by level and branch too: what the terminal, the page and ``--json`` show."""
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ramify.errors import InputError
-from ramify.metrics import flat
-from ramify.metrics.breakdown import by_level, by_subtree, sibling_confusion
+from ramify.metrics import flat, hierarchical
 from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
-from ramify.metrics.h_loss import h_loss, h_loss_by_depth, h_loss_by_node
-from ramify.metrics.hierarchical import hierarchical_f1, hierarchical_precision, hierarchical_recall, modified_f1
-from ramify.metrics.ranking import document_auc, precision_at_k
-from ramify.taxonomy import Taxonomy, most_specific
+from ramify.metrics.flat import Counts, NodeScores, f1, label_pair, mean, precision_recall_f1, ratio
+from ramify.metrics.hierarchical import h_loss, h_loss_by_depth, h_loss_by_node, modified_f1
+from ramify.taxonomy import Taxonomy, ancestor_matrix, most_specific
 
 MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration need a dense matrix
 MAX_CONFUSIONS = 50
@@ -139,9 +138,9 @@ def _decision_figures(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> dict[str,
     pair = Y_true, Y_pred, taxonomy
     distance = flat.tree_distance(*pair)
     figures = {"accuracy": flat.accuracy(*pair)}
-    figures["hierarchical_precision"] = hierarchical_precision(*pair)
-    figures["hierarchical_recall"] = hierarchical_recall(*pair)
-    figures["hierarchical_f1"] = hierarchical_f1(*pair)
+    figures["hierarchical_precision"] = hierarchical.hierarchical_precision(*pair)
+    figures["hierarchical_recall"] = hierarchical.hierarchical_recall(*pair)
+    figures["hierarchical_f1"] = hierarchical.hierarchical_f1(*pair)
     overs: tuple[flat.Over, ...] = ("own", "leaves", "nodes")
     for over in overs:
         figures[f"micro_f1_{over}"] = flat.micro_f1(*pair, over=over)
@@ -158,10 +157,10 @@ def _probability_figures(
 ) -> tuple[dict[str, float], list[dict[str, Any]], list[dict[str, Any]]]:
     """Figures of ranking and calibration, reliability in bins, and calibration errors of each level."""
     given = Y_true, probabilities, taxonomy
-    auc = document_auc(*given)
+    auc = flat.document_auc(*given)
     leaves = np.where(taxonomy.is_leaf, probabilities, np.nan)
     figures = {"document_auc": float(np.nanmean(auc))} if np.isfinite(auc).any() else {}
-    figures |= {f"leaf_precision_at_{k}": precision_at_k(Y_true, leaves, taxonomy, k) for k in (1, 3, 5)}
+    figures |= {f"leaf_precision_at_{k}": flat.precision_at_k(Y_true, leaves, taxonomy, k) for k in (1, 3, 5)}
     figures["expected_calibration_error"] = expected_calibration_error(*given)
     figures["prediction_calibration_error"] = prediction_calibration_error(Y_true, Y_pred, probabilities, taxonomy)
     bins: list[dict[str, Any]] = []
@@ -188,3 +187,65 @@ def _node_rows(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[dict[str, A
         row |= {"recall": float(scores.recall[node]), "f1": float(scores.f1[node]), "h_loss": float(losses[node])}
         rows.append(row)
     return rows
+
+
+@dataclass(frozen=True, slots=True)
+class GroupScores:
+    """Scores of a group of nodes: micro over all its document–node pairs, macro over its nodes that occur."""
+
+    key: int
+    nodes: int
+    support: int
+    precision: float
+    recall: float
+    f1: float
+    macro_f1: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """How often `true` was missed while its sibling `predicted` was predicted wrongly."""
+
+    true: int
+    predicted: int
+    count: int
+
+
+def by_level(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[GroupScores]:
+    """Scores of the nodes at each depth, roots first; `key` is the depth."""
+    scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
+    return [_group(depth, np.flatnonzero(taxonomy.depth == depth), scores) for depth in range(taxonomy.n_levels)]
+
+
+def by_subtree(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[GroupScores]:
+    """Scores of each root with everything below it; `key` is the root."""
+    scores = precision_recall_f1(Y_true, Y_pred, taxonomy)
+    roots = taxonomy.roots
+    below = ancestor_matrix(taxonomy)[:, roots].tocsc()  # nodes × roots: the roots above each node, itself included
+    branches = (below.indices[below.indptr[r] : below.indptr[r + 1]] for r in range(len(roots)))
+    return [_group(int(root), nodes, scores) for root, nodes in zip(roots, branches, strict=True)]
+
+
+def sibling_confusion(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> list[Confusion]:
+    """Pairs of siblings confused with each other, most frequent first; all roots are siblings."""
+    T, P = label_pair(Y_true, Y_pred, taxonomy)
+    pairs: Counter[tuple[int, int]] = Counter()
+    for d in range(T.shape[0]):
+        true = set(T.indices[T.indptr[d] : T.indptr[d + 1]].tolist())
+        predicted = set(P.indices[P.indptr[d] : P.indptr[d + 1]].tolist())
+        wrong_below: dict[int, list[int]] = {}
+        for node in predicted - true:
+            for parent in taxonomy.parents_of(node).tolist() or [-1]:
+                wrong_below.setdefault(parent, []).append(node)
+        missed = ((node, parent) for node in true - predicted for parent in taxonomy.parents_of(node).tolist() or [-1])
+        pairs.update({(node, other) for node, parent in missed for other in wrong_below.get(parent, ())})
+    ordered = sorted(pairs.items(), key=lambda item: (-item[1], item[0]))
+    return [Confusion(a, b, count) for (a, b), count in ordered]
+
+
+def _group(key: int, nodes: Counts, scores: NodeScores) -> GroupScores:
+    support, predicted, correct = (counts[nodes] for counts in (scores.support, scores.predicted, scores.correct))
+    true, given, right = int(support.sum()), int(predicted.sum()), int(correct.sum())
+    precision, recall = float(ratio(right, given, true)), float(ratio(right, true, given))
+    macro = mean(scores.f1[nodes][(support + predicted) > 0], of_nothing=1.0)
+    return GroupScores(key, len(nodes), true, precision, recall, float(f1(right, true, given)), macro)

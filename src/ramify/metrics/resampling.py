@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, hstack
 
 from ramify.errors import InputError
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_document, per_node, ratio
-from ramify.metrics.h_loss import first_errors
+from ramify.metrics.hierarchical import first_errors
 from ramify.metrics.significance import (
     Alternative,
     Proportion,
