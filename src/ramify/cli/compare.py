@@ -3,91 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
+from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
-from ramify.cli.options import (
-    MEASURES,
-    AsJson,
-    Cluster,
-    Encoding,
-    KeepUnlabelled,
-    LabelColumn,
-    LabelledFile,
-    LabelSeparator,
-    MinDf,
-    Ngrams,
-    PathSeparator,
-    Select,
-    SelectBy,
-    SelectJoin,
-    SelectScope,
-    Stem,
-    StopWords,
-    Strict,
-    TaxonomyFile,
-    TaxonomyFormat,
-    TextColumn,
-    Threads,
-    load_model,
-    refuse_output,
-)
 from ramify.errors import InputError
 
 if TYPE_CHECKING:
     from ramify.classifier import TextClassifier
-    from ramify.taxonomy import Taxonomy
-    from ramify.workflows import Comparison, TrainOptions
+    from ramify.workflows import TrainOptions
 
 ALL = "all"  # --system all: every system
 
 
 def compare(
-    data: LabelledFile,
+    data: options.LabelledFile,
     system: Annotated[
         list[str] | None,
-        typer.Option(
-            help="A system, with parameters if need be: nb, or nb:alpha=0.1; give two or more (default: all of them)."
-        ),
+        Option(help="A system, with parameters if need be: nb, or nb:alpha=0.1; give two or more (default: all of them)."),
     ] = None,
     model: Annotated[
-        list[Path] | None, typer.Option("--model", "-m", help="Instead of systems: a trained model; give two or more.")
+        list[Path] | None, Option("--model", "-m", help="Instead of systems: a trained model; give two or more.")
     ] = None,
-    test: Annotated[Path | None, typer.Option(help="Test documents (default: cross-validate on DATA).")] = None,
-    folds: Annotated[int, typer.Option(help="Number of cross-validation folds.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of folds and resamples.")] = 0,
+    test: Annotated[Path | None, Option(help="Test documents (default: cross-validate on DATA).")] = None,
+    folds: Annotated[int, Option(help="Number of cross-validation folds.")] = 5,
+    seed: Annotated[int, Option(min=0, help="Seed of folds and resamples.")] = 0,
     resamples: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of bootstrap resamples (default: 1000, or more for many pairs)."),
+        int | None, Option(min=1, help="Number of bootstrap resamples (default: 1000, or more for many pairs).")
     ] = None,
     correction: Annotated[
-        str, typer.Option(help="Correction for multiple tests: holm, bonferroni, benjamini-hochberg or none.")
+        str, Option(help="Correction for multiple tests: holm, bonferroni, benjamini-hochberg or none.")
     ] = "holm",
-    by: Annotated[str, typer.Option(help=f"Measure to recommend a system by: {MEASURES}.")] = "micro_f1",
-    report: Annotated[Path | None, typer.Option(help="Write everything as an HTML page, with quality against time.")] = None,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    label_separator: LabelSeparator = None,
-    taxonomy: TaxonomyFile = None,
-    taxonomy_format: TaxonomyFormat = None,
-    path_separator: PathSeparator = None,
-    ngrams: Ngrams = 1,
-    stop_words: StopWords = None,
-    stem: Stem = None,
-    min_df: MinDf = 1,
-    select: Select = None,
-    select_by: SelectBy = "information-gain",
-    select_join: SelectJoin = "max",
-    select_scope: SelectScope = "flat",
-    strict: Strict = False,
-    keep_unlabelled: KeepUnlabelled = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
-    cluster: Cluster = None,
-    as_json: AsJson = False,
+    by: Annotated[str, Option(help=f"Measure to recommend a system by: {options.MEASURES}.")] = "micro_f1",
+    report: Annotated[Path | None, Option(help="Write everything as an HTML page, with quality against time.")] = None,
+    text: options.TextColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    taxonomy: options.TaxonomyFile = None,
+    taxonomy_format: options.TaxonomyFormat = None,
+    path_separator: options.PathSeparator = None,
+    ngrams: options.Ngrams = 1,
+    stop_words: options.StopWords = None,
+    stem: options.Stem = None,
+    min_df: options.MinDf = 1,
+    select: options.Select = None,
+    select_by: options.SelectBy = "information-gain",
+    select_join: options.SelectJoin = "max",
+    select_scope: options.SelectScope = "flat",
+    strict: options.Strict = False,
+    keep_unlabelled: options.KeepUnlabelled = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
+    cluster: options.Cluster = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare systems on the same documents, with significance tests.
 
@@ -105,49 +77,36 @@ def compare(
       ramify compare test.csv --model one --model other
     """
     from ramify.metrics.significance import check_correction
-    from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions
+    from ramify.persistence import write_text_atomically
+    from ramify.reports.pages import comparison_page
+    from ramify.reports.terminal import render_comparison
+    from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions, recommend
     from ramify.workflows import compare as run
     from ramify.workflows.comparison import check_measure
 
-    refuse_output(report, None, data, test, taxonomy)
+    options.refuse_output(report, None, data, test, taxonomy)
     check_correction(correction)
     check_measure(by)
-    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
-    selection: dict[str, Any] = {
-        "select": select,
-        "select_by": select_by,
-        "select_join": select_join,
-        "select_scope": select_scope,
-    }
+    selection: dict[str, Any] = {"select": select, "select_by": select_by}
+    selection |= {"select_join": select_join, "select_scope": select_scope}
     features = FeatureOptions(ngrams, stop_words, stem, min_df, **selection)
-    options = TrainOptions(taxonomy=taxonomy, taxonomy_format=taxonomy_format, path_separator=path_separator,
-                           features=features, n_jobs=threads)  # fmt: skip
-    known: Taxonomy | None
+    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    wanted = TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
+    known, columns = None if model else wanted.known_taxonomy(), None
     if model:
-        _refuse_training_options(system, test, options)
-        classifiers = _load_all(model, threads)
+        _refuse_training_options(system, test, wanted)
+        _refuse_few("model", [str(path) for path in model])
+        classifiers = {str(path): options.load_model(path, threads=threads) for path in model}
         first = next(iter(classifiers.values()))
         known, columns = first.taxonomy_, first.figures_.get("columns")
     else:
-        known, columns = options.known_taxonomy(), None
-        classifiers = _new_systems(system or [ALL], options)
+        classifiers = _new_systems(system or [ALL], wanted)
     is_label = None if known is None else known.__contains__
     with progress_shown(cluster):
         corpus = reading.read(data, is_label, like=columns)
         tested = None if test is None else reading.read(test, is_label, like=columns)
         settings: dict[str, Any] = {"folds": folds, "seed": seed, "n_resamples": resamples, "correction": correction}
         found = run(classifiers, corpus, test=tested, **settings)
-    _show(found, by, data, report, as_json)
-
-
-def _show(found: Comparison, by: str, data: Path, report: Path | None, as_json: bool) -> None:
-    from dataclasses import asdict
-
-    from ramify.persistence import write_text_atomically
-    from ramify.reports.pages import comparison_page
-    from ramify.reports.terminal import render_comparison
-    from ramify.workflows import recommend
-
     advice = recommend(found, by)
     if report is not None:
         write_text_atomically(report, comparison_page(found, advice, f"Systems on {data.name}"))
@@ -158,22 +117,15 @@ def _show(found: Comparison, by: str, data: Path, report: Path | None, as_json: 
         output.print(render_comparison(found, advice, output.width))
 
 
-def _new_systems(given: Sequence[str], options: TrainOptions) -> dict[str, TextClassifier]:
-    from dataclasses import replace
-
+def _new_systems(given: Sequence[str], wanted: TrainOptions) -> dict[str, TextClassifier]:
     from ramify.systems import SYSTEMS
 
     _refuse_few("system", given)
     made: dict[str, TextClassifier] = {}
     for each in dict.fromkeys(name for one in given for name in (SYSTEMS if one == ALL else [one])):
         # among all systems, one that cannot use the term selector is left out of the comparison, with the reason
-        made[each] = replace(options, system=each).new_classifier(checks_selector=each in given)
+        made[each] = replace(wanted, system=each).new_classifier(checks_selector=each in given)
     return made
-
-
-def _load_all(paths: Sequence[Path], threads: int) -> dict[str, TextClassifier]:
-    _refuse_few("model", [str(path) for path in paths])
-    return {str(path): load_model(path, threads=threads) for path in paths}
 
 
 def _refuse_few(option: str, given: Sequence[str]) -> None:
@@ -187,15 +139,10 @@ def _refuse_few(option: str, given: Sequence[str]) -> None:
             raise InputError(f"--{option} {each} was given twice; give {other}, or leave one out.")
 
 
-def _refuse_training_options(system: list[str] | None, test: Path | None, options: TrainOptions) -> None:
+def _refuse_training_options(system: list[str] | None, test: Path | None, wanted: TrainOptions) -> None:
     """Refuse options that only training uses."""
-    features = options.features
-    given: dict[str, Any] = {
-        "--system": system,
-        "--test": test,
-        "--taxonomy": options.taxonomy,
-        "--path-separator": options.path_separator,
-    }
+    features, separator = wanted.features, wanted.path_separator
+    given: dict[str, Any] = {"--system": system, "--test": test, "--taxonomy": wanted.taxonomy, "--path-separator": separator}
     given |= {"--select": features.select, "--stop-words": features.stop_words, "--stem": features.stem}
     given |= {"--ngrams": features.ngrams > 1, "--min-df": features.min_df > 1}
     for option, value in given.items():

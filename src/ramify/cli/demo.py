@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
+from typer import Option
 
 from ramify.cli.console import output, print_plain, progress_shown
-
-if TYPE_CHECKING:
-    from ramify.classifier import TextClassifier
 
 EXAMPLES = (
     "my parcel was due on monday and the tracking has not moved since",
@@ -22,9 +19,9 @@ EXAMPLES = (
 
 
 def demo(
-    model: Annotated[Path, typer.Option("--model", "-m", help="Directory to write the model to.")] = Path("demo-model"),
-    report: Annotated[Path, typer.Option(help="HTML page to write the report to.")] = Path("demo-report.html"),
-    system: Annotated[str, typer.Option(help="System to train; see 'ramify systems'.")] = "nb",
+    model: Annotated[Path, Option("--model", "-m", help="Directory to write the model to.")] = Path("demo-model"),
+    report: Annotated[Path, Option(help="HTML page to write the report to.")] = Path("demo-report.html"),
+    system: Annotated[str, Option(help="System to train; see 'ramify systems'.")] = "nb",
 ) -> None:
     """Train, evaluate and predict on the bundled corpus.
 
@@ -42,31 +39,21 @@ def demo(
     with progress_shown():
         shop = load_electronics()
         trained = train(shop.train, TrainOptions(system, taxonomy=shop.taxonomy, test=shop.test), model)
-    seconds = time.perf_counter() - start
     output.print(
         f"Support requests of an electronics shop: {len(shop.train):,} training and {len(shop.test):,} test documents, "
         f"{len(shop.taxonomy)} nodes in {shop.taxonomy.n_levels} levels. "
-        f"Trained and tested '{system}' in {seconds:.1f} s.\n"
+        f"Trained and tested '{system}' in {time.perf_counter() - start:.1f} s.\n"
     )
     if trained.report is not None:
         output.print(render_report(trained.report, worst=5))
-        write_text_atomically(
-            report, report_page(trained.report, f"{system} on the electronics shop", "The corpus bundled with Ramify.")
-        )
+        page = report_page(trained.report, f"{system} on the electronics shop", "The corpus bundled with Ramify.")
+        write_text_atomically(report, page)
     output.print("\n[bold]A few requests[/bold]")
-    _classify_examples(trained.classifier)
-    _print_next_steps(model, report)
-
-
-def _classify_examples(classifier: TextClassifier) -> None:
-    probabilities = classifier.predict_proba(list(EXAMPLES))
-    for text, labels, p in zip(EXAMPLES, classifier.predict(list(EXAMPLES)), probabilities, strict=True):
+    classifier, texts = trained.classifier, list(EXAMPLES)
+    for text, labels, p in zip(texts, classifier.predict(texts), classifier.predict_proba(texts), strict=True):
         print_plain(f"  {text}")
         for label in labels:
             print_plain(f"    → {label}  ({p[classifier.taxonomy_.index(label)]:.0%})", style="cyan")
-
-
-def _print_next_steps(model: Path, report: Path) -> None:
     print_plain(
         f"\nThe report is also a page: {report}. What to type next:\n"
         f'  ramify predict {model} --try "the screen of my phone is cracked"\n'

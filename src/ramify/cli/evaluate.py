@@ -5,46 +5,29 @@ from __future__ import annotations
 from tempfile import TemporaryDirectory
 from typing import Annotated
 
-import typer
+from typer import Option
 
+from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
-from ramify.cli.options import (
-    AsJson,
-    Encoding,
-    KeepUnlabelled,
-    LabelColumn,
-    LabelledFile,
-    LabelSeparator,
-    ModelDirectory,
-    ReportPage,
-    RuleName,
-    RuleParams,
-    Strict,
-    TextColumn,
-    Threads,
-    load_model,
-    parse_rule,
-    refuse_output,
-)
 
 
 def evaluate(
-    model: ModelDirectory,
-    data: LabelledFile,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    label_separator: LabelSeparator = None,
-    rule: RuleName = None,
-    rule_param: RuleParams = None,
+    model: options.ModelDirectory,
+    data: options.LabelledFile,
+    text: options.TextColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    rule: options.RuleName = None,
+    rule_param: options.RuleParams = None,
     hierarchy: Annotated[
-        str, typer.Option(help="'modified' adds F1 where inner nodes have leaves for documents of their own.")
+        str, Option(help="'modified' adds F1 where inner nodes have leaves for documents of their own.")
     ] = "original",
-    report: ReportPage = None,
-    strict: Strict = False,
-    keep_unlabelled: KeepUnlabelled = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
-    as_json: AsJson = False,
+    report: options.ReportPage = None,
+    strict: options.Strict = False,
+    keep_unlabelled: options.KeepUnlabelled = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Evaluate a model on labelled documents.
 
@@ -65,14 +48,12 @@ def evaluate(
     from ramify.workflows import ReadOptions
     from ramify.workflows import evaluate as run
 
-    refuse_output(report, model, data)
+    options.refuse_output(report, model, data)
     check_hierarchy(hierarchy)
-    decision, reading = (
-        parse_rule(rule, rule_param),
-        ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding),
-    )
+    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    decision = options.parse_rule(rule, rule_param)
     with progress_shown(), TemporaryDirectory() as scratch:
-        classifier = load_model(model, decision, threads)
+        classifier = options.load_model(model, decision, threads)
         sharding = {"vectorizer": classifier.vectorizer_, "scratch": scratch, "n_jobs": threads}
         columns = classifier.figures_.get("columns")
         corpus = reading.read(data, classifier.taxonomy_.__contains__, like=columns, sharding=sharding)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from ramify.cli.console import output, print_json, print_plain
 from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, load_model, parse_rule
@@ -14,7 +14,7 @@ from ramify.errors import InputError
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from ramify.classifier import Explanation, NodeExplanation, Step, TextClassifier
+    from ramify.classifier import NodeExplanation, Step, TextClassifier
 
 MEANS = {"scores": "label score", "margins": "margin", "memberships": "P(node)", "conditionals": "P(node | parent)"}
 SHOWN = 0.005  # smaller weights would print as 0.00
@@ -22,12 +22,12 @@ SHOWN = 0.005  # smaller weights would print as 0.00
 
 def explain(
     model: ModelDirectory,
-    text: Annotated[str, typer.Argument(help="The text to classify.")],
-    true: Annotated[list[str] | None, typer.Option("--true", help="A true label; marks the errors; may be repeated.")] = None,
-    label: Annotated[str | None, typer.Option("--label", help="Explain this node instead of the predicted one.")] = None,
+    text: Annotated[str, Argument(help="The text to classify.")],
+    true: Annotated[list[str] | None, Option("--true", help="A true label; marks the errors; may be repeated.")] = None,
+    label: Annotated[str | None, Option("--label", help="Explain this node instead of the predicted one.")] = None,
     rule: RuleName = None,
     rule_param: RuleParams = None,
-    words: Annotated[int, typer.Option(min=0, help="Words to show per step.")] = 10,
+    words: Annotated[int, Option(min=0, help="Words to show per step.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Explain the labels of a text: node by node, word by word.
@@ -56,13 +56,15 @@ def explain(
         return
     output.print(_table(classifier, nodes))
     if contradictions := sum(node.contradicts for node in nodes):
-        print_plain(
-            f"\n{contradictions} of these nodes are more probable than their parents; isotonic smoothing would correct that."
-        )
+        more = f"{contradictions} of these nodes are more probable than their parents"
+        print_plain(f"\n{more}; isotonic smoothing would correct that.")
     if true is not None:
         errors = [node.name for node in nodes if node.is_first_error]
         print_plain(f"\nH-loss {len(errors)}{': ' + ', '.join(errors) if errors else ', every path is correct'}")
-    _print_words(why, words, "For" if label is not None or any(node.is_taken for node in nodes) else "No label; the best is")
+    if words:
+        intro = "For" if label is not None or any(node.is_taken for node in nodes) else "No label; the best is"
+        path, rival = " > ".join(why.path), " > ".join(why.rival)
+        print_plain(f"\n{intro} {path}, rather than {rival}: {_listed(why.words[:words]) or 'no known word'}", style="dim")
     for step in why.steps:
         _print_step(step, words)
 
@@ -71,40 +73,26 @@ def _table(classifier: TextClassifier, nodes: list[NodeExplanation]) -> Table:
     from rich.markup import escape
     from rich.table import Table
 
+    numbers = {"score": [node.score for node in nodes]}
+    if any(node.value != node.score for node in nodes):
+        numbers[MEANS[classifier.decision_.takes]] = [node.value for node in nodes]
+    if any(node.refined is not None for node in nodes):
+        numbers["smoothed"] = [node.refined for node in nodes]
     table = Table("node", box=None, pad_edge=False, header_style="bold")
-    has_values = any(node.value != node.score for node in nodes)
-    has_refined = any(node.refined is not None for node in nodes)
-    titles = [
-        "score",
-        *([MEANS[classifier.decision_.takes]] if has_values else []),
-        *(["smoothed"] if has_refined else []),
-    ]
-    for title in titles:
+    for title in numbers:
         table.add_column(title, justify="right")
-    for title in ("label", ""):
-        table.add_column(title)
-    for node in nodes:
+    table.add_column("label")
+    table.add_column("")
+    for node, *row in zip(nodes, *numbers.values(), strict=True):
         name = "  " * node.depth + escape(classifier.taxonomy_.titles[node.node])
-        numbers = [node.score, *([node.value] if has_values else []), *([node.refined] if has_refined else [])]
-        cells = ["–" if number is None else f"{number:.3f}" for number in numbers]
-        table.add_row(name, *cells, "✓" if node.is_taken else "", _remarks(node), style="bold" if node.is_taken else None)
+        cells = ["–" if number is None else f"{number:.3f}" for number in row]
+        remarks = ["above its parent"] if node.contradicts else []
+        if node.is_first_error:
+            remarks.append("first error: " + ("wrong" if node.is_taken else "missed"))
+        elif node.is_true and not node.is_taken:
+            remarks.append("missed")
+        table.add_row(name, *cells, "✓" if node.is_taken else "", ", ".join(remarks), style="bold" if node.is_taken else None)
     return table
-
-
-def _remarks(node: NodeExplanation) -> str:
-    remarks = ["above its parent"] if node.contradicts else []
-    if node.is_first_error:
-        remarks.append("first error: " + ("wrong" if node.is_taken else "missed"))
-    elif node.is_true and not node.is_taken:
-        remarks.append("missed")
-    return ", ".join(remarks)
-
-
-def _print_words(why: Explanation, most: int, intro: str) -> None:
-    shown = ", ".join(f"{word} {weight:+.2f}" for word, weight in why.words[:most])
-    if most:
-        path, rival = " > ".join(why.path), " > ".join(why.rival)
-        print_plain(f"\n{intro} {path}, rather than {rival}: {shown or 'no known word'}", style="dim")
 
 
 def _print_step(step: Step, most: int) -> None:
@@ -115,7 +103,11 @@ def _print_step(step: Step, most: int) -> None:
     lines += [f"  rule: {step.reason}"] if step.reason else []
     weights = [(word, weight) for word, weight in step.words if abs(weight) >= SHOWN][:most]
     for side, sign in (("for", 1), ("against", -1)):
-        words = ", ".join(f"{word} {weight:+.2f}" for word, weight in weights if weight * sign > 0)
+        words = _listed([(word, weight) for word, weight in weights if weight * sign > 0])
         lines += [f"  {side}: {words}"] if words else []
     lines += [f"  without any word: {step.prior:+.2f}"] if abs(step.prior) >= SHOWN else []
     print_plain("\n".join(lines))
+
+
+def _listed(words: list[tuple[str, float]]) -> str:
+    return ", ".join(f"{word} {weight:+.2f}" for word, weight in words)

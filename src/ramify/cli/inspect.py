@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
 from ramify.cli.console import output, print_json, progress_shown
 from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, load_model
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 
 def inspect(
-    path: Annotated[Path, typer.Argument(help="A model directory, a table of documents, or a taxonomy file.")],
-    kind: Annotated[str | None, typer.Option("--as", help="'model', 'data' or 'taxonomy' (default: detected).")] = None,
+    path: Annotated[Path, Argument(help="A model directory, a table of documents, or a taxonomy file.")],
+    kind: Annotated[str | None, Option("--as", help="'model', 'data' or 'taxonomy' (default: detected).")] = None,
     text: TextColumn = None,
     label: LabelColumn = None,
     label_separator: LabelSeparator = None,
-    taxonomy_file: Annotated[Path | None, typer.Option("--taxonomy", help="Check labels against this taxonomy.")] = None,
+    taxonomy_file: Annotated[Path | None, Option("--taxonomy", help="Check labels against this taxonomy.")] = None,
     encoding: Encoding = "utf-8",
-    levels: Annotated[int, typer.Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
-    tree: Annotated[bool, typer.Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
-    node: Annotated[str | None, typer.Option(help="Of a model: the top words and mixture weights of this node.")] = None,
+    levels: Annotated[int, Option(min=1, help="Levels of the taxonomy to draw.")] = 3,
+    tree: Annotated[bool, Option("--tree", help="Refuse a taxonomy that is not a tree.")] = False,
+    node: Annotated[str | None, Option(help="Of a model: the top words and mixture weights of this node.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what is in a model, a table of documents or a taxonomy.
@@ -45,19 +45,21 @@ def inspect(
     from ramify.taxonomy import read_taxonomy
     from ramify.workflows.reading import note_contents, readable
 
+    facts: dict[str, Any] = {}
+    counts: list[int] | None = None
     with progress_shown(), readable(path) as file:
         kind = kind or _find_kind(file)
         if node is not None:
             _show_node(file, kind, node, as_json)
             return
         if kind == "model":
-            facts, taxonomy, counts = _inspect_model(file)
+            facts, taxonomy = _inspect_model(file)
         elif kind == "taxonomy":
-            facts, taxonomy, counts = {}, read_taxonomy(file), None
+            taxonomy = read_taxonomy(file)
         elif kind == "data":
             known = None if taxonomy_file is None else read_taxonomy(taxonomy_file)
-            columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
             is_label = None if known is None else known.__contains__
+            columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
             corpus = read_corpus(file, **columns, is_label=is_label, encoding=encoding)
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
@@ -66,10 +68,15 @@ def inspect(
     if tree:
         taxonomy.require_tree("the option --tree")
     if as_json:
-        print_json({"kind": kind, **facts, "taxonomy": _taxonomy_facts(taxonomy)})
+        sizes = {"nodes": len(taxonomy), "leaves": int(taxonomy.is_leaf.sum()), "roots": len(taxonomy.roots)}
+        sizes |= {"levels": taxonomy.n_levels, "is_tree": taxonomy.is_tree}
+        print_json({"kind": kind, **facts, "taxonomy": sizes})
         return
     if facts:
-        output.print(_facts_table(facts))
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for key, value in facts.items():
+            table.add_row(escape(key.replace("_", " ")), escape(_shown(value)))
+        output.print(table)
     output.print(draw(taxonomy, counts, levels))
 
 
@@ -116,19 +123,15 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
             found["mixture_weights"] = [{"estimate": name, "weight": weight} for name, weight in weights]
         print_json(found)
         return
-    if weights:
-        output.print(_pairs_table("estimate", weights, f"{node}: mixture weights"))
-    output.print(_pairs_table("word", words, node))
+    for what, pairs, title in (("estimate", weights, f"{node}: mixture weights"), ("word", words, node)):
+        if pairs or what == "word":
+            table = Table(what, "weight", title=escape(title), title_justify="left", min_width=len(title) + 4)
+            for name, weight in pairs:
+                table.add_row(escape(str(name)), f"{weight:.3f}")
+            output.print(table)
 
 
-def _pairs_table(what: str, pairs: list[tuple[str, float]], title: str) -> Table:
-    table = Table(what, "weight", title=escape(title), title_justify="left", min_width=len(title) + 4)
-    for name, weight in pairs:
-        table.add_row(escape(str(name)), f"{weight:.3f}")
-    return table
-
-
-def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
+def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy]:
     classifier = load_model(path)
     learner = classifier.learner_
     values, arrays = learner.state()
@@ -141,7 +144,7 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy, None]:
         **figures,
         **classifier.figures_.get("evaluation", {}),
     }
-    return facts, classifier.taxonomy_, None
+    return facts, classifier.taxonomy_
 
 
 def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:
@@ -161,18 +164,6 @@ def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, A
         facts["duplicates"] = len(corpus) - len(set(corpus.documents))
         facts["words_per_document"] = round(float(np.mean([len(text.split()) for text in corpus.documents])), 1)
     return facts, taxonomy, np.bincount(Y.indices, minlength=len(taxonomy)).tolist()
-
-
-def _taxonomy_facts(taxonomy: Taxonomy) -> dict[str, Any]:
-    facts = {"nodes": len(taxonomy), "leaves": int(taxonomy.is_leaf.sum()), "roots": len(taxonomy.roots)}
-    return facts | {"levels": taxonomy.n_levels, "is_tree": taxonomy.is_tree}
-
-
-def _facts_table(facts: dict[str, Any]) -> Table:
-    table = Table(box=None, pad_edge=False, show_header=False)
-    for key, value in facts.items():
-        table.add_row(escape(key.replace("_", " ")), escape(_shown(value)))
-    return table
 
 
 def _shown(value: Any) -> str:

@@ -6,18 +6,18 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from ramify.cli.console import output, print_json, say
 from ramify.cli.options import AsJson
 
-KeyFile = Annotated[Path, typer.Argument(help="File of keys; it holds hashes only.")]
+KeyFile = Annotated[Path, Argument(help="File of keys; it holds hashes only.")]
 
 
 def add(
     file: KeyFile,
-    name: Annotated[str, typer.Argument(help="Owner of the key.")],
-    role: Annotated[str, typer.Option(help="read: classify; review: also decide; admin: also reload models.")] = "read",
+    name: Annotated[str, Argument(help="Owner of the key.")],
+    role: Annotated[str, Option(help="read: classify; review: also decide; admin: also reload models.")] = "read",
 ) -> None:
     """Create a key and print it; it is shown only once.
 
@@ -32,7 +32,7 @@ def add(
     say(f"This is the key of {name}, with the role {role!r}. Only its hash is stored in {file}.")
 
 
-def remove(file: KeyFile, name: Annotated[str, typer.Argument(help="Owner of the key.")]) -> None:
+def remove(file: KeyFile, name: Annotated[str, Argument(help="Owner of the key.")]) -> None:
     """Remove a key; running servers notice within a second.
 
     \b

@@ -108,10 +108,10 @@ def main(arguments: Sequence[str] | None = None, function: Callable[..., None] |
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         if function is None:
-            found = find_command(words)
+            found, depth = find_command(words)
             if not isinstance(found, Command):
                 return show_help(found, words)
-            name, words = " ".join(("ramify", *words[: found_depth(words)])), words[found_depth(words) :]
+            name, words = " ".join(("ramify", *words[:depth])), words[depth:]
             function = vars(import_module(f"ramify.cli.{found.module}"))[found.function]
         import typer
 
@@ -147,21 +147,16 @@ def main(arguments: Sequence[str] | None = None, function: Callable[..., None] |
     return 0
 
 
-def find_command(words: Sequence[str]) -> Command | Group:
-    """The command, or the group of commands, that the words of a command line name."""
-    found: Any = RAMIFY
-    for word in words:
+def find_command(words: Sequence[str]) -> tuple[Command | Group, int]:
+    """The command, or the group of commands, that a command line names, and the number of words that name it."""
+    found: Command | Group = RAMIFY
+    for depth, word in enumerate(words):
         if isinstance(found, Command) or word.startswith("-"):
-            break
+            return found, depth
         if word not in found.commands:
             raise InputError(f"there is no command {word!r}; see 'ramify --help'.{suggest(word, found.commands)}")
         found = found.commands[word]
-    return found  # type: ignore[no-any-return]
-
-
-def found_depth(words: Sequence[str]) -> int:
-    """How many words name the command."""
-    return 2 if isinstance(RAMIFY.commands.get(words[0]), Group) else 1
+    return found, len(words)
 
 
 def show_help(group: Group, words: Sequence[str]) -> int:

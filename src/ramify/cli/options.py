@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from ramify.errors import InputError
 
@@ -22,68 +22,63 @@ JSON, TABBED, PLAIN = (".jsonl", ".ndjson"), (".tsv", ".tab"), (".csv", ".txt")
 TABLES = (*JSON, *TABBED, *PLAIN)
 
 # models and documents
-ModelDirectory = Annotated[Path, typer.Argument(help="Model directory that 'ramify train' wrote.")]
-TrainingFile = Annotated[Path, typer.Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; {MANY_FILES}")]
-LabelledFile = Annotated[Path, typer.Argument(help="Labelled documents, in any form that 'ramify train' reads.")]
-TextColumn = Annotated[str | None, typer.Option("--text", help="Column with the text (default: detected).")]
+ModelDirectory = Annotated[Path, Argument(help="Model directory that 'ramify train' wrote.")]
+TrainingFile = Annotated[Path, Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; {MANY_FILES}")]
+LabelledFile = Annotated[Path, Argument(help="Labelled documents, in any form that 'ramify train' reads.")]
+TextColumn = Annotated[str | None, Option("--text", help="Column with the text (default: detected).")]
 LabelColumn = Annotated[
-    str | None,
-    typer.Option("--label", help="Column with the labels, or level columns: 'level1,level2' (default: detected)."),
+    str | None, Option("--label", help="Column with the labels, or level columns: 'level1,level2' (default: detected).")
 ]
-LabelSeparator = Annotated[
-    str | None, typer.Option(help="Separates multiple labels in one cell, e.g. '|' (default: detected).")
-]
-Encoding = Annotated[str, typer.Option(help="Encoding of CSV and JSON files, such as cp1252.")]
-Strict = Annotated[bool, typer.Option("--strict", help="Refuse the file if a row is bad.")]
-KeepUnlabelled = Annotated[bool, typer.Option("--keep-unlabelled", help="Keep documents without a label.")]
-TaxonomyFile = Annotated[Path | None, typer.Option(help="Taxonomy file (default: read from label paths).")]
-TaxonomyFormat = Annotated[str | None, typer.Option(help="edges, paths, indented, json, lshtc or skos (default: detected).")]
-PathSeparator = Annotated[str | None, typer.Option(help="Joins the parts of a label path, e.g. ' > ' (default: detected).")]
+LabelSeparator = Annotated[str | None, Option(help="Separates multiple labels in one cell, e.g. '|' (default: detected).")]
+Encoding = Annotated[str, Option(help="Encoding of CSV and JSON files, such as cp1252.")]
+Strict = Annotated[bool, Option("--strict", help="Refuse the file if a row is bad.")]
+KeepUnlabelled = Annotated[bool, Option("--keep-unlabelled", help="Keep documents without a label.")]
+TaxonomyFile = Annotated[Path | None, Option(help="Taxonomy file (default: read from label paths).")]
+TaxonomyFormat = Annotated[str | None, Option(help="edges, paths, indented, json, lshtc or skos (default: detected).")]
+PathSeparator = Annotated[str | None, Option(help="Joins the parts of a label path, e.g. ' > ' (default: detected).")]
 
 # features
-Ngrams = Annotated[int, typer.Option(min=1, help="Use word n-grams up to this length.")]
+Ngrams = Annotated[int, Option(min=1, help="Use word n-grams up to this length.")]
 StopWords = Annotated[
-    str | None, typer.Option(help="Leave out common words: 'english', 'english-long', or a file with one word per line.")
+    str | None, Option(help="Leave out common words: 'english', 'english-long', or a file with one word per line.")
 ]
-Stem = Annotated[str | None, typer.Option(help="Reduce words to stems: 'english', 'porter', 'german', …")]
-MinDf = Annotated[int, typer.Option(min=1, help="Leave out words that occur in fewer documents.")]
-MaxFeatures = Annotated[int | None, typer.Option(min=1, help="Keep only this many words, the most frequent.")]
-Hashing = Annotated[int | None, typer.Option(min=1, help="Hash words into this many columns.")]
-Select = Annotated[int | None, typer.Option(min=1, help="Select this many words, the most informative about the labels.")]
-SelectBy = Annotated[str, typer.Option(help="Measure of --select: information-gain, chi2 or mutual-information.")]
-SelectJoin = Annotated[str, typer.Option(help="How --select combines classes: max, weighted-average, sum or round-robin.")]
-SelectScope = Annotated[str, typer.Option(help="Where --select applies: flat, hierarchical or glocal.")]
+Stem = Annotated[str | None, Option(help="Reduce words to stems: 'english', 'porter', 'german', …")]
+MinDf = Annotated[int, Option(min=1, help="Leave out words that occur in fewer documents.")]
+MaxFeatures = Annotated[int | None, Option(min=1, help="Keep only this many words, the most frequent.")]
+Hashing = Annotated[int | None, Option(min=1, help="Hash words into this many columns.")]
+Select = Annotated[int | None, Option(min=1, help="Select this many words, the most informative about the labels.")]
+SelectBy = Annotated[str, Option(help="Measure of --select: information-gain, chi2 or mutual-information.")]
+SelectJoin = Annotated[str, Option(help="How --select combines classes: max, weighted-average, sum or round-robin.")]
+SelectScope = Annotated[str, Option(help="Where --select applies: flat, hierarchical or glocal.")]
 
 # decisions and guarantees
 RuleName = Annotated[
-    str | None,
-    typer.Option("--rule", help="Decision rule instead of the model's: best, top-down, isotonic, minimize-h-loss, …"),
+    str | None, Option("--rule", help="Decision rule instead of the model's: best, top-down, isotonic, minimize-h-loss, …")
 ]
-RuleParams = Annotated[list[str] | None, typer.Option("--rule-param", help="A parameter of the rule, e.g. penalty=5.")]
+RuleParams = Annotated[list[str] | None, Option("--rule-param", help="A parameter of the rule, e.g. penalty=5.")]
 Risk = Annotated[
     float | None,
-    typer.Option(help="Back off to the deepest node that is correct except for this fraction of documents, such as 0.05."),
+    Option(help="Back off to the deepest node that is correct except for this fraction of documents, such as 0.05."),
 ]
-Nodes = Annotated[int, typer.Option(help="With --risk: predict up to 2, 3, 5 or 10 nodes, one of which is correct.")]
-ByBranch = Annotated[bool, typer.Option("--by-branch", help="With --risk: guarantee it for every top-level branch, too.")]
+Nodes = Annotated[int, Option(help="With --risk: predict up to 2, 3, 5 or 10 nodes, one of which is correct.")]
+ByBranch = Annotated[bool, Option("--by-branch", help="With --risk: guarantee it for every top-level branch, too.")]
 ReassignmentsFile = Annotated[
     Path | None,
-    typer.Option("--reassignments", help="Where documents of old nodes go: a table of old and new nodes; '-' drops documents."),
+    Option("--reassignments", help="Where documents of old nodes go: a table of old and new nodes; '-' drops documents."),
 ]
 
 # running
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-ReportPage = Annotated[Path | None, typer.Option(help="Write the report as an HTML page.")]
-Threads = Annotated[int, typer.Option("--threads", help="Threads to use; -1 for all cores.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
+ReportPage = Annotated[Path | None, Option(help="Write the report as an HTML page.")]
+Threads = Annotated[int, Option("--threads", help="Threads to use; -1 for all cores.")]
 Cluster = Annotated[
     str | None,
-    typer.Option("--cluster", help="Run on a Ray cluster: its address, 'auto', or 'local' to start one; needs ramify[ray]."),
+    Option("--cluster", help="Run on a Ray cluster: its address, 'auto', or 'local' to start one; needs ramify[ray]."),
 ]
 CheckpointDirectory = Annotated[
-    Path | None,
-    typer.Option("--checkpoints", help="Keep checkpoints in this directory, which all machines must see."),
+    Path | None, Option("--checkpoints", help="Keep checkpoints in this directory, which all machines must see.")
 ]
-Resume = Annotated[bool, typer.Option("--resume", help="Continue an interrupted run from its checkpoints.")]
+Resume = Annotated[bool, Option("--resume", help="Continue an interrupted run from its checkpoints.")]
 
 
 def parse_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:

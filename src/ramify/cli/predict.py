@@ -5,31 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
+from ramify.cli import options
 from ramify.cli.console import print_json, print_plain, progress_shown, say
-from ramify.cli.options import (
-    MANY_FILES,
-    TABLES,
-    AsJson,
-    ByBranch,
-    Cluster,
-    Encoding,
-    ModelDirectory,
-    Nodes,
-    Risk,
-    RuleName,
-    RuleParams,
-    Strict,
-    TextColumn,
-    Threads,
-    load_model,
-    parse_rule,
-    refuse_output,
-    report_problems,
-    table_format,
-    write_predictions,
-)
 from ramify.errors import InputError
 
 if TYPE_CHECKING:
@@ -38,32 +17,32 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: ModelDirectory,
+    model: options.ModelDirectory,
     data: Annotated[
-        Path | None, typer.Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, svmlight; {MANY_FILES}")
+        Path | None, Argument(help=f"Documents: CSV, TSV, JSON Lines, Parquet, svmlight; {options.MANY_FILES}")
     ] = None,
-    sentence: Annotated[str | None, typer.Option("--try", help="Classify this text, and explain its label.")] = None,
-    text: TextColumn = None,
+    sentence: Annotated[str | None, Option("--try", help="Classify this text, and explain its label.")] = None,
+    text: options.TextColumn = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl; a directory for many files.")
+        Path | None, Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl; a directory for many files.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an earlier run on many files.")] = False,
-    top: Annotated[int, typer.Option(min=1, help="Labels per document, including the next most probable leaves.")] = 1,
+    resume: Annotated[bool, Option("--resume", help="Continue an earlier run on many files.")] = False,
+    top: Annotated[int, Option(min=1, help="Labels per document, including the next most probable leaves.")] = 1,
     threshold: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Back off to the deepest node that is at least this probable.")
+        float | None, Option(min=0, max=1, help="Back off to the deepest node that is at least this probable.")
     ] = None,
-    within: Annotated[list[str] | None, typer.Option(help="Only labels at or below this node; may be repeated.")] = None,
-    without: Annotated[list[str] | None, typer.Option(help="No label at or below this node; may be repeated.")] = None,
-    risk: Risk = None,
-    nodes: Nodes = 1,
-    by_branch: ByBranch = False,
-    rule: RuleName = None,
-    rule_param: RuleParams = None,
-    strict: Strict = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
-    cluster: Cluster = None,
-    as_json: AsJson = False,
+    within: Annotated[list[str] | None, Option(help="Only labels at or below this node; may be repeated.")] = None,
+    without: Annotated[list[str] | None, Option(help="No label at or below this node; may be repeated.")] = None,
+    risk: options.Risk = None,
+    nodes: options.Nodes = 1,
+    by_branch: options.ByBranch = False,
+    rule: options.RuleName = None,
+    rule_param: options.RuleParams = None,
+    strict: options.Strict = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
+    cluster: options.Cluster = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Add predicted labels and their probabilities to a table.
 
@@ -88,33 +67,33 @@ def predict(
 
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
-    options = PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
-    options.check()
-    decision = parse_rule(rule, rule_param)
+    wanted = PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
+    wanted.check()
+    decision = options.parse_rule(rule, rule_param)
     if data is not None and is_file_set(data):
         settings = {"text": text, "encoding": encoding, "strict": strict, "resume": resume, "n_jobs": threads}
         with progress_shown(cluster):
-            _predict_files(model, data, out, rule=decision, options=options, as_json=as_json, **settings)
+            _predict_files(model, data, out, rule=decision, options=wanted, as_json=as_json, **settings)
         return
     if resume:
         raise InputError("--resume continues a run on many files; give a directory or a quoted pattern of them, and --out.")
-    kind = table_format(out, as_json)
-    refuse_output(out, model, data)
-    classifier = load_model(model, decision, threads)
-    _warn_about_branches(classifier, options)
+    kind = options.table_format(out, as_json)
+    options.refuse_output(out, model, data)
+    classifier = options.load_model(model, decision, threads)
+    _warn_about_branches(classifier, wanted)
     if sentence is not None:
-        _predict_sentence(classifier, sentence, options, as_json)
+        _predict_sentence(classifier, sentence, wanted, as_json)
     elif data is not None:
-        with progress_shown(cluster), predict_file(classifier, data, options, text, encoding) as (columns, rows):
-            write_predictions(rows, columns, data, out, kind, top, strict)
+        with progress_shown(cluster), predict_file(classifier, data, wanted, text, encoding) as (columns, rows):
+            options.write_predictions(rows, columns, data, out, kind, top, strict)
 
 
-def _warn_about_branches(classifier: TextClassifier, options: PredictOptions) -> None:
+def _warn_about_branches(classifier: TextClassifier, wanted: PredictOptions) -> None:
     """Name the branches that have no guarantee."""
-    if options.by_branch and options.risk is not None:
+    if wanted.by_branch and wanted.risk is not None:
         from ramify.classifier.guarantees import branches_without_guarantee
 
-        if problem := branches_without_guarantee(classifier, options.risk):
+        if problem := branches_without_guarantee(classifier, wanted.risk):
             say(problem)
 
 
@@ -123,26 +102,25 @@ def _predict_files(model: Path, data: Path, out: Path | None, **settings: Any) -
     from ramify.formatting import counted
     from ramify.workflows import predict_files
 
-    if out is None or (out.suffix.lower() in TABLES and not out.is_dir()):
-        raise InputError(
-            f"predictions of many files go into a directory; name it with --out, such as --out {data.name}-predicted."
-        )
+    if out is None or (out.suffix.lower() in options.TABLES and not out.is_dir()):
+        name = f"{data.name}-predicted"
+        raise InputError(f"predictions of many files go into a directory; name it with --out, such as --out {name}.")
     if settings["options"].by_branch:
-        _warn_about_branches(load_model(model, settings["rule"]), settings["options"])
+        _warn_about_branches(options.load_model(model, settings["rule"]), settings["options"])
     done = predict_files(model, data, out, **settings)
-    report_problems(done.tally)
+    options.report_problems(done.tally)
     if done.skipped:
         say(f"{counted(done.skipped, 'file')} of an earlier run left unchanged.")
     documents = f"{counted(done.tally.documents, 'document')} with {counted(done.tally.labels, 'label')}"
     say(f"{documents} in {counted(done.written, 'file')} written to {out}")
 
 
-def _predict_sentence(classifier: TextClassifier, sentence: str, options: PredictOptions, as_json: bool) -> None:
+def _predict_sentence(classifier: TextClassifier, sentence: str, wanted: PredictOptions, as_json: bool) -> None:
     from ramify.workflows import predict_rows
     from ramify.workflows.reading import refuse_texts
 
     refuse_texts(classifier, "--try")
-    predicted = next(iter(predict_rows(classifier, [(1, {"text": sentence})], "text", options)))
+    predicted = next(iter(predict_rows(classifier, [(1, {"text": sentence})], "text", wanted)))
     if predicted.problem:
         raise InputError(f"{predicted.problem}; give some words to classify.")
     why = classifier.explain(sentence)

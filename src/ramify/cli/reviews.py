@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
 from ramify.cli.console import print_json, print_plain, say
 from ramify.cli.options import AsJson, opened, refuse_output
@@ -14,16 +14,16 @@ from ramify.errors import InputError
 from ramify.formatting import counted
 
 if TYPE_CHECKING:
-    from ramify.server.reviews import ReviewStore, Summary
+    from ramify.server.reviews import ReviewStore
 
-ReviewFile = Annotated[Path, typer.Argument(help="File of reviews that 'ramify serve' keeps.")]
-ModelName = Annotated[str | None, typer.Option("--model", help="Only documents of this model.")]
+ReviewFile = Annotated[Path, Argument(help="File of reviews that 'ramify serve' keeps.")]
+ModelName = Annotated[str | None, Option("--model", help="Only documents of this model.")]
 
 
 def add(
-    file: Annotated[Path, typer.Argument(help="File of reviews, created if missing; 'ramify serve --reviews' uses it.")],
-    issues: Annotated[Path, typer.Argument(help="What 'ramify audit --out issues.jsonl' wrote.")],
-    model: Annotated[str, typer.Option("--model", help="Name of the served model whose labels reviewers choose from.")],
+    file: Annotated[Path, Argument(help="File of reviews, created if missing; 'ramify serve --reviews' uses it.")],
+    issues: Annotated[Path, Argument(help="What 'ramify audit --out issues.jsonl' wrote.")],
+    model: Annotated[str, Option("--model", help="Name of the served model whose labels reviewers choose from.")],
 ) -> None:
     """Add the label issues of an audit to the review queue, worst first.
 
@@ -49,9 +49,7 @@ def add(
 
 def export(
     file: ReviewFile,
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write: .csv or .jsonl (default: standard output).")
-    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="File to write: .csv or .jsonl (default: standard output).")] = None,
     model: ModelName = None,
 ) -> None:
     """Write reviewed documents as training rows.
@@ -91,8 +89,16 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
     made = summarize(_open(file).all(model=model))
     if as_json:
         print_json({name: value for name, value in asdict(made).items() if name != "by_level"})
-    else:
-        _print_summary(made)
+        return
+    print_plain(f"{counted(made.open, 'document')} waiting, {counted(made.reviewed, 'document')} reviewed")
+    print_plain(f"{made.accepted:,} accepted, {made.corrected:,} corrected, {made.rejected:,} rejected")
+    if made.agreement is not None:
+        print_plain(f"reviewers agree with the model on {made.agreement:.1%} of the documents they did not reject")
+    if pairs := made.between_reviewers["pairs"]:
+        same = made.between_reviewers["same"]
+        print_plain(f"two reviewers of the same document agree in {same:,} of {counted(pairs, 'case')}")
+    for row in made.by_reviewer:
+        print_plain(f"  {row['reviewer']}: {counted(row['decisions'], 'decision')}")
 
 
 def _open(file: Path) -> ReviewStore:
@@ -102,16 +108,3 @@ def _open(file: Path) -> ReviewStore:
     from ramify.server.reviews import ReviewStore
 
     return ReviewStore.reading(file)
-
-
-def _print_summary(made: Summary) -> None:
-    lines = [f"{counted(made.open, 'document')} waiting, {counted(made.reviewed, 'document')} reviewed"]
-    lines.append(f"{made.accepted:,} accepted, {made.corrected:,} corrected, {made.rejected:,} rejected")
-    if made.agreement is not None:
-        lines.append(f"reviewers agree with the model on {made.agreement:.1%} of the documents they did not reject")
-    pairs, same = made.between_reviewers["pairs"], made.between_reviewers["same"]
-    if pairs:
-        lines.append(f"two reviewers of the same document agree in {same:,} of {counted(pairs, 'case')}")
-    lines += [f"  {row['reviewer']}: {counted(row['decisions'], 'decision')}" for row in made.by_reviewer]
-    for line in lines:
-        print_plain(line)

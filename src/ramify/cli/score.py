@@ -5,36 +5,21 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
+from ramify.cli import options
 from ramify.cli.console import progress_shown, say
-from ramify.cli.options import (
-    AsJson,
-    Encoding,
-    ModelDirectory,
-    RuleName,
-    RuleParams,
-    Strict,
-    TextColumn,
-    Threads,
-    load_model,
-    opened,
-    parse_rule,
-    refuse_output,
-    table_format,
-    write_predictions,
-)
 from ramify.errors import DataError, InputError
 
 
 def score(
-    model: ModelDirectory,
-    data: Annotated[Path, typer.Argument(help="Documents: CSV, TSV, JSON Lines, Parquet, svmlight; - for stdin.")],
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="CSV file to write.")] = None,
-    text: TextColumn = None,
-    strict: Strict = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
+    model: options.ModelDirectory,
+    data: Annotated[Path, Argument(help="Documents: CSV, TSV, JSON Lines, Parquet, svmlight; - for stdin.")],
+    out: Annotated[Path | None, Option("--out", "-o", help="CSV file to write.")] = None,
+    text: options.TextColumn = None,
+    strict: options.Strict = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
 ) -> None:
     """Write the scores of all nodes as a table.
 
@@ -49,12 +34,12 @@ def score(
     from ramify.parallel import stage
     from ramify.workflows.score_tables import score_file, score_writer
 
-    refuse_output(out, model, data)
+    options.refuse_output(out, model, data)
     if out is not None and out.suffix.lower() not in ("", ".csv", ".txt"):
         raise InputError(f"cannot write a file that ends in {out.suffix!r}; scores are written as .csv.")
-    classifier, bad, total = load_model(model, threads=threads), list[str](), 0
+    classifier, bad, total = options.load_model(model, threads=threads), list[str](), 0
     scored = score_file(classifier, data, text, encoding, bad, strict)
-    with progress_shown(), scored as (columns, rows), opened(out) as target, stage(f"scoring {data.name}") as step:
+    with progress_shown(), scored as (columns, rows), options.opened(out) as target, stage(f"scoring {data.name}") as step:
         write = score_writer(target, columns, classifier.taxonomy_)
         for row, scores in rows:
             write(row, scores)
@@ -69,23 +54,23 @@ def score(
 
 
 def decide(
-    scores: Annotated[Path, typer.Argument(help="Scores: a table with a column for every node; see 'ramify score'.")],
+    scores: Annotated[Path, Argument(help="Scores: a table with a column for every node; see 'ramify score'.")],
     model: Annotated[
-        Path | None, typer.Option("--model", "-m", help="The model that computed the scores; converts them for the rule.")
+        Path | None, Option("--model", "-m", help="The model that computed the scores; converts them for the rule.")
     ] = None,
     taxonomy: Annotated[
-        Path | None, typer.Option(help="Taxonomy file, for scores from elsewhere; the rule uses them as they are.")
+        Path | None, Option(help="Taxonomy file, for scores from elsewhere; the rule uses them as they are.")
     ] = None,
-    rule: RuleName = None,
-    rule_param: RuleParams = None,
+    rule: options.RuleName = None,
+    rule_param: options.RuleParams = None,
     learn: Annotated[
-        Path | None, typer.Option(help="Held-out scores with true labels, for a rule that learns penalties or thresholds.")
+        Path | None, Option(help="Held-out scores with true labels, for a rule that learns penalties or thresholds.")
     ] = None,
-    label: Annotated[str, typer.Option(help="With --learn: column with the true labels, separated by '|'.")] = "label",
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
-    strict: Strict = False,
-    encoding: Encoding = "utf-8",
-    as_json: AsJson = False,
+    label: Annotated[str, Option(help="With --learn: column with the true labels, separated by '|'.")] = "label",
+    out: Annotated[Path | None, Option("--out", "-o", help="File to write: .csv, .tsv or .jsonl.")] = None,
+    strict: options.Strict = False,
+    encoding: options.Encoding = "utf-8",
+    as_json: options.AsJson = False,
 ) -> None:
     """Apply a decision rule to saved scores; nothing is trained.
 
@@ -101,9 +86,9 @@ def decide(
     from ramify.workflows.reading import readable
     from ramify.workflows.score_tables import decide_rows, new_decider, open_scores
 
-    kind = table_format(out, as_json)
-    refuse_output(out, model, scores, learn)
-    wanted = parse_rule(rule, rule_param)
+    kind = options.table_format(out, as_json)
+    options.refuse_output(out, model, scores, learn)
+    wanted = options.parse_rule(rule, rule_param)
     if (model is None) == (taxonomy is None):
         raise InputError("give --model for scores of a model, or --taxonomy for scores from elsewhere, and not both.")
     if taxonomy is not None and wanted is None:
@@ -113,4 +98,4 @@ def decide(
         table = open_scores(file, decider.taxonomy, encoding)
         if missing := len(decider.taxonomy) - len(table.nodes):
             say(f"{missing:,} of {len(decider.taxonomy):,} nodes have no column, and count as nodes without a classifier")
-        write_predictions(decide_rows(decider, table), table.others, scores, out, kind, 1, strict)
+        options.write_predictions(decide_rows(decider, table), table.others, scores, out, kind, 1, strict)

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from ramify.cli.console import say
 from ramify.cli.options import Threads
@@ -17,28 +17,26 @@ LEVELS = ("info", "warning", "error")
 
 
 def serve(
-    models: Annotated[list[str], typer.Argument(help="Model directories, or NAME=DIRECTORY; the first is the default.")],
-    host: Annotated[str, typer.Option(help="Address to listen on; other than this machine's needs --keys.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 for any free one.")] = 8080,
-    keys: Annotated[Path | None, typer.Option(help="File of API keys, written by 'ramify keys add'.")] = None,
-    is_open: Annotated[bool, typer.Option("--open", help="Allow access without keys, also from other machines.")] = False,
-    host_name: Annotated[list[str] | None, typer.Option(help="A host name of the server; may be repeated.")] = None,
-    reviews: Annotated[Path | None, typer.Option(help="File of the review queue; created if missing.")] = Path(
-        "ramify-reviews.db"
-    ),
+    models: Annotated[list[str], Argument(help="Model directories, or NAME=DIRECTORY; the first is the default.")],
+    host: Annotated[str, Option(help="Address to listen on; other than this machine's needs --keys.")] = "127.0.0.1",
+    port: Annotated[int, Option(min=0, max=65_535, help="Port to listen on; 0 for any free one.")] = 8080,
+    keys: Annotated[Path | None, Option(help="File of API keys, written by 'ramify keys add'.")] = None,
+    is_open: Annotated[bool, Option("--open", help="Allow access without keys, also from other machines.")] = False,
+    host_name: Annotated[list[str] | None, Option(help="A host name of the server; may be repeated.")] = None,
+    reviews: Annotated[Path | None, Option(help="File of the review queue; created if missing.")] = Path("ramify-reviews.db"),
     review_below: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Queue documents whose predictions are less probable than this.")
+        float | None, Option(min=0, max=1, help="Queue documents whose predictions are less probable than this.")
     ] = None,
-    no_reviews: Annotated[bool, typer.Option("--no-reviews", help="Disable the review queue.")] = False,
+    no_reviews: Annotated[bool, Option("--no-reviews", help="Disable the review queue.")] = False,
     threads: Threads = -1,
-    max_texts: Annotated[int, typer.Option(min=1, help="Texts per request.")] = Limits().texts,
-    max_characters: Annotated[int, typer.Option(min=1, help="Characters per text.")] = Limits().characters,
-    max_body_mb: Annotated[float, typer.Option(min=0.001, max=1e6, help="Megabytes per request.")] = 8,
-    max_upload_mb: Annotated[float, typer.Option(min=0.001, max=1e6, help="Megabytes per uploaded table.")] = 1024,
-    timeout: Annotated[float, typer.Option(min=0.1, max=1e6, help="Seconds per request.")] = Limits().seconds,
-    log_format: Annotated[str | None, typer.Option(help="plain or json (default: plain on a terminal, else json).")] = None,
-    log_level: Annotated[str, typer.Option(help="info, warning or error.")] = "info",
-    log_text: Annotated[bool, typer.Option("--log-text", help="Log the beginning of documents.")] = False,
+    max_texts: Annotated[int, Option(min=1, help="Texts per request.")] = Limits().texts,
+    max_characters: Annotated[int, Option(min=1, help="Characters per text.")] = Limits().characters,
+    max_body_mb: Annotated[float, Option(min=0.001, max=1e6, help="Megabytes per request.")] = 8,
+    max_upload_mb: Annotated[float, Option(min=0.001, max=1e6, help="Megabytes per uploaded table.")] = 1024,
+    timeout: Annotated[float, Option(min=0.1, max=1e6, help="Seconds per request.")] = Limits().seconds,
+    log_format: Annotated[str | None, Option(help="plain or json (default: plain on a terminal, else json).")] = None,
+    log_level: Annotated[str, Option(help="info, warning or error.")] = "info",
+    log_text: Annotated[bool, Option("--log-text", help="Log the beginning of documents.")] = False,
 ) -> None:
     """Serve models over HTTP, with a web page.
 
@@ -55,33 +53,15 @@ def serve(
     """
     from ramify.parallel import count_workers
 
+    body_bytes, upload_bytes = int(max_body_mb * (1 << 20)), int(max_upload_mb * (1 << 20))
     settings = Settings(
-        models=name_models(models),
-        host=host,
-        port=port,
-        keys=keys,
-        is_open=is_open,
-        hosts=tuple(host_name or ()),
-        reviews=None if no_reviews else reviews,
-        review_below=review_below,
-        threads=count_workers(threads),
-        log_text=log_text,
-        limits=Limits(
-            texts=max_texts,
-            characters=max_characters,
-            body_bytes=int(max_body_mb * (1 << 20)),
-            upload_bytes=int(max_upload_mb * (1 << 20)),
-            seconds=timeout,
-        ),
-    )
+        name_models(models), host, port, keys, is_open, tuple(host_name or ()), None if no_reviews else reviews, review_below,
+        count_workers(threads), log_text, Limits(max_texts, max_characters, body_bytes, upload_bytes, timeout),
+    )  # fmt: skip
     if log_format not in (None, "plain", "json"):
         raise InputError(f"log format {log_format!r} is unknown; give plain or json.")
     if log_level not in LEVELS:
         raise InputError(f"log level {log_level!r} is unknown; give {', '.join(LEVELS)}.")
-    _start(settings, log_format == "json" or (log_format is None and not sys.stderr.isatty()), log_level)
-
-
-def _start(settings: Settings, as_json: bool, level: str) -> None:
     try:
         from ramify.server.running import run
         from ramify.server.services import Services
@@ -89,6 +69,6 @@ def _start(settings: Settings, as_json: bool, level: str) -> None:
         raise InputError(f"serving needs {error.name}; install it with: pip install 'ramify[serve]'.") from None
     from ramify.server.middleware import log_to_stderr
 
-    log_to_stderr(as_json, level)
-    services = Services.start(settings)
-    run(services, lambda address: say(f"Serving {', '.join(settings.models)} at {address}  (Ctrl+C stops)"))
+    log_to_stderr(log_format == "json" or (log_format is None and not sys.stderr.isatty()), log_level)
+    names = ", ".join(settings.models)
+    run(Services.start(settings), lambda address: say(f"Serving {names} at {address}  (Ctrl+C stops)"))

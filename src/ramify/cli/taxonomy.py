@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
+from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
-from ramify.cli.options import (
-    AsJson,
-    Encoding,
-    LabelColumn,
-    LabelSeparator,
-    MinDf,
-    ReassignmentsFile,
-    Stem,
-    StopWords,
-    Strict,
-    TextColumn,
-    Threads,
-    refuse_output,
-)
 from ramify.errors import InputError
 from ramify.formatting import counted
 
@@ -36,23 +23,23 @@ SHOWN_CHANGES = 20  # of a kind
 
 
 def learn(
-    data: Annotated[Path, typer.Argument(help="Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; - for stdin.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Taxonomy file to write: .tsv (child, parent) or .json.")],
-    groups: Annotated[str, typer.Option(help="Number of groups; one number per level, e.g. 4,12.")] = "4",
-    linkage: Annotated[str, typer.Option(help="Linkage of the clustering: ward, average, complete or single.")] = "ward",
-    sample: Annotated[int | None, typer.Option(help="Use this many documents of each label (default: all).")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of --sample.")] = 0,
-    flat: Annotated[bool, typer.Option("--flat", help="Treat labels that look like paths as plain names.")] = False,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    label_separator: LabelSeparator = None,
-    stop_words: StopWords = None,
-    stem: Stem = None,
-    min_df: MinDf = 1,
-    strict: Strict = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
-    as_json: AsJson = False,
+    data: Annotated[Path, Argument(help="Documents: CSV, TSV, JSON Lines, Parquet, or svmlight; - for stdin.")],
+    out: Annotated[Path, Option("--out", "-o", help="Taxonomy file to write: .tsv (child, parent) or .json.")],
+    groups: Annotated[str, Option(help="Number of groups; one number per level, e.g. 4,12.")] = "4",
+    linkage: Annotated[str, Option(help="Linkage of the clustering: ward, average, complete or single.")] = "ward",
+    sample: Annotated[int | None, Option(help="Use this many documents of each label (default: all).")] = None,
+    seed: Annotated[int, Option(help="Seed of --sample.")] = 0,
+    flat: Annotated[bool, Option("--flat", help="Treat labels that look like paths as plain names.")] = False,
+    text: options.TextColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    stop_words: options.StopWords = None,
+    stem: options.Stem = None,
+    min_df: options.MinDf = 1,
+    strict: options.Strict = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Group the flat labels of a table into a taxonomy.
 
@@ -74,7 +61,7 @@ def learn(
     check_settings(levels, linkage, sample, seed)
     if out.suffix.lower() not in FORMAT_OF:
         raise InputError(f"--out is {str(out)!r}; give a name that ends in {' or '.join(FORMAT_OF)}.")
-    refuse_output(out, None, data)
+    options.refuse_output(out, None, data)
     count_workers(threads)
     vectorizer = Vectorizer(stop_words=read_stop_words(stop_words), stemmer=stem, min_df=min_df, n_jobs=threads)
     vectorizer.check_settings()
@@ -83,10 +70,16 @@ def learn(
         corpus = reading.read(data)
         learnt, terms = learn_taxonomy(corpus, vectorizer, levels, flat, linkage=linkage, sample=sample, seed=seed)
     _write(learnt.taxonomy, out)
+    words = [[str(terms[column]) for column in group.top_features] for group in learnt.groups]
     if as_json:
-        print_json(_as_dict(learnt, out, terms))
+        found = [
+            {"name": group.name, "level": group.level, "documents": group.documents, "terms": top}
+            | {"categories": list(group.categories)}
+            for group, top in zip(learnt.groups, words, strict=True)
+        ]
+        print_json({"taxonomy": str(out), "categories": int(learnt.taxonomy.is_leaf.sum()), "groups": found})
         return
-    output.print(_groups_table(learnt, terms))
+    output.print(_groups_table(learnt, words))
     say(f"Taxonomy written to {out}. Next: ramify train {'DATA' if str(data) == '-' else data} --taxonomy {out} --model out")
 
 
@@ -118,41 +111,27 @@ def _write(taxonomy: Taxonomy, out: Path) -> None:
     write_text_atomically(out, text)
 
 
-def _as_dict(learnt: LearnedTaxonomy, out: Path, terms: Any) -> dict[str, Any]:
-    groups = [
-        {
-            "name": group.name,
-            "level": group.level,
-            "documents": group.documents,
-            "terms": [str(terms[column]) for column in group.top_features],
-            "categories": list(group.categories),
-        }
-        for group in learnt.groups
-    ]
-    return {"taxonomy": str(out), "categories": int(learnt.taxonomy.is_leaf.sum()), "groups": groups}
-
-
-def _groups_table(learnt: LearnedTaxonomy, terms: Any) -> Table:
+def _groups_table(learnt: LearnedTaxonomy, words: list[list[str]]) -> Table:
     table = Table("group", box=None, pad_edge=False)
     for count in ("categories", "documents"):
         table.add_column(count, justify="right")
-    table.add_column("top terms", overflow="fold")
-    table.add_column("largest categories", overflow="fold")
-    for group in learnt.groups:
-        words = ", ".join(str(terms[column]) for column in group.top_features)
-        more = f" and {len(group.categories) - SHOWN_CATEGORIES:,} more" if len(group.categories) > SHOWN_CATEGORIES else ""
+    for listed in ("top terms", "largest categories"):
+        table.add_column(listed, overflow="fold")
+    for group, top in zip(learnt.groups, words, strict=True):
+        size = len(group.categories)
+        more = f" and {size - SHOWN_CATEGORIES:,} more" if size > SHOWN_CATEGORIES else ""
         labels = ", ".join(group.categories[:SHOWN_CATEGORIES]) + more
         name = "  " * group.level + group.name
-        table.add_row(name, f"{len(group.categories):,}", f"{group.documents:,}", escape(words), escape(labels))
+        table.add_row(name, f"{size:,}", f"{group.documents:,}", escape(", ".join(top)), escape(labels))
     return table
 
 
 def diff(
-    old: Annotated[Path, typer.Argument(help="The old taxonomy, in any format.")],
-    new: Annotated[Path, typer.Argument(help="The new taxonomy.")],
-    reassignments: ReassignmentsFile = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="Write a table of unassigned nodes, to be filled in.")] = None,
-    as_json: AsJson = False,
+    old: Annotated[Path, Argument(help="The old taxonomy, in any format.")],
+    new: Annotated[Path, Argument(help="The new taxonomy.")],
+    reassignments: options.ReassignmentsFile = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="Write a table of unassigned nodes, to be filled in.")] = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Compare two taxonomies: nodes renamed, moved, merged, split, added and retired.
 
@@ -168,8 +147,9 @@ def diff(
     """
     from ramify.persistence import write_text_atomically
     from ramify.taxonomy import diff_taxonomies, read_reassignments, read_taxonomy, render_reassignment_template
+    from ramify.taxonomy.diff import suggestion_for
 
-    refuse_output(out, None, old, new)
+    options.refuse_output(out, None, old, new)
     before, after = read_taxonomy(old), read_taxonomy(new)
     table = None if reassignments is None else read_reassignments(reassignments, before, after)
     changes = diff_taxonomies(before, after, table)
@@ -177,13 +157,7 @@ def diff(
         write_text_atomically(out, render_reassignment_template(changes))
     if as_json:
         print_json(changes.as_dict())
-    else:
-        _print_changes(changes, out)
-
-
-def _print_changes(changes: TaxonomyDiff, out: Path | None) -> None:
-    from ramify.taxonomy.diff import suggestion_for
-
+        return
     if changes:
         output.print(_changes_table(changes))
     say(", ".join(f"{number:,} {kind}" for kind, number in changes.counts.items() if number) or "Nothing changed.")

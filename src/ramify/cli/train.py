@@ -6,105 +6,71 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
-from ramify.cli import main
+from ramify.cli import main, options
 from ramify.cli.console import output, print_json, print_plain, progress_shown, say
-from ramify.cli.options import (
-    MEASURES,
-    AsJson,
-    CheckpointDirectory,
-    Cluster,
-    Encoding,
-    Hashing,
-    KeepUnlabelled,
-    LabelColumn,
-    LabelSeparator,
-    MaxFeatures,
-    MinDf,
-    Ngrams,
-    PathSeparator,
-    ReportPage,
-    Resume,
-    RuleName,
-    RuleParams,
-    Select,
-    SelectBy,
-    SelectJoin,
-    SelectScope,
-    Stem,
-    StopWords,
-    Strict,
-    TaxonomyFile,
-    TaxonomyFormat,
-    TextColumn,
-    Threads,
-    TrainingFile,
-    parse_rule,
-    refuse_output,
-)
 from ramify.errors import InputError
 
 if TYPE_CHECKING:
-    from ramify.workflows import TrainResult, TuneOptions, TuningResult
+    from ramify.workflows import TrainResult, TuneOptions
 
 
 def train(
-    data: TrainingFile,
-    model: Annotated[Path, typer.Option("--model", "-m", help="Directory to write the model to.")],
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    label_separator: LabelSeparator = None,
-    taxonomy: TaxonomyFile = None,
-    taxonomy_format: TaxonomyFormat = None,
-    path_separator: PathSeparator = None,
+    data: options.TrainingFile,
+    model: Annotated[Path, Option("--model", "-m", help="Directory to write the model to.")],
+    text: options.TextColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    taxonomy: options.TaxonomyFile = None,
+    taxonomy_format: options.TaxonomyFormat = None,
+    path_separator: options.PathSeparator = None,
     auto: Annotated[
-        bool, typer.Option("--auto", help="Choose features, system, C and rule by cross-validation, within --minutes.")
+        bool, Option("--auto", help="Choose features, system, C and rule by cross-validation, within --minutes.")
     ] = False,
-    minutes: Annotated[float | None, typer.Option(help="With --auto: time limit of the whole command (default: 5).")] = None,
-    by: Annotated[str | None, typer.Option(help=f"With --auto: measure to maximize: {MEASURES} (default: micro_f1).")] = None,
-    system: Annotated[str | None, typer.Option(help="System to train; see 'ramify systems' (default: nb).")] = None,
+    minutes: Annotated[float | None, Option(help="With --auto: time limit of the whole command (default: 5).")] = None,
+    by: Annotated[str | None, Option(help=f"With --auto: measure to maximize: {options.MEASURES} (default: micro_f1).")] = None,
+    system: Annotated[str | None, Option(help="System to train; see 'ramify systems' (default: nb).")] = None,
     add: Annotated[
-        list[Path] | None, typer.Option(help="More documents for training only, such as exported reviews; may be repeated.")
+        list[Path] | None, Option(help="More documents for training only, such as exported reviews; may be repeated.")
     ] = None,
-    test: Annotated[Path | None, typer.Option(help="Test documents (default: hold out some of DATA).")] = None,
-    holdout: Annotated[float, typer.Option(help="Fraction of the documents to hold out; 0 for no report.")] = 0.2,
-    calibrate: Annotated[bool, typer.Option(help="Calibrate probabilities; takes several times longer to train.")] = True,
+    test: Annotated[Path | None, Option(help="Test documents (default: hold out some of DATA).")] = None,
+    holdout: Annotated[float, Option(help="Fraction of the documents to hold out; 0 for no report.")] = 0.2,
+    calibrate: Annotated[bool, Option(help="Calibrate probabilities; takes several times longer to train.")] = True,
     keep_back: Annotated[
-        float, typer.Option(help="Fraction of the documents not used in training, so that --risk is a proven guarantee.")
+        float, Option(help="Fraction of the documents not used in training, so that --risk is a proven guarantee.")
     ] = 0.0,
-    refit: Annotated[bool, typer.Option(help="After the report, train again on all documents.")] = True,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the hold-out.")] = 0,
-    ngrams: Ngrams = 1,
-    stop_words: StopWords = None,
-    stem: Stem = None,
-    min_df: MinDf = 1,
-    max_features: MaxFeatures = None,
-    hashing: Hashing = None,
-    select: Select = None,
-    select_by: SelectBy = "information-gain",
-    select_join: SelectJoin = "max",
-    select_scope: SelectScope = "flat",
-    param: Annotated[list[str] | None, typer.Option(help="A parameter of the learner, e.g. alpha=0.1.")] = None,
-    rule: RuleName = None,
-    rule_param: RuleParams = None,
+    refit: Annotated[bool, Option(help="After the report, train again on all documents.")] = True,
+    seed: Annotated[int, Option(min=0, help="Seed of the hold-out.")] = 0,
+    ngrams: options.Ngrams = 1,
+    stop_words: options.StopWords = None,
+    stem: options.Stem = None,
+    min_df: options.MinDf = 1,
+    max_features: options.MaxFeatures = None,
+    hashing: options.Hashing = None,
+    select: options.Select = None,
+    select_by: options.SelectBy = "information-gain",
+    select_join: options.SelectJoin = "max",
+    select_scope: options.SelectScope = "flat",
+    param: Annotated[list[str] | None, Option(help="A parameter of the learner, e.g. alpha=0.1.")] = None,
+    rule: options.RuleName = None,
+    rule_param: options.RuleParams = None,
     shards: Annotated[
         int | None,
-        typer.Option(min=1, max=10_000, help="Save the weights in this many files that stay on disk: svm, lr, hr-svm, hr-lr."),
+        Option(min=1, max=10_000, help="Save the weights in this many files that stay on disk: svm, lr, hr-svm, hr-lr."),
     ] = None,
     keep_training_data: Annotated[
-        bool,
-        typer.Option("--keep-training-data", help="Keep the documents with the model, so that 'ramify update' can retrain it."),
+        bool, Option("--keep-training-data", help="Keep the documents with the model, so that 'ramify update' can retrain it.")
     ] = False,
-    report: ReportPage = None,
-    strict: Strict = False,
-    keep_unlabelled: KeepUnlabelled = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
-    cluster: Cluster = None,
-    checkpoints: CheckpointDirectory = None,
-    resume: Resume = False,
-    as_json: AsJson = False,
+    report: options.ReportPage = None,
+    strict: options.Strict = False,
+    keep_unlabelled: options.KeepUnlabelled = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
+    cluster: options.Cluster = None,
+    checkpoints: options.CheckpointDirectory = None,
+    resume: options.Resume = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Train a classifier on a table of documents, evaluate it, and save it.
 
@@ -131,23 +97,19 @@ def train(
 
     without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
     tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
-    refuse_output(report, model, data, test, taxonomy, *(add or ()))
-    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    options.refuse_output(report, model, data, test, taxonomy, *(add or ()))
     selection = (select, select_by, select_join, select_scope)
     features = FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection)
-    settings: dict[str, Any] = {"params": parse_params(param or []), "rule": parse_rule(rule, rule_param), "tune": tune}
-    settings |= {"test": test, "holdout": holdout, "seed": seed, "refit": refit, "add": add or (), "calibrate": calibrate}
-    settings |= {"keep_back": keep_back, "keep_training_data": keep_training_data, "shards": shards, "n_jobs": threads}
-    options = TrainOptions(system, taxonomy=taxonomy, taxonomy_format=taxonomy_format, path_separator=path_separator,
-                           features=features, read=reading, **settings)  # fmt: skip
+    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    wanted = TrainOptions(
+        system, parse_params(param or []), taxonomy, taxonomy_format, path_separator, options.parse_rule(rule, rule_param),
+        features, reading, test, holdout, seed, refit, add or (), calibrate=calibrate, keep_back=keep_back,
+        keep_training_data=keep_training_data, shards=shards, tune=tune, n_jobs=threads,
+    )  # fmt: skip
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     with progress_shown(cluster, kept, resume):
-        trained = run(data, options, model)
-    _write_report(trained, data, report)
-    if as_json:
-        print_json(_as_dict(trained, model))
-    else:
-        _print_result(trained, data, model, report)
+        trained = run(data, wanted, model)
+    _show(trained, data, model, report, as_json)
 
 
 def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> TuneOptions | None:
@@ -166,14 +128,36 @@ def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dic
     return TuneOptions(5.0 if minutes is None else minutes, by or "micro_f1", started_at)
 
 
-def _write_report(trained: TrainResult, data: Path, page: Path | None) -> None:
-    if page is None or trained.report is None:
-        return
-    from ramify.persistence import write_text_atomically
-    from ramify.reports.pages import report_page
+def _show(trained: TrainResult, data: Path, model: Path, page: Path | None, as_json: bool) -> None:
+    """Write the report as a page, and print it, or everything as JSON."""
+    from ramify.reports.terminal import render_report, render_tuning
+    from ramify.workflows.tuning.result import command_options
 
-    title = f"{trained.classifier.system} on {data.name}"
-    write_text_atomically(page, report_page(trained.report, title, _documents(trained), trained.tuning))
+    report, tuning = trained.report, trained.tuning
+    if page is not None and report is not None:
+        from ramify.persistence import write_text_atomically
+        from ramify.reports.pages import report_page
+
+        title = f"{trained.classifier.system} on {data.name}"
+        write_text_atomically(page, report_page(report, title, _documents(trained), tuning))
+    if as_json:
+        counts = {"trained_on": trained.trained_on, "tested_on": trained.tested_on, "refitted": trained.refitted}
+        counts |= {"test_duplicates": trained.test_duplicates}
+        facts = {"model": str(model), **counts, "report": None if report is None else report.as_dict()}
+        print_json(facts if tuning is None else facts | {"tuning": tuning.as_dict()})
+        return
+    if tuning is not None:
+        output.print(render_tuning(tuning, report is not None))
+        command = f"ramify train {data} {command_options(tuning)}"
+        print_plain(f"\nThe same without --auto, with the other options as given: {command}\n", style="dim")
+    if report is None:
+        say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
+    else:
+        print_plain(_documents(trained))
+        output.print(render_report(report))
+        if page is not None:
+            say(f"Report written to {page}")
+    say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
 
 
 def _documents(trained: TrainResult) -> str:
@@ -184,35 +168,3 @@ def _documents(trained: TrainResult) -> str:
     kept_back = " except those kept back" if guarantee is not None and guarantee.is_proven else ""
     again = f"; the saved model was then trained on all of them{kept_back}" if trained.refitted else ""
     return f"Trained on {counted(trained.trained_on, 'document')}, tested on {trained.tested_on:,} others{duplicates}{again}."
-
-
-def _as_dict(trained: TrainResult, model: Path) -> dict[str, Any]:
-    counts = {"trained_on": trained.trained_on, "tested_on": trained.tested_on, "refitted": trained.refitted}
-    report = None if trained.report is None else trained.report.as_dict()
-    facts = {"model": str(model), **counts, "test_duplicates": trained.test_duplicates, "report": report}
-    return facts if trained.tuning is None else facts | {"tuning": trained.tuning.as_dict()}
-
-
-def _print_result(trained: TrainResult, data: Path, model: Path, page: Path | None) -> None:
-    from ramify.reports.terminal import render_report
-
-    if trained.tuning is not None:
-        _print_tuning(trained.tuning, data, trained.report is not None)
-    if trained.report is None:
-        say("Nothing was held out, so there are no figures and no report; give --test or a larger --holdout.")
-    else:
-        print_plain(_documents(trained))
-        output.print(render_report(trained.report))
-        if page is not None:
-            say(f"Report written to {page}")
-    say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
-
-
-def _print_tuning(tuning: TuningResult, data: Path, has_holdout: bool) -> None:
-    """Print the trials, the winner, and a command that trains the same without --auto."""
-    from ramify.reports.terminal import render_tuning
-    from ramify.workflows.tuning.result import command_options
-
-    output.print(render_tuning(tuning, has_holdout))
-    command = f"ramify train {data} {command_options(tuning)}"
-    print_plain(f"\nThe same without --auto, with the other options as given: {command}\n", style="dim")

@@ -5,20 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
+from ramify.cli import options
 from ramify.cli.console import print_json, progress_shown, say
-from ramify.cli.options import (
-    AsJson,
-    Encoding,
-    LabelColumn,
-    LabelSeparator,
-    ModelDirectory,
-    ReassignmentsFile,
-    Strict,
-    TextColumn,
-    Threads,
-)
 from ramify.formatting import counted
 
 if TYPE_CHECKING:
@@ -29,24 +19,24 @@ SHOWN = 10  # names of nodes that are listed
 
 
 def update(
-    model: ModelDirectory,
-    data: Annotated[Path | None, typer.Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
-    taxonomy: Annotated[Path | None, typer.Option(help="The new taxonomy, in any format.")] = None,
-    reassignments: ReassignmentsFile = None,
-    to: Annotated[Path | None, typer.Option(help="Write the new model here (default: replace the old one).")] = None,
+    model: options.ModelDirectory,
+    data: Annotated[Path | None, Option(help="More labelled documents, in any form that 'ramify train' reads.")] = None,
+    taxonomy: Annotated[Path | None, Option(help="The new taxonomy, in any format.")] = None,
+    reassignments: options.ReassignmentsFile = None,
+    to: Annotated[Path | None, Option(help="Write the new model here (default: replace the old one).")] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Boosting: add this many rounds (default: as many as in training).")
+        int | None, Option(min=1, help="Boosting: add this many rounds (default: as many as in training).")
     ] = None,
     select_rounds: Annotated[
-        bool, typer.Option("--select-rounds", help="Boosting: train nothing, keep the number of rounds that is best on --data.")
+        bool, Option("--select-rounds", help="Boosting: train nothing, keep the number of rounds that is best on --data.")
     ] = False,
-    text: TextColumn = None,
-    label: LabelColumn = None,
-    label_separator: LabelSeparator = None,
-    strict: Strict = False,
-    encoding: Encoding = "utf-8",
-    threads: Threads = -1,
-    as_json: AsJson = False,
+    text: options.TextColumn = None,
+    label: options.LabelColumn = None,
+    label_separator: options.LabelSeparator = None,
+    strict: options.Strict = False,
+    encoding: options.Encoding = "utf-8",
+    threads: options.Threads = -1,
+    as_json: options.AsJson = False,
 ) -> None:
     """Update a model: a changed taxonomy, or more documents.
 

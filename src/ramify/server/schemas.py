@@ -156,8 +156,7 @@ class ClassifyIn(In):
     within: list[LabelName] = Field([], max_length=100, description="Only labels at or below these nodes.")
     without: list[LabelName] = Field([], max_length=100, description="No label at or below these nodes.")
     risk: Risk | None = Field(
-        None,
-        description="Back off to a parent until the label is right except for this fraction of texts; see the guarantee.",
+        None, description="Back off to a parent until the label is right except for this fraction of texts; see the guarantee."
     )
     nodes: Whole = Field(1, ge=1, le=10, description="With a risk: up to 2, 3, 5 or 10 nodes, one of which is right.")
     by_branch: bool = Field(False, description="With a risk: guarantee it within every top-level branch.")
