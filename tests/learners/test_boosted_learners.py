@@ -314,7 +314,7 @@ def test_contributions_add_up_to_scores_and_pivots_of_a_class_are_its_words(lear
     assert fitted.top_terms("a/x", n=1)[0][0] == node
     names = [f"word {column}" for column in range(30)]
     assert fitted.top_terms(node, n=1, feature_names=names)[0][0] == f"word {node}"
-    assert fitted.top_terms(node, n=1)[0][1] == pytest.approx(max(fitted.votes_of(node)[0]))
+    assert fitted.top_terms(node, n=1)[0][1] == pytest.approx(max(fitted._tree.votes_for(node)[1]))
 
 
 def test_a_merged_node_has_no_words_of_its_own():

@@ -369,7 +369,7 @@ def test_progress_is_complete_where_everything_comes_from_a_checkpoint(way, tmp_
 def test_a_copy_in_another_process_reports_no_rounds():
     bar = Bar()
     progress = Progress(bar)
-    progress.stop()
+    progress.stopped.set()
     far = pickle.loads(pickle.dumps(progress))
     assert far.report(3, 10)
     assert (bar.steps, progress.reported) == ([], {})

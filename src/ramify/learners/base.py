@@ -257,6 +257,11 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         finally:
             del self._warm_start
 
+    def _model_params(self) -> dict[str, Any]:
+        """The parameters that determine the model, as plain values."""
+        given = {name: value for name, value in self.get_params(deep=False).items() if name not in ("taxonomy", "n_jobs")}
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+
     @contextmanager
     def _restore_on_error(self) -> Iterator[None]:
         """Where training fails, the learner is as it was."""

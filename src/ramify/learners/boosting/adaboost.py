@@ -19,7 +19,7 @@ from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.rounds import Question
 from ramify.learners.path_probabilities import aggregate_upward
 from ramify.learners.targets import Targets
-from ramify.taxonomy import Taxonomy, ancestor_matrix
+from ramify.taxonomy import ancestor_matrix
 
 
 class AdaBoostMH(MulticlassLearner, BoostedLearner):
@@ -41,27 +41,6 @@ class AdaBoostMH(MulticlassLearner, BoostedLearner):
     """
 
     kind: ClassVar[str] = "adaboost-mh"
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        n_rounds: int = 500,
-        variant: str = "R",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 50,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.n_rounds = n_rounds
-        self.variant = variant
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
 
     def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
         return [(ABOVE_ROOTS, np.unique(targets.own.indices).astype(np.int64))], []

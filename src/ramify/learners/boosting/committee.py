@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -55,17 +55,19 @@ class Committee:
 
     def first(self, rounds: int) -> Self:
         """The committee after some rounds; all of it where there were fewer."""
-        return self._with_rounds(*(part[:rounds] for part in self._rounds()))
+        return self.with_rounds(*(part[:rounds] for part in self.rounds()))
 
     def extended(self, more: Committee) -> Self:
         """The same committee with the rounds of another for the same classes after its own."""
-        return self._with_rounds(*map(np.concatenate, zip(self._rounds(), more._rounds(), strict=True)))
+        return self.with_rounds(*map(np.concatenate, zip(self.rounds(), more.rounds(), strict=True)))
 
-    def _rounds(self) -> tuple[NDArray[Any], ...]:
+    def rounds(self) -> tuple[NDArray[Any], ...]:
+        """The arrays with one entry per round."""
         return self.pivots, self.absent, self.present, self.z, self.normalizers
 
-    def _with_rounds(self, pivots: Ints, absent: Floats, present: Floats, z: Floats, normalizers: Floats) -> Self:
-        return replace(self, pivots=pivots, absent=absent, present=present, z=z, normalizers=normalizers)
+    def with_rounds(self, *rounds: NDArray[Any]) -> Self:
+        """The same committee with other rounds."""
+        return type(self)(self.node, self.classes, *rounds)
 
     def merge_stumps(self) -> tuple[Ints, Floats, Floats]:
         """Stumps on the same pivot as one: the pivots, rising; a bias per class; and what each pivot adds, pivots × classes.
@@ -87,36 +89,14 @@ class Committee:
         return np.asarray(bias + present[:, columns] @ sums)
 
 
-def offsets_of(lengths: list[int]) -> Ints:
-    """Where each of several ranges begins, and where the last ends.
+def join(parts: Sequence[Any], dtype: Any) -> tuple[Ints, NDArray[Any]]:
+    """Where each of several vectors begins, and where the last ends; and the vectors one after the other.
 
-    >>> offsets_of([2, 3])
-    array([0, 2, 5])
+    >>> join([[7, 8], [9]], np.int32)
+    (array([0, 2, 3]), array([7, 8, 9], dtype=int32))
     """
-    return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-
-
-@dataclass(frozen=True, slots=True)
-class MergedVotes:
-    """The votes of all committees with merged stumps: by class a bias, and by pivot and class what its presence adds."""
-
-    pivot_offsets: Ints
-    pivots: NDArray[np.int32]
-    class_offsets: Ints
-    bias: Floats
-    sum_offsets: Ints
-    sums: Floats
-
-    def of(self, number: int) -> tuple[NDArray[np.int32], Floats]:
-        """The pivots of a committee, and what each adds to each of its classes."""
-        pivots = self.pivots[self.pivot_offsets[number] : self.pivot_offsets[number + 1]]
-        sums = self.sums[self.sum_offsets[number] : self.sum_offsets[number + 1]]
-        return pivots, sums.reshape(len(pivots), self.class_offsets[number + 1] - self.class_offsets[number])
-
-    def to_native(self, n_columns: int, roots: NDArray[np.int32], below: Pattern) -> Committees:
-        """The same as kernels take it. roots: committees that score every document. below: those that a class leads to."""
-        pivots = Pattern(self.pivot_offsets, self.pivots, n_columns)
-        return Committees(pivots, self.class_offsets, self.bias, self.sum_offsets, self.sums, roots, below)
+    offsets = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return offsets, np.concatenate([np.zeros(0, dtype=dtype), *(np.asarray(part, dtype=dtype) for part in parts)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,45 +104,39 @@ class CommitteeTree:
     """All committees from the top down, with merged stumps, ready to score.
 
     columns: the pivots of all committees. nodes: of every class that has a score. merged, hosts: nodes that share the score of
-    another, and the places of these among the classes (-1: passed by every document). committees: as kernels take them.
+    another, and the places of these among the classes (-1: passed by every document). class_offsets, stumps: where the classes
+    of each committee begin, and its merged stumps. committees: as kernels take them.
     """
 
     columns: Ints
     nodes: Ints
     merged: Ints
     hosts: Ints
-    votes: MergedVotes
+    class_offsets: Ints
+    stumps: list[tuple[Ints, Floats, Floats]]
     committees: Committees
 
     @classmethod
     def of(cls, committees: Sequence[Committee], merged: Ints, merged_with: Ints) -> CommitteeTree:
         """merged, merged_with: nodes that are passed whenever another is, which is -1 for the top; parents before children."""
         stumps = [committee.merge_stumps() for committee in committees]
-        columns = _join([part[0] for part in stumps], np.int64)
-        columns = np.unique(columns)
-        nodes = _join([committee.classes for committee in committees], np.int64)
+        columns = np.unique(join([part[0] for part in stumps], np.int64)[1])
+        class_offsets, nodes = join([committee.classes for committee in committees], np.int64)
         host = {ALWAYS: ALWAYS} | {int(node): slot for slot, node in enumerate(nodes)}
         for node, other in zip(merged.tolist(), merged_with.tolist(), strict=True):
             host[node] = host[other]
         below: dict[int, list[int]] = {slot: [] for slot in range(ALWAYS, len(nodes))}  # committees, by the class above
         for number, committee in enumerate(committees):
             below[host[committee.node]].append(number)
-        by_slot = [below[slot] for slot in range(len(nodes))]
-        votes = MergedVotes(
-            offsets_of([len(part[0]) for part in stumps]),
-            _join([np.searchsorted(columns, part[0]) for part in stumps], np.int32),
-            offsets_of([len(committee.classes) for committee in committees]),
-            _join([part[1] for part in stumps], np.float64),
-            offsets_of([part[2].size for part in stumps]),
-            _join([part[2].ravel() for part in stumps], np.float64),
-        )
-        lists = offsets_of([len(part) for part in by_slot]), _join([np.asarray(part) for part in by_slot], np.int32)
-        hosts, roots = (
-            np.asarray([host[int(node)] for node in merged], dtype=np.int64),
+        native = Committees(
+            Pattern(*join([np.searchsorted(columns, part[0]) for part in stumps], np.int32), len(columns)),
+            *join([part[1] for part in stumps], np.float64),  # a bias per class
+            *join([part[2].ravel() for part in stumps], np.float64),
             np.asarray(below[ALWAYS], dtype=np.int32),
+            Pattern(*join([below[slot] for slot in range(len(nodes))], np.int32), len(committees)),
         )
-        native = votes.to_native(len(columns), roots, Pattern(*lists, len(committees)))
-        return cls(columns, nodes, merged, hosts, votes, native)
+        hosts = np.asarray([host[int(node)] for node in merged], dtype=np.int64)
+        return cls(columns, nodes, merged, hosts, class_offsets, stumps, native)
 
     def score(self, X: csr_array, n_nodes: int, threshold: float = -np.inf) -> NDArray[np.float32]:
         """Scores of documents × nodes; NaN where no committee scores a node, and below nodes that do not pass the threshold."""
@@ -193,10 +167,10 @@ class CommitteeTree:
         slots = np.append(self.hosts[self.merged == node], np.flatnonzero(self.nodes == node))
         if not len(slots) or slots[0] < 0:
             return None
-        number = int(np.searchsorted(self.votes.class_offsets, slots[0], side="right")) - 1
-        pivots, sums = self.votes.of(number)
-        column = slots[0] - self.votes.class_offsets[number]
-        return self.columns[pivots], sums[:, column], float(self.votes.bias[slots[0]])
+        number = int(np.searchsorted(self.class_offsets, slots[0], side="right")) - 1
+        pivots, bias, sums = self.stumps[number]
+        column = slots[0] - self.class_offsets[number]
+        return pivots, sums[:, column], float(bias[column])
 
     def _rows(self, X: csr_array) -> Pattern:
         """Documents over the pivots alone."""
@@ -206,74 +180,49 @@ class CommitteeTree:
         return Pattern(offsets, columns, len(self.columns))
 
 
-def _join(parts: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    return np.concatenate([np.zeros(0, dtype=dtype), *(part.astype(dtype) for part in parts)])
-
-
 # ---- model files ----------------------------------------------------------------------------------------------------------
 
-_DTYPES = {
-    "committee_nodes": "i8",
-    "class_offsets": "i8",
-    "classes": "i8",
-    "round_offsets": "i8",
-    "pivots": "i8",
-    "absent": "f8",
-    "present": "f8",
-    "z": "f8",
-    "normalizers": "f8",
-}
+INTS = ("committee_nodes", "class_offsets", "classes", "round_offsets", "pivots")
+FLOATS = ("absent", "present", "z", "normalizers")
 
 
-def committee_arrays(committees: list[Committee]) -> Arrays:
+def committee_arrays(*committees: Committee) -> Arrays:
     """One array per field, with the committees one after the other."""
-    return {
-        "committee_nodes": np.asarray([committee.node for committee in committees], dtype=np.int64),
-        "class_offsets": offsets_of([len(committee.classes) for committee in committees]),
-        "classes": _join([committee.classes for committee in committees], "i8"),
-        "round_offsets": offsets_of([committee.n_rounds for committee in committees]),
-        "pivots": _join([committee.pivots for committee in committees], "i8"),
-        "absent": _join([committee.absent.ravel() for committee in committees], "f8"),
-        "present": _join([committee.present.ravel() for committee in committees], "f8"),
-        "z": _join([committee.z for committee in committees], "f8"),
-        "normalizers": _join([committee.normalizers for committee in committees], "f8"),
-    }
+    nodes = np.asarray([committee.node for committee in committees], dtype=np.int64)
+    classes = join([committee.classes for committee in committees], np.int64)
+    rounds = join([committee.pivots for committee in committees], np.int64)
+    floats = zip(*(committee.rounds()[1:] for committee in committees), strict=True) if committees else [()] * len(FLOATS)
+    votes = [join([part.ravel() for part in parts], np.float64)[1] for parts in floats]
+    return dict(zip(INTS + FLOATS, [nodes, *classes, *rounds, *votes], strict=True))
 
 
 def read_committees(arrays: Arrays, n_features: int, n_nodes: int) -> list[Committee]:
     """Committees from their arrays; refuses what boosting does not write."""
-    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in _DTYPES.items()):
+    kinds = dict.fromkeys(INTS, np.int64) | dict.fromkeys(FLOATS, np.float64)
+    if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
         raise ModelError("the committees are of another type than boosting writes; train the model again.")
-    nodes, n = arrays["committee_nodes"], len(arrays["committee_nodes"])
-    widths = _lengths(arrays["class_offsets"], n, len(arrays["classes"]))
-    rounds = _lengths(arrays["round_offsets"], n, len(arrays["pivots"]))
-    sizes = [len(arrays[name]) for name in ("absent", "present")]
-    if sizes != [int(widths @ rounds)] * 2 or any(len(arrays[name]) != rounds.sum() for name in ("z", "normalizers")):
+    nodes, class_offsets, classes, round_offsets, pivots = (arrays[name] for name in INTS)
+    n, floats = len(nodes), [arrays[name] for name in FLOATS]
+    if not are_offsets(class_offsets, n, len(classes)) or not are_offsets(round_offsets, n, len(pivots)):
+        raise ModelError("the committees of boosting have shapes that do not fit together; train the model again.")
+    widths, rounds = np.diff(class_offsets), np.diff(round_offsets)
+    if [len(part) for part in floats] != [int(widths @ rounds)] * 2 + [len(pivots)] * 2:
         raise ModelError("the rounds of boosting have shapes that do not fit together; train the model again.")
-    _check_range(arrays["pivots"], 0, n_features, "a pivot")
-    _check_range(arrays["classes"], 0, n_nodes, "a class")
+    _check_range(pivots, 0, n_features, "a pivot")
+    _check_range(classes, 0, n_nodes, "a class")
     _check_range(nodes, -1, n_nodes, "a committee")
-    if (
-        not is_increasing(nodes, strictly=True)
-        or np.any(widths < 1)
-        or len(np.unique(arrays["classes"])) < len(arrays["classes"])
-    ):
+    if not is_increasing(nodes, strictly=True) or np.any(widths < 1) or len(np.unique(classes)) < len(classes):
         raise ModelError("the committees of boosting do not score distinct nodes; train the model again.")
-    if not all(np.isfinite(arrays[name]).all() for name in ("absent", "present", "z", "normalizers")):
+    if not all(np.isfinite(part).all() for part in floats):
         raise ModelError("the votes of boosting are not all finite numbers; train the model again.")
-    return [_committee(arrays, k, widths, rounds) for k in range(n)]
-
-
-def read_label_nodes(arrays: Arrays, committees: list[Committee]) -> Ints:
-    """The nodes of a model file that may be labels; refuses those that no committee scores."""
-    listed = [arrays[name] for name in ("class_nodes", "merged", "merged_with")]
-    if any(array.dtype != np.int64 or array.ndim != 1 for array in listed):
-        raise ModelError("the nodes of boosting are of another type than it writes; train the model again.")
-    nodes, merged, _ = listed
-    known = np.concatenate([merged, *(committee.classes for committee in committees)])
-    if not is_increasing(nodes, strictly=True) or not np.isin(nodes, known).all():
-        raise ModelError("the labels of boosting are not nodes that it scores; train the model again.")
-    return nodes
+    ends = np.cumsum(widths * rounds)[:-1]
+    absent, present = (np.split(part, ends) for part in floats[:2])
+    by_committee = (np.split(part, round_offsets[1:-1]) for part in (pivots, *floats[2:]))
+    parts = zip(nodes.tolist(), np.split(classes, class_offsets[1:-1]), absent, present, *by_committee, strict=True)
+    return [
+        Committee(node, own, terms, no.reshape(-1, len(own)), yes.reshape(-1, len(own)), z, normalizers)
+        for node, own, no, yes, terms, z, normalizers in (parts if n else ())
+    ]
 
 
 def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], taxonomy: Taxonomy) -> None:
@@ -281,29 +230,13 @@ def check_merged(merged: Ints, merged_with: Ints, committees: list[Committee], t
     if len(merged) != len(merged_with):
         raise ModelError("the merged nodes of boosting are not what it writes; train the model again.")
     _check_range(merged, 0, len(taxonomy), "a merged node")
-    scored = _join([committee.classes for committee in committees], np.int64)
+    scored = join([committee.classes for committee in committees], np.int64)[1]
     known = {-1, *merged.tolist(), *scored.tolist()}
     leads = np.array_equal(taxonomy.parent[merged], merged_with) and is_increasing(merged, strictly=True)
     if not leads or np.isin(merged, scored).any() or not known.issuperset(merged_with.tolist()):
         raise ModelError("the merged nodes of boosting are not children of nodes that it scores; train the model again.")
     if not known.issuperset(committee.node for committee in committees):
         raise ModelError("a committee of boosting is at a node that no document reaches; train the model again.")
-
-
-def _committee(arrays: Arrays, k: int, widths: Ints, rounds: Ints) -> Committee:
-    classes = slice(*arrays["class_offsets"][k : k + 2])
-    made = slice(*arrays["round_offsets"][k : k + 2])
-    start = int(widths[:k] @ rounds[:k])
-    shape = (int(rounds[k]), int(widths[k]))
-    votes = [arrays[name][start : start + shape[0] * shape[1]].reshape(shape) for name in ("absent", "present")]
-    others = [arrays[name][made] for name in ("z", "normalizers")]
-    return Committee(int(arrays["committee_nodes"][k]), arrays["classes"][classes], arrays["pivots"][made], *votes, *others)
-
-
-def _lengths(offsets: Ints, n: int, total: int) -> Ints:
-    if not are_offsets(offsets, n, total):
-        raise ModelError("the committees of boosting have shapes that do not fit together; train the model again.")
-    return np.diff(offsets)
 
 
 def _check_range(values: Ints, low: int, end: int, what: str) -> None:

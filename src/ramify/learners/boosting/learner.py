@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -15,15 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, is_fitted, top_features
-from ramify.learners.boosting.committee import (
-    Committee,
-    CommitteeTree,
-    Floats,
-    Ints,
-    committee_arrays,
-    read_committees,
-    read_label_nodes,
-)
+from ramify.learners.boosting.committee import Committee, CommitteeTree, Floats, Ints, committee_arrays, read_committees
 from ramify.learners.boosting.problems import Documents, TermSelection
 from ramify.learners.boosting.rounds import VARIANTS, Question, Settings, boost_all, reusable_committees
 from ramify.learners.linear.training import seed_of
@@ -31,9 +24,11 @@ from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.targets import Targets, is_nested, read_further_targets, refuse_single_class
 from ramify.metrics.flat import f1, per_node
 from ramify.parallel import choose_executor
+from ramify.persistence import is_increasing
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
 
+@dataclass(eq=False, repr=False)
 class BoostedLearner(PartialFitLearner):
     """Committees of stumps, each for the classes of one node.
 
@@ -42,20 +37,15 @@ class BoostedLearner(PartialFitLearner):
     documents. ``n_rounds_``: the rounds of the longest committee.
     """
 
-    committees_: list[Committee]
-    merged_: Ints
-    merged_with_: Ints
-    class_nodes_: Ints
-    is_multi_label_: bool
-    n_rounds: int
-    n_rounds_: int
-    variant: str
-    early_stopping: bool
-    validation_fraction: float
-    patience: int
-    random_state: int | None
-    _tree: CommitteeTree
-    _compact: Self | None
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    n_rounds: int = 500
+    variant: str = "R"
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    patience: int = 50
+    n_jobs: int | None = None
+    random_state: int | None = 0
 
     @abstractmethod
     def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
@@ -73,7 +63,8 @@ class BoostedLearner(PartialFitLearner):
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         settings = self._settings()
-        counted = self._counted(targets, sample_weight)
+        counted = replace(targets, own=csr_array(targets.own[sample_weight > 0]))
+        refuse_single_class(np.unique(counted.own.indices), targets.taxonomy)
         asked, merged = self._questions(counted)
         self.class_nodes_ = np.unique(counted.own.indices).astype(np.int64)
         self.is_multi_label_ = bool(np.any(np.diff(targets.own.indptr) != 1))
@@ -98,11 +89,6 @@ class BoostedLearner(PartialFitLearner):
         reused = reusable_committees(start, were, document_nodes, asked)
         self.reused_ = sum(same is not None for same in reused), len(reused)
         return reused
-
-    def _model_params(self) -> dict[str, Any]:
-        """The parameters that determine the model, as plain values."""
-        given = {name: value for name, value in self.get_params(deep=False).items() if name not in ("taxonomy", "n_jobs")}
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
 
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, taxonomy: Taxonomy | None = None
@@ -136,25 +122,20 @@ class BoostedLearner(PartialFitLearner):
     def with_used_features(self) -> tuple[NDArray[np.int64], Self]:
         """The columns of all pivots, and the same learner over these columns alone."""
         check_is_fitted(self, "taxonomy_")
-        columns = self._tree.columns
-        if self._compact is None:
-            made = copy(self)
-            made.n_features_in_ = len(columns)
-            moved = [replace(committee, pivots=np.searchsorted(columns, committee.pivots)) for committee in self.committees_]
-            made._set_committees(moved, self.merged_, self.merged_with_)
-            self._compact = made
         self._compact.n_jobs = self.n_jobs
-        return columns, self._compact
+        return self._tree.columns, self._compact
+
+    @cached_property
+    def _compact(self) -> Self:
+        made, columns = copy(self), self._tree.columns
+        numbers = np.zeros(self.n_features_in_, dtype=np.int64)
+        numbers[columns] = np.arange(len(columns))
+        made.widen(numbers, len(columns))
+        return made
 
     def _boost(self, documents: Documents, settings: Settings, before: list[Committee]) -> list[Committee]:
         executor = choose_executor(self.n_jobs if len(before) > 1 else None)
         return boost_all(executor, documents, settings, self._selection(), before)
-
-    def _counted(self, targets: Targets, weight: Floats) -> Targets:
-        """Labels of the documents with a positive weight."""
-        own = csr_array(targets.own[weight > 0])
-        refuse_single_class(np.unique(own.indices), targets.taxonomy)
-        return Targets(targets.taxonomy, own, targets.form, targets.classes)
 
     def _later_targets(self, y: Any, n_documents: int, taxonomy: Taxonomy | None = None) -> Targets:
         """Labels of further documents; refuses nodes that no committee scores."""
@@ -193,8 +174,9 @@ class BoostedLearner(PartialFitLearner):
 
     def _set_committees(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.committees_, self.merged_, self.merged_with_ = committees, merged, merged_with
-        self.n_rounds_ = max((committee.n_rounds for committee in committees), default=0)
-        self._tree, self._compact = CommitteeTree.of(committees, merged, merged_with), None
+        self.n_rounds_: int = max((committee.n_rounds for committee in committees), default=0)
+        self._tree = CommitteeTree.of(committees, merged, merged_with)
+        self.__dict__.pop("_compact", None)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -260,24 +242,17 @@ class BoostedLearner(PartialFitLearner):
         added[is_pivot] = votes[places[is_pivot]]
         return features, added, bias
 
-    def votes_of(self, node: int) -> tuple[Floats, float] | None:
-        """What the presence of every term adds to a node's score, and its bias; None where no committee scores it."""
-        votes = self._tree.votes_for(node) if node in self._tree.nodes else None
-        if votes is None:
-            return None
-        w = np.zeros(self.n_features_in_)
-        w[votes[0]] = votes[1]
-        return w, votes[2]
-
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The terms whose presence speaks most for a node, largest first, by number or by name."""
         check_is_fitted(self, "taxonomy_")
         place = find_node(self.taxonomy_, node)
-        votes = self.votes_of(place)
+        votes = self._tree.votes_for(place) if place in self._tree.nodes else None
         if votes is None:
             name = self.taxonomy_.names[place]
             raise InputError(f"node {name!r} has no classifier: it has no documents, or is the only way on; ask for another.")
-        return top_features(votes[0], n, feature_names)
+        weights = np.zeros(self.n_features_in_)
+        weights[votes[0]] = votes[1]
+        return top_features(weights, n, feature_names)
 
     # ---- state ------------------------------------------------------------------------------------------------------
 
@@ -286,7 +261,7 @@ class BoostedLearner(PartialFitLearner):
         parameters = self._model_params() | {"random_state": seed_of(self.random_state)}
         values = {"parameters": parameters, "n_features": int(self.n_features_in_), "is_multi_label": self.is_multi_label_}
         nodes = {"merged": self.merged_, "merged_with": self.merged_with_, "class_nodes": self.class_nodes_}
-        return values, committee_arrays(self.committees_) | nodes
+        return values, committee_arrays(*self.committees_) | nodes
 
     @classmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -297,12 +272,18 @@ class BoostedLearner(PartialFitLearner):
             raise ModelError("the parameters of boosting are not the ones that it takes; train the model again.")
         made = cls(taxonomy, **parameters)
         made._settings()
-        made.n_features_in_, made.is_multi_label_ = values["n_features"], values["is_multi_label"]
+        made.n_features_in_, made.is_multi_label_ = n_features, values["is_multi_label"]
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
-        committees = read_committees(arrays, made.n_features_in_, len(taxonomy))
-        made.class_nodes_ = read_label_nodes(arrays, committees)
-        made._check_places(committees, arrays["merged"], arrays["merged_with"])
-        made._set_committees(committees, arrays["merged"], arrays["merged_with"])
+        committees = read_committees(arrays, n_features, len(taxonomy))
+        nodes, merged, merged_with = listed = [arrays[name] for name in ("class_nodes", "merged", "merged_with")]
+        if any(array.dtype != np.int64 or array.ndim != 1 for array in listed):
+            raise ModelError("the nodes of boosting are of another type than it writes; train the model again.")
+        scored = np.concatenate([merged, *(committee.classes for committee in committees)])
+        if not is_increasing(nodes, strictly=True) or not np.isin(nodes, scored).all():
+            raise ModelError("the labels of boosting are not nodes that it scores; train the model again.")
+        made.class_nodes_ = nodes
+        made._check_places(committees, merged, merged_with)
+        made._set_committees(committees, merged, merged_with)
         return made
 
     @abstractmethod

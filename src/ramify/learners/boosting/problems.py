@@ -72,11 +72,6 @@ class Problem:
     weights: Floats
     votes: Floats | None
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Documents and classes."""
-        return len(self.weights), len(self.classes)
-
     def of(self, rows: NDArray[np.int32]) -> Problem:
         """The same with some of the documents."""
         votes = None if self.votes is None else self.votes[rows]
@@ -84,26 +79,21 @@ class Problem:
         return replace(self, terms=terms, labels=labels, weights=self.weights[rows], votes=votes)
 
     def compact(self) -> tuple[Ints, list[Pattern]]:
-        """The terms that occur, and over these: terms of documents, documents of terms, and classes of documents."""
+        """The terms that occur, and over these: terms of documents, documents of terms, and classes of documents.
+
+        Refuses a problem whose sums do not fit into memory.
+        """
         items = self.terms.items.copy()
         columns = compact_columns_in_place(items, self.n_terms).astype(np.int64)
-        terms = Rows(self.terms.offsets, items, len(columns))
-        return columns, [terms.pattern, terms.transposed().pattern, self.labels.pattern]
-
-    def is_true(self) -> NDArray[np.bool_]:
-        """Documents × classes: whether a document has a class."""
-        return np.asarray(self.labels.to_matrix().toarray() > 0)
-
-    def refuse_huge(self, n_terms: int) -> None:
-        """Refuse a problem whose sums do not fit into memory."""
-        n_documents, n_classes = self.shape
+        n_documents, n_classes, n_terms = len(self.weights), len(self.classes), len(columns)
         needed = 8 * (2 * n_terms * (n_classes + 3) + n_documents * n_classes * (1 if self.votes is None else 2))
         if needed > MOST_BYTES:
-            size = f"{n_classes:,} classes over {n_terms:,} terms and {n_documents:,} documents"
             raise InputError(
-                f"boosting {size} needs {needed / 1e9:.0f} GB; "
-                "keep fewer terms (--select 2000), or use treeboost-mh, which boosts a few classes at a time."
+                f"boosting {n_classes:,} classes over {n_terms:,} terms and {n_documents:,} documents needs {needed / 1e9:.0f} "
+                "GB; keep fewer terms (--select 2000), or use treeboost-mh, which boosts a few classes at a time."
             )
+        terms = Rows(self.terms.offsets, items, n_terms)
+        return columns, [terms.pattern, terms.transposed().pattern, self.labels.pattern]
 
 
 @dataclass(frozen=True, slots=True)

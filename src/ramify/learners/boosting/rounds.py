@@ -35,7 +35,7 @@ from ramify.learners.boosting.committee import ABOVE_ROOTS, Committee, Floats, I
 from ramify.learners.boosting.problems import Documents, Problem, TermSelection
 from ramify.learners.warm_start import WarmStart
 from ramify.metrics.flat import f1
-from ramify.native import BoostRounds, Pattern, boost_in_place
+from ramify.native import BoostRounds, boost_in_place
 from ramify.parallel import Arrays, Codec, Executor, Stage, check_deadline, stage
 
 VARIANTS = ("R", "RA", "D")
@@ -61,24 +61,25 @@ class Settings:
 def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
     """The committee after every chunk of rounds; the last one has all that are wanted."""
     columns, matrices = problem.compact()
-    problem.refuse_huge(len(columns))
-    committee = Committee.empty(problem.node, problem.classes)
+    committee, m = Committee.empty(problem.node, problem.classes), len(problem.classes)
     D = _initial_weights(problem)
-    epsilon = 1.0 / (problem.weights.sum() * len(problem.classes))
-    chunk = min(CHUNK, max(1, MOST_PAIRS // max(1, len(columns) * len(problem.classes))))
+    epsilon = 1.0 / (problem.weights.sum() * m)
+    chunk = min(CHUNK, max(1, MOST_PAIRS // max(1, len(columns) * m)))
     while committee.n_rounds < n_rounds:
         check_deadline()
         n = min(chunk, n_rounds - committee.n_rounds)
-        more = _run_chunk(problem, matrices, variant, epsilon, n, D, columns)
-        committee = committee.extended(more)
+        pivots, votes, z, normalizers = np.zeros(n, dtype=np.int32), np.zeros((2, n, m)), np.zeros(n), np.zeros(n)
+        n_made = boost_in_place(*matrices, variant, epsilon, D, BoostRounds(pivots, *votes, z, normalizers))
+        terms = columns[pivots] if len(columns) else pivots.astype(np.int64)
+        committee = committee.extended(committee.with_rounds(terms, *votes, z, normalizers).first(n_made))
         yield committee
-        if more.n_rounds < n:  # nothing is left to learn
+        if n_made < n:  # nothing is left to learn
             return
 
 
 def _initial_weights(problem: Problem) -> Floats:
     """D over documents × classes, which sums to one: D_1, or what earlier rounds left."""
-    D: Floats = np.zeros(problem.shape) if problem.votes is None else problem.votes.copy()
+    D: Floats = np.zeros((len(problem.weights), len(problem.classes))) if problem.votes is None else problem.votes.copy()
     rows = np.repeat(np.arange(len(D)), np.diff(problem.labels.offsets))
     D[rows, problem.labels.items] *= -1
     D -= D.max()
@@ -86,17 +87,6 @@ def _initial_weights(problem: Problem) -> Floats:
     D *= problem.weights[:, None]
     D /= D.sum()
     return D
-
-
-def _run_chunk(
-    problem: Problem, matrices: list[Pattern], variant: str, epsilon: float, n: int, D: Floats, columns: Ints
-) -> Committee:
-    m = len(problem.classes)
-    pivots = np.zeros(n, dtype=np.int32)
-    absent, present, z, normalizers = np.zeros((n, m)), np.zeros((n, m)), np.zeros(n), np.zeros(n)
-    n_made = boost_in_place(*matrices, variant, epsilon, D, BoostRounds(pivots, absent, present, z, normalizers))
-    terms = columns[pivots] if len(columns) else pivots.astype(np.int64)
-    return Committee(problem.node, problem.classes, terms, absent, present, z, normalizers).first(n_made)
 
 
 # ---- early stopping -------------------------------------------------------------------------------------------------------
@@ -119,7 +109,7 @@ def boost_until_best(problem: Problem, settings: Settings, after_chunk: Callable
 
 def _split(problem: Problem, settings: Settings) -> tuple[Problem | None, Problem]:
     """Random documents to hold out, and the others; none where they are few, or one part would have none of the classes."""
-    n = problem.shape[0]
+    n = len(problem.weights)
     if n < FEWEST_DOCUMENTS:
         return None, problem
     order = np.random.default_rng((settings.seed, problem.node + 1)).permutation(n).astype(np.int32)
@@ -133,7 +123,7 @@ class EarlyStopping:
     """Tracks the quality on held-out documents, round by round."""
 
     def __init__(self, held_out: Problem) -> None:
-        self.documents, self.true = held_out.terms.transposed(), held_out.is_true()
+        self.documents, self.true = held_out.terms.transposed(), held_out.labels.to_matrix().toarray() > 0
         self.sums: Floats = np.zeros(self.true.shape) if held_out.votes is None else held_out.votes.copy()
         # where there were no rounds yet, the first is better than none
         self.best_round, self.best = 0, (-1.0, 0.0) if held_out.votes is None else self._quality()
@@ -167,36 +157,29 @@ def reusable_committees(
     were, are: earlier and current documents × nodes, which tell nodes with the same documents.
     """
     then, now = warm_start.renumber(csc_array(were)), csc_array(are)
-    everyone = b"all" if warm_start.has_same_documents else b"others"
     known = {}
     for committee in warm_start.learner.committees_:
-        keys = _keys(then, committee.classes)
+        at, *keys = _keys(then, committee.node, committee.classes, b"all")
         if all(keys):
-            known[_node_key(then, committee.node, b"all"), frozenset(keys)] = committee, keys
+            known[at, frozenset(keys)] = committee, keys
     found: list[Committee | None] = []
     for node, classes in asked:
-        keys = _keys(now, classes)
-        same = known.get((_node_key(now, node, everyone), frozenset(keys)))
-        is_clear = same is not None and len(set(keys)) == len(keys) == len(same[1])
-        found.append(_move(same[0], [same[1].index(key) for key in keys], node, classes) if same and is_clear else None)
+        at, *keys = _keys(now, node, classes, b"all" if warm_start.has_same_documents else b"others")
+        same, theirs = known.get((at, frozenset(keys)), (None, keys))
+        if same is not None and len(set(keys)) == len(keys) == len(theirs):
+            order = [theirs.index(key) for key in keys]
+            absent, present = (np.ascontiguousarray(votes[:, order]) for votes in (same.absent, same.present))
+            found.append(replace(same, node=node, classes=classes, absent=absent, present=present))
+        else:
+            found.append(None)
     return found
 
 
-def _move(committee: Committee, order: list[int], node: int, classes: Ints) -> Committee:
-    """A committee with its classes in another order, at another node."""
-    absent, present = np.ascontiguousarray(committee.absent[:, order]), np.ascontiguousarray(committee.present[:, order])
-    return replace(committee, node=node, classes=classes, absent=absent, present=present)
-
-
-def _node_key(document_nodes: csc_array, node: int, everyone: bytes) -> bytes:
-    return everyone if node == ABOVE_ROOTS else _keys(document_nodes, np.asarray([node]))[0]
-
-
-def _keys(document_nodes: csc_array, nodes: Ints) -> list[bytes]:
-    return [
-        document_nodes.indices[document_nodes.indptr[n] : document_nodes.indptr[n + 1]].astype(np.int32).tobytes()
-        for n in nodes.tolist()
-    ]
+def _keys(document_nodes: csc_array, node: int, classes: Ints, everyone: bytes) -> list[bytes]:
+    """The documents of a node, and of each of its classes."""
+    indices, offsets = document_nodes.indices, document_nodes.indptr
+    nodes = [node, *classes.tolist()]
+    return [everyone if n == ABOVE_ROOTS else indices[offsets[n] : offsets[n + 1]].astype(np.int32).tobytes() for n in nodes]
 
 
 # ---- parallel boosting: committees are independent blocks of work; the rounds of one build on each other ------------------
@@ -205,27 +188,18 @@ def _keys(document_nodes: csc_array, nodes: Ints) -> list[bytes]:
 class Progress:
     """Reports rounds as they are made in this process, and stops them; a copy in another process does neither.
 
-    reported: by node, how many rounds its committee has reported.
+    stopped: set to end boosting after the current chunk. reported: by node, how many rounds its committee has reported.
     """
 
     def __init__(self, step: Stage | None = None) -> None:
-        self._step, self._stopped, self.reported = step, Event(), Counter[int]()
+        self._step, self.stopped, self.reported = step, Event(), Counter[int]()
 
     def report(self, node: int, rounds: int) -> bool:
         """Count some new rounds; gives whether to go on."""
         self.reported[node] += rounds
         if self._step is not None:
             self._step.advance(rounds)
-        return not self.is_stopped
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether no more rounds are wanted."""
-        return self._stopped.is_set()
-
-    def stop(self) -> None:
-        """End boosting after the current chunk."""
-        self._stopped.set()
+        return not self.stopped.is_set()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Progress, ()
@@ -250,18 +224,17 @@ def boost_all(
     """
     work = [documents.work(committee.node, len(committee.classes)) for committee in before]
     order = sorted(range(len(before)), key=lambda number: -work[number])
-    codec = Codec(_to_arrays, partial(_from_arrays, n_terms=documents.n_terms, n_nodes=documents.n_nodes))
-    made = {}
+    codec = Codec(committee_arrays, partial(_read_committee, n_terms=documents.n_terms, n_nodes=documents.n_nodes))
+    made, blocks = {}, [before[number] for number in order]
     with stage("boosting", settings.n_rounds * len(before)) as step:
         progress = Progress(step)
         placed = executor.place(Boosting(documents, settings, selection, progress))
-        blocks = [before[number] for number in order]
-        for number, committee in zip(
-            order, executor.distribute(add_rounds, placed, blocks, codec, stop=progress.stop), strict=True
-        ):
-            _refuse_other(committee, before[number])
+        results = executor.distribute(add_rounds, placed, blocks, codec, stop=progress.stopped.set)
+        for number, asked, committee in zip(order, blocks, results, strict=True):
+            if committee.node != asked.node or not np.array_equal(committee.classes, asked.classes):  # of a damaged checkpoint
+                raise ModelError("the checkpoint holds a committee for other classes; train without --resume to begin anew.")
             made[number] = committee
-            step.advance(max(0, committee.n_rounds - before[number].n_rounds - progress.reported[committee.node]))
+            step.advance(max(0, committee.n_rounds - asked.n_rounds - progress.reported[committee.node]))
     return [made[number] for number in range(len(before))]
 
 
@@ -272,21 +245,11 @@ def add_rounds(boosting: Boosting, so_far: Committee) -> Committee:
     problem = boosting.documents.problem(so_far)
     selected = problem if boosting.selection is None else boosting.selection.apply(problem)
     more = boost_until_best(selected, boosting.settings, partial(boosting.progress.report, so_far.node))
-    if boosting.progress.is_stopped:
+    if boosting.progress.stopped.is_set():
         raise CancelledError  # rounds may be missing
     return so_far.extended(more)
 
 
-def _to_arrays(committee: Committee) -> Arrays:
-    return committee_arrays([committee])
-
-
-def _from_arrays(arrays: Arrays, n_terms: int, n_nodes: int) -> Committee:
+def _read_committee(arrays: Arrays, n_terms: int, n_nodes: int) -> Committee:
     (committee,) = read_committees(arrays, n_terms, n_nodes)
     return committee
-
-
-def _refuse_other(committee: Committee, before: Committee) -> None:
-    """Refuse a committee of other classes, as a damaged checkpoint may hold."""
-    if committee.node != before.node or not np.array_equal(committee.classes, before.classes):
-        raise ModelError("the checkpoint holds a committee for other classes; train without --resume to begin anew.")

@@ -11,7 +11,7 @@ since there is nothing to separate, and a single child has a committee where doc
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,9 +31,10 @@ from ramify.learners.naive_bayes.word_counts import is_count
 from ramify.learners.path_probabilities import descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
 from ramify.persistence import is_increasing
-from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.taxonomy import expand_to_ancestors
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class TreeBoostMH(BoostedLearner):
     """Boosted stumps at every inner node (system ``treeboost-mh``); other parameters as of :class:`AdaBoostMH`.
 
@@ -44,6 +45,7 @@ class TreeBoostMH(BoostedLearner):
     Scores are sums of votes on whether a document of the parent goes on to the node, positive for yes. Fitted attributes are
     those of :class:`BoostedLearner`.
 
+    >>> from ramify import Taxonomy
     >>> taxonomy = Taxonomy.from_paths(["food/fruit", "food/bread", "car"])
     >>> X, labels = [[1, 0, 0, 1], [0, 1, 0, 1], [0, 0, 1, 0]], ["food/fruit", "food/bread", "car"]
     >>> fitted = TreeBoostMH(taxonomy, n_rounds=5).fit(X, labels)
@@ -52,33 +54,9 @@ class TreeBoostMH(BoostedLearner):
     """
 
     kind: ClassVar[str] = "treeboost-mh"
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        n_rounds: int = 500,
-        variant: str = "R",
-        n_terms: int | None = None,
-        measure: str = "information-gain",
-        join: str = "round-robin",
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 50,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.n_rounds = n_rounds
-        self.variant = variant
-        self.n_terms = n_terms
-        self.measure = measure
-        self.join = join
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    n_terms: int | None = None
+    measure: str = "information-gain"
+    join: str = "round-robin"
 
     def _settings(self) -> Settings:
         if self.n_terms is not None and not is_count(self.n_terms):
@@ -155,8 +133,7 @@ class TreeBoostMH(BoostedLearner):
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.taxonomy_.require_tree("TreeBoost.MH")
         for committee in committees:
-            if not is_increasing(committee.classes, strictly=True) or np.any(
-                self.taxonomy_.parent[committee.classes] != committee.node
-            ):
+            leads = np.all(self.taxonomy_.parent[committee.classes] == committee.node)
+            if not leads or not is_increasing(committee.classes, strictly=True):
                 raise ModelError("a committee of boosting does not score children of its node; train the model again.")
         check_merged(merged, merged_with, committees, self.taxonomy_)
