@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -59,10 +60,8 @@ class Units:
     @cached_property
     def above(self) -> csr_array:
         """Classes × units: one where the documents of a class are documents of a unit."""
-        listed = [self.path_of(int(unit)) for unit in self.class_units]
-        ends = np.concatenate([[0], np.cumsum([len(path) for path in listed])])
-        shape = (len(listed), len(self))
-        return csr_array((np.ones(int(ends[-1])), np.concatenate(listed).astype(np.int64), ends), shape=shape)
+        n, ones = len(self), np.ones(len(self.paths))
+        return csr_array(csr_array((ones, self.paths, self.path_offsets), shape=(n, n))[self.class_units])
 
     @cached_property
     def children(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -93,8 +92,7 @@ class Units:
     @cached_property
     def weight_ends(self) -> tuple[Ints, Ints]:
         """The places of the first weight of each unit, and of the last, that of the uniform estimate."""
-        numbers = np.arange(len(self))
-        return self.path_offsets[:-1] + numbers, self.path_offsets[1:] + numbers
+        return self.path_offsets[:-1] + np.arange(len(self)), self.path_offsets[1:] + np.arange(len(self))
 
     def weights_of(self, some: NDArray[np.int32]) -> Ints:
         """The places of the weights of some units, unit by unit."""
@@ -111,6 +109,10 @@ class Units:
         """A key that does not change when units are added: the name of a unit's node, and whether it is a class."""
         node = int(self.node[unit])
         return "" if node < 0 else names[node], not self.is_inner[unit]
+
+    def keys_along(self, unit: int, names: tuple[str, ...]) -> list[Any]:
+        """The key of each part of a unit's mixture, the uniform one last."""
+        return [*(self.key_of(int(step), names) for step in self.path_of(unit)), "uniform"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +154,6 @@ class MixtureProblem:
     expected: Floats
 
 
-Found = tuple[Floats, NDArray[np.int32]]  # the weights of some units, unit by unit, and the steps that each took
-
-
 def fit_weights(
     units: Units,
     counts: WordCounts,
@@ -173,53 +172,22 @@ def fit_weights(
     row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
     size = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
     blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), size)
+    weight, of_member = np.ascontiguousarray(documents.weight), members.data.astype(np.int32)
+    labelled = LabelledDocuments(rows_of(X), weight, pattern_of(members), of_member)
+    limits = (documents.leave_one_out, settings.tolerance, settings.max_iter, EM_WORDS if settings.newton else np.inf)
+    problem = MixtureProblem(units, counts, labelled, pattern_of(csc_array(members)), limits, expected)
     executor, steps = choose_executor(settings.n_jobs), list[int]()
     with stage("mixture weights", int(wanted.sum())) as step:
-        placed = executor.place(_problem(units, counts, documents, settings, expected))
-        for block, found in zip(blocks, executor.distribute(fit_block, placed, blocks, CODEC), strict=True):
-            _refuse_other(found, units, block)
-            weights[units.weights_of(block)] = found[0]
+        results = executor.distribute(fit_block, executor.place(problem), blocks, CODEC)
+        for block, found in zip(blocks, results, strict=True):
+            places = units.weights_of(block)
+            fits = [part.shape for part in found] == [places.shape, block.shape]
+            if not fits or [part.dtype for part in found] != [np.float64, np.int32]:  # as a damaged checkpoint may hold
+                raise ModelError("the checkpoint holds mixture weights of other classes; train without --resume to begin anew.")
+            weights[places] = found[0]
             steps += found[1].tolist()
             step.advance(len(block))
     return steps
-
-
-def _problem(
-    units: Units, counts: WordCounts, documents: EMDocuments, settings: EMSettings, expected: Floats
-) -> MixtureProblem:
-    members, weight = documents.members, np.ascontiguousarray(documents.weight)
-    labelled = LabelledDocuments(rows_of(documents.X), weight, pattern_of(members), members.data.astype(np.int32))
-    limits = (documents.leave_one_out, settings.tolerance, settings.max_iter, EM_WORDS if settings.newton else np.inf)
-    return MixtureProblem(units, counts, labelled, pattern_of(csc_array(members)), limits, expected)
-
-
-def fit_block(problem: MixtureProblem, block: NDArray[np.int32]) -> Found:
-    """The weights of some units, and the steps that each took."""
-    weights = np.zeros(problem.units.n_weights)  # only the places of these units are written
-    steps = np.zeros(len(block), dtype=np.int32)
-    fit_mixtures_in_place(
-        problem.counts, problem.units.all_paths, problem.documents, problem.unit_documents, block,
-        *problem.limits, problem.expected, weights, steps,
-    )  # fmt: skip
-    return weights[problem.units.weights_of(block)], steps
-
-
-def _to_arrays(found: Found) -> Arrays:
-    return {"weights": found[0], "steps": found[1]}
-
-
-def _from_arrays(arrays: Arrays) -> Found:
-    return arrays["weights"], arrays["steps"]
-
-
-CODEC = Codec(_to_arrays, _from_arrays)
-
-
-def _refuse_other(found: Found, units: Units, block: NDArray[np.int32]) -> None:
-    """Refuse weights that are not of these units, as a damaged checkpoint may hold."""
-    shapes = (len(units.weights_of(block)),), (len(block),)
-    if tuple(part.shape for part in found) != shapes or [part.dtype for part in found] != [np.float64, np.int32]:
-        raise ModelError("the checkpoint holds mixture weights of other classes; train without --resume to begin anew.")
 
 
 def _blocks(units: NDArray[np.int32], size: NDArray[Any]) -> list[NDArray[np.int32]]:
@@ -229,3 +197,21 @@ def _blocks(units: NDArray[np.int32], size: NDArray[Any]) -> list[NDArray[np.int
     before = np.concatenate([[0.0], np.cumsum(size[units])])
     before, budget = before[:-1], max(1.0, before[-1] / N_BLOCKS)
     return np.split(units, np.flatnonzero(np.diff(before // budget) > 0) + 1)
+
+
+def fit_block(problem: MixtureProblem, block: NDArray[np.int32]) -> tuple[Floats, NDArray[np.int32]]:
+    """The weights of some units, unit by unit, and the steps that each took."""
+    weights = np.zeros(problem.units.n_weights)  # only the places of these units are written
+    steps = np.zeros(len(block), dtype=np.int32)
+    fit_mixtures_in_place(
+        problem.counts, problem.units.all_paths, problem.documents, problem.unit_documents, block,
+        *problem.limits, problem.expected, weights, steps,
+    )  # fmt: skip
+    return weights[problem.units.weights_of(block)], steps
+
+
+def _to_arrays(found: tuple[Floats, NDArray[np.int32]]) -> Arrays:
+    return {"weights": found[0], "steps": found[1]}
+
+
+CODEC = Codec(_to_arrays, itemgetter("weights", "steps"))

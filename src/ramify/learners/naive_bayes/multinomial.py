@@ -13,7 +13,7 @@ documents of its own is a class of its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -58,8 +58,7 @@ class LaplaceScorer:
         S = np.empty((X.shape[0], len(self.absent)))
         alone = np.full(len(self.absent), -1, dtype=np.int32)
         score_units_in_place(rows_of(X), self._surplus, alone, self.log_prior, S)
-        lengths = np.asarray(X.sum(axis=1, dtype=np.float64))[:, None] if lengths is None else lengths
-        S += lengths * self.absent
+        S += (np.asarray(X.sum(axis=1, dtype=np.float64))[:, None] if lengths is None else lengths) * self.absent
         return S
 
     def log_theta(self, words: NDArray[Any], column: int) -> Floats:
@@ -74,6 +73,7 @@ class LaplaceScorer:
         return np.exp(self.log_theta(np.arange(len(everywhere)), column)), expected
 
 
+@dataclass(eq=False, repr=False)
 class MultinomialNaiveBayes(WordCountLearner):
     """Flat multinomial naive Bayes (system ``nb``).
 
@@ -87,14 +87,11 @@ class MultinomialNaiveBayes(WordCountLearner):
     """
 
     kind: ClassVar[str] = "multinomial-naive-bayes"
-
-    def __init__(
-        self, taxonomy: Taxonomy | None = None, *, alpha: float = 1.0, fit_prior: bool = True, n_jobs: int | None = None
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.alpha = alpha
-        self.fit_prior = fit_prior
-        self.n_jobs = n_jobs
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    alpha: float = 1.0
+    fit_prior: bool = True
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)
@@ -103,9 +100,8 @@ class MultinomialNaiveBayes(WordCountLearner):
         self._scorer = LaplaceScorer.from_counts(self.counts_, self.alpha, self.log_prior_, self.counts_.shape[0])
 
     def _score(self, X: csr_array) -> Scores:
-        joint = self._scorer.score(X)
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
-        S[:, self.class_nodes_] = log_softmax(joint)
+        S[:, self.class_nodes_] = log_softmax(self._scorer.score(X))
         return S
 
     def _probabilities_of(self, node: int, everywhere: Floats) -> tuple[Floats, Floats]:

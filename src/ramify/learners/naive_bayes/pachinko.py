@@ -11,6 +11,7 @@ selected by mutual information in place of their method.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from ramify.persistence import are_offsets, is_increasing
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 
+@dataclass(eq=False, repr=False)
 class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
     """Naive Bayes among the children of every node (system ``pachinko-nb``).
 
@@ -46,26 +48,14 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
     """
 
     kind: ClassVar[str] = "pachinko-naive-bayes"
-    sets_: dict[int, NDArray[np.int64]] | None = None
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        alpha: float = 1.0,
-        fit_prior: bool = True,
-        n_words: int | None = None,
-        measure: str = "mutual-information",
-        join: str = "sum",
-        n_jobs: int | None = None,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.alpha = alpha
-        self.fit_prior = fit_prior
-        self.n_words = n_words
-        self.measure = measure
-        self.join = join
-        self.n_jobs = n_jobs
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    alpha: float = 1.0
+    fit_prior: bool = True
+    n_words: int | None = None
+    measure: str = "mutual-information"
+    join: str = "sum"
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)
@@ -75,7 +65,7 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: Floats) -> None:
         targets.taxonomy.require_tree("pachinko-nb")
-        self.sets_ = None
+        self.sets_: dict[int, NDArray[np.int64]] | None = None
         if self.n_words is not None:
             self._check_all(X)
             settings: dict[str, Any] = {"measure": self.measure, "join": self.join, "scope": "glocal"}
@@ -87,6 +77,7 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
         targets.taxonomy.require_tree("pachinko-nb")
         if self.n_words is not None:
             raise InputError(f"partial_fit needs all words, and n_words is {self.n_words}; leave it out.")
+        self.sets_ = None
         super()._partial_fit(X, targets, sample_weight, is_first)
 
     def _prepare(self) -> None:
@@ -101,22 +92,17 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
         weight = self.class_weight_ @ members if self.fit_prior else np.ones(len(nodes))
         log_prior = np.log(np.maximum(weight, np.finfo(np.float64).tiny))
         counts = csr_array(self.counts_ @ members)
-        self._used = self._words_by_branch()
         n_words: Any = self.counts_.shape[0]
-        if self._used is not None:
+        self._used: csr_array | None = None  # words × branches: one where the parent of a branch uses a word
+        if self.sets_ is not None:
+            sets = [self.sets_.get(parent, np.zeros(0, dtype=np.int64)) for parent in parents.tolist()]
+            ends = np.concatenate([[0], np.cumsum([len(words) for words in sets])])
+            words = np.concatenate([*sets, []]).astype(np.int64)
+            self._used = csr_array(csr_array((np.ones(len(words)), words, ends), shape=(len(sets), n_words)).T)
             counts = csr_array(counts.multiply(self._used))
             n_words = np.maximum(1, np.asarray(self._used.sum(axis=0)))
         counts.sort_indices()
         self._scorer = LaplaceScorer.from_counts(counts, self.alpha, log_prior, n_words)
-
-    def _words_by_branch(self) -> csr_array | None:
-        """Words × branches: one where the parent of a branch uses a word."""
-        if self.sets_ is None:
-            return None
-        sets = [self.sets_.get(parent, np.zeros(0, dtype=np.int64)) for parent in self.branch_parents_.tolist()]
-        ends = np.concatenate([[0], np.cumsum([len(words) for words in sets])])
-        shape = (len(sets), self.counts_.shape[0])
-        return csr_array(csr_array((np.ones(int(ends[-1])), np.concatenate([*sets, []]).astype(np.int64), ends), shape=shape).T)
 
     def _margins(self, X: csr_array) -> NDArray[np.float64]:
         lengths = None if self._used is None else (X.astype(np.float64) @ self._used).toarray()
@@ -155,6 +141,7 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
 
     def _restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         self.taxonomy_.require_tree("pachinko-nb")
+        self.sets_ = None
         if self.n_words is None:
             return
         nodes, offsets, words = (arrays[name] for name in ("set_nodes", "set_offsets", "set_words"))

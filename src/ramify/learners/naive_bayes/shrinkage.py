@@ -15,7 +15,7 @@ roots, all documents are one more estimate above them. The weight of 1/V is at l
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,16 +25,9 @@ from sklearn.utils import check_random_state
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, Evidence, Scores
+from ramify.learners.naive_bayes import word_counts
 from ramify.learners.naive_bayes.mixture_weights import EMDocuments, EMSettings, Units, fit_weights
-from ramify.learners.naive_bayes.word_counts import (
-    Floats,
-    WordCountLearner,
-    count_words,
-    is_count,
-    is_positive,
-    translate_nodes,
-    words_of,
-)
+from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_count, is_positive
 from ramify.learners.path_probabilities import log_softmax
 from ramify.learners.targets import Targets
 from ramify.native import WordCounts, rows_of, score_mixtures_in_place
@@ -46,6 +39,7 @@ MOST_STEPS = 10**9
 ESTIMATES = ("leave-one-out", "held-out")
 
 
+@dataclass(eq=False, repr=False)
 class ShrinkageNaiveBayes(WordCountLearner):
     """Naive Bayes with shrinkage to the nodes above a class (system ``shrinkage-nb``).
 
@@ -73,34 +67,17 @@ class ShrinkageNaiveBayes(WordCountLearner):
     """
 
     kind: ClassVar[str] = "shrinkage-naive-bayes"
-    weights_: Floats
-    n_iter_: int
-    held_out_documents_: NDArray[np.int64]
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        weights: str = "leave-one-out",
-        held_out: float = 0.3,
-        fit_prior: bool = True,
-        tol: float = 1e-10,
-        max_iter: int = 1000,
-        newton: bool = True,
-        branches: int | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.weights = weights
-        self.held_out = held_out
-        self.fit_prior = fit_prior
-        self.tol = tol
-        self.max_iter = max_iter
-        self.newton = newton
-        self.branches = branches
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    weights: str = "leave-one-out"
+    held_out: float = 0.3
+    fit_prior: bool = True
+    tol: float = 1e-10
+    max_iter: int = 1000
+    newton: bool = True
+    branches: int | None = None
+    random_state: Any = None
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         if self.weights not in ESTIMATES:
@@ -126,10 +103,10 @@ class ShrinkageNaiveBayes(WordCountLearner):
         targets.taxonomy.require_tree("shrinkage")
         self.__dict__.pop("weights_", None)
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
-        nodes, counts, weight = count_words(X, targets.own, sample_weight)
+        nodes, counts, weight = word_counts.count_words(X, targets.own, sample_weight)
         if self.weights == "held-out":
             rest, self.held_out_documents_ = self._set_aside(csc_array(targets.own))
-            counts = words_of(X[rest], csr_array(targets.own[rest][:, nodes] * sample_weight[rest, None]))
+            counts = word_counts.words_of(X[rest], csr_array(targets.own[rest][:, nodes] * sample_weight[rest, None]))
         self._set_counts(nodes, counts, weight, targets.taxonomy)
         self._learn_weights(X, targets.own, sample_weight, np.zeros(self.units_.n_weights))
 
@@ -139,33 +116,30 @@ class ShrinkageNaiveBayes(WordCountLearner):
         targets.taxonomy.require_tree("shrinkage")
         expected = {}
         if not is_first:
-            translate_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses before anything changes
+            word_counts.translate_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses before anything changes
             expected = self._expected_words()
         self.__dict__.pop("weights_", None)
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
         super()._partial_fit(X, targets, sample_weight, is_first)
         earlier = np.zeros(self.units_.n_weights)
-        for unit in range(len(self.units_)):
-            key = self.units_.key_of(unit, self.taxonomy_.names)
-            if key in expected:
-                along = [*(self.units_.key_of(int(u), self.taxonomy_.names) for u in self.units_.path_of(unit)), "uniform"]
-                earlier[self.units_.weights_at(unit)] = [expected[key].get(step, 0.0) for step in along]
+        units, names = self.units_, self.taxonomy_.names
+        for unit in range(len(units)):
+            if (parts := expected.get(units.key_of(unit, names))) is not None:
+                earlier[units.weights_at(unit)] = [parts.get(key, 0.0) for key in units.keys_along(unit, names)]
         self._learn_weights(X, targets.own, sample_weight, earlier)
 
     def _expected_words(self) -> dict[Any, dict[Any, float]]:
         """How many words so far each unit ascribes to each part of its mixture."""
         units, names, found = self.units_, self.taxonomy_.names, {}
         for unit in range(len(units)):
-            along = [*(units.key_of(int(u), names) for u in units.path_of(unit)), "uniform"]
             words = self.weights_[units.weights_at(unit)] * self._totals[unit]
-            found[units.key_of(unit, names)] = dict(zip(along, words.tolist(), strict=True))
+            found[units.key_of(unit, names)] = dict(zip(units.keys_along(unit, names), words.tolist(), strict=True))
         return found
 
     def _set_aside(self, own: csc_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The documents for estimates and those for weights: some of each class, none where it has only one."""
-        random = check_random_state(self.random_state)
         n_documents = own.shape[0]
-        priority, aside = random.permutation(n_documents), np.zeros(n_documents, dtype=bool)
+        priority, aside = check_random_state(self.random_state).permutation(n_documents), np.zeros(n_documents, dtype=bool)
         for node in np.flatnonzero(np.diff(own.indptr)):
             documents = own.indices[own.indptr[node] : own.indptr[node + 1]]
             n_aside = min(max(1, round(self.held_out * len(documents))), len(documents) - 1)
@@ -224,15 +198,11 @@ class ShrinkageNaiveBayes(WordCountLearner):
         priors = np.exp(self.log_prior_) @ self.units_.above
         self._unit_priors = np.log(np.maximum(priors, np.finfo(np.float64).tiny))
         if "weights_" in vars(self):
-            self._set_weights(self._check_weights(self.weights_))
-
-    def _check_weights(self, weights: Floats) -> Floats:
-        """Check that weights of a model file fit the units."""
-        fits = weights.shape == (self.units_.n_weights,) and np.isfinite(weights).all() and (weights >= 0).all()
-        sums = np.add.reduceat(weights, self.units_.weight_ends[0])[self.units_.class_units] if fits else [0.0]
-        if not fits or not np.allclose(sums, 1):
-            raise ModelError("the mixture weights of naive Bayes do not fit its classes; train the model again.")
-        return weights.copy()
+            weights, (starts, _) = self.weights_, self.units_.weight_ends  # those of a model file may not fit
+            fits = weights.shape == (self.units_.n_weights,) and np.isfinite(weights).all() and (weights >= 0).all()
+            if not fits or not np.allclose(np.add.reduceat(weights, starts)[self.units_.class_units], 1):
+                raise ModelError("the mixture weights of naive Bayes do not fit its classes; train the model again.")
+            self._set_weights(weights.copy())
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -260,7 +230,6 @@ class ShrinkageNaiveBayes(WordCountLearner):
             raise InputError("pruned classification needs weights of inner nodes; set branches before training.")
         scores, n_compared = np.full((X.shape[0], len(units)), 2 * PRUNED), np.zeros(X.shape[0], dtype=np.int64)
         offsets, children = units.children
-        is_inner = units.is_inner
         waiting = [(0, np.arange(X.shape[0]))]
         while waiting:
             unit, documents = waiting.pop()
@@ -270,7 +239,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
             best = np.argsort(-found, axis=1, kind="stable")[:, :most]
             for k, child in enumerate(below.tolist()):
                 is_kept = (best == k).any(axis=1)
-                if is_inner[child]:
+                if units.is_inner[child]:
                     waiting += [(child, documents[is_kept])] if is_kept.any() else []
                 else:
                     scores[documents[is_kept], child] = found[is_kept, k]
@@ -312,13 +281,11 @@ class ShrinkageNaiveBayes(WordCountLearner):
         return int(self.units_.class_units[self._class_of(index)])
 
     def _name_of(self, unit: int) -> str:
-        name, is_class = self.units_.key_of(unit, self.taxonomy_.names)
-        if not name:
+        units, node, above = self.units_, self.units_.node[unit], self.units_.parent[unit]
+        if node < 0:
             return "all documents"
-        is_own = (
-            is_class and self.units_.parent[unit] >= 0 and self.units_.node[self.units_.parent[unit]] == self.units_.node[unit]
-        )
-        return f"{name} (own documents)" if is_own else name
+        is_own = not units.is_inner[unit] and above >= 0 and units.node[above] == node
+        return f"{self.taxonomy_.names[node]} (own documents)" if is_own else self.taxonomy_.names[node]
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Words of one document, what each adds to the unnormalized score of a class, and what the prior adds."""

@@ -52,11 +52,7 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, taxonomy: Taxonomy | None = None
     ) -> Self:
-        """Train further on more documents; equal to one `fit` on all of them.
-
-        classes: class values that may come later, where there is no taxonomy. taxonomy: the one so far with nodes added, where
-        labels need them.
-        """
+        """Train further on more documents; equal to one `fit` on all of them. Parameters as of :class:`PartialFitLearner`."""
         is_first = not is_fitted(self)
         with self._restore_on_error():
             X = self._validate(X, reset=is_first)
@@ -152,8 +148,7 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain values and arrays from which :meth:`from_state` makes the same learner."""
-        parameters = {name: _plain(value) for name, value in self.get_params(deep=False).items() if name not in _NOT_STORED}
-        return {"parameters": parameters, "words": int(self.n_features_in_)}, {
+        return {"parameters": self._model_params(), "words": int(self.n_features_in_)}, {
             "class_nodes": self.class_nodes_,
             "count_offsets": self.counts_.indptr.astype(np.int64, copy=False),
             "count_classes": self.counts_.indices.astype(np.int32, copy=False),
@@ -170,8 +165,8 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
         except InputError:
             raise ModelError("the parameters of naive Bayes are not ones that it takes; train the model again.") from None
         counts = _checked_counts(arrays, words, len(taxonomy))
-        made.form_, made.classes_, made.n_features_in_ = "matrix", np.asarray(taxonomy.names), words
-        made.taxonomy_ = taxonomy
+        made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
+        made.n_features_in_ = words
         made._restore(arrays)
         made._set_counts(arrays["class_nodes"], counts, arrays["class_weight"], taxonomy)
         return made
@@ -184,9 +179,6 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
         tags.input_tags.positive_only = True
         tags.classifier_tags.poor_score = True
         return tags
-
-
-_NOT_STORED = ("taxonomy", "n_jobs")
 
 
 def count_words(X: csr_array, own: csr_array, sample_weight: Floats) -> tuple[NDArray[np.int64], csr_array, Floats]:
@@ -255,10 +247,6 @@ def is_count(value: Any) -> bool:
     return isinstance(value, Integral) and value is not True and int(value) >= 1
 
 
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int) -> csr_array:
     kinds = {"class_nodes": "i8", "count_offsets": "i8", "count_classes": "i4", "counts": "f8", "class_weight": "f8"}
     if any(arrays[name].dtype != kind or arrays[name].ndim != 1 for name, kind in kinds.items()):
@@ -269,11 +257,9 @@ def _checked_counts(arrays: dict[str, NDArray[Any]], n_words: Any, n_nodes: int)
     if not fits or not are_offsets(offsets, n_words, len(counts)):
         raise ModelError("the counts of naive Bayes have shapes that do not fit together; train the model again.")
     if nodes.min() < 0 or nodes.max() >= n_nodes or not is_increasing(nodes, strictly=True):
-        raise ModelError(
-            f"the classes of naive Bayes are not nodes of the taxonomy (0 to {n_nodes - 1}, rising); train the model again."
-        )
-    rises = np.diff(columns) > 0
-    starts = offsets[1:-1]
+        message = f"the classes of naive Bayes are not nodes of the taxonomy (0 to {n_nodes - 1}, rising)"
+        raise ModelError(f"{message}; train the model again.")
+    rises, starts = np.diff(columns) > 0, offsets[1:-1]
     rises[starts[(starts > 0) & (starts < len(columns))] - 1] = True
     if len(columns) and (columns.min() < 0 or columns.max() >= len(nodes) or not rises.all()):
         raise ModelError(f"a count of naive Bayes is of no class (0 to {len(nodes) - 1}, rising); train the model again.")
