@@ -86,9 +86,9 @@ def test_summaries_count_people_levels_and_pairs(store):
     made = summarize(store.all(), paths.get)
     assert (made.open, made.reviewed, made.accepted, made.corrected, made.rejected) == (1, 4, 3, 2, 1)
     assert made.agreement == pytest.approx(3 / 5)
-    assert made.between_reviewers == {"pairs": 2, "same": 1}
-    assert [(row["depth"], row["documents"], row["agreement"]) for row in made.by_level] == [(0, 5, 0.8), (1, 4, 0.75)]
-    assert [(row["reviewer"], row["decisions"]) for row in made.by_reviewer] == [("ben", 4), ("cem", 2)]
+    assert (made.between_reviewers.pairs, made.between_reviewers.same) == (2, 1)
+    assert [(row.depth, row.documents, row.agreement) for row in made.by_level] == [(0, 5, 0.8), (1, 4, 0.75)]
+    assert [(row.reviewer, row.decisions) for row in made.by_reviewer] == [("ben", 4), ("cem", 2)]
 
 
 def test_nothing_to_sum_up_gives_no_agreement(store):

@@ -94,11 +94,11 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
     print_plain(f"{made.accepted:,} accepted, {made.corrected:,} corrected, {made.rejected:,} rejected")
     if made.agreement is not None:
         print_plain(f"reviewers agree with the model on {made.agreement:.1%} of the documents they did not reject")
-    if pairs := made.between_reviewers["pairs"]:
-        same = made.between_reviewers["same"]
-        print_plain(f"two reviewers of the same document agree in {same:,} of {counted(pairs, 'case')}")
-    for row in made.by_reviewer:
-        print_plain(f"  {row['reviewer']}: {counted(row['decisions'], 'decision')}")
+    between = made.between_reviewers
+    if between.pairs:
+        print_plain(f"two reviewers of the same document agree in {between.same:,} of {counted(between.pairs, 'case')}")
+    for each in made.by_reviewer:
+        print_plain(f"  {each.reviewer}: {counted(each.decisions, 'decision')}")
 
 
 def _open(file: Path) -> ReviewStore:

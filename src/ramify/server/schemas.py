@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from ramify.data.tables import LONE_SURROGATE
+from ramify.server.reviews.store import Action, Decision
 
 
 def _refuse_halves(text: str) -> str:
-    """Refuse a lone surrogate, which is not valid text."""
     if not text.isascii() and LONE_SURROGATE.search(text):
         raise ValueError("a lone surrogate is not valid text")
     return text
@@ -41,7 +41,7 @@ class In(BaseModel):
 class Out(BaseModel):
     """A response."""
 
-    model_config = ConfigDict(protected_namespaces=())
+    model_config = ConfigDict(protected_namespaces=(), from_attributes=True)
 
 
 class ErrorBody(Out):
@@ -55,9 +55,6 @@ class ErrorResponse(Out):
     """The form of every error."""
 
     error: ErrorBody
-
-
-# ---- the server and its models ----------------------------------------------------------------------------------------
 
 
 class LimitsOut(Out):
@@ -124,9 +121,6 @@ class StoredReport(Out):
 
     model: str
     report: dict[str, Any]
-
-
-# ---- predictions ----------------------------------------------------------------------------------------------------------
 
 
 class ClassifyIn(In):
@@ -225,10 +219,7 @@ class Explained(Out):
 
 
 class StepOut(Out):
-    """One step on the path: `words`, `rest` and `prior` add up to `score`; `reason` is the decision rule's own.
-
-    rest: the sum of the words that are not listed, in very long texts.
-    """
+    """One step on the path; `words`, `rest` (words of very long texts that are not listed) and `prior` add up to `score`."""
 
     node: int
     name: str
@@ -292,9 +283,6 @@ class BatchLabel(Out):
     probability: float
 
 
-# ---- the taxonomy -----------------------------------------------------------------------------------------------------
-
-
 class Quality(Out):
     """The figures of a node in the training report."""
 
@@ -337,9 +325,6 @@ class Matches(Out):
     total: int
 
 
-# ---- evaluation -------------------------------------------------------------------------------------------------------
-
-
 class PredictionErrorOut(Out):
     """A document with a wrong prediction; `distance` counts edges of the tree."""
 
@@ -365,9 +350,6 @@ class Health(Out):
 
     status: Literal["ok"]
     models: int
-
-
-# ---- reviews ----------------------------------------------------------------------------------------------------------
 
 
 Person = Annotated[Text, Field(min_length=1, max_length=80)]
@@ -398,20 +380,10 @@ class QueueOut(Out):
 class DecisionIn(In):
     """The decision of a reviewer."""
 
-    action: Literal["accept", "correct", "reject"]
+    action: Action
     labels: list[LabelName] | None = Field(None, max_length=100, description="The right labels; needed for `correct`.")
     comment: Remark | None = None
     reviewer: Person | None = Field(None, description="The name of the reviewer; only if the server has no keys.")
-
-
-class DecisionOut(Out):
-    """A decision of a reviewer, and its time."""
-
-    reviewer: str
-    action: Literal["accept", "correct", "reject"]
-    labels: list[str]
-    comment: str | None
-    at: str
 
 
 class ReviewOut(Out):
@@ -426,7 +398,7 @@ class ReviewOut(Out):
     queued_at: str
     queued_by: str
     source: str | None
-    decisions: list[DecisionOut]
+    decisions: list[Decision]
 
 
 class ReviewPage(Out):
@@ -435,42 +407,3 @@ class ReviewPage(Out):
     documents: list[ReviewOut]
     total: int
     open: int
-
-
-class Agreement(Out):
-    """At one depth: the labels of reviewers, and the fraction that the model predicted."""
-
-    depth: int
-    documents: int
-    agreement: float
-
-
-class ReviewerOut(Out):
-    """The decisions of one reviewer."""
-
-    reviewer: str
-    decisions: int
-    accepted: int
-    corrected: int
-    rejected: int
-
-
-class Between(Out):
-    """Pairs of reviewers on one document, and how many of them agree."""
-
-    pairs: int
-    same: int
-
-
-class ReviewSummary(Out):
-    """How often reviewers agree with the model and with each other."""
-
-    open: int
-    reviewed: int
-    accepted: int
-    corrected: int
-    rejected: int
-    agreement: float | None
-    by_level: list[Agreement]
-    by_reviewer: list[ReviewerOut]
-    between_reviewers: Between

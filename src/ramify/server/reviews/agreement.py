@@ -4,31 +4,54 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from ramify.server.reviews.store import Review
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """At one depth: the labels of reviewers, and the fraction that the model predicted."""
+
+    depth: int
+    documents: int
+    agreement: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewerCounts:
+    """The decisions of one reviewer."""
+
+    reviewer: str
+    decisions: int
+    accepted: int
+    corrected: int
+    rejected: int
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """Pairs of reviewers on one document, and how many of them agree."""
+
+    pairs: int
+    same: int
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
-    """Counts of reviews.
+    """How often reviewers agree with the model (without the documents that they rejected) and with each other."""
 
-    agreement: the fraction of decisions that accept the model's labels, without rejected documents.
-    by_level: the same at each depth: of the labels that deep, the fraction that the model predicted.
-    between_reviewers: pairs of reviewers on one document, and how many of them agree.
-    """
-
-    open: int = 0
-    reviewed: int = 0
-    accepted: int = 0
-    corrected: int = 0
-    rejected: int = 0
-    agreement: float | None = None
-    by_level: list[dict[str, Any]] = field(default_factory=list)
-    by_reviewer: list[dict[str, Any]] = field(default_factory=list)
-    between_reviewers: dict[str, int] = field(default_factory=lambda: {"pairs": 0, "same": 0})
+    open: int
+    reviewed: int
+    accepted: int
+    corrected: int
+    rejected: int
+    agreement: float | None
+    by_level: list[Agreement]
+    by_reviewer: list[ReviewerCounts]
+    between_reviewers: Between
 
 
 def summarize(reviews: Iterable[Review], paths: Any = None) -> Summary:
@@ -36,36 +59,37 @@ def summarize(reviews: Iterable[Review], paths: Any = None) -> Summary:
 
     paths: returns the path of a label, or None for an unknown one; without it there is no table by level.
     """
-    made, people = Summary(), defaultdict[str, Counter[str]](Counter)
-    asked, same = Counter[int](), Counter[int]()
+    waiting, reviewed, pairs, same = 0, 0, 0, 0
+    people = defaultdict[str, Counter[str]](Counter)
+    asked, right = Counter[int](), Counter[int]()
     for review in reviews:
         current = review.current
-        made.open += not current
-        made.reviewed += bool(current)
+        waiting += not current
+        reviewed += bool(current)
         for decision in current:
             people[decision.reviewer][decision.action] += 1
             if paths is not None and decision.action != "reject":
-                _compare_paths(review, decision.labels, paths, asked, same)
+                _compare_paths(review, decision.labels, paths, asked, right)
         for one, other in combinations(current, 2):
-            made.between_reviewers["pairs"] += 1
-            made.between_reviewers["same"] += set(one.labels) == set(other.labels) and one.action != "reject" != other.action
-            made.between_reviewers["same"] += one.action == other.action == "reject"
-    made.accepted, made.corrected, made.rejected = (
-        sum(counts[action] for counts in people.values()) for action in ("accept", "correct", "reject")
-    )
-    judged = made.accepted + made.corrected
-    made.agreement = made.accepted / judged if judged else None
-    made.by_level = [{"depth": d, "documents": asked[d], "agreement": same[d] / asked[d]} for d in sorted(asked)]
-    for name, counts in sorted(people.items()):
-        counted = {"accepted": counts["accept"], "corrected": counts["correct"], "rejected": counts["reject"]}
-        made.by_reviewer.append({"reviewer": name, "decisions": sum(counted.values()), **counted})
-    return made
+            pairs += 1
+            same += set(one.labels) == set(other.labels) and one.action != "reject" != other.action
+            same += one.action == other.action == "reject"
+    by_level = [Agreement(depth, asked[depth], right[depth] / asked[depth]) for depth in sorted(asked)]
+    by_reviewer = [
+        ReviewerCounts(name, counts.total(), counts["accept"], counts["correct"], counts["reject"])
+        for name, counts in sorted(people.items())
+    ]
+    accepted, corrected = sum(each.accepted for each in by_reviewer), sum(each.corrected for each in by_reviewer)
+    rejected, judged = sum(each.rejected for each in by_reviewer), accepted + corrected
+    agreement = accepted / judged if judged else None
+    between = Between(pairs, same)
+    return Summary(waiting, reviewed, accepted, corrected, rejected, agreement, by_level, by_reviewer, between)
 
 
-def _compare_paths(review: Review, labels: list[str], paths: Any, asked: Counter[int], same: Counter[int]) -> None:
+def _compare_paths(review: Review, labels: list[str], paths: Any, asked: Counter[int], right: Counter[int]) -> None:
     given = {tuple(label["path"][: d + 1]) for label in review.labels for d in range(len(label.get("path", ())))}
     for label in labels:
         path = paths(label)
         for depth in range(len(path or ())):
             asked[depth] += 1
-            same[depth] += tuple(path[: depth + 1]) in given
+            right[depth] += tuple(path[: depth + 1]) in given

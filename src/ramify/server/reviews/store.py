@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 from ramify.errors import InputError
@@ -27,6 +27,7 @@ VERSION = 1
 WAIT = 10.0  # seconds to wait for another process
 ORDERS = {"uncertain": "confidence, id", "recent": "id DESC"}
 
+Action = Literal["accept", "correct", "reject"]
 Queued = tuple[str, list[dict[str, Any]], list[dict[str, Any]], float, str | None]  # text, labels, others, confidence, source
 
 TABLES = """
@@ -48,7 +49,7 @@ class Decision:
     """The decision of one reviewer: the right labels, none if the document was rejected."""
 
     reviewer: str
-    action: str
+    action: Action
     labels: list[str]
     comment: str | None
     at: str
@@ -122,8 +123,6 @@ class ReviewStore:
         """Close the file."""
         self._base.close()
 
-    # ---- the queue --------------------------------------------------------------------------------------------------
-
     def queue(self, model: str, documents: Sequence[Queued], by: str) -> tuple[list[int], int]:
         """Add documents: text, labels, others, confidence and source of each.
 
@@ -172,10 +171,8 @@ class ReviewStore:
             yield from map(self._review, rows)
             last = rows[-1]["id"]
 
-    # ---- decisions --------------------------------------------------------------------------------------------------
-
     def decide(
-        self, number: int, reviewer: str, action: str, labels: Sequence[str], comment: str | None = None
+        self, number: int, reviewer: str, action: Action, labels: Sequence[str], comment: str | None = None
     ) -> Review | None:
         """Store a decision; None if the document is unknown."""
         with self._transaction() as base:
@@ -184,8 +181,6 @@ class ReviewStore:
             insert = "INSERT INTO decisions (document, reviewer, action, labels, comment, at) VALUES (?, ?, ?, ?, ?, ?)"
             base.execute(insert, (number, reviewer, action, _dump(list(labels)), comment, _now()))
         return self.get(number)
-
-    # ---- inside -----------------------------------------------------------------------------------------------------
 
     def _check_kind(self) -> None:
         """Refuse files of other programs and of newer versions."""

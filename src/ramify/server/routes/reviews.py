@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query
@@ -11,8 +10,8 @@ from fastapi.responses import StreamingResponse
 from ramify.server.dependencies import Parts, Reviewer, refusals
 from ramify.server.errors import ApiError
 from ramify.server.predictions import check_texts, queue_texts
-from ramify.server.reviews import Review, export_rows, summarize, training_rows
-from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage, ReviewSummary
+from ramify.server.reviews import Review, Summary, export_rows, summarize, training_rows
+from ramify.server.schemas import DecisionIn, QueueIn, QueueOut, ReviewOut, ReviewPage
 from ramify.server.services import Services
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"])
@@ -34,7 +33,7 @@ async def queue(services: Parts, caller: Reviewer, asked: QueueIn) -> QueueOut:
     return QueueOut(queued=queued, known=known)
 
 
-@router.get("", responses=refusals(404))
+@router.get("", responses=refusals(404), response_model=ReviewPage)
 async def list_reviews(
     services: Parts,
     caller: Reviewer,
@@ -43,16 +42,15 @@ async def list_reviews(
     order: Literal["uncertain", "recent"] = "uncertain",
     offset: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
     limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> ReviewPage:
+) -> Any:
     """Some documents of the queue, least certain first."""
     store = services.require_reviews()
     found, total = await services.on_reviews(store.page, status, model, order, offset, limit)
-    waiting = await services.on_reviews(store.count, "open", model)
-    return ReviewPage(documents=[_to_schema(review) for review in found], total=total, open=waiting)
+    return {"documents": found, "total": total, "open": await services.on_reviews(store.count, "open", model)}
 
 
 @router.get("/summary", responses=refusals(404))
-async def summary(services: Parts, caller: Reviewer, model: ModelName = None) -> ReviewSummary:
+async def summary(services: Parts, caller: Reviewer, model: ModelName = None) -> Summary:
     """How often reviewers agree with the model and with each other."""
     store = services.require_reviews()
     taxonomies = [served.taxonomy for served in services.registry if model in (None, served.name)]
@@ -60,8 +58,7 @@ async def summary(services: Parts, caller: Reviewer, model: ModelName = None) ->
     def path_of(label: str) -> list[str] | None:
         return next((list(known.path_of(known.index(label))) for known in taxonomies if label in known), None)
 
-    made = await services.on_reviews(lambda: summarize(store.all(model=model), path_of))
-    return ReviewSummary(**asdict(made))
+    return await services.on_reviews(lambda: summarize(store.all(model=model), path_of))
 
 
 @router.get(
@@ -79,36 +76,25 @@ async def export(
     return StreamingResponse(export_rows(rows, format), media_type=KINDS[format], headers=headers)
 
 
-@router.get("/{number}", responses=refusals(404))
-async def get_review(services: Parts, caller: Reviewer, number: Number) -> ReviewOut:
+@router.get("/{number}", responses=refusals(404), response_model=ReviewOut)
+async def get_review(services: Parts, caller: Reviewer, number: Number) -> Review:
     """One document with all decisions."""
-    return _to_schema(await _find(services, number))
-
-
-@router.post("/{number}/decisions", status_code=201, responses=refusals(404, 409))
-async def decide(services: Parts, caller: Reviewer, number: Number, asked: DecisionIn) -> ReviewOut:
-    """Accept, correct or reject; a later decision of the same reviewer replaces an earlier one."""
-    review = await _find(services, number)
-    labels = _labels_for(services, review, asked)
-    who = caller.name
-    if asked.reviewer is not None:
-        if services.keys is not None:
-            raise ApiError(409, "reviewer", "the key says who decides; leave `reviewer` out.")
-        who = asked.reviewer
-    store = services.require_reviews()
-    decided = await services.on_reviews(store.decide, number, who, asked.action, labels, asked.comment)
-    services.metrics.reviews.labels(asked.action).inc()
-    return _to_schema(_there(decided, number))
-
-
-async def _find(services: Services, number: int) -> Review:
-    return _there(await services.on_reviews(services.require_reviews().get, number), number)
-
-
-def _there(review: Review | None, number: int) -> Review:
+    review = await services.on_reviews(services.require_reviews().get, number)
     if review is None:
         raise ApiError(404, "unknown-review", f"there is no document number {number} in the queue.")
     return review
+
+
+@router.post("/{number}/decisions", status_code=201, responses=refusals(404, 409), response_model=ReviewOut)
+async def decide(services: Parts, caller: Reviewer, number: Number, asked: DecisionIn) -> Review:
+    """Accept, correct or reject; a later decision of the same reviewer replaces an earlier one."""
+    labels = _labels_for(services, await get_review(services, caller, number), asked)
+    if asked.reviewer is not None and services.keys is not None:
+        raise ApiError(409, "reviewer", "the key says who decides; leave `reviewer` out.")
+    decision = (number, asked.reviewer or caller.name, asked.action, labels, asked.comment)
+    decided = await services.on_reviews(services.require_reviews().decide, *decision)
+    services.metrics.reviews.labels(asked.action).inc()
+    return decided or await get_review(services, caller, number)  # which says that there is no such document
 
 
 def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[str]:
@@ -123,8 +109,3 @@ def _labels_for(services: Services, review: Review, asked: DecisionIn) -> list[s
         raise ApiError(422, "no-labels", "a correction needs the right labels; give one at least.")
     served = services.registry.find(review.model)
     return list(dict.fromkeys(served.label_of(served.find(label)) for label in asked.labels))
-
-
-def _to_schema(review: Review) -> ReviewOut:
-    values: dict[str, Any] = asdict(review)
-    return ReviewOut(**values)
