@@ -17,11 +17,11 @@ from starlette.exceptions import HTTPException
 from ramify.errors import LabelError, RamifyError
 from ramify.server.errors import ApiError, defect
 from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, error_body, error_headers
-from ramify.server.routes import batch, classify, evaluate, models, operations, page, reviews, taxonomy
+from ramify.server.routes import batch, classify, evaluate, models, operations, reviews, taxonomy
 from ramify.server.services import Services
 
 ABOUT = """Classifies text into a taxonomy. Every refusal has the form `{"error": {"code": …, "message": …}}`."""
-ROUTERS = (classify, batch, taxonomy, evaluate, reviews, models, operations, page)  # the busiest first
+ROUTERS = (classify, batch, taxonomy, evaluate, reviews, models, operations)  # the busiest first
 NO_TELEMETRY: dict[str, Any] = {"telemetry": {"tracing": False, "metrics": False, "logs": False}}  # it has its own
 
 

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
@@ -47,11 +47,9 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
-    """A key in the file: its hash, its owner and role."""
+class Key(Caller):
+    """A key in the file: its owner and role, and its hash."""
 
-    name: str
-    role: str
     sha256: str
     created_at: str
 
@@ -118,7 +116,7 @@ def read_keys(path: Path) -> list[Key]:
         if path.stat().st_size > MAX_BYTES:
             raise InputError(f"{path} is too large for a key file.")
         values = json.loads(path.read_bytes())
-        keys = [Key(**{name: str(entry[name]) for name in Key.__slots__}) for entry in values["keys"]]
+        keys = [Key(**{each.name: str(entry[each.name]) for each in fields(Key)}) for entry in values["keys"]]
         is_ours = values["format"] == FORMAT and all(key.role in ROLES for key in keys)
     except OSError as error:
         raise _unreadable(path, error) from None

@@ -72,12 +72,9 @@ def _plain(value: Any) -> str:
     return text.strip('"') if isinstance(value, str) and " " not in value else text
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The middleware is plain ASGI, so nothing is buffered.
-
-
 NEEDS_KEY = ("/v1/", "/metrics")  # paths that need a key, if the server has keys
 SAFE = ("GET", "HEAD", "OPTIONS")
+METHODS = (*SAFE, "POST", "PUT", "PATCH", "DELETE")
 UPLOADS = ("/v1/batch", "/v1/evaluate")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -93,7 +90,7 @@ HEADERS = [
 
 
 class RequestMiddleware:
-    """ASGI middleware around the application."""
+    """ASGI middleware around the application; plain ASGI, so nothing is buffered."""
 
     def __init__(self, app: ASGIApp, services: Services) -> None:
         self._app, self._services = app, services
@@ -148,23 +145,11 @@ class RequestMiddleware:
         metrics.requests.labels(route, method, str(logged.status)).inc()
         metrics.seconds.labels(route).observe(seconds)
         state = scope.get("state", {})
-        log_event(
-            "request",
-            logging.INFO if logged.status < 500 else logging.WARNING,
-            method=method,
-            route=route,
-            path=scope["path"][:200] if route == "(none)" else None,
-            status=logged.status,
-            code=state.get("code") or logged.code,
-            ms=round(1000 * seconds, 2),
-            caller=state.get("caller"),
-            client=(scope.get("client") or ("",))[0],
-            documents=state.get("documents"),
-            text=state.get("text"),
-        )
-
-
-METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "PATCH", "DELETE")
+        fields = {"method": method, "route": route, "path": scope["path"][:200] if route == "(none)" else None}
+        fields |= {"status": logged.status, "code": state.get("code") or logged.code, "ms": round(1000 * seconds, 2)}
+        fields |= {"caller": state.get("caller"), "client": (scope.get("client") or ("",))[0]}
+        fields |= {"documents": state.get("documents"), "text": state.get("text")}
+        log_event("request", logging.INFO if logged.status < 500 else logging.WARNING, **fields)
 
 
 class _RequestLog:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import asdict, replace
 from itertools import islice
 from typing import Any
 
-from ramify.classifier import NodeExplanation, explain_nodes
+from ramify.classifier import explain_nodes
 from ramify.data.documents import why_not_text
 from ramify.errors import RamifyError
 from ramify.server.errors import ApiError
@@ -35,10 +36,6 @@ async def predict_texts(services: Services, served: ServedModel, options: Any, t
     return [next(found) if problem is None else {"labels": [], "others": [], "problem": problem} for problem in problems]
 
 
-# --------------------------------------------------------------------------------------------------------------
-# The review queue.
-
-
 SHOWN = 5  # labels that a reviewer sees
 
 
@@ -60,27 +57,18 @@ async def queue_texts(
 
 
 async def queue_uncertain(
-    services: Services, served: ServedModel, texts: list[str], results: list[dict[str, Any]], by: str
+    services: Services, served: ServedModel, documents: Sequence[tuple[str, str | None]], by: str
 ) -> None:
-    """Queue the documents whose confidence is below the server's --review-below."""
-    least = services.settings.review_below or 0.0
-    answered = ((text, result) for text, result in zip(texts, results, strict=True) if result["problem"] is None)
-    uncertain = [(text, None) for text, result in answered if confidence_of(result) < least]
-    if not uncertain:
-        return
+    """Queue documents with a low confidence; a failure is logged only, since nobody asked for it."""
     try:
-        await queue_texts(services, served, uncertain, by)
+        await queue_texts(services, served, documents, by)
     except RamifyError as error:
-        log_event("not queued", logging.WARNING, documents=len(uncertain), problem=str(error))
+        log_event("not queued", logging.WARNING, documents=len(documents), problem=str(error))
 
 
 def confidence_of(result: dict[str, Any]) -> float:
     """The probability of the least likely label; 0 without labels."""
     return min((label["probability"] for label in result["labels"]), default=0.0)
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Explanations.
 
 
 MOST_WORDS = 1_000  # of a step
@@ -89,49 +77,31 @@ MOST_SPANS = 20_000
 
 def explain_text(served: ServedModel, text: str, label: str | None, true: list[str] | None) -> dict[str, Any]:
     """Explain the labels of a text."""
-    classifier = served.classifier
+    classifier, taxonomy = served.classifier, served.taxonomy
     labels, _, p = next(iter(served.predictor(PredictOptions()).with_probabilities([text])))
-    why, views = classifier.explain(text, label), explain_nodes(classifier, text, true)
-    terms = _Terms(classifier.vectorizer_, text)
+    why, terms = classifier.explain(text, label), _Terms(classifier.vectorizer_, text)
+    explained: dict[str, Any] = {"label": served.label_of(why.steps[-1].node), "path": why.path, "rival": why.rival}
+    explained |= {"margin": why.margin, "prior": why.prior, **terms.listed(why.words, [None] * len(why.words))}
+    steps, nodes = [], []
+    for step in why.steps:
+        facts = asdict(replace(step, words=[], columns=[]))  # long lists of a long text, listed below
+        del facts["columns"]
+        steps.append(facts | terms.listed(step.words, step.columns))
+    for node in explain_nodes(classifier, text, true):
+        parents = taxonomy.parents_of(node.node)
+        parent = int(parents[0]) if len(parents) else None
+        nodes.append(asdict(node) | {"title": taxonomy.titles[node.node], "parent": parent})
     return {
         "model": served.name,
         "system": classifier.system,
         "rule": classifier.decision_.kind,
         "additive": why.additive,
         "labels": served.to_labels(labels, p),
-        "explained": {
-            "label": served.label_of(why.steps[-1].node),
-            "path": list(why.path),
-            "rival": list(why.rival),
-            "margin": why.margin,
-            "prior": why.prior,
-            **terms.listed(why.words, [None] * len(why.words)),
-        },
-        "steps": [_step(step, terms) for step in why.steps],
-        "nodes": [_node(served, view) for view in views],
+        "explained": explained,
+        "steps": steps,
+        "nodes": nodes,
         "spans": terms.spans(),
         "terms": terms.names,
-    }
-
-
-def _step(step: Any, terms: _Terms) -> dict[str, Any]:
-    fields = ("node", "name", "title", "probability", "is_taken", "score", "prior", "reason")
-    return {
-        **{name: getattr(step, name) for name in fields},
-        "rival": None if step.rival is None else list(step.rival),
-        **terms.listed(step.words, step.columns),
-    }
-
-
-def _node(served: ServedModel, view: NodeExplanation) -> dict[str, Any]:
-    fields = ("node", "name", "depth", "probability", "score", "value", "refined", "is_taken", "contradicts", "is_true")
-    parents = served.taxonomy.parents_of(view.node)
-    return {
-        **{name: getattr(view, name) for name in fields},
-        "title": served.taxonomy.titles[view.node],
-        "parent": int(parents[0]) if len(parents) else None,
-        "is_first_error": view.is_first_error,
-        "reason": view.reason,
     }
 
 

@@ -45,10 +45,6 @@ class ServerMetrics:
         return generate_latest(self._registry)
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Pools and services that the routes share.
-
-
 Result = TypeVar("Result")
 Given = ParamSpec("Given")
 
@@ -57,7 +53,7 @@ MAX_WAITING = 64
 
 
 class UploadSlots:
-    """A fixed number of uploads at a time."""
+    """A fixed number of uploads, or of other work, at a time."""
 
     def __init__(self, count: int) -> None:
         self._free = count
@@ -73,23 +69,21 @@ class UploadSlots:
         self._free += 1
 
 
-class BoundedPool:
+class BoundedPool(UploadSlots):
     """A thread pool with a bounded queue; a full queue raises 503."""
 
     def __init__(self, workers: int, waiting: int, name: str) -> None:
+        super().__init__(workers + waiting)
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix=name)
-        self._room = workers + waiting
 
     async def run(
         self, seconds: float | None, work: Callable[Given, Result], *args: Given.args, **options: Given.kwargs
     ) -> Result:
         """Run `work` in the pool; after `seconds` stop waiting for it, but let its thread finish."""
-        if self._room <= 0:
-            raise busy("other long work is under way")
-        self._room -= 1
+        self.enter("other long work is under way")
 
         def end(done: asyncio.Future[Any]) -> None:
-            self._room += 1
+            self.leave()
             if not done.cancelled():
                 done.exception()  # retrieved, so that asyncio does not warn
 
@@ -136,18 +130,10 @@ class Services:
             metrics.loaded.labels(served.name).set_to_current_time()
         batcher = MicroBatcher(settings.threads, settings.limits.waiting, metrics.sizes.observe)
         metrics.waiting.set_function(lambda: batcher.waiting)
-        return cls(
-            settings=settings,
-            registry=registry,
-            batcher=batcher,
-            uploads=UploadSlots(settings.limits.uploads),
-            slow_pool=BoundedPool(settings.threads, MAX_WAITING, "slow_pool"),
-            review_pool=BoundedPool(1, 10_000, "reviews"),
-            table_pool=BoundedPool(settings.limits.uploads, MAX_WAITING, "tables"),
-            metrics=metrics,
-            keys=keys,
-            reviews=None if settings.reviews is None else ReviewStore(settings.reviews),
-        )
+        slow_pool, review_pool = BoundedPool(settings.threads, MAX_WAITING, "slow_pool"), BoundedPool(1, 10_000, "reviews")
+        table_pool, uploads = BoundedPool(settings.limits.uploads, MAX_WAITING, "tables"), UploadSlots(settings.limits.uploads)
+        reviews = None if settings.reviews is None else ReviewStore(settings.reviews)
+        return cls(settings, registry, batcher, uploads, slow_pool, review_pool, table_pool, metrics, keys, reviews)
 
     def close(self) -> None:
         """Finish running work and close files."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -16,9 +14,9 @@ from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
 from ramify.server.dependencies import Parts, Reader, RequestedModel, refusals
 from ramify.server.errors import ApiError, defect
-from ramify.server.middleware import error_body, log_event, send_refusal
+from ramify.server.middleware import error_body, send_refusal
 from ramify.server.model_registry import ServedModel
-from ramify.server.predictions import queue_texts
+from ramify.server.predictions import queue_texts, queue_uncertain
 from ramify.server.schemas import LabelName, Probability, Risk
 from ramify.server.services import Services
 from ramify.server.streams import ByteInput, ByteOutput
@@ -83,14 +81,14 @@ class _Duplex(Response):
         predictor: Predictor,
         ask: BatchRequest,
         queue_below: float | None,
-        caller: str,
+        by: str,
     ) -> None:
         super().__init__(media_type=SENT[ask.output_format])
-        self._services, self._served, self._predictors = services, served, predictor
+        self._services, self._served, self._predictor = services, served, predictor
         self._ask = replace(ask, on_batch=self._note)
-        self._is_asked = queue_below is not None  # then a failure to queue is an error of this request
+        self._is_asked = queue_below is not None
         self._queue_below = queue_below if self._is_asked else services.settings.review_below
-        self._caller, self._seconds = caller, services.settings.limits.upload_seconds
+        self._caller, self._seconds = by, services.settings.limits.upload_seconds
         self._loop = asyncio.get_running_loop()
         self._documents = 0
         self._has_begun = False
@@ -139,7 +137,7 @@ class _Duplex(Response):
         threads = self._services.settings.threads
         failure: ApiError | None = defect()
         try:
-            await self._services.table_pool.run(None, predict_lines, source, self._predictors, self._ask, threads, sink.put)
+            await self._services.table_pool.run(None, predict_lines, source, self._predictor, self._ask, threads, sink.put)
             failure = None
         except ApiError as error:
             failure = error
@@ -179,16 +177,10 @@ class _Duplex(Response):
         for each in predictions:
             if each.problem is None and min((p for _, p in each.labels), default=0.0) < least:
                 uncertain.append((each.row[text], f"line {each.line}"))
-        if uncertain:
-            asyncio.run_coroutine_threadsafe(self._queue(uncertain), self._loop).result()
-
-    async def _queue(self, uncertain: Sequence[tuple[str, str]]) -> None:
-        try:
-            await queue_texts(self._services, self._served, uncertain, self._caller)
-        except RamifyError as error:
-            if self._is_asked:
-                raise
-            log_event("not queued", logging.WARNING, documents=len(uncertain), problem=str(error))
+        if uncertain:  # a failure to queue is an error of this request if it asked for that
+            queue: Any = queue_texts if self._is_asked else queue_uncertain
+            work = queue(self._services, self._served, uncertain, self._caller)
+            asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
 
 GONE = ApiError(499, "gone", "the client disconnected.")

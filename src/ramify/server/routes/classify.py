@@ -10,7 +10,7 @@ from pydantic_core import to_json
 
 from ramify.server.dependencies import DirectRoute, allowed, refusals
 from ramify.server.middleware import SHOWN
-from ramify.server.predictions import check_texts, explain_text, predict_texts, queue_uncertain
+from ramify.server.predictions import check_texts, confidence_of, explain_text, predict_texts, queue_uncertain
 from ramify.server.schemas import ClassifyIn, ClassifyOut, ExplainIn, ExplainOut
 from ramify.server.services import Services
 from ramify.workflows import PredictOptions
@@ -32,8 +32,10 @@ async def classify(request: Request, asked: ClassifyIn) -> Response:
     options = PredictOptions(asked.top, asked.threshold, tuple(asked.within), tuple(asked.without), *guarantee)
     results = await predict_texts(services, served, options, texts)
     services.metrics.documents.labels(served.name, "/v1/classify").inc(len(texts))
-    if services.settings.review_below is not None and asked.queue:
-        task = asyncio.create_task(queue_uncertain(services, served, texts, results, caller.name))
+    least = (services.settings.review_below or 0.0) if asked.queue else 0.0
+    answered = ((text, result) for text, result in zip(texts, results, strict=True) if result["problem"] is None)
+    if uncertain := [(text, None) for text, result in answered if confidence_of(result) < least]:
+        task = asyncio.create_task(queue_uncertain(services, served, uncertain, caller.name))
         _under_way.add(task)  # the event loop holds no reference to it
         task.add_done_callback(_under_way.discard)
     return Response(to_json({"model": served.name, "results": results}), media_type="application/json")
@@ -49,11 +51,8 @@ async def explain(request: Request, asked: ExplainIn) -> Response:
     _note(request, services, [asked.text])
     served.check_labels([*([] if asked.label is None else [asked.label]), *(asked.true or ())])
     seconds = services.settings.limits.seconds
-
-    def work() -> bytes:
-        return to_json(explain_text(served, asked.text, asked.label, asked.true))
-
-    return Response(await services.slow_pool.run(seconds, work), media_type="application/json")
+    made = await services.slow_pool.run(seconds, lambda: to_json(explain_text(served, asked.text, asked.label, asked.true)))
+    return Response(made, media_type="application/json")
 
 
 def _note(request: Request, services: Services, texts: list[str]) -> None:
