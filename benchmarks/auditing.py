@@ -36,8 +36,7 @@ from ramify.taxonomy import most_specific, read_taxonomy
 from ramify.workflows import Audit, audit
 from ramify.workflows.auditing.out_of_fold import OutOfFold, fit_folds
 from ramify.workflows.folds import split_into_folds
-from ramify.workflows.training import prepared
-from ramify.workflows.training_run import new_learner, parse_system
+from ramify.workflows.training import new_learner, parse_system, prepared
 
 CLEANLAB = Row("cleanlab", "cleanlab_ranking", ("cleanlab==2.9.0", "scikit-learn==1.9.1", "scipy==1.17.1", "numpy==2.4.6"))
 FIRST = (50, 200, 500)

@@ -19,7 +19,7 @@ from ramify.reports.terminal import render_comparison
 from ramify.systems import SYSTEMS
 from ramify.workflows import FeatureOptions, TrainOptions
 from ramify.workflows.comparison import LABELS, TESTS, Skipped, letters_of, recommend
-from ramify.workflows.training_run import parse_system
+from ramify.workflows.training import parse_system
 
 BOTH = ("--system", "nb", "--system", "svm")
 FEW = ("--resamples", "20", "--folds", "3")

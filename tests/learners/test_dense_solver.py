@@ -8,8 +8,8 @@ from seeds import each_seed
 
 from ramify.learners.linear import dense_problem, dense_solver
 from ramify.learners.linear.dense_problem import ConjugateGradients, eliminate, order_units
-from ramify.learners.linear.dense_solver import solve_dense, suits_dense_solver
-from ramify.learners.linear.problem import Costs
+from ramify.learners.linear.dense_solver import solve_dense
+from ramify.learners.linear.problem import Costs, suits_dense_solver
 
 ANCHOR = 1e-4
 KINDS = ("flat", "tree", "forest", "dag", "graph")

@@ -377,7 +377,7 @@ def test_what_classes_and_inner_units_add_to_the_dual_is_all_of_it(loss, case):
     listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
     pairs, paths = pairs_of(listed), paths_of(forest)
     inner = np.asarray(oracle.assemble_tree_deltas(X.tolist(), listed, paths, len(forest)))
-    above = forest.ancestors(), vectors_of(inner)
+    above = Pattern(forest.above_offsets, forest.above, len(forest)), vectors_of(inner)
     classes, found = np.arange(len(pairs), dtype=np.int32), np.zeros((len(pairs), 4))
     documents = np.ones(len(X), dtype=np.float32)
     given = documents_of(X), pairs.to_native(len(X)), documents

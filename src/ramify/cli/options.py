@@ -88,7 +88,7 @@ def parse_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | 
             raise InputError("--rule-param is a parameter of a rule; name the rule with --rule.")
         return None
     from ramify.classifier import make_rule
-    from ramify.workflows.training_run import parse_params
+    from ramify.workflows.training import parse_params
 
     return make_rule(name, parse_params(pairs or [], "--rule-param"))
 

@@ -55,7 +55,7 @@ def learn(
     from ramify.parallel import count_workers
     from ramify.taxonomy.learning import check_settings
     from ramify.workflows import ReadOptions
-    from ramify.workflows.training_run import learn_taxonomy, read_stop_words
+    from ramify.workflows.training import learn_taxonomy, read_stop_words
 
     levels = _parse_groups(groups)
     check_settings(levels, linkage, sample, seed)

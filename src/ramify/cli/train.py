@@ -93,7 +93,7 @@ def train(
     """
     from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions
     from ramify.workflows import train as run
-    from ramify.workflows.training_run import parse_params
+    from ramify.workflows.training import parse_params
 
     without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
     tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})

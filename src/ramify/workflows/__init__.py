@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from ramify.workflows.predict_stream import Prediction, predict_rows, predict_vectors, score_rows
     from ramify.workflows.predictor import PredictOptions, Predictor
     from ramify.workflows.reading import ReadOptions
-    from ramify.workflows.training import TrainResult, train_classifier
-    from ramify.workflows.training_run import FeatureOptions, TrainOptions, TuneOptions, train
+    from ramify.workflows.training import FeatureOptions, TrainOptions, TrainResult, TuneOptions, train, train_classifier
     from ramify.workflows.tuning.result import TuningResult
     from ramify.workflows.tuning.tune import tune
     from ramify.workflows.updating import UpdateResult, update

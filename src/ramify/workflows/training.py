@@ -1,22 +1,313 @@
-"""Train a classifier on a corpus, and evaluate it on documents that were not used in training."""
+"""From files and options to a trained, evaluated and saved classifier: what ``ramify train`` and Python users call."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sklearn.base import clone
 
-from ramify.classifier.text_classifier import TextClassifier
+from ramify.classifier.fitting import check_fraction, selector_for
+from ramify.classifier.text_classifier import TextClassifier, refuse_shards
 from ramify.data import Corpus, comparable_keys, hold_out
-from ramify.errors import InputError
-from ramify.features import Vectors
+from ramify.decisions import DecisionRule
+from ramify.errors import InputError, LabelError
+from ramify.features import TermSelector, Vectorizer, Vectors
+from ramify.features.text_analysis import STOP_LISTS
+from ramify.formatting import counted
 from ramify.metrics import Report
-from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
+from ramify.parallel import count_workers, is_distributed, note, writing_shards_to
+from ramify.persistence import model_metadata, refuse_foreign_target, scratch_directory
+from ramify.systems import System, find_system
+from ramify.taxonomy import LearnedTaxonomy, Taxonomy, as_taxonomy, learn_groups, read_taxonomy, taxonomy_of_labels
+from ramify.taxonomy.learning import check_number, refuse_paths
 from ramify.workflows.evaluation import check_labels, evaluate_with_errors
+from ramify.workflows.reading import ReadOptions, needs_shards, read_added
 
 if TYPE_CHECKING:
     from ramify.workflows.tuning import TuningResult
+
+DEFAULT_SYSTEM = "nb"
+Data = str | Path | Corpus
+
+
+@dataclass(frozen=True, slots=True)
+class FeatureOptions:
+    """How texts become features.
+
+    ngrams: longest word n-grams. stop_words: "english", "english-long", or a file with one word per line. stem: language of a
+    stemmer. min_df: least number of documents with a word. max_features: keep only the most frequent words. hashing: number of
+    columns of feature hashing. select, select_by, select_join, select_scope: see :class:`~ramify.features.TermSelector`.
+    """
+
+    ngrams: int = 1
+    stop_words: str | None = None
+    stem: str | None = None
+    min_df: int = 1
+    max_features: int | None = None
+    hashing: int | None = None
+    select: int | None = None
+    select_by: str = "information-gain"
+    select_join: str = "max"
+    select_scope: str = "flat"
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """Parameters of a :class:`~ramify.features.Vectorizer`."""
+        words = {"ngram_range": (1, self.ngrams), "stop_words": read_stop_words(self.stop_words), "stemmer": self.stem}
+        return words | {"min_df": self.min_df, "max_features": self.max_features, "hashing": self.hashing}
+
+    def new_vectorizer(self, system: System) -> Any:
+        """The vectorizer of a system with these parameters, which are checked."""
+        vectorizer = system.vectorizer().set_params(**self.params)
+        vectorizer.check_settings()
+        return vectorizer
+
+    def new_selector(self) -> TermSelector | None:
+        """The term selector, if any, with checked parameters."""
+        if self.select is None:
+            return None
+        selector = TermSelector(self.select, measure=self.select_by, join=self.select_join, scope=self.select_scope)
+        clone(selector).set_params(taxonomy=Taxonomy.flat(["x"])).check_settings()
+        return selector
+
+
+@dataclass(frozen=True, slots=True)
+class TuneOptions:
+    """Choose features, system, C, rule and thresholds by cross-validation.
+
+    minutes: for everything, counted from `started_at` (monotonic time; default: now). by: the measure to choose by.
+    """
+
+    minutes: float = 5.0
+    by: str = "micro_f1"
+    started_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrainOptions:
+    """What to train, and on what.
+
+    system: a row of ``ramify systems``, with parameters of its learner if need be: "svm" or "lr:C=10" (default: nb).
+    params: parameters of the learner. taxonomy: a taxonomy or its file (default: read from label paths).
+    path_separator: what joins the parts of a label path (default: detected). rule: decision rule (default: the system's).
+    test: test documents (default: hold out a fraction `holdout`; 0 for no test). add: more documents for training only, such as
+    exported reviews. refit: train again on all documents after the test. seed: of the hold-out.
+    calibrate, keep_back, keep_training_data: see :class:`~ramify.TextClassifier`. shards: save the weights in so many files.
+    tune: choose what is not given by cross-validation. n_jobs: threads, as in scikit-learn.
+    """
+
+    system: str | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    taxonomy: Taxonomy | str | Path | None = None
+    taxonomy_format: str | None = None
+    path_separator: str | None = None
+    rule: DecisionRule | None = None
+    features: FeatureOptions = field(default_factory=FeatureOptions)
+    read: ReadOptions = field(default_factory=ReadOptions)
+    test: Data | None = None
+    holdout: float = 0.2
+    seed: int = 0
+    refit: bool = True
+    add: Sequence[Data] = ()
+    calibrate: bool = True
+    keep_back: float = 0.0
+    keep_training_data: bool = False
+    shards: int | None = None
+    tune: TuneOptions | None = None
+    n_jobs: int | None = -1
+
+    def new_classifier(self, checks_selector: bool = True) -> TextClassifier:
+        """An unfitted classifier; options that do not fit together are refused before any document is read.
+
+        checks_selector: whether a term selector that the learner cannot use is refused now, or not before training.
+        """
+        name, params = parse_system(self.system or DEFAULT_SYSTEM)
+        system, selector = find_system(name), self.features.new_selector()
+        learner = new_learner(system, {**params, **self.params})
+        if checks_selector:
+            selector_for(selector, learner)
+        count_workers(self.n_jobs)
+        if self.shards is not None:
+            if check_fraction(self.keep_back) > 0:
+                raise InputError("a model in shards scores few nodes and has no guarantee; leave out --keep-back or --shards.")
+            refuse_shards(learner, name)
+        return TextClassifier(
+            name,
+            self.known_taxonomy(),
+            vectorizer=self.features.new_vectorizer(system),
+            learner=learner,
+            decision=self.rule,
+            selector=selector,
+            separator=self.path_separator,
+            calibrate=self.calibrate,
+            keep_back=check_fraction(self.keep_back),
+            keep_training_data=self.keep_training_data,
+            n_jobs=self.n_jobs,
+        )
+
+    def known_taxonomy(self) -> Taxonomy | None:
+        """The given taxonomy, read from its file if need be."""
+        if self.taxonomy is None or isinstance(self.taxonomy, Taxonomy):
+            return self.taxonomy
+        return read_taxonomy(self.taxonomy, self.taxonomy_format)
+
+
+def train(data: Data, options: TrainOptions | None = None, model: str | Path | None = None) -> TrainResult:
+    """Train a classifier on documents, evaluate it, and save it.
+
+    data: a file, directory or pattern in any form that :func:`~ramify.data.read_corpus` reads, or a corpus.
+    model: directory to save the model to.
+
+    >>> from ramify.data import load_electronics
+    >>> shop = load_electronics()
+    >>> result = train(shop.train, TrainOptions(system="nb", taxonomy=shop.taxonomy, test=shop.test))
+    >>> result.tested_on, round(result.report.figures["hierarchical_f1"], 1)
+    (1053, 0.5)
+    """
+    options = options or TrainOptions()
+    if model is not None:
+        refuse_foreign_target(Path(model))
+    if options.tune is not None and options.params and options.system is None:
+        raise InputError("--auto and --param were given; name the system of the parameter with --system, or leave --param out.")
+    classifier: Any = options.new_classifier()
+    if model is not None and options.tune is None:
+        _note_replacement(Path(model), classifier.system)
+    with _scratch(data, options, model) as scratch:
+        sharding = {"vectorizer": classifier.vectorizer, "scratch": scratch, "n_jobs": options.n_jobs}
+        taxonomy: Taxonomy | None = classifier.taxonomy
+        is_label = None if taxonomy is None else taxonomy.__contains__
+        reading: dict[str, Any] = {"is_label": is_label, "sharding": None if options.tune is not None else sharding}
+        corpus = options.read.read(data, **reading)
+        test = None if options.test is None else options.read.read(options.test, **reading)
+        more = read_added(options.add, corpus, taxonomy, options.read)
+        split: dict[str, Any] = {"holdout": options.holdout, "seed": options.seed, "more": more}
+        if options.tune is None:
+            _warn_about_multi_label(classifier, corpus)
+            parts = split_train_test(classifier, corpus, test, **split)
+            result = train_on_part(parts)
+            result = train_on_all(parts, result) if options.refit else result
+        else:
+            result = _tune(classifier, corpus, test, options, {**split, "refit": options.refit})
+            if model is not None:
+                _note_replacement(Path(model), result.classifier.system)
+        if model is not None:
+            result.classifier.save(model, options.shards)
+    return result
+
+
+def _tune(
+    classifier: TextClassifier, corpus: Corpus, test: Corpus | None, options: TrainOptions, testing: dict[str, Any]
+) -> TrainResult:
+    """Choose everything that was not given."""
+    from ramify.workflows.tuning import Fixed, tune
+
+    assert options.tune is not None
+    name, params = (None, {}) if options.system is None else parse_system(options.system)
+    defaults = Vectorizer().get_params()
+    features = {name: value for name, value in options.features.params.items() if value != defaults[name]}
+    fixed = Fixed(name, {**params, **options.params}, features, options.rule)
+    limits: dict[str, Any] = {"seconds": 60 * options.tune.minutes, "started": options.tune.started_at}
+    trained, tuning = tune(classifier, corpus, test, by=options.tune.by, fixed=fixed, **limits, **testing)
+    return replace(trained, tuning=tuning)
+
+
+@contextmanager
+def _scratch(data: Data, options: TrainOptions, model: str | Path | None) -> Iterator[Path | None]:
+    """A scratch directory beside the model, where word counts of many files or the state of a cluster need one."""
+    many = any(not isinstance(each, Corpus) and needs_shards(each) for each in (data, options.test) if each is not None)
+    if model is None or not (is_distributed() or (many and options.tune is None)):
+        yield None
+        return
+    with scratch_directory(Path(model)) as scratch, writing_shards_to(scratch if is_distributed() else None):
+        yield scratch
+
+
+def _note_replacement(model: Path, system: str) -> None:
+    """Warn where a model of another system will be replaced."""
+    old = model_metadata(model).get("system")
+    if old is not None and old != system:
+        note(f"{model} holds a model of system {old!r}; it will be replaced by one of {system!r}. Keep it with --system {old}.")
+
+
+def _warn_about_multi_label(classifier: TextClassifier, corpus: Corpus) -> None:
+    """Warn where documents have multiple labels, and the system trains on all of them but predicts one."""
+    system, count = find_system(classifier.system), sum(len(labels) > 1 for labels in corpus.labels)
+    if count and classifier.decision is None and not system.is_multi_label and classifier.learner.supports_multi_label:
+        note(f"  {counted(count, 'document')} with multiple labels; {system.name} trains on all of them, and predicts one")
+
+
+def learn_taxonomy(
+    corpus: Corpus, vectorizer: Vectorizer, levels: tuple[int, ...], flat: bool = False, **settings: Any
+) -> tuple[LearnedTaxonomy, Any]:
+    """Group the labels of a corpus by the words of their documents; also returns the names of the terms.
+
+    levels: number of groups per level. flat: treat labels that look like paths as plain names.
+    """
+    names = sorted({label for labels in corpus.labels for label in labels})
+    if not names:
+        raise LabelError(f"{corpus.source}: no document has a label; grouping needs at least two labels.")
+    check_number(len(names), levels)
+    if not flat:
+        refuse_paths(names)
+    features = Vectors() if corpus.has_vectors else vectorizer
+    X, Y = features.fit_transform(corpus.documents), Taxonomy.flat(names).encode(corpus.labels)
+    return learn_groups(X, Y, names, levels, **settings), features.get_feature_names_out()
+
+
+def read_stop_words(given: str | None) -> str | list[str] | None:
+    """The name of a stop list, or the words of a file."""
+    if given is None or given in STOP_LISTS:
+        return given
+    try:
+        return [line.strip() for line in Path(given).read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError):
+        names = " or ".join(repr(name) for name in STOP_LISTS)
+        raise InputError(f"--stop-words is {given!r}; give {names}, or a text file with one word per line.") from None
+
+
+def new_learner(system: System, params: Mapping[str, Any], option: str = "--param") -> Any:
+    """The learner of a system, with some of its parameters set."""
+    learner = system.learner()
+    allowed = sorted(set(learner.get_params()) - {"taxonomy", "n_jobs"})
+    for name in params:
+        if name not in allowed:
+            raise InputError(f"{option} {name} is not a parameter of {system.name}; it has {', '.join(allowed)}.")
+    return learner.set_params(**params)
+
+
+def parse_system(given: str) -> tuple[str, dict[str, Any]]:
+    """The name of a system, and the parameters after a colon.
+
+    >>> parse_system("nb:alpha=0.1,fit_prior=false")
+    ('nb', {'alpha': 0.1, 'fit_prior': False})
+    """
+    name, colon, params = given.partition(":")
+    # a comma separates parameters where a name and an equals sign follow, and otherwise belongs to a value
+    pairs = re.split(r",(?=\s*\w+\s*=)", params) if colon else []
+    return name.strip(), parse_params(pairs, f"a parameter of --system {name}")
+
+
+def parse_params(pairs: Sequence[str], option: str = "--param") -> dict[str, Any]:
+    """``alpha=0.1`` and the like; values are JSON or plain words."""
+    params: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise InputError(f"{option} is {pair!r}; give a name and a value, such as alpha=0.1.")
+        try:
+            params[name.strip()] = json.loads(value)
+        except ValueError:
+            params[name.strip()] = value
+    return params
+
+
+# ---- training and evaluating --------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +364,7 @@ def train_classifier(
     """
     parts = split_train_test(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
     trained = train_on_part(parts)
-    return train_on_all(parts, trained) if parts.is_held_out and refit and trained.report is not None else trained
+    return train_on_all(parts, trained) if refit else trained
 
 
 def split_train_test(
@@ -133,10 +424,12 @@ def train_on_part(parts: TrainTestSplit) -> TrainResult:
 
 
 def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
-    """Train the same classifier again on all documents; the report stays that of the one that was tested.
+    """Train the same classifier again on all documents, if some were held out; the report stays that of the tested one.
 
     Its calibration and guarantee are reused, unless documents are kept back.
     """
+    if not parts.is_held_out or trained.report is None:
+        return trained
     tested, classifier = trained.classifier, clone(parts.classifier)
     is_reused = tested.calibration_ is not None and not classifier.keep_back > 0
     fitted = classifier.set_params(calibrate=classifier.calibrate and not is_reused).fit(
@@ -145,7 +438,6 @@ def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
     _note_corpus(fitted, parts.full, parts.from_labels)
     if is_reused:
         fitted.calibrate, fitted.calibration_, fitted.guarantee_ = True, tested.calibration_, tested.guarantee_
-    assert trained.report is not None
     _note_report(fitted, trained.report, parts)
     return replace(trained, classifier=fitted, refitted=True)
 

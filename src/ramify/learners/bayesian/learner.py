@@ -32,8 +32,8 @@ from ramify.learners.bayesian.problem import (
     with_constant,
 )
 from ramify.learners.bayesian.variational import fit_posterior
-from ramify.learners.linear.dense_solver import BLOCKS, suits_dense_solver
 from ramify.learners.linear.model import LinearModel
+from ramify.learners.linear.problem import BLOCKS, suits_dense_solver
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import check_limits, is_number, tied_rows
 from ramify.learners.linear.weights import Weights

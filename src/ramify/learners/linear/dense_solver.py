@@ -27,10 +27,7 @@ from ramify.learners.linear.dense_problem import Best, DenseProblem, Floats, ord
 from ramify.learners.linear.problem import Costs
 from ramify.parallel import Executor, SerialExecutor, check_deadline
 
-FEW, DENSE = 256, 0.25  # features, and the fraction of them that a document has
-VERY_FEW = 64
 FREE_WORK = 1000.0  # products of blocks that are always worthwhile
-BLOCKS = 1 << 27  # numbers in the blocks of all classes: a gigabyte
 
 # Newton's method
 NEGLECT = 1e-2  # fraction of the curvature that is left out while steps shrink well without it
@@ -47,21 +44,6 @@ BLUR, MOST_BLUR = 0.1, 0.2  # relative difference allowed between a soft hinge a
 EASY = 6  # steps
 ROUGH, FINE = 1e-2, 1e-4  # predicted relative decrease at which a soft hinge is solved
 FIRST_STEPS, SOFT_STEPS = 3, 50
-
-
-# ---- choosing and grouping ----------------------------------------------------------------------------------------------
-
-
-def suits_dense_solver(n_docs: int, n_features: int, nnz: int, n_classes: int) -> bool:
-    """Whether features are few: at most 64, or at most 256 of which a document has a quarter.
-
-    A step takes documents × features² time for every class, and features² memory: at most a gigabyte in all.
-
-    >>> suits_dense_solver(10_000, 81, 700_000, 63), suits_dense_solver(10_000, 40_000, 700_000, 63)
-    (True, False)
-    """
-    dense = n_features <= FEW and nnz >= DENSE * n_docs * n_features
-    return (n_features <= VERY_FEW or dense) and n_classes * n_features**2 <= BLOCKS
 
 
 def solve_dense(

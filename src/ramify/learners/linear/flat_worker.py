@@ -5,10 +5,8 @@ Every call concerns the worker's own classes and all documents; it returns sums 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +16,13 @@ from ramify.learners.linear.partition import Partition
 from ramify.learners.linear.problem import Pairs, Problem, take_pairs, widen
 from ramify.learners.linear.shards import take_signatures, write_shard
 from ramify.learners.linear.taxonomy_ties import Deltas
-from ramify.learners.linear.weights import Weights, assemble_weights
-from ramify.native import Pattern, SparseVectors, screen_classes_in_place, solve_classes_in_place
+from ramify.learners.linear.weights import Weights, assemble_weights, class_blocks
+from ramify.native import Pattern, screen_classes_in_place, solve_classes_in_place
 from ramify.parallel import Arrays, choose_executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
 MOST_VIOLATORS = 2048  # pairs of a class that one screening adds at most
 SHARD_WEIGHTS = 1 << 25  # weights that are assembled at once when workers write shards
-BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that are screened together, and blocks of classes for every thread
 
 Classes = NDArray[np.int32]
 
@@ -65,10 +62,11 @@ class FlatWorker:
         self.partition, self.memory_saving = partition, memory_saving
         self.n_threads = 1 if memory_saving else partition.n_threads
         self.executor = choose_executor(self.n_threads)
-        self.X = self.problem.rows.to_native()
+        self.X, forest = self.problem.rows.to_native(), self.problem.forest
+        self.ancestors = Pattern(forest.above_offsets, forest.above, len(forest))
         self.pairs = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
         self.results = ClassResults.empty(self.problem.n_classes)
-        self.deltas = Deltas.zero(len(self.problem.forest))
+        self.deltas = Deltas.zero(len(forest))
         self.chosen = self.problem.classes
         self._violators: tuple[Classes, Classes] | None = None
 
@@ -118,7 +116,7 @@ class FlatWorker:
         """The weights of all units, those above the classes included; the worker cannot be used afterwards."""
         self.free_memory()
         deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
-        return assemble_weights(self.problem, self.solved_pairs, self.results.scale, deltas, self._map_classes, self.executor)
+        return assemble_weights(self.problem, self.solved_pairs, self.results.scale, deltas, self.n_threads, self.executor)
 
     def write_shards(self, directory: str, candidates: Signatures | None) -> list[str]:
         """Write the weights of all units to files, a range of classes at a time; gives the names.
@@ -134,7 +132,7 @@ class FlatWorker:
         for first, last in zip([0, *ends[:-1]], ends, strict=True):
             problem, units = self.problem.part(first, last)
             parts = self.solved_pairs.part(first, last), self.results.scale[first:last], self.deltas.of(units)
-            weights = assemble_weights(problem, *parts, self._map_classes, self.executor)
+            weights = assemble_weights(problem, *parts, self.n_threads, self.executor)
             classes = slice(self.partition.first + first, self.partition.first + last)
             names.append(f"{classes.start:09d}.safetensors")
             signatures = None if candidates is None else take_signatures(candidates, classes)
@@ -193,18 +191,9 @@ class FlatWorker:
 
     # ---- kernels ------------------------------------------------------------------------------------------------------
 
-    def _map_classes(self, classes: Classes, work: Callable[[Classes], Any]) -> list[Any]:
-        """Apply a function to classes in a few large blocks for every thread."""
-        size = BLOCK * max(1, len(classes) // (BLOCKS_PER_THREAD * self.n_threads * BLOCK))
-        return list(self.executor.map(work, [classes[start : start + size] for start in range(0, len(classes), size)]))
-
     def _own_of(self, sample: list[int]) -> Classes:
         found = np.asarray(sample, dtype=np.int32) - np.int32(self.partition.first)
         return found[(found >= 0) & (found < self.problem.n_classes)]
-
-    @property
-    def _above(self) -> tuple[Pattern, SparseVectors]:
-        return self.problem.forest.ancestors(), self.deltas.to_native(self.problem.rows.n_features)
 
     def _inner_passes(self, pairs: Pairs, results: ClassResults, classes: Classes, tolerance: float, most: int = 2**31) -> None:
         """Solve classes with the weights above them fixed, in at most so many passes over their pairs.
@@ -212,17 +201,21 @@ class FlatWorker:
         For each class the objective, bound, scale and passes are written to the certificates of the results.
         """
         problem = self.problem
-        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *self._above
+        above = self.ancestors, self.deltas.to_native(problem.rows.n_features)
+        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *above
         limits = tolerance, min(most, problem.settings.max_iter), problem.settings.seed
         how = problem.settings.loss, *limits, results.certificates
-        self._map_classes(classes, lambda some: solve_classes_in_place(*data, some, *how))
+        blocks = class_blocks(classes, self.n_threads)
+        list(self.executor.map(lambda some: solve_classes_in_place(*data, some, *how), blocks))
 
     def _screen(self, pairs: Pairs, classes: Classes, margin: float, closely: bool) -> tuple[Classes, Classes]:
         """Documents and classes of missing pairs whose score may be above −1 − margin; also updates what they cost at most."""
         problem, results = self.problem, self.results
         results.missing_cost[classes] = 0
-        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *self._above, results.scale
+        above = self.ancestors, self.deltas.to_native(problem.rows.n_features)
+        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *above, results.scale
         how = problem.settings.loss, -1 - margin, closely, MOST_VIOLATORS, results.missing_cost
-        parts = self._map_classes(classes, lambda some: screen_classes_in_place(*data, some, *how))
+        blocks = class_blocks(classes, self.n_threads)
+        parts = list(self.executor.map(lambda some: screen_classes_in_place(*data, some, *how), blocks))
         empty = np.zeros(0, dtype=np.int32)
         return np.concatenate([empty, *(rows for rows, _ in parts)]), np.concatenate([empty, *(found for _, found in parts)])

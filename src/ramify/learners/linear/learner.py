@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -183,6 +184,7 @@ class TiedLearner(LinearLearner):
     """Linear classifiers trained in one problem, whose units are tied to each other or independent."""
 
     shrinks_to_parents: ClassVar[bool] = False  # whether the best weights of a node without documents are its parent's
+    _train: Callable[..., TrainedWeights] = staticmethod(train)  # (X, own, ties, costs, setup, start): solve for one cost
 
     @abstractmethod
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
@@ -199,7 +201,8 @@ class TiedLearner(LinearLearner):
         if warm_start is None:
             directory = shard_directory()  # where large models are written in shards
             shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
-            trained = self._train(X, own, ties, sample_weight, replace(setup, shards=shards))
+            costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, sample_weight)
+            trained = self._train(X, own, ties, costs, replace(setup, shards=shards))
         else:
             trained = self._train_incrementally(X, own, ties, sample_weight, setup, warm_start)
         self._store(trained, setup, targets)
@@ -213,18 +216,12 @@ class TiedLearner(LinearLearner):
         is_multi_label = bool(np.any(np.diff(own.indptr) != 1))
 
         def attempt(used: Any, held_out: Any, setup: Setup, start: Any) -> tuple[csr_array, Any]:
-            trained = self._train(X[used], own[used], ties, weight[used], setup, start)
+            costs = weigh_classes(own[used].tocsc(), setup, self.taxonomy_, ties.class_nodes, weight[used])
+            trained = self._train(X[used], own[used], ties, costs, setup, start)
             return predict_classes(trained, X[held_out], is_multi_label), trained.start
 
         best, self.C_scores_ = cross_validate_C(own, setup, attempt)
         return best
-
-    def _train(
-        self, X: csr_array, own: csr_array, ties: Any, weight: NDArray[np.float64], setup: Setup, start: Any = None
-    ) -> TrainedWeights:
-        """Solve the problem for one cost (own: documents × classes; start: of an earlier result)."""
-        costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
-        return train(X, own, ties, costs, setup, start)
 
     # ---- incremental training ---------------------------------------------------------------------------------------
 
@@ -233,6 +230,7 @@ class TiedLearner(LinearLearner):
     ) -> TrainedWeights:
         """Reuse what has not changed since an earlier learner; start the rest from its dual variables."""
         other, start = warm_start.learner, None
+        costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
         if has_same_parameters(self, warm_start, setup.C) and isinstance(other.weights_, Weights):
             is_flat = isinstance(ties, Forest) and ties.is_flat
             if is_flat and warm_start.has_same_documents and other.class_figures_ is not None:
@@ -242,18 +240,19 @@ class TiedLearner(LinearLearner):
                 self.reused_ = int(np.sum(reused >= 0)), len(reused)
 
                 def train_some(some: NDArray[np.int64]) -> TrainedWeights:
-                    return self._train(X, csr_array(own[:, some]), flat_units(ties.class_nodes[some]), ones, setup)
+                    part, nodes = csr_array(own[:, some]), ties.class_nodes[some]
+                    costs = weigh_classes(part.tocsc(), setup, self.taxonomy_, nodes, ones)
+                    return self._train(X, part, flat_units(nodes), costs, setup)
 
                 dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
                 return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)
             start = start_from(warm_start, own)
             self.warm_started_ = start is not None
             if start is not None and isinstance(ties, Forest) and not is_flat and self.shrinks_to_parents:
-                costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, np.ones(X.shape[0]))
                 found = solve_changed_part(X, own, ties, costs, setup, warm_start, start)
                 if not isinstance(found, Dual):
                     trained, self.slack_, n_reused = found
                     self.reused_ = n_reused, own.shape[1]
                     return trained
                 start = found
-        return self._train(X, own, ties, weight, setup, start)
+        return self._train(X, own, ties, costs, setup, start)

@@ -61,10 +61,6 @@ class Forest:
         """Whether no class has a unit above it."""
         return len(self.above) == 0
 
-    def ancestors(self) -> native.Pattern:
-        """The units above every class as kernels take them, classes × units."""
-        return native.Pattern(self.above_offsets, self.above, len(self))
-
     def part(self, first: int, last: int) -> tuple[Forest, NDArray[np.int32]]:
         """A range of classes and the units above them, in the same order; and the numbers of these units."""
         above = self.above[self.above_offsets[first] : self.above_offsets[last]]

@@ -16,11 +16,20 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
 from ramify.learners.linear.candidates import Signatures, count_candidates
-from ramify.learners.linear.dense_solver import solve_dense, suits_dense_solver
+from ramify.learners.linear.dense_solver import solve_dense
 from ramify.learners.linear.dual_solver import solve
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.graph_solver import solve_graph
-from ramify.learners.linear.problem import LOSSES, Certificate, Costs, Problem, Settings, arrange_rows, pair_up
+from ramify.learners.linear.problem import (
+    LOSSES,
+    Certificate,
+    Costs,
+    Problem,
+    Settings,
+    arrange_rows,
+    pair_up,
+    suits_dense_solver,
+)
 from ramify.learners.linear.shards import score_by_signatures
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units, matrix_of
 from ramify.learners.linear.warm_start import Dual

@@ -65,7 +65,7 @@ class TreeWorker(FlatWorker):
         self.is_shared = np.isin(self.units, partition.shared)
         self.is_counted = ~self.is_shared | np.isin(self.units, partition.counted)
         self.ascent: Ascent | None = None
-        self.siblings: SiblingProducts | None = None
+        self.siblings = gather_siblings(self.problem, self.X, self.executor)
 
     # ---- dual ascent --------------------------------------------------------------------------------------------------
 
@@ -74,13 +74,32 @@ class TreeWorker(FlatWorker):
         self.paths = self._assign_threads()
         return self.units[self.is_shared], self.paths.n_threads[self.is_shared]
 
-    def begin_ascent(self, counts: tuple[NDArray[np.int64], NDArray[np.float32]]) -> None:
-        """Prepare dual ascent. counts: shared units, and how many threads of all workers visit each."""
-        units, totals = counts
-        self.paths.n_threads[self.is_shared] = totals[np.searchsorted(units, self.units[self.is_shared])]
-        self.active_classes = self.problem.classes
-        self.siblings = self.siblings or gather_siblings(self.problem, self.X, self.executor)
-        self._begin()
+    def begin_ascent(self, counts: tuple[NDArray[np.int64], NDArray[np.float32]] | None = None) -> None:
+        """Compute δ of the inner units from the dual variables, and begin an ascent in which all pairs are active.
+
+        counts: shared units, and how many threads of all workers visit each; None where these are known already.
+        """
+        if counts is not None:
+            units, totals = counts
+            self.paths.n_threads[self.is_shared] = totals[np.searchsorted(units, self.units[self.is_shared])]
+            self.active_classes = self.problem.classes
+        problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
+        # shared units have all features
+        n_paths = np.where(paths.n_threads == 0, len(paths.visited) + 1, paths.n_threads).astype(np.float32)
+        listed, trees = pairs.to_native(len(problem.rows)), [self._partition(n_paths, visited) for visited in paths.visited]
+        parts = self.executor.map(lambda tree: assemble_tree_deltas(self.X, tree, listed), trees)
+        gathered = join(list(parts), len(forest))
+        self.deltas = gathered if problem.held is None else gathered.with_first(problem.held)
+        # u of each thread's classes over the features of their documents, unless that were too much
+        rows, ranges = problem.rows, paths.classes(forest)
+        n_entries = np.diff(pairs.offsets) * (len(rows.values) / max(1, len(rows)))
+        if self.memory_saving > 0 or np.minimum(n_entries, rows.n_features).sum() > MOST_CACHED:
+            cached: list[Any] = [_no_vectors(first) for first, _ in ranges]
+        else:
+            vectors = self.executor.map(lambda some: (some[0], *sum_class_vectors(self.X, listed, *some)), ranges)
+            cached = list(vectors)
+        active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
+        self.ascent = Ascent(paths, cached, active, slack)
 
     def give_deltas(self) -> Vectors:
         """What its own classes add to δ of the shared units, which is zero then until the sum is added."""
@@ -89,7 +108,6 @@ class TreeWorker(FlatWorker):
     def ascent_round(self) -> Vectors:
         """One round of dual ascent over its active classes; gives the changes of shared units."""
         problem, ascent = self.problem, self._ascent
-        assert self.siblings is not None
         if self.rounds % REACTIVATION == 0:
             ascent.active[:] = 1
         seed = problem.settings.seed + 1_000_003 * self.rounds
@@ -220,8 +238,7 @@ class TreeWorker(FlatWorker):
             raise invalid_checkpoint("paths over other units")
         own[:] = n_paths
         self.active_classes = self._take_classes(state, "active_classes")
-        self.siblings = gather_siblings(self.problem, self.X, self.executor)
-        self._begin()
+        self.begin_ascent()
         if len(self.active_classes) < self.problem.n_classes:
             self._restrict_ascent()
         self.deltas.values[:] = take_array(state, "deltas", np.float32, len(self.deltas.values))
@@ -243,26 +260,6 @@ class TreeWorker(FlatWorker):
         if self.problem.held is not None:
             paths.n_threads[0] = 0
         return paths
-
-    def _begin(self) -> None:
-        """δ of the inner units from the dual variables, and an ascent in which all pairs are active."""
-        problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
-        # shared units have all features
-        n_paths = np.where(paths.n_threads == 0, len(paths.visited) + 1, paths.n_threads).astype(np.float32)
-        listed, trees = pairs.to_native(len(problem.rows)), [self._partition(n_paths, visited) for visited in paths.visited]
-        parts = self.executor.map(lambda tree: assemble_tree_deltas(self.X, tree, listed), trees)
-        gathered = join(list(parts), len(forest))
-        self.deltas = gathered if problem.held is None else gathered.with_first(problem.held)
-        # u of each thread's classes over the features of their documents, unless that were too much
-        rows, ranges = problem.rows, paths.classes(forest)
-        n_entries = np.diff(pairs.offsets) * (len(rows.values) / max(1, len(rows)))
-        if self.memory_saving > 0 or np.minimum(n_entries, rows.n_features).sum() > MOST_CACHED:
-            cached: list[Any] = [_no_vectors(first) for first, _ in ranges]
-        else:
-            vectors = self.executor.map(lambda some: (some[0], *sum_class_vectors(self.X, listed, *some)), ranges)
-            cached = list(vectors)
-        active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
-        self.ascent = Ascent(paths, cached, active, slack)
 
     def _partition(self, n_threads: NDArray[np.float32], visited: NDArray[np.uint8]) -> TreePartition:
         return TreePartition(self.problem.forest.parent, self.problem.forest.class_of, n_threads, visited)

@@ -23,8 +23,9 @@ from scipy.sparse import csr_array
 from ramify.errors import InputError
 from ramify.learners.base import Scores
 from ramify.learners.linear.learner import TiedLearner
+from ramify.learners.linear.problem import Costs
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
-from ramify.learners.linear.training import Setup, TrainedWeights, weigh_classes
+from ramify.learners.linear.training import Setup, TrainedWeights
 from ramify.learners.path_probabilities import aggregate_upward, softmax_rows
 from ramify.learners.structured.problem import Floats, Outputs, build_problem, refuse_too_large, to_weights
 from ramify.learners.structured.solver import DualState, SquaredNorm, solve
@@ -91,10 +92,7 @@ class HierarchicalSVM(TiedLearner):
         require_one_label(targets, "hsvm", "system='hr-svm'")
         super()._fit(X, targets, sample_weight)
 
-    def _train(
-        self, X: csr_array, own: csr_array, ties: Any, weight: NDArray[np.float64], setup: Setup, start: Any = None
-    ) -> TrainedWeights:
-        costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
+    def _train(self, X: csr_array, own: csr_array, ties: Any, costs: Costs, setup: Setup, start: Any = None) -> TrainedWeights:
         n = len(ties.class_nodes)
         refuse_too_large(X.shape[1] + 1, len(ties), (len(own.indices) + n) * n, "hsvm", "system='hr-svm'")
         margins = tree_distances(ties) if self.margin == "tree" else 1.0 - np.eye(n)
