@@ -18,7 +18,7 @@ from ramify import Taxonomy, TextClassifier, load
 from ramify.errors import InputError, LabelError, TaxonomyError
 from ramify.learners import HierarchicalSVM, OrthogonalTransfer
 from ramify.learners.structured import problem as joint_problem
-from ramify.learners.structured.ot import Branches, Couplings
+from ramify.learners.structured.ot import Branches, OrthogonalPenalty
 from ramify.learners.top_down_base import find_branches
 
 
@@ -89,7 +89,7 @@ def test_any_coupling_below_one_keeps_the_problem_convex(parents, coupling):
     taxonomy = build(parents)
     everywhere = np.ones(len(taxonomy), dtype=bool)
     branches = Branches(*find_branches(taxonomy, everywhere, everywhere).T, taxonomy)
-    K = Couplings.of(branches, coupling).metric(-np.ones(len(branches.above()[0])))
+    K = OrthogonalPenalty.of(branches, coupling).metric(-np.ones(len(branches.above()[0])))
     assert np.linalg.eigvalsh(K).min() >= 1 - coupling - 1e-12
 
 

@@ -14,6 +14,7 @@ runs over all classes of every document until the duality gap is small. The bias
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,6 +36,7 @@ from ramify.taxonomy import Taxonomy
 MARGINS = ("tree", "one")
 
 
+@dataclass(eq=False, repr=False)
 class HierarchicalSVM(TiedLearner):
     """One large-margin model of all paths (system ``hsvm``); a document has one label.
 
@@ -51,29 +53,16 @@ class HierarchicalSVM(TiedLearner):
 
     kind: ClassVar[str] = "hierarchical-svm"
     supports_multi_label: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        C: float | str = 1.0,
-        margin: str = "tree",
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.C = C
-        self.margin = margin
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    C: float | str = 1.0
+    margin: str = "tree"
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    random_state: int | None = 0
 
     def _loss(self) -> str:
         return "hinge"
@@ -138,14 +127,8 @@ def tree_distances(forest: Forest) -> Floats:
            [1. , 0. , 1.5],
            [1.5, 1.5, 0. ]])
     """
-    lengths = np.diff(forest.above_offsets) + 1
-    return np.asarray((lengths[:, None] + lengths[None, :]) / 2 - shared_units(forest))
-
-
-def shared_units(forest: Forest) -> Floats:
-    """How many units the paths of two classes have in common: classes × classes."""
-    n = len(forest.above_offsets) - 1
-    contains = np.zeros((n, len(forest)))
-    contains[np.repeat(np.arange(n), np.diff(forest.above_offsets)), forest.above] = 1
+    n, lengths = len(forest.above_offsets) - 1, np.diff(forest.above_offsets) + 1
+    contains = np.zeros((n, len(forest)))  # whether a unit is on the path to a class
+    contains[np.repeat(np.arange(n), lengths - 1), forest.above] = 1
     contains[np.arange(n), np.flatnonzero(forest.class_of >= 0)] = 1
-    return np.asarray(contains @ contains.T)
+    return np.asarray((lengths[:, None] + lengths[None, :]) / 2 - contains @ contains.T)

@@ -19,7 +19,7 @@ A softmax over siblings makes paths comparable. The bias is a constant feature.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,7 +34,7 @@ from ramify.learners.linear.problem import Certificate, Settings
 from ramify.learners.linear.top_down import TopDownLinear
 from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, is_number, weigh_classes
 from ramify.learners.structured.problem import Floats, Outputs, Problem, build_problem, refuse_too_large, to_weights
-from ramify.learners.structured.solver import DualState, measure, solve
+from ramify.learners.structured.solver import DualState, SquaredNorm, measure, solve
 from ramify.learners.targets import Targets, require_one_label
 from ramify.learners.top_down_base import find_branches, only_children
 from ramify.parallel import stage
@@ -43,11 +43,11 @@ from ramify.taxonomy import Taxonomy, expand_to_ancestors
 Nodes = NDArray[np.int64]
 COPIES = {"exact": 3, "dual-averaging": 5}  # of the weights, that a solver holds
 MOST_COUPLING = {"exact": 0.9999, "dual-averaging": 0.99}
-SOLVERS = tuple(COPIES)
 SIGN_STEPS = 20  # of the signs between two rounds, at most
 BOUND_EVERY = 25  # rounds of dual averaging between two computations of the bound
 
 
+@dataclass(eq=False, repr=False)
 class OrthogonalTransfer(TopDownLinear):
     """Branches regularized to be orthogonal to those above them (system ``ot``); a document has one label.
 
@@ -65,39 +65,25 @@ class OrthogonalTransfer(TopDownLinear):
 
     kind: ClassVar[str] = "orthogonal-transfer"
     supports_multi_label: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        C: float | str = 1.0,
-        coupling: float = 0.9,
-        solver: str = "exact",
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.C = C
-        self.coupling = coupling
-        self.solver = solver
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    C: float | str = 1.0
+    coupling: float = 0.9
+    solver: str = "exact"
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    random_state: int | None = 0
 
     def _loss(self) -> str:
         return "hinge"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.solver not in SOLVERS:
-            raise InputError(f"solver is {self.solver!r}; give {' or '.join(map(repr, SOLVERS))}.")
+        if self.solver not in COPIES:
+            raise InputError(f"solver is {self.solver!r}; give {' or '.join(map(repr, COPIES))}.")
         most = MOST_COUPLING[self.solver]
         if not is_number(self.coupling) or not 0 <= self.coupling <= most:
             raise InputError(
@@ -129,17 +115,15 @@ class OrthogonalTransfer(TopDownLinear):
         outputs = branch_outputs(branches, ends)
         refuse_too_large(*held, int(np.diff(outputs.offsets)[own.indices].sum()), "ot", other, n_copies)
         costs = weigh_classes(own.tocsc(), setup, branches.taxonomy, ends, sample_weight)
-        problem = build_problem(X, own, outputs, len(branches), costs, setup.bias)
-        couplings = Couplings.of(branches, float(self.coupling))
-        W, certificate = self._solve(problem, couplings, setup)
         n = len(branches)
+        problem = build_problem(X, own, outputs, n, costs, setup.bias)
+        penalty = OrthogonalPenalty.of(branches, float(self.coupling))
+        if self.solver == "dual-averaging":
+            W, certificate = average_gradients(problem, penalty, setup.settings)
+        else:
+            W, certificate = solve(DualState.start(problem, penalty, setup.settings.seed), setup.settings)
         alone = np.full(n, -1, dtype=np.int32)
         return TrainedWeights(to_weights(W, problem.rows, alone, np.arange(n, dtype=np.int64)), certificate)
-
-    def _solve(self, problem: Problem, couplings: Couplings, setup: Setup) -> tuple[Floats, Certificate]:
-        if self.solver == "dual-averaging":
-            return average_gradients(problem, couplings, setup.settings)
-        return solve(DualState.start(problem, OrthogonalPenalty.start(couplings), setup.settings.seed), setup.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +146,10 @@ class Branches:
         on_path = np.isin(self.nodes, self.taxonomy.nodes_to(end))
         return np.flatnonzero(np.where(stays, self.nodes == end, on_path))
 
-    def rivals_of(self, branch: int) -> Nodes:
-        """The other branches of the same node."""
-        first, last = np.searchsorted(self.parents, [self.parents[branch], self.parents[branch] + 1])
-        return np.delete(np.arange(first, last), branch - first)
+    def rivals(self) -> list[Nodes]:
+        """For every branch the other branches of the same node."""
+        firsts, lasts = (np.searchsorted(self.parents, self.parents, side) for side in ("left", "right"))
+        return [np.delete(np.arange(a, z), b - a) for b, (a, z) in enumerate(zip(firsts, lasts, strict=True))]
 
     def count_pairs(self) -> int:
         """The number of pairs of a branch and a rival."""
@@ -190,7 +174,7 @@ def branch_outputs(branches: Branches, ends: Nodes) -> Outputs:
     own output is that no rival wins, φ = 0.
     """
     # a pair is the same output for all documents whose path has that branch
-    rivals = [branches.rivals_of(branch) for branch in range(len(branches))]
+    rivals = branches.rivals()
     lengths = np.asarray([len(others) for others in rivals])
     firsts = 1 + np.concatenate([[0], np.cumsum(lengths)])
     listed = [
@@ -209,27 +193,32 @@ def branch_outputs(branches: Branches, ends: Nodes) -> Outputs:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Couplings:
-    """K by its pairs off the diagonal: the upper and lower branches, and the entries."""
+@dataclass(slots=True)
+class OrthogonalPenalty(SquaredNorm):
+    """Ω, with M = K∘S and signs that maximize the dual.
 
-    n_units: int
+    upper, lower, strengths: K by its pairs off the diagonal, the branches of each and its entry. signs: S of the pairs.
+    """
+
     coupling: float
     upper: NDArray[np.int64]
     lower: NDArray[np.int64]
     strengths: Floats
+    signs: Floats
+    M: Floats
+    inverse: Floats
 
     @classmethod
-    def of(cls, branches: Branches, coupling: float) -> Couplings:
-        """Couple every branch with those above it."""
+    def of(cls, branches: Branches, coupling: float) -> OrthogonalPenalty:
+        """Couple every branch with those above it; all signs are 0."""
         upper, lower = branches.above()
         related = np.bincount(np.concatenate([upper, lower]), minlength=len(branches))
-        strengths = coupling / np.sqrt(related[upper] * related[lower])
-        return cls(len(branches), coupling, upper, lower, strengths)
+        strengths, M = coupling / np.sqrt(related[upper] * related[lower]), np.eye(len(branches))
+        return cls(coupling, upper, lower, strengths, np.zeros(len(upper)), M, M.copy())
 
     def metric(self, signs: Floats) -> Floats:
         """K∘S, from the signs of the pairs."""
-        M = np.eye(self.n_units)
+        M = np.eye(len(self.M))
         M[self.upper, self.lower] = M[self.lower, self.upper] = self.strengths * signs
         return M
 
@@ -240,41 +229,6 @@ class Couplings:
     def penalty(self, W: Floats) -> float:
         """Ω(W)."""
         return 0.5 * float(np.vdot(W, W)) + float(self.strengths @ np.abs(self.products(W)))
-
-    def better_signs(self, Q: Floats, signs: Floats) -> Floats:
-        """Signs with a smaller ½ tr((K∘S)⁻¹ Q), or the same where these are optimal."""
-        if not len(signs):
-            return signs
-
-        def objective(signs: Floats) -> tuple[float, Floats]:
-            factor = cho_factor(self.metric(signs))
-            solved = cho_solve(factor, Q)
-            gradient = cho_solve(factor, solved.T)  # M⁻¹ Q M⁻¹
-            return 0.5 * float(np.trace(solved)), -self.strengths * gradient[self.upper, self.lower]
-
-        top = max(float(np.trace(Q)), np.finfo(np.float64).tiny)
-        bounds, limits = [(-1.0, 1.0)] * len(signs), {"maxiter": SIGN_STEPS, "ftol": 0.0, "gtol": 1e-12 * top}
-        return np.asarray(minimize(objective, signs, jac=True, method="L-BFGS-B", bounds=bounds, options=limits).x)
-
-
-@dataclass(slots=True)
-class OrthogonalPenalty:
-    """Ω, with M = K∘S and signs that maximize the dual."""
-
-    couplings: Couplings
-    signs: Floats
-    M: Floats
-    inverse: Floats
-
-    @classmethod
-    def start(cls, couplings: Couplings) -> OrthogonalPenalty:
-        """All signs 0."""
-        M = np.eye(couplings.n_units)
-        return cls(couplings, np.zeros(len(couplings.strengths)), M, M.copy())
-
-    def penalty(self, W: Floats) -> float:
-        """Ω(W)."""
-        return self.couplings.penalty(W)
 
     def quadratic(self, W: Floats) -> float:
         """½ tr(Wᵀ (K∘S) W)."""
@@ -290,31 +244,44 @@ class OrthogonalPenalty:
             return
         with threadpool_limits(1, "blas"):  # small products are faster without threads
             G = W @ self.M
-            self.signs = self.couplings.better_signs(G.T @ G, self.signs)
-            self.M = self.couplings.metric(self.signs)
+            self.signs = self._better_signs(G.T @ G)
+            self.M = self.metric(self.signs)
             self.inverse = np.asarray(np.linalg.inv(self.M), dtype=np.float64)
             W[:] = G @ self.inverse
 
+    def _better_signs(self, Q: Floats) -> Floats:
+        """Signs with a smaller ½ tr((K∘S)⁻¹ Q), or the same where these are optimal."""
 
-def average_gradients(problem: Problem, couplings: Couplings, settings: Settings) -> tuple[Floats, Certificate]:
+        def objective(signs: Floats) -> tuple[float, Floats]:
+            factor = cho_factor(self.metric(signs))
+            solved = cho_solve(factor, Q)
+            gradient = cho_solve(factor, solved.T)  # M⁻¹ Q M⁻¹
+            return 0.5 * float(np.trace(solved)), -self.strengths * gradient[self.upper, self.lower]
+
+        top = max(float(np.trace(Q)), np.finfo(np.float64).tiny)
+        bounds, limits = [(-1.0, 1.0)] * len(self.signs), {"maxiter": SIGN_STEPS, "ftol": 0.0, "gtol": 1e-12 * top}
+        return np.asarray(minimize(objective, self.signs, jac=True, method="L-BFGS-B", bounds=bounds, options=limits).x)
+
+
+def average_gradients(problem: Problem, penalty: OrthogonalPenalty, settings: Settings) -> tuple[Floats, Certificate]:
     """Regularized dual averaging, as the paper has it: the best weights met (features × units), and their certificate.
 
     Every round averages a subgradient of the objective less σ/2 ‖W‖² with all before, ḡ, and goes to W = −ḡ / σ; σ = 1 −
     coupling is the strong convexity. The averages of the worst outputs and of the signs are feasible in the dual: our bound.
     """
-    sigma, shape = 1 - couplings.coupling, (problem.rows.n_features, problem.n_units)
+    sigma, shape = 1 - penalty.coupling, (problem.rows.n_features, problem.n_units)
     W, mean, best = np.zeros(shape), np.zeros(shape), np.zeros(shape)
-    alphas, signs = np.zeros(len(problem.margins)), np.zeros(len(couplings.strengths))
+    alphas, signs = np.zeros(len(problem.margins)), np.zeros(len(penalty.strengths))
     primal, dual = np.inf, -np.inf
     with stage("dual averaging", settings.max_iter) as step:
         for t in range(1, settings.max_iter + 1):
             losses, worst = measure(problem, W)
-            value = couplings.penalty(W) + float(losses @ problem.costs)
+            value = penalty.penalty(W) + float(losses @ problem.costs)
             if value < primal:
                 primal, best = value, W
-            sign = np.sign(couplings.products(W))
+            sign = np.sign(penalty.products(W))
             given = problem.alpha_offsets[:-1] + worst
-            gradient = W @ couplings.metric(sign) - sigma * W - weight_sum(problem, given, problem.costs)
+            gradient = W @ penalty.metric(sign) - sigma * W - weight_sum(problem, given, problem.costs)
             mean += (gradient - mean) / t
             alphas *= 1 - 1 / t
             alphas[given] += problem.costs / t
@@ -322,7 +289,7 @@ def average_gradients(problem: Problem, couplings: Couplings, settings: Settings
             W = -mean / sigma
             step.advance()
             if t % BOUND_EVERY == 0 or t == settings.max_iter:
-                dual = max(dual, bound(problem, couplings, alphas, signs))
+                dual = max(dual, bound(problem, penalty, alphas, signs))
                 if Certificate(primal, dual, t).gap <= settings.tolerance:
                     break
     return best, Certificate(primal, dual, t)
@@ -343,9 +310,9 @@ def weight_sum(problem: Problem, given: NDArray[np.int64], values: Floats) -> Fl
     return np.asarray((problem.rows.matrix().T @ R).toarray(), dtype=np.float64)
 
 
-def bound(problem: Problem, couplings: Couplings, alphas: Floats, signs: Floats) -> float:
+def bound(problem: Problem, penalty: OrthogonalPenalty, alphas: Floats, signs: Floats) -> float:
     """The dual objective of α and the signs."""
     given = np.flatnonzero(alphas)
     G = weight_sum(problem, given, alphas[given])
-    half = 0.5 * float(np.sum((G.T @ G) * np.linalg.inv(couplings.metric(signs))))
+    half = 0.5 * float(np.sum((G.T @ G) * np.linalg.inv(penalty.metric(signs))))
     return float(alphas @ problem.margins) - half

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,44 +39,29 @@ SMALLEST = 1e-12  # μ, beyond which there is nothing but rounding
 SHORTEST = 1e-9  # of a Newton step
 
 
-class Regularizer(Protocol):
-    """The regularizer of weights W (features × units), and the matrix M of its quadratic lower bound.
+class SquaredNorm:
+    """The regularizer ½ ‖W‖² of weights W (features × units); others derive from it.
 
-    inverse: M⁻¹; an empty matrix for the identity.
+    M: the matrix of a quadratic lower bound ½ tr(Wᵀ M W), here 1. inverse: M⁻¹; an empty matrix for the identity.
     """
 
-    inverse: Floats
+    def __init__(self) -> None:
+        self.inverse: Floats = np.zeros((0, 0))
 
     def penalty(self, W: Floats) -> float:
         """The regularizer."""
+        return 0.5 * float(np.vdot(W, W))
 
     def quadratic(self, W: Floats) -> float:
         """½ tr(Wᵀ M W), which is no larger."""
+        return self.penalty(W)
 
     def matrix(self, n_units: int) -> Floats:
         """M."""
-
-    def improve_in_place(self, W: Floats) -> None:
-        """Change M to one with a better bound for the dual variables that W belongs to, and W with it."""
-
-
-class SquaredNorm:
-    """½ ‖W‖², M = 1."""
-
-    inverse = np.zeros((0, 0))
-
-    def penalty(self, W: Floats) -> float:
-        """½ ‖W‖²."""
-        return 0.5 * float(np.vdot(W, W))
-
-    quadratic = penalty
-
-    def matrix(self, n_units: int) -> Floats:
-        """1."""
         return np.eye(n_units)
 
     def improve_in_place(self, W: Floats) -> None:
-        """M is constant."""
+        """Change M to one with a better bound for the dual variables that W belongs to, and W with it; here it is constant."""
 
 
 @dataclass(slots=True)
@@ -87,14 +72,14 @@ class DualState:
     """
 
     problem: Problem
-    regularizer: Regularizer
+    regularizer: SquaredNorm
     alphas: Floats
     weights: Floats
     rng: np.random.Generator
     products: Floats
 
     @classmethod
-    def start(cls, problem: Problem, regularizer: Regularizer, seed: int) -> Self:
+    def start(cls, problem: Problem, regularizer: SquaredNorm, seed: int) -> Self:
         """Every document's cost on its own output, and all weights 0."""
         alphas = np.zeros(problem.alpha_offsets[-1])
         alphas[problem.alpha_offsets[:-1]] = problem.costs
@@ -111,23 +96,19 @@ class DualState:
 
     def run_round(self, closest: float, n_passes: int = MOST) -> None:
         """Visit all documents once, then the active ones a few times more; then improve M."""
-        active = np.flatnonzero(self.problem.costs > 0)
+        problem, active = self.problem, np.flatnonzero(self.problem.costs > 0)
         for _ in range(n_passes):
             if not len(active):
                 break
             order = self.rng.permutation(active)
-            violations = self._visit(order, closest)
-            mean = float((violations * self.problem.costs[order]).sum() / self.problem.costs.sum())
+            violations = np.empty(len(order))  # the largest of each document before its steps
+            update_structured_duals_in_place(
+                problem.to_native(), self.products, self.regularizer.inverse, order, STEPS, closest,
+                problem.alpha_offsets, self.alphas, self.weights, violations,
+            )  # fmt: skip
+            mean = float((violations * problem.costs[order]).sum() / problem.costs.sum())
             active = np.sort(order[violations > max(closest, QUIET * mean)])
         self.regularizer.improve_in_place(self.weights)
-
-    def _visit(self, documents: NDArray[np.int64], closest: float) -> Floats:
-        """Dual steps at some documents in turn; gives the largest violation of each before its steps."""
-        problem, violations = self.problem, np.empty(len(documents))
-        state = problem.alpha_offsets, self.alphas, self.weights, violations
-        fixed = problem.to_native(), self.products, self.regularizer.inverse
-        update_structured_duals_in_place(*fixed, documents, STEPS, closest, *state)
-        return violations
 
     def certify(self, rounds: int) -> Certificate:
         """The objective of the weights, and the lower bound."""
@@ -145,7 +126,8 @@ def measure(problem: Problem, weights: Floats) -> tuple[Floats, NDArray[np.int32
 
 def solve(state: DualState, settings: Settings) -> tuple[Floats, Certificate]:
     """Dual ascent; where it stalls and weights are few, Newton steps on the smoothed objective from there."""
-    if not suits_newton(state.problem):
+    n_weights = state.weights.size
+    if n_weights > MOST_WEIGHTS or len(state.problem) * n_weights**2 > MOST_WORK:
         return state.weights, solve_dual(state, settings)
     certificate = solve_dual(state, replace(settings, max_iter=min(PATIENCE, settings.max_iter)))
     if certificate.gap <= settings.tolerance or settings.max_iter <= PATIENCE:
@@ -167,12 +149,6 @@ def solve_dual(state: DualState, settings: Settings) -> Certificate:
 
 
 # ---- Newton's method on the smoothed objective ----------------------------------------------------------------------------
-
-
-def suits_newton(problem: Problem) -> bool:
-    """Whether weights are so few that Newton steps are cheap."""
-    n_weights = problem.rows.n_features * problem.n_units
-    return n_weights <= MOST_WEIGHTS and len(problem) * n_weights**2 <= MOST_WORK
 
 
 @dataclass(frozen=True, slots=True)
