@@ -12,25 +12,18 @@ simpler model; the bias is a constant feature.
 from __future__ import annotations
 
 import warnings
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError, suggest
 from ramify.learners.base import Scores
-from ramify.learners.bayesian.problem import (
-    PRECISIONS,
-    DenseDocuments,
-    Documents,
-    Groups,
-    Problem,
-    SparseDocuments,
-    with_constant,
-)
+from ramify.learners.bayesian.problem import PRECISIONS, DenseDocuments, Documents, Groups, Problem, SparseDocuments
 from ramify.learners.bayesian.variational import fit_posterior
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.problem import BLOCKS, suits_dense_solver
@@ -48,6 +41,7 @@ SCORE = 5.0  # standard deviation of the score of a typical document, as the aut
 MOST = 1 << 26  # numbers in a table: half a gigabyte, and training holds a dozen of them
 
 
+@dataclass(eq=False, repr=False)
 class BayesianLogistic(LinearModel):
     """Hierarchical Bayesian logistic regression (system ``hblr``); every document has one label, and the taxonomy is a tree.
 
@@ -70,33 +64,16 @@ class BayesianLogistic(LinearModel):
 
     kind: ClassVar[str] = "bayesian-logistic"
     supports_multi_label: ClassVar[bool] = False
-    weights_: Weights
-    evidence_: NDArray[np.float64]
-    precisions_: NDArray[np.float64]
-    n_iter_: int
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        precisions: str = "node",
-        covariance: str = "auto",
-        shape: float | str = "auto",
-        rate: float | str = "auto",
-        tol: float = 1e-5,
-        max_iter: int = 100,
-        fit_intercept: bool = True,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.precisions = precisions
-        self.covariance = covariance
-        self.shape = shape
-        self.rate = rate
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.n_jobs = n_jobs
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    precisions: str = "node"
+    covariance: str = "auto"
+    shape: float | str = "auto"
+    rate: float | str = "auto"
+    tol: float = 1e-5
+    max_iter: int = 100
+    fit_intercept: bool = True
+    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         for name, allowed in (("precisions", PRECISIONS), ("covariance", COVARIANCES)):
@@ -123,45 +100,53 @@ class BayesianLogistic(LinearModel):
         problem = self._problem(X, targets, sample_weight, forest, executor)
         q, found, growth = fit_posterior(problem, executor, self.tol, self.max_iter)
         if growth > self.tol:
-            _warn_of_growth(growth, len(found), self.tol)
-        self.weights_ = tied_rows(q.means, forest, self.fit_intercept)
-        alpha = q.precisions()
-        self.precisions_ = alpha if problem.groups.per_feature else alpha[:, 0]
+            warnings.warn(
+                f"training stopped after {len(found)} rounds while the evidence still grew by {growth:.2g} of itself a round, "
+                f"above tol={self.tol:g}; raise max_iter, or accept the growth by raising tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        self.weights_: Weights = tied_rows(q.means, forest, self.fit_intercept)
+        self.precisions_ = q.precisions() if problem.groups.per_feature else q.precisions()[:, 0]
         self.evidence_, self.n_iter_ = np.asarray(found), len(found)
         self._set_classes(forest.class_nodes)
 
     def _problem(self, X: csr_array, targets: Targets, weights: Any, forest: Forest, executor: Executor) -> Problem:
-        X = with_constant(X) if self.fit_intercept else X
+        if self.fit_intercept:  # a last feature that is 1 in every document, for the bias
+            X = csr_array(hstack([X, csr_array(np.ones((X.shape[0], 1), dtype=X.dtype))], format="csr"))
         counts = weights > 0
-        documents = self._documents(X[counts], forest, executor)
+        weights, documents = weights[counts], self._documents(X[counts], forest, executor)
         labels = np.empty(len(targets.taxonomy), dtype=np.int64)
         labels[forest.class_nodes] = np.arange(len(forest.class_nodes))
         groups = Groups.of(forest, self.precisions)
-        shape, rate = self._prior(groups, documents, weights[counts])
-        return Problem(documents, labels[targets.own.indices[counts]], weights[counts], forest, groups, shape, rate)
-
-    def _documents(self, X: csr_array, forest: Forest, executor: Executor) -> Documents:
-        n_classes = len(forest.class_nodes)
-        _refuse_huge(X.shape, len(forest), n_classes)
-        suited = suits_dense_solver(X.shape[0], X.shape[1], X.nnz, n_classes)
-        if self.covariance == "diagonal" or (self.covariance == "auto" and not suited):
-            return SparseDocuments.of(X, executor)
-        if n_classes * X.shape[1] ** 2 > BLOCKS:
-            raise InputError(
-                f"full covariances of {n_classes:,} classes over {X.shape[1]:,} features are too large to hold; "
-                "give covariance='diagonal', or choose fewer features."
-            )
-        return DenseDocuments(X.toarray().astype(np.float64), executor)
-
-    def _prior(self, groups: Groups, documents: Documents, weights: Any) -> tuple[Any, Any]:
-        """Shape and rate of every group, groups × 1."""
-        shape = 0.5 * groups.governed(documents.shape[1])
+        shape = 0.5 * groups.governed(documents.shape[1])  # shape and rate of every group, groups × 1
         if not isinstance(self.shape, str):
             shape = np.full(shape.shape, float(self.shape))
         if not isinstance(self.rate, str):
-            return shape, np.full(shape.shape, float(self.rate))
-        length = float(weights @ documents.squared_norms()) / max(float(weights.sum()), 1e-300)
-        return shape, shape * SCORE**2 / (length if length > 0 else 1.0)
+            rate = np.full(shape.shape, float(self.rate))
+        else:
+            length = float(weights @ documents.squared_norms()) / max(float(weights.sum()), 1e-300)
+            rate = shape * SCORE**2 / (length if length > 0 else 1.0)
+        return Problem(documents, labels[targets.own.indices[counts]], weights, forest, groups, shape, rate)
+
+    def _documents(self, X: csr_array, forest: Forest, executor: Executor) -> Documents:
+        (n_documents, n_features), n_classes = X.shape, len(forest.class_nodes)
+        held = (n_features, len(forest), "features × nodes"), (n_documents, n_classes, "documents × classes")
+        for rows, columns, what in held:
+            if rows * columns > MOST:
+                raise InputError(
+                    f"{what} are {rows:,} × {columns:,}, and {WHAT} holds tables of up to {MOST:,} numbers; "
+                    "choose fewer features, or use system='hr-lr', which scales."
+                )
+        suited = suits_dense_solver(n_documents, n_features, X.nnz, n_classes)
+        if self.covariance == "diagonal" or (self.covariance == "auto" and not suited):
+            return SparseDocuments.of(X, executor)
+        if n_classes * n_features**2 > BLOCKS:
+            raise InputError(
+                f"full covariances of {n_classes:,} classes over {n_features:,} features are too large to hold; "
+                "give covariance='diagonal', or choose fewer features."
+            )
+        return DenseDocuments(X.toarray().astype(np.float64), executor)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -194,23 +179,3 @@ class BayesianLogistic(LinearModel):
         if not fits or not np.isfinite(self.evidence_).all() or not (self.precisions_ > 0).all():
             raise ModelError("evidence and precisions are not ones that the model writes; train the model again.")
         self.n_iter_ = len(self.evidence_)
-
-
-def _refuse_huge(shape: tuple[int, int], n_units: int, n_classes: int) -> None:
-    n_documents, n_features = shape
-    for rows, columns, what in ((n_features, n_units, "features × nodes"), (n_documents, n_classes, "documents × classes")):
-        if rows * columns > MOST:
-            raise InputError(
-                f"{what} are {rows:,} × {columns:,}, and {WHAT} holds tables of up to {MOST:,} numbers; "
-                "choose fewer features, or use system='hr-lr', which scales."
-            )
-
-
-def _warn_of_growth(growth: float, rounds: int, tolerance: float) -> None:
-    """Warn that training ended while the bound on the evidence still grew."""
-    warnings.warn(
-        f"training stopped after {rounds} rounds while the evidence still grew by {growth:.2g} of itself a round, "
-        f"above tol={tolerance:g}; raise max_iter, or accept the growth by raising tol.",
-        ConvergenceWarning,
-        stacklevel=4,
-    )

@@ -21,7 +21,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array
 
 from ramify.learners.linear.taxonomy_ties import Forest
 from ramify.native import DoubleRows, multiply_rows_in_place
@@ -48,21 +48,15 @@ class DenseDocuments:
     def score(self, W: Floats) -> Floats:
         """w_k·x of every document and class."""
         scores = np.empty((len(self.X), len(W)))
-
-        def work(part: slice) -> None:
-            np.matmul(self.X[part], W.T, out=scores[part])
-
-        run_parts(self.executor, work, cut(len(self.X), ROWS))
+        parts = cut(len(self.X), ROWS)
+        run_parts(self.executor, lambda part: np.matmul(self.X[part], W.T, out=scores[part]), parts)
         return scores
 
     def sum_by_class(self, T: Floats) -> Floats:
         """Σ_i t_ik x_i of every class."""
         sums = np.empty((T.shape[1], self.X.shape[1]))
-
-        def work(part: slice) -> None:
-            np.matmul(T[:, part].T, self.X, out=sums[part])
-
-        run_parts(self.executor, work, cut(T.shape[1], CLASSES))
+        parts = cut(T.shape[1], CLASSES)
+        run_parts(self.executor, lambda part: np.matmul(T[:, part].T, self.X, out=sums[part]), parts)
         return sums
 
     def squared_norms(self) -> Floats:
@@ -148,7 +142,7 @@ class SparseDocuments:
         return products
 
 
-def run_parts(executor: Executor, work: Callable[[slice], None], parts: list[slice]) -> None:
+def run_parts(executor: Executor, work: Callable[[slice], object], parts: list[slice]) -> None:
     """Run work on every part in parallel."""
     for _ in executor.map(work, parts):
         pass
@@ -169,11 +163,6 @@ def even_parts(offsets: NDArray[np.int64], size: int) -> list[slice]:
     cuts = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_parts + 1)[1:-1])
     edges = np.unique(np.concatenate([[0], cuts, [len(offsets) - 1]]))
     return [slice(int(first), int(last)) for first, last in pairwise(edges)]
-
-
-def with_constant(X: csr_array) -> csr_array:
-    """A last feature that is 1 in every document, for the bias."""
-    return csr_array(hstack([X, csr_array(np.ones((X.shape[0], 1), dtype=X.dtype))], format="csr"))
 
 
 Documents = DenseDocuments | SparseDocuments
@@ -230,14 +219,9 @@ class Problem:
         """The unit of every class."""
         return np.flatnonzero(self.forest.class_of >= 0)
 
-    @property
-    def has_above(self) -> NDArray[np.bool_]:
-        """Whether a unit has one above it."""
-        return self.forest.parent >= 0
-
     def from_above(self, table: Floats) -> Floats:
         """The row of the unit above each, 0 above a top unit."""
-        return np.where(self.has_above[:, None], table[self.forest.parent], 0.0)
+        return np.where(self.forest.parent[:, None] >= 0, table[self.forest.parent], 0.0)
 
     def add_below(self, table: Floats) -> Floats:
         """The sum over the units right below each."""

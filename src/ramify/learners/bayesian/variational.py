@@ -62,11 +62,6 @@ def covariances(alpha: Floats, data: Floats) -> tuple[Floats, Floats]:
     return tables, log_dets
 
 
-def variances_of(tables: Floats) -> Floats:
-    """diag Ψ, classes × features."""
-    return tables if tables.ndim == 2 else np.ascontiguousarray(tables.diagonal(axis1=1, axis2=2))
-
-
 def invert(A: Floats) -> tuple[Floats, float]:
     """The inverse of a positive definite matrix, and the logarithm of the inverse's determinant."""
     factor, _ = lapack.dpotrf(A, lower=1, clean=1)
@@ -111,10 +106,8 @@ class Posterior:
         shapes, rates = (np.repeat(part, width, axis=1) for part in (problem.shape, problem.rate))
         variance = (problem.rate / problem.shape)[problem.groups.of_unit]
         variances, log_dets = np.repeat(variance, n_features, axis=1), n_features * np.log(variance[:, 0])
-        scores, score_variances = (
-            np.zeros((n_documents, len(classes))),
-            np.outer(problem.documents.squared_norms(), variance[classes, 0]),
-        )
+        scores = np.zeros((n_documents, len(classes)))
+        score_variances = np.outer(problem.documents.squared_norms(), variance[classes, 0])
         softmax = bound_softmax(scores, score_variances, np.zeros(n_documents), executor)
         return cls(
             problem, executor, np.zeros(variances.shape), variances, log_dets, variances[classes], shapes, rates, scores,
@@ -145,7 +138,8 @@ class Posterior:
         self.variances[:] = 1 / (alpha + self.problem.add_below(alpha))
         self.log_dets = np.log(self.variances).sum(axis=1)
         self.tables, self.log_dets[classes] = covariances(alpha[classes], data)
-        self.variances[classes] = variances_of(self.tables)
+        is_diagonal = self.tables.ndim == 2
+        self.variances[classes] = self.tables if is_diagonal else self.tables.diagonal(axis1=1, axis2=2)
 
     def _update_precisions(self) -> None:
         groups, problem = self.problem.groups, self.problem
@@ -161,26 +155,19 @@ class Posterior:
 
     def lower_bound(self) -> float:
         """The bound on ln p(labels | documents), all constants included."""
-        return self.likelihood() + self._weights_under_prior() + self._entropy_of_weights() + self._precisions_under_prior()
+        (a, b), (a_q, b_q) = (self.problem.shape, self.problem.rate), (self.shapes, self.rates)
+        log_alpha = digamma(a_q) - np.log(b_q)
+        of_unit = log_alpha[self.problem.groups.of_unit]
+        weights = 0.5 * float((of_unit - LOG_2_PI - self.precisions() * self.squares()).sum())  # E ln p(W | α)
+        entropy = 0.5 * float(self.log_dets.sum() + self.means.size * (1 + LOG_2_PI))  # of q(W)
+        prior = a * np.log(b) - gammaln(a) + (a - 1) * log_alpha - b * a_q / b_q  # E ln Gamma(α | a, b), and q(α)'s entropy
+        precisions = float((prior + a_q - np.log(b_q) + gammaln(a_q) + (1 - a_q) * digamma(a_q)).sum())
+        return self.likelihood() + weights + entropy + precisions
 
     def likelihood(self) -> float:
         """Σ_i s_i times the bound on E ln p(y_i | x_i, W)."""
         own = self.scores[np.arange(len(self.scores)), self.problem.labels]
         return float(self.problem.weights @ (own - self.softmax.bounds))
-
-    def _weights_under_prior(self) -> float:
-        log_alpha = (digamma(self.shapes) - np.log(self.rates))[self.problem.groups.of_unit]
-        return 0.5 * float((log_alpha - LOG_2_PI - self.precisions() * self.squares()).sum())
-
-    def _entropy_of_weights(self) -> float:
-        return 0.5 * float(self.log_dets.sum() + self.means.size * (1 + LOG_2_PI))
-
-    def _precisions_under_prior(self) -> float:
-        """E ln Gamma(α | a, b), and the entropy of q(α)."""
-        (a, b), (a_q, b_q) = (self.problem.shape, self.problem.rate), (self.shapes, self.rates)
-        log_alpha = digamma(a_q) - np.log(b_q)
-        prior = a * np.log(b) - gammaln(a) + (a - 1) * log_alpha - b * a_q / b_q
-        return float((prior + a_q - np.log(b_q) + gammaln(a_q) + (1 - a_q) * digamma(a_q)).sum())
 
 
 # ---- the means ------------------------------------------------------------------------------------------------------
@@ -209,10 +196,14 @@ TINY = 1e-300
 
 def update_means(q: Posterior, enough: float) -> None:
     """Newton steps, until the next one is predicted to raise the bound by no more than `enough`."""
+    problem = q.problem
     for _ in range(STEPS):
         check_deadline()
-        gradient = _gradient(q)
-        direction = _direction(q, gradient, Elimination.of(q.problem, q.precisions(), _blocks(q)))
+        misses = -q.softmax.slopes
+        misses[np.arange(len(misses)), problem.labels] += 1
+        gradient = -problem.prior_gradient(q.precisions(), q.means)
+        gradient[problem.class_units] += problem.documents.sum_by_class(problem.weights[:, None] * misses)
+        direction = _direction(q, gradient, Elimination.of(problem, q.precisions(), _blocks(q)))
         predicted = float(np.vdot(gradient, direction))
         if not predicted > enough or not _step(q, direction, predicted):
             break
@@ -224,18 +215,8 @@ def _blocks(q: Posterior) -> Floats:
         return q.tables
     problem, curvatures = q.problem, q.softmax.curvatures
     alone = curvatures * (1 - curvatures / np.maximum(curvatures.sum(axis=1, keepdims=True), TINY))
-    return covariances(q.precisions()[problem.class_units], problem.documents.second_moments(problem.weights[:, None] * alone))[
-        0
-    ]
-
-
-def _gradient(q: Posterior) -> Floats:
-    problem = q.problem
-    misses = -q.softmax.slopes
-    misses[np.arange(len(misses)), problem.labels] += 1
-    gradient = -problem.prior_gradient(q.precisions(), q.means)
-    gradient[problem.class_units] += problem.documents.sum_by_class(problem.weights[:, None] * misses)
-    return gradient
+    data = problem.documents.second_moments(problem.weights[:, None] * alone)
+    return covariances(q.precisions()[problem.class_units], data)[0]
 
 
 def _curve(q: Posterior, direction: Floats) -> Floats:
@@ -308,11 +289,18 @@ class Elimination:
         inverses: list[Floats] = [np.zeros(0)] * len(parent)
         below: list[Floats] = [np.zeros(tables.shape[1:])] * len(parent)
         for unit in reversed(range(len(parent))):  # parents come first, so a backward sweep sees children first
-            is_class = class_of[unit] >= 0
-            inverses[unit] = tables[class_of[unit]] if is_class else _invert(wide[unit], below[unit])
-            if parent[unit] >= 0:
-                below[parent[unit]] = below[parent[unit]] + _schur(wide[unit], inverses[unit])
-            below[unit] = np.zeros(0)
+            H, alpha_u = below[unit], wide[unit]
+            if class_of[unit] >= 0:
+                inverse = tables[class_of[unit]]
+            else:
+                inverse = 1 / (alpha_u + H) if H.ndim == 1 else invert(H + np.diag(alpha_u))[0]
+            inverses[unit], below[unit] = inverse, np.zeros(0)
+            if parent[unit] >= 0:  # the Schur complement, α − α H⁻¹ α
+                if inverse.ndim == 1:
+                    complement = np.maximum(alpha_u - alpha_u**2 * inverse, 0.0)
+                else:
+                    complement = np.diag(alpha_u) - alpha_u[:, None] * inverse * alpha_u
+                below[parent[unit]] = below[parent[unit]] + complement
         return cls(parent, wide, inverses)
 
     def solve(self, right: Floats) -> Floats:
@@ -332,17 +320,6 @@ class Elimination:
         return inverse * vector if inverse.ndim == 1 else inverse @ vector
 
 
-def _invert(alpha: Floats, below: Floats) -> Floats:
-    return 1 / (alpha + below) if below.ndim == 1 else invert(below + np.diag(alpha))[0]
-
-
-def _schur(alpha: Floats, inverse: Floats) -> Floats:
-    """The Schur complement of a unit in the one above it: α − α H⁻¹ α."""
-    if inverse.ndim == 1:
-        return np.maximum(alpha - alpha**2 * inverse, 0.0)
-    return np.diag(alpha) - alpha[:, None] * inverse * alpha
-
-
 # ---- coordinate ascent ----------------------------------------------------------------------------------------------
 
 
@@ -350,16 +327,13 @@ ALTERNATIONS = 10  # of α and Ψ in a round, with ξ held
 ENOUGH = 0.1  # of the growth that ends the rounds: the gain that a step of the means must predict
 
 
-class PosteriorFit(NamedTuple):
-    """The posterior, the bound after every round, and its relative growth in the last."""
+def fit_posterior(
+    problem: Problem, executor: Executor, tolerance: float, max_iter: int
+) -> tuple[Posterior, list[float], float]:
+    """Coordinate ascent until the bound grows by no more than `tolerance`, relatively, in a round, or for max_iter rounds.
 
-    q: Posterior
-    bounds: list[float]
-    growth: float
-
-
-def fit_posterior(problem: Problem, executor: Executor, tolerance: float, max_iter: int) -> PosteriorFit:
-    """Coordinate ascent until the bound grows by no more than `tolerance`, relatively, in a round, or for max_iter rounds."""
+    Gives the posterior, the bound after every round, and its relative growth in the last.
+    """
     q = Posterior.start(problem, executor)
     found = list[float]()
     with stage("evidence", max_iter) as step, threadpool_limits(1, "blas"):  # the executor has the threads
@@ -374,4 +348,4 @@ def fit_posterior(problem: Problem, executor: Executor, tolerance: float, max_it
             if growth <= tolerance:
                 break
             before = found[-1]
-    return PosteriorFit(q, found, growth)
+    return q, found, growth
