@@ -7,8 +7,10 @@ from typing import Annotated, Any
 
 from typer import Option
 
+from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
+from ramify.formatting import counted
 
 SYSTEM = "lr:C=10"  # the best probabilities for their time
 
@@ -59,25 +61,22 @@ def audit(
       ramify audit tickets.csv --out issues.jsonl
       ramify reviews add ramify-reviews.db issues.jsonl --model out
     """
-    from ramify.formatting import counted
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import audit_page
     from ramify.reports.terminal import render_audit
-    from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions
-    from ramify.workflows import audit as run
     from ramify.workflows.auditing.issue_details import issue_lines
 
     kind = options.table_format(out).removeprefix(".")
     for path in (report, out):
         options.refuse_output(path, None, data, taxonomy)
-    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
-    features = FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
-    wanted = TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features)
+    wanted = workflows.TrainOptions(system, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     classifier, known = wanted.new_classifier(), wanted.known_taxonomy()
     settings: dict[str, Any] = {"max_issues": max_issues, "folds": folds, "seed": seed, "similarity": similarity}
     with progress_shown():
         corpus = reading.read(data, None if known is None else known.__contains__)
-        found = run(classifier, corpus, min_documents=min_documents, **settings)
+        found = workflows.audit(classifier, corpus, min_documents=min_documents, **settings)
     if report is not None:
         write_text_atomically(report, audit_page(found, f"Labels of {data.name}"))
         say(f"Report written to {report}")

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
 from ramify.errors import InputError
 
 if TYPE_CHECKING:
     from ramify.classifier import TextClassifier
-    from ramify.workflows import TrainOptions
 
 ALL = "all"  # --system all: every system
 
@@ -80,8 +80,6 @@ def compare(
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import comparison_page
     from ramify.reports.terminal import render_comparison
-    from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions, recommend
-    from ramify.workflows import compare as run
     from ramify.workflows.comparison import check_measure
 
     options.refuse_output(report, None, data, test, taxonomy)
@@ -89,9 +87,9 @@ def compare(
     check_measure(by)
     selection: dict[str, Any] = {"select": select, "select_by": select_by}
     selection |= {"select_join": select_join, "select_scope": select_scope}
-    features = FeatureOptions(ngrams, stop_words, stem, min_df, **selection)
-    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
-    wanted = TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
+    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, **selection)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    wanted = workflows.TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     known, columns = None if model else wanted.known_taxonomy(), None
     if model:
         _refuse_training_options(system, test, wanted)
@@ -106,8 +104,8 @@ def compare(
         corpus = reading.read(data, is_label, like=columns)
         tested = None if test is None else reading.read(test, is_label, like=columns)
         settings: dict[str, Any] = {"folds": folds, "seed": seed, "n_resamples": resamples, "correction": correction}
-        found = run(classifiers, corpus, test=tested, **settings)
-    advice = recommend(found, by)
+        found = workflows.compare(classifiers, corpus, test=tested, **settings)
+    advice = workflows.recommend(found, by)
     if report is not None:
         write_text_atomically(report, comparison_page(found, advice, f"Systems on {data.name}"))
         say(f"Report written to {report}")
@@ -117,7 +115,7 @@ def compare(
         output.print(render_comparison(found, advice, output.width))
 
 
-def _new_systems(given: Sequence[str], wanted: TrainOptions) -> dict[str, TextClassifier]:
+def _new_systems(given: Sequence[str], wanted: workflows.TrainOptions) -> dict[str, TextClassifier]:
     from ramify.systems import SYSTEMS
 
     _refuse_few("system", given)
@@ -139,7 +137,7 @@ def _refuse_few(option: str, given: Sequence[str]) -> None:
             raise InputError(f"--{option} {each} was given twice; give {other}, or leave one out.")
 
 
-def _refuse_training_options(system: list[str] | None, test: Path | None, wanted: TrainOptions) -> None:
+def _refuse_training_options(system: list[str] | None, test: Path | None, wanted: workflows.TrainOptions) -> None:
     """Refuse options that only training uses."""
     features, separator = wanted.features, wanted.path_separator
     given: dict[str, Any] = {"--system": system, "--test": test, "--taxonomy": wanted.taxonomy, "--path-separator": separator}

@@ -15,6 +15,8 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 
+from ramify.errors import InputError
+
 if TYPE_CHECKING:
     from ramify.parallel import Stage
 
@@ -43,7 +45,6 @@ def print_json(value: Any) -> None:
 @contextmanager
 def progress_shown(cluster: str | None = None, checkpoints: Path | None = None, resume: bool = False) -> Iterator[None]:
     """Show the progress of work in this block; run it on a cluster, and keep checkpoints until it is done, if given."""
-    from ramify.errors import InputError
     from ramify.parallel import Checkpoints, checkpointing, open_cluster, reporting_to, running_on
 
     if resume and checkpoints is None:
@@ -91,21 +92,17 @@ class RichProgress:
         """Print a line that stays."""
         say(line)
 
-    def say_now_and_then(self, line: str) -> None:
-        """Print a line where there are no bars, if the last one was some time ago."""
-        if self.is_hidden and time.monotonic() - self.last_line >= EVERY:
-            self.last_line = time.monotonic()
-            say(line)
-
 
 class _Step:
     def __init__(self, progress: RichProgress, task: Any, title: str) -> None:
-        self.progress, self.bars, self.task, self.title = progress, progress.bars, task, title
+        self.progress, self.task, self.title = progress, task, title
 
     def advance(self, amount: float = 1) -> None:
-        self.bars.advance(self.task, amount)
+        self.progress.bars.advance(self.task, amount)
 
     def describe(self, what: str) -> None:
-        self.bars.update(self.task, description=f"{self.title}  {escape(what)}" if what else self.title)
-        if what:
-            self.progress.say_now_and_then(f"{self.title}: {what}")
+        self.progress.bars.update(self.task, description=f"{self.title}  {escape(what)}" if what else self.title)
+        progress = self.progress
+        if what and progress.is_hidden and time.monotonic() - progress.last_line >= EVERY:
+            progress.last_line = time.monotonic()
+            say(f"{self.title}: {what}")

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from typer import Option
 
+from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
 
@@ -45,19 +46,17 @@ def evaluate(
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
-    from ramify.workflows import ReadOptions
-    from ramify.workflows import evaluate as run
 
     options.refuse_output(report, model, data)
     check_hierarchy(hierarchy)
-    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
     decision = options.parse_rule(rule, rule_param)
     with progress_shown(), TemporaryDirectory() as scratch:
         classifier = options.load_model(model, decision, threads)
         sharding = {"vectorizer": classifier.vectorizer_, "scratch": scratch, "n_jobs": threads}
         columns = classifier.figures_.get("columns")
         corpus = reading.read(data, classifier.taxonomy_.__contains__, like=columns, sharding=sharding)
-        result = run(classifier, corpus, hierarchy)
+        result = workflows.evaluate(classifier, corpus, hierarchy)
     if report is not None:
         write_text_atomically(report, report_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))
         say(f"Report written to {report}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
+from rich.markup import escape
+from rich.table import Table
 from typer import Argument, Option
 
 from ramify.cli.console import output, print_json, print_plain
@@ -12,8 +14,6 @@ from ramify.cli.options import AsJson, ModelDirectory, RuleName, RuleParams, loa
 from ramify.errors import InputError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from ramify.classifier import NodeExplanation, Step, TextClassifier
 
 MEANS = {"scores": "label score", "margins": "margin", "memberships": "P(node)", "conditionals": "P(node | parent)"}
@@ -70,9 +70,6 @@ def explain(
 
 
 def _table(classifier: TextClassifier, nodes: list[NodeExplanation]) -> Table:
-    from rich.markup import escape
-    from rich.table import Table
-
     numbers = {"score": [node.score for node in nodes]}
     if any(node.value != node.score for node in nodes):
         numbers[MEANS[classifier.decision_.takes]] = [node.value for node in nodes]

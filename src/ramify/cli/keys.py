@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
+from rich.table import Table
 from typer import Argument, Option
 
 from ramify.cli.console import output, print_json, say
 from ramify.cli.options import AsJson
+from ramify.server.keys import add_key, read_keys, remove_key
 
 KeyFile = Annotated[Path, Argument(help="File of keys; it holds hashes only.")]
 
@@ -25,8 +27,6 @@ def add(
     Example:
       ramify keys add keys.json ann --role review
     """
-    from ramify.server.keys import add_key
-
     key = add_key(file, name, role)
     sys.stdout.write(f"{key}\n")
     say(f"This is the key of {name}, with the role {role!r}. Only its hash is stored in {file}.")
@@ -39,8 +39,6 @@ def remove(file: KeyFile, name: Annotated[str, Argument(help="Owner of the key."
     Example:
       ramify keys remove keys.json ann
     """
-    from ramify.server.keys import remove_key
-
     remove_key(file, name)
     say(f"The key of {name} was removed.")
 
@@ -52,10 +50,6 @@ def show(file: KeyFile, as_json: AsJson = False) -> None:
     Example:
       ramify keys list keys.json
     """
-    from rich.table import Table
-
-    from ramify.server.keys import read_keys
-
     keys = read_keys(file)
     if as_json:
         print_json([{"name": key.name, "role": key.role, "created_at": key.created_at} for key in keys])

@@ -10,7 +10,9 @@ from typing import IO, TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
-from ramify.errors import InputError
+from ramify.cli.console import say
+from ramify.errors import DataError, InputError
+from ramify.formatting import counted
 
 if TYPE_CHECKING:
     from ramify.classifier import TextClassifier
@@ -149,9 +151,6 @@ def write_predictions(
     rows: Iterator[Any], columns: list[str], data: Path, out: Path | None, kind: str, top: int, strict: bool
 ) -> None:
     """Write a prediction for every row, and report rows that could not be classified; refuse if none could."""
-    from ramify.cli.console import say
-    from ramify.errors import DataError
-    from ramify.formatting import counted
     from ramify.parallel import stage
     from ramify.workflows.predict_stream import WRITERS, write_all
 
@@ -166,9 +165,6 @@ def write_predictions(
 
 def report_problems(tally: Any) -> None:
     """Say how many rows could not be classified, if any."""
-    from ramify.cli.console import say
-    from ramify.formatting import counted
-
     if tally.problems:
         what = f"{counted(tally.problems, 'row')} could not be classified; the column 'problem' has the reason"
         say(f"{what}. The first: {tally.first}.")

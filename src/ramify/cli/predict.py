@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
+from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import print_json, print_plain, progress_shown, say
 from ramify.errors import InputError
+from ramify.formatting import counted
 
 if TYPE_CHECKING:
     from ramify.classifier import TextClassifier
-    from ramify.workflows import PredictOptions
 
 
 def predict(
@@ -62,12 +63,11 @@ def predict(
       ramify predict out 'parts/*.parquet' --out predictions/ --cluster auto --resume
     """
     from ramify.data import is_file_set
-    from ramify.workflows import PredictOptions
     from ramify.workflows.predict_stream import predict_file
 
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
-    wanted = PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
+    wanted = workflows.PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
     wanted.check()
     decision = options.parse_rule(rule, rule_param)
     if data is not None and is_file_set(data):
@@ -88,7 +88,7 @@ def predict(
             options.write_predictions(rows, columns, data, out, kind, top, strict)
 
 
-def _warn_about_branches(classifier: TextClassifier, wanted: PredictOptions) -> None:
+def _warn_about_branches(classifier: TextClassifier, wanted: workflows.PredictOptions) -> None:
     """Name the branches that have no guarantee."""
     if wanted.by_branch and wanted.risk is not None:
         from ramify.classifier.guarantees import branches_without_guarantee
@@ -99,15 +99,12 @@ def _warn_about_branches(classifier: TextClassifier, wanted: PredictOptions) -> 
 
 def _predict_files(model: Path, data: Path, out: Path | None, **settings: Any) -> None:
     """Write the predictions of many files, each into a file of its own."""
-    from ramify.formatting import counted
-    from ramify.workflows import predict_files
-
     if out is None or (out.suffix.lower() in options.TABLES and not out.is_dir()):
         name = f"{data.name}-predicted"
         raise InputError(f"predictions of many files go into a directory; name it with --out, such as --out {name}.")
     if settings["options"].by_branch:
         _warn_about_branches(options.load_model(model, settings["rule"]), settings["options"])
-    done = predict_files(model, data, out, **settings)
+    done = workflows.predict_files(model, data, out, **settings)
     options.report_problems(done.tally)
     if done.skipped:
         say(f"{counted(done.skipped, 'file')} of an earlier run left unchanged.")
@@ -115,12 +112,11 @@ def _predict_files(model: Path, data: Path, out: Path | None, **settings: Any) -
     say(f"{documents} in {counted(done.written, 'file')} written to {out}")
 
 
-def _predict_sentence(classifier: TextClassifier, sentence: str, wanted: PredictOptions, as_json: bool) -> None:
-    from ramify.workflows import predict_rows
+def _predict_sentence(classifier: TextClassifier, sentence: str, wanted: workflows.PredictOptions, as_json: bool) -> None:
     from ramify.workflows.reading import refuse_texts
 
     refuse_texts(classifier, "--try")
-    predicted = next(iter(predict_rows(classifier, [(1, {"text": sentence})], "text", wanted)))
+    predicted = next(iter(workflows.predict_rows(classifier, [(1, {"text": sentence})], "text", wanted)))
     if predicted.problem:
         raise InputError(f"{predicted.problem}; give some words to classify.")
     why = classifier.explain(sentence)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from typer import Argument, Option
 
@@ -12,9 +12,7 @@ from ramify.cli.console import print_json, print_plain, say
 from ramify.cli.options import AsJson, opened, refuse_output
 from ramify.errors import InputError
 from ramify.formatting import counted
-
-if TYPE_CHECKING:
-    from ramify.server.reviews import ReviewStore
+from ramify.server.reviews import ReviewStore, export_rows, read_label_issues, summarize, training_rows
 
 ReviewFile = Annotated[Path, Argument(help="File of reviews that 'ramify serve' keeps.")]
 ModelName = Annotated[str | None, Option("--model", help="Only documents of this model.")]
@@ -35,8 +33,6 @@ def add(
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
-    from ramify.server.reviews import ReviewStore, read_label_issues
-
     documents = list(read_label_issues(issues))
     if not documents:
         say(f"{issues} holds no label issues, so nothing was queued")
@@ -61,8 +57,6 @@ def export(
       ramify reviews export ramify-reviews.db --out reviews.csv
       ramify train tickets.csv --add reviews.csv --model out
     """
-    from ramify.server.reviews import export_rows, training_rows
-
     suffix = "" if out is None else out.suffix.lower()
     if suffix not in ("", ".csv", ".jsonl", ".ndjson"):
         raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv or .jsonl.")
@@ -84,8 +78,6 @@ def summary(file: ReviewFile, model: ModelName = None, as_json: AsJson = False) 
     Example:
       ramify reviews summary ramify-reviews.db
     """
-    from ramify.server.reviews import summarize
-
     made = summarize(_open(file).all(model=model))
     if as_json:
         print_json({name: value for name, value in asdict(made).items() if name != "by_level"})
@@ -105,6 +97,4 @@ def _open(file: Path) -> ReviewStore:
     if not file.is_file():
         found = "is a directory" if file.is_dir() else "does not exist"
         raise InputError(f"{file} {found}; give the file that 'ramify serve --reviews' writes.")
-    from ramify.server.reviews import ReviewStore
-
     return ReviewStore.reading(file)

@@ -10,6 +10,7 @@ from typer import Argument, Option
 from ramify.cli import options
 from ramify.cli.console import progress_shown, say
 from ramify.errors import DataError, InputError
+from ramify.formatting import counted
 
 
 def score(
@@ -30,7 +31,6 @@ def score(
       ramify score out new.csv --out scores.csv
       ramify decide scores.csv --model out --rule isotonic --rule-param penalty=5
     """
-    from ramify.formatting import counted
     from ramify.parallel import stage
     from ramify.workflows.score_tables import score_file, score_writer
 

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
+from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
 from ramify.errors import InputError
@@ -54,7 +55,6 @@ def learn(
     from ramify.features import Vectorizer
     from ramify.parallel import count_workers
     from ramify.taxonomy.learning import check_settings
-    from ramify.workflows import ReadOptions
     from ramify.workflows.training import learn_taxonomy, read_stop_words
 
     levels = _parse_groups(groups)
@@ -65,7 +65,7 @@ def learn(
     count_workers(threads)
     vectorizer = Vectorizer(stop_words=read_stop_words(stop_words), stemmer=stem, min_df=min_df, n_jobs=threads)
     vectorizer.check_settings()
-    reading = ReadOptions(text, label, label_separator, strict, encoding=encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, encoding=encoding)
     with progress_shown():
         corpus = reading.read(data)
         learnt, terms = learn_taxonomy(corpus, vectorizer, levels, flat, linkage=linkage, sample=sample, seed=seed)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
+from ramify import workflows
 from ramify.cli import main, options
 from ramify.cli.console import output, print_json, print_plain, progress_shown, say
 from ramify.errors import InputError
-
-if TYPE_CHECKING:
-    from ramify.workflows import TrainResult, TuneOptions
+from ramify.formatting import counted
 
 
 def train(
@@ -91,31 +90,27 @@ def train(
       ramify train catalogue.csv --system hr-svm --param mode=fast --shards 16 --model out
       ramify train tickets.csv --system b-svm --rule-param costs=uniform --rule minimize-h-loss --model out
     """
-    from ramify.workflows import FeatureOptions, ReadOptions, TrainOptions
-    from ramify.workflows import train as run
     from ramify.workflows.training import parse_params
 
     without_auto = {"--cluster": cluster, "--checkpoints": checkpoints, "--resume": resume, "--shards": shards}
     tune = _tune_options(auto, minutes, by, without_auto | {"--select": select})
     options.refuse_output(report, model, data, test, taxonomy, *(add or ()))
     selection = (select, select_by, select_join, select_scope)
-    features = FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection)
-    reading = ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
-    wanted = TrainOptions(
+    features = workflows.FeatureOptions(ngrams, stop_words, stem, min_df, max_features, hashing, *selection)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
+    wanted = workflows.TrainOptions(
         system, parse_params(param or []), taxonomy, taxonomy_format, path_separator, options.parse_rule(rule, rule_param),
         features, reading, test, holdout, seed, refit, add or (), calibrate=calibrate, keep_back=keep_back,
         keep_training_data=keep_training_data, shards=shards, tune=tune, n_jobs=threads,
     )  # fmt: skip
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     with progress_shown(cluster, kept, resume):
-        trained = run(data, wanted, model)
+        trained = workflows.train(data, wanted, model)
     _show(trained, data, model, report, as_json)
 
 
-def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> TuneOptions | None:
+def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dict[str, Any]) -> workflows.TuneOptions | None:
     """What --auto, --minutes and --by ask for; refuses options that do not go together."""
-    from ramify.workflows import TuneOptions
-
     if not auto:
         for option, value in (("--minutes", minutes), ("--by", by)):
             if value is not None:
@@ -125,10 +120,10 @@ def _tune_options(auto: bool, minutes: float | None, by: str | None, others: dic
         if value:
             raise InputError(f"--auto and {option} were given; --auto does not support {option}, so leave one of them out.")
     started_at = time.monotonic() if main.started_at is None else main.started_at
-    return TuneOptions(5.0 if minutes is None else minutes, by or "micro_f1", started_at)
+    return workflows.TuneOptions(5.0 if minutes is None else minutes, by or "micro_f1", started_at)
 
 
-def _show(trained: TrainResult, data: Path, model: Path, page: Path | None, as_json: bool) -> None:
+def _show(trained: workflows.TrainResult, data: Path, model: Path, page: Path | None, as_json: bool) -> None:
     """Write the report as a page, and print it, or everything as JSON."""
     from ramify.reports.terminal import render_report, render_tuning
     from ramify.workflows.tuning.result import command_options
@@ -160,9 +155,7 @@ def _show(trained: TrainResult, data: Path, model: Path, page: Path | None, as_j
     say(f"Model saved in {model}. Next: ramify predict {model} new.csv")
 
 
-def _documents(trained: TrainResult) -> str:
-    from ramify.formatting import counted
-
+def _documents(trained: workflows.TrainResult) -> str:
     duplicates = f" ({trained.test_duplicates:,} with the text of a training document)" if trained.test_duplicates else ""
     guarantee = trained.classifier.guarantee_
     kept_back = " except those kept back" if guarantee is not None and guarantee.is_proven else ""

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import print_json, progress_shown, say
 from ramify.formatting import counted
 
 if TYPE_CHECKING:
-    from ramify.workflows import UpdateResult
     from ramify.workflows.updating import PartialFitResult
 
 SHOWN = 10  # names of nodes that are listed
@@ -57,24 +57,23 @@ def update(
       ramify update boosted --data tickets.csv --rounds 500
       ramify update boosted --data validation.csv --select-rounds
     """
-    from ramify.workflows import ReadOptions, UpdateResult
     from ramify.workflows.updating import UpdateOptions, update_model
 
-    reading = ReadOptions(text, label, label_separator, strict, encoding=encoding)
+    reading = workflows.ReadOptions(text, label, label_separator, strict, encoding=encoding)
     with progress_shown():
         done = update_model(model, UpdateOptions(data, taxonomy, reassignments, rounds, select_rounds, reading, threads), to)
     target = model if to is None else to
     if as_json:
         print_json({"model": str(target), **done.as_dict()})
         return
-    if isinstance(done, UpdateResult):
+    if isinstance(done, workflows.UpdateResult):
         _print_update(done)
     else:
         _print_partial_fit(done)
     say(f"Model saved in {target}.")
 
 
-def _print_update(done: UpdateResult) -> None:
+def _print_update(done: workflows.UpdateResult) -> None:
     """Print what changed, what became of the documents, and what was trained."""
     counts: dict[str, Any] = done.changes.counts
     say(f"Taxonomy: {', '.join(f'{number:,} {kind}' for kind, number in counts.items() if number) or 'unchanged'}.")
