@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 
 from ramify.errors import LabelError, RamifyError
 from ramify.server.errors import ApiError, defect
-from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, error_body, error_headers
+from ramify.server.middleware import NEEDS_KEY, RequestMiddleware, refusal
 from ramify.server.routes import batch, classify, evaluate, models, operations, reviews, taxonomy
 from ramify.server.services import Services
 
@@ -42,6 +42,7 @@ def make_app(services: Services) -> RequestMiddleware:
         redoc_url=None,
         lifespan=lifespan,
         redirect_slashes=False,
+        exception_handlers=HANDLERS,
         **(NO_TELEMETRY if "telemetry" in signature(FastAPI).parameters else {}),  # only newer FastAPI has it
     )
     app.state.services = services
@@ -49,10 +50,6 @@ def make_app(services: Services) -> RequestMiddleware:
         app.include_router(part.router)
     if services.keys is not None:
         _describe_keys(app)
-    app.add_exception_handler(RamifyError, _handle_ramify_error)
-    app.add_exception_handler(RequestValidationError, _handle_validation_error)
-    app.add_exception_handler(HTTPException, _handle_http_error)
-    app.add_exception_handler(Exception, _handle_bug)
     return RequestMiddleware(app, services)
 
 
@@ -103,6 +100,10 @@ async def _handle_bug(request: Request, error: Any) -> Response:
     return _refusal(request, defect())
 
 
+HANDLERS: dict[Any, Any] = {RamifyError: _handle_ramify_error, RequestValidationError: _handle_validation_error}
+HANDLERS |= {HTTPException: _handle_http_error, Exception: _handle_bug}
+
+
 def _refusal(request: Request, error: ApiError, headers: dict[str, str] | None = None) -> Response:
     request.state.code = error.code
-    return Response(error_body(error.code, str(error)), error.status, {**(headers or {}), **error_headers(error)})
+    return refusal(error, headers)

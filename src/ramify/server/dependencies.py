@@ -76,13 +76,12 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"model": ErrorResponse, "description": STATUS_TEXTS[status]} for status in sorted({*every, *statuses})}
 
 
-# --------------------------------------------------------------------------------------------------------------
-# A fast path for routes with many requests per second: FastAPI only documents them. The endpoint takes the request and a
-# pydantic model of the body and returns a finished response, because resolving dependencies takes longer than a prediction.
-
-
 class DirectRoute(APIRoute):
-    """A route whose body is JSON."""
+    """A fast route whose body is JSON, for many requests per second: FastAPI only documents it.
+
+    The endpoint takes the request and a pydantic model of the body and returns a finished response, because resolving
+    dependencies takes longer than a prediction.
+    """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler of every request."""

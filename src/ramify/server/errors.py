@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from ramify.errors import RamifyError, suggest
+from ramify.errors import RamifyError
 
 
 class ApiError(RamifyError):
@@ -15,15 +13,9 @@ class ApiError(RamifyError):
         self.status, self.code, self.retry_after = status, code, retry_after
 
 
-def unknown_model(name: str, known: Iterable[str]) -> ApiError:
-    """No model has that name."""
-    name, listed = name[:80], list(known)
-    return ApiError(404, "unknown-model", f"no model is named {name!r}; there are {', '.join(listed)}.{suggest(name, listed)}")
-
-
-def too_large(limit: int, what: str = "the body") -> ApiError:
+def too_large(limit: int) -> ApiError:
     """The body is larger than allowed."""
-    return ApiError(413, "too-large", f"{what} has more than {limit:,} bytes; send less at a time, or use /v1/batch.")
+    return ApiError(413, "too-large", f"the body has more than {limit:,} bytes; send less at a time, or use /v1/batch.")
 
 
 PACKED = {b"\x1f\x8b": "gzip", b"PAR1": "Parquet", b"PK\x03\x04": "zip"}  # compressed: may expand to any size

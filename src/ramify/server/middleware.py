@@ -13,6 +13,7 @@ from time import perf_counter
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ramify.server.errors import ApiError, defect, too_large
@@ -23,26 +24,26 @@ SHOWN = 200  # characters of a document in a log line
 log = logging.getLogger("ramify.server")
 
 
-class JsonLines(logging.Formatter):
-    """One JSON object per line."""
+class LogLines(logging.Formatter):
+    """One line per event: a JSON object, or plain text for a terminal."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        """The record's fields, its time and its level."""
-        values = {"time": _time_of(record), "level": record.levelname.lower(), "event": record.getMessage()}
-        values |= getattr(record, "fields", {})
-        if record.exc_info:
-            values["exception"] = self.formatException(record.exc_info)
-        return json.dumps(values, ensure_ascii=True, default=str)
-
-
-class PlainLines(logging.Formatter):
-    """Plain text for a terminal."""
+    def __init__(self, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
         """The time, what happened, and the fields."""
-        fields = " ".join(f"{name}={_plain(value)}" for name, value in getattr(record, "fields", {}).items())
-        line = f"{_time_of(record)[11:19]} {record.getMessage()} {fields}".rstrip()
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        at, fields = (
+            datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            vars(record).get("fields", {}),
+        )
+        failure = self.formatException(record.exc_info) if record.exc_info else None
+        if self._as_json:
+            values = {"time": at, "level": record.levelname.lower(), "event": record.getMessage(), **fields}
+            return json.dumps(values | ({"exception": failure} if failure else {}), ensure_ascii=True, default=str)
+        shown = " ".join(f"{name}={_plain(value)}" for name, value in fields.items())
+        line = f"{at[11:19]} {record.getMessage()} {shown}".rstrip()
+        return f"{line}\n{failure}" if failure else line
 
 
 def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
@@ -54,16 +55,12 @@ def log_event(event: str, level: int = logging.INFO, **fields: Any) -> None:
 def log_to_stderr(as_json: bool, level: str = "info") -> None:
     """Send the logs of this process to standard error."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if as_json else PlainLines())
+    handler.setFormatter(LogLines(as_json))
     for name in ("ramify", "uvicorn"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [handler], False
         logger.setLevel(level.upper())
     logging.getLogger("uvicorn").setLevel("WARNING")
-
-
-def _time_of(record: logging.LogRecord) -> str:
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
 
 
 def _plain(value: Any) -> str:
@@ -177,28 +174,22 @@ class _RequestLog:
         await self._send(message)
 
 
-async def send_refusal(send: Send, error: ApiError) -> None:
-    """Send an error response."""
-    body = error_body(error.code, str(error))
-    headers = {**error_headers(error), "content-length": str(len(body))}
-    listed = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": error.status, "headers": listed})
-    await send({"type": "http.response.body", "body": body})
-
-
-def error_body(code: str, message: str) -> bytes:
-    """The JSON body of an error."""
-    return json.dumps({"error": {"code": code, "message": message}}, ensure_ascii=True).encode()
-
-
-def error_headers(error: ApiError) -> dict[str, str]:
-    """The headers of an error."""
-    headers = {"content-type": "application/json"}
+def refusal(error: ApiError, headers: dict[str, str] | None = None) -> Response:
+    """An error as a response."""
+    headers = {**(headers or {}), "content-type": "application/json"}
     if error.retry_after is not None:
         headers["retry-after"] = str(error.retry_after)
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
-    return headers
+    body = {"error": {"code": error.code, "message": str(error)}}
+    return Response(json.dumps(body, ensure_ascii=True), error.status, headers)
+
+
+async def send_refusal(send: Send, error: ApiError) -> None:
+    """Send an error response."""
+    response = refusal(error)
+    await send({"type": "http.response.start", "status": error.status, "headers": response.raw_headers})
+    await send({"type": "http.response.body", "body": response.body})
 
 
 def _place_of(origin: str) -> str | None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
-from threading import Lock
 from time import perf_counter
 from typing import Any
 
@@ -17,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.classifier import TextClassifier, load
-from ramify.errors import ModelError
+from ramify.errors import ModelError, suggest
 from ramify.features import Vectors
 from ramify.metrics.evaluation import NODE_FIGURES
-from ramify.server.errors import ApiError, unknown_model
+from ramify.server.errors import ApiError
 from ramify.server.micro_batching import BatchTime
 from ramify.taxonomy import Taxonomy
 from ramify.workflows import PredictOptions, Predictor
@@ -40,8 +38,6 @@ class ServedModel:
     classifier: TextClassifier
     loaded_at: str
     batch_time: BatchTime = field(default_factory=BatchTime)
-    _predictors: OrderedDict[PredictOptions, Predictor] = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
 
     @classmethod
     def load(cls, name: str, path: Path) -> ServedModel:
@@ -63,29 +59,20 @@ class ServedModel:
         """The model's taxonomy."""
         return self.classifier.taxonomy_
 
-    def predictor(self, options: PredictOptions) -> Predictor:
-        """The predictor for these options, from a small cache."""
-        with self._lock:
-            found = self._predictors.get(options)
-            if found is not None:
-                self._predictors.move_to_end(options)
-                return found
-        made = Predictor(self.classifier, options)
-        with self._lock:
-            self._predictors[options] = made
-            while len(self._predictors) > CACHED_PREDICTORS:
-                self._predictors.popitem(last=False)
-        return made
+    @cached_property
+    def predictor(self) -> Callable[[PredictOptions], Predictor]:
+        """The predictor for given options, from a small cache."""
+        return lru_cache(CACHED_PREDICTORS)(partial(Predictor, self.classifier))
 
     def predict(self, options: PredictOptions, texts: list[str]) -> list[dict[str, Any]]:
         """The labels of each text and the next likely ones, in the form of the API."""
         predictor = self.predictor(options)
-        size = predictor.batch_size
-        made = []
-        for start in range(0, len(texts), size):
-            for labels, others, p in predictor.with_probabilities(texts[start : start + size]):
-                made.append({"labels": self.to_labels(labels, p), "others": self.to_labels(others, p), "problem": None})
-        return made
+        size, to_labels = predictor.batch_size, self.to_labels
+        return [
+            {"labels": to_labels(labels, p), "others": to_labels(others, p), "problem": None}
+            for start in range(0, len(texts), size)
+            for labels, others, p in predictor.with_probabilities(texts[start : start + size])
+        ]
 
     def to_labels(self, found: Found, p: NDArray[np.floating[Any]]) -> list[dict[str, Any]]:
         """Labels with their paths, and the probability of every node on them."""
@@ -177,7 +164,9 @@ class ModelRegistry:
         """A model by its name."""
         served = self._served.get(self.default if name is None else name)
         if served is None:
-            raise unknown_model(str(name), self._served)
+            given, known = str(name)[:80], list(self._served)
+            hint = suggest(given, known)
+            raise ApiError(404, "unknown-model", f"no model is named {given!r}; there are {', '.join(known)}.{hint}")
         return served
 
     def reload(self, name: str) -> ServedModel:

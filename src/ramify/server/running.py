@@ -11,6 +11,7 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 
@@ -41,18 +42,10 @@ def run(services: Services, ready: Callable[[str], None]) -> None:
         services.close()
         why = "another --port may be free" if error.errno == errno.EADDRINUSE else "give another --host or --port"
         raise InputError(f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}; {why}.") from None
-    config = uvicorn.Config(
-        make_app(services),
-        host=settings.host,
-        port=settings.port,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        lifespan="on",
-        timeout_keep_alive=30,
-        timeout_graceful_shutdown=GRACE_SECONDS,
-        h11_max_incomplete_event_size=1 << 16,
-    )
+    quiet: dict[str, Any] = {"log_config": None, "access_log": False, "server_header": False}
+    limits: dict[str, Any] = {"timeout_keep_alive": 30, "timeout_graceful_shutdown": GRACE_SECONDS}
+    limits |= {"h11_max_incomplete_event_size": 1 << 16}
+    config = uvicorn.Config(make_app(services), settings.host, settings.port, lifespan="on", **quiet, **limits)
     sys.setswitchinterval(SWITCH_INTERVAL)
     freeze_garbage()
     gc.set_threshold(*GC_THRESHOLDS)
@@ -73,14 +66,11 @@ class _Server(uvicorn.Server):
         with suppress(NotImplementedError, AttributeError):  # some systems lack this signal
             loop.add_signal_handler(signal.SIGHUP, self._begin_reload)
         assert sockets
-        port = sockets[0].getsockname()[1]
         host = self.config.host.strip("[]")
-        host = f"[{host}]" if ":" in host else host
-        self._ready(f"http://{host}:{port}")
+        self._ready(f"http://{f'[{host}]' if ':' in host else host}:{sockets[0].getsockname()[1]}")
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        under_way = len(self.server_state.tasks)
-        if under_way:
+        if under_way := len(self.server_state.tasks):
             log_event("stopping", under_way=under_way, seconds_at_most=GRACE_SECONDS)
         await super().shutdown(sockets)
         if self.force_exit:  # second signal: do not log the requests that it cuts off

@@ -22,17 +22,9 @@ def training_rows(reviews: Iterable[Review]) -> Iterator[dict[str, Any]]:
         last = review.decisions[-1] if review.decisions else None
         if last is None or last.action == "reject" or not last.labels:
             continue
-        yield {
-            "text": review.text,
-            "label": last.labels,
-            "action": last.action,
-            "reviewer": last.reviewer,
-            "at": last.at,
-            "model": review.model,
-            "predicted": [label["label"] for label in review.labels],
-            "confidence": round(review.confidence, 6),
-            "comment": last.comment,
-        }
+        predicted, confidence = [label["label"] for label in review.labels], round(review.confidence, 6)
+        decision = (last.labels, last.action, last.reviewer, last.at)
+        yield dict(zip(COLUMNS, (review.text, *decision, review.model, predicted, confidence, last.comment), strict=True))
 
 
 def export_rows(rows: Iterable[dict[str, Any]], kind: str) -> Iterator[str]:
@@ -50,10 +42,6 @@ def _csv_line(cells: Iterable[Any]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="\n").writerow(cells)
     return line.getvalue()
-
-
-# --------------------------------------------------------------------------------------------------------------
-# Label issues of an audit as documents for the queue.
 
 
 SOURCE = 2_000  # characters, at most
@@ -95,9 +83,5 @@ def _label(value: dict[str, Any]) -> dict[str, Any]:
             raise TypeError(key)
     if not all(isinstance(title, str) for title in value["path"]) or len(value["path"]) != len(value["probabilities"]):
         raise ValueError("path")
-    return {
-        "label": value["label"],
-        "path": value["path"],
-        "probabilities": [float(p) for p in value["probabilities"]],
-        "probability": float(value["probability"]),
-    }
+    chances = {"probabilities": [float(p) for p in value["probabilities"]], "probability": float(value["probability"])}
+    return {"label": value["label"], "path": value["path"], **chances}

@@ -14,7 +14,7 @@ from ramify.errors import RamifyError
 from ramify.server.batches import BODY, BatchRequest, Column, content_kind, predict_lines, without_options
 from ramify.server.dependencies import Parts, Reader, RequestedModel, refusals
 from ramify.server.errors import ApiError, defect
-from ramify.server.middleware import error_body, send_refusal
+from ramify.server.middleware import refusal, send_refusal
 from ramify.server.model_registry import ServedModel
 from ramify.server.predictions import queue_texts, queue_uncertain
 from ramify.server.schemas import LabelName, Probability, Risk
@@ -167,7 +167,7 @@ class _Duplex(Response):
         if not self._has_begun:
             await send_refusal(send, failure)
         elif self._ask.output_format == "ndjson":
-            await send({"type": "http.response.body", "body": error_body(failure.code, str(failure)) + b"\n"})
+            await send({"type": "http.response.body", "body": bytes(refusal(failure).body) + b"\n"})
 
     def _note(self, predictions: list[Prediction], text: str) -> None:
         """Called in a thread for each batch: count it and queue uncertain predictions."""

@@ -12,8 +12,6 @@ from ramify.server.schemas import Matches, TaxonomyNode, TaxonomyPart
 
 router = APIRouter(prefix="/v1/taxonomy", tags=["taxonomy"])
 
-Offset = Annotated[int, Query(ge=0, le=1 << 31)]
-
 
 @router.get("", responses=refusals(404))
 async def get_part(
@@ -21,7 +19,7 @@ async def get_part(
     node: Annotated[
         str | None, Query(min_length=1, max_length=2_000, description="A label; the top level when left out.")
     ] = None,
-    offset: Offset = 0,
+    offset: Annotated[int, Query(ge=0, le=1 << 31)] = 0,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 200,
 ) -> TaxonomyPart:
     """A node, its ancestors, and some of its children."""
