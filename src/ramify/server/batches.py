@@ -13,7 +13,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,7 +44,7 @@ class BatchRequest:
 
     input_format, output_format: "csv" or "ndjson". text, id: columns; the text column is found if not given. echo: send rows
     back. paths: send labels with their paths. like: the text column that the model was trained on. characters: the longest
-    text allowed. on_batch: called with the predictions of each batch and the text column.
+    text allowed.
     """
 
     input_format: str
@@ -55,16 +55,18 @@ class BatchRequest:
     paths: bool = False
     like: str | None = None
     characters: int = 1 << 20
-    on_batch: Callable[[list[Prediction], str], None] = field(default=lambda predictions, text: None)
 
 
 def predict_lines(
-    source: ByteInput, predictor: Predictor, ask: BatchRequest, threads: int, emit: Callable[[bytes], None]
+    source: ByteInput, predictor: Predictor, ask: BatchRequest, threads: int, emit: Callable[[bytes], None], on_batch: Any
 ) -> None:
-    """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows."""
-    lines = enumerate(source.lines(), start=1)
+    """Classify the rows of a table; `emit` gets the output piece by piece, in the order of the rows.
+
+    on_batch: called with the predictions of each batch and the text column.
+    """
+    lines = _plain_lines(source, ask.input_format)
     if ask.input_format == "csv":
-        columns, found = csv_table(TABLE, _decoded(lines))
+        columns, found = csv_table(TABLE, ((number, line.decode("utf-8", "surrogateescape")) for number, line in lines))
         text, rows = _find_text(columns, found, ask)
         if ask.id is not None:
             find_columns(str(TABLE), columns, [], ask.id)
@@ -75,7 +77,7 @@ def predict_lines(
 
     def work(batch: Rows) -> bytes:
         predictions = predict_batch(predictor, [(line, _checked(row, text, ask.characters)) for line, row in batch], text)
-        ask.on_batch(predictions, text)
+        on_batch(predictions, text)
         if ask.output_format == "csv":
             return _csv(map(table.cells, predictions))
         return "".join([json_out.row(prediction) for prediction in predictions]).encode()
@@ -135,17 +137,14 @@ def _checked(row: Any, text: str, most: int) -> Any:
     return BadRow(str(TABLE), 0, problem, {**row, text: cell[:100]})
 
 
-# ---- reading ----------------------------------------------------------------------------------------------------------
-
-
-def _decoded(lines: Iterator[tuple[int, bytes]]) -> Iterator[tuple[int, str]]:
-    for number, line in lines:
+def _plain_lines(source: ByteInput, kind: str) -> Iterator[tuple[int, bytes]]:
+    """Numbered lines without a byte order mark."""
+    for number, line in enumerate(source.lines(), start=1):
         if number == 1:
             refuse_packed(line[:4])
-            if line[:2] in (b"\xff\xfe", b"\xfe\xff"):
+            if kind == "csv" and line[:2] in (b"\xff\xfe", b"\xfe\xff"):
                 raise DataError("the table is in UTF-16; send it in UTF-8.")
-            line = line.removeprefix(BOM)
-        yield number, line.decode("utf-8", "surrogateescape")
+        yield number, line.removeprefix(BOM) if number == 1 else line
 
 
 def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[list[str], str, Numbered]:
@@ -161,14 +160,10 @@ def _read_json(lines: Iterator[tuple[int, bytes]], ask: BatchRequest) -> tuple[l
 def _objects(lines: Iterator[tuple[int, bytes]]) -> Numbered:
     """Lines as rows; a plain string is a row with only a text."""
     for number, line in lines:
-        if number == 1:
-            refuse_packed(line[:4])
-        bare = line.removeprefix(BOM).strip() if number == 1 else line.strip()
-        if bare:
+        if bare := line.strip():
             if number == 1 and bare[:1] not in (b"{", b'"', b"["):
-                raise DataError(
-                    "the first line is not JSON; send one object per line, or a table as CSV with 'Content-Type: text/csv'."
-                )
+                wanted = "send one object per line, or a table as CSV with 'Content-Type: text/csv'"
+                raise DataError(f"the first line is not JSON; {wanted}.")
             row = json_row(TABLE, number, b'{"": %b}' % bare if bare.startswith(b'"') else bare)
             yield number, row[""] if isinstance(row, dict) and list(row) == [""] else row
 
@@ -181,9 +176,6 @@ def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest) -> tuple[s
     first = next(rows, None)
     sample = [first[1]] if first is not None and isinstance(first[1], dict) else []
     return find_columns(str(TABLE), columns, sample).text, rows if first is None else chain([first], rows)
-
-
-# ---- writing ----------------------------------------------------------------------------------------------------------
 
 
 class _JsonOut:
@@ -235,16 +227,11 @@ def _csv(rows: Iterable[list[Any]]) -> bytes:
     return file.getvalue().encode("utf-8", "replace")
 
 
-# --------------------------------------------------------------------------------------------------------------
-# Uploaded tables: content types and error messages.
-
-
 KINDS = {"text/csv": "csv", "text/tab-separated-values": "tsv", "application/x-ndjson": "jsonl", "application/jsonl": "jsonl"}
 BODY: dict[str, Any] = {
     "required": True,
     "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS},
 }
-
 Column = Annotated[str | None, Query(min_length=1, max_length=200)]
 
 

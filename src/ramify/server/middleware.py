@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from contextlib import suppress
 from datetime import UTC, datetime
 from time import perf_counter
 from typing import Any
@@ -123,8 +124,10 @@ class RequestMiddleware:
         if self._hosts is not None and name not in self._hosts:
             raise ApiError(403, "foreign-host", "the server does not answer to that name; start it with --host-name NAME.")
         # CSRF: a page of another site must not send requests in the name of its visitor
-        origin = headers.get(b"origin")
-        if origin is not None and scope["method"] not in SAFE and _place_of(origin.decode("latin-1")) != host:
+        origin, place = headers.get(b"origin"), None
+        with suppress(ValueError):
+            place = urlsplit((origin or b"").decode("latin-1")).netloc.lower()
+        if origin is not None and scope["method"] not in SAFE and place != host:
             raise ApiError(403, "foreign-origin", "the request comes from the page of another site.")
         length = headers.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 20 or int(length) > limit):
@@ -190,11 +193,3 @@ async def send_refusal(send: Send, error: ApiError) -> None:
     response = refusal(error)
     await send({"type": "http.response.start", "status": error.status, "headers": response.raw_headers})
     await send({"type": "http.response.body", "body": response.body})
-
-
-def _place_of(origin: str) -> str | None:
-    """The host and port of an Origin header."""
-    try:
-        return urlsplit(origin).netloc.lower()
-    except ValueError:
-        return None

@@ -103,27 +103,6 @@ class ServedModel:
         """The label of a node, in the form of the training labels."""
         return self.classifier.form_.write(self.taxonomy, [node])[0]
 
-    def about(self) -> dict[str, Any]:
-        """The facts of the model for the API."""
-        classifier, taxonomy, figures = self.classifier, self.taxonomy, self.classifier.figures_
-        return {
-            "name": self.name,
-            "system": classifier.system,
-            "rule": classifier.decision_.kind,
-            "nodes": len(taxonomy),
-            "leaves": int(taxonomy.is_leaf.sum()),
-            "levels": taxonomy.n_levels,
-            "documents": figures["documents"],
-            "features": classifier.vectorizer_.n_features_out,
-            "is_multi_label": classifier.form_.multi_label,
-            "is_tree": taxonomy.is_tree,
-            "loaded_at": self.loaded_at,
-            "has_report": classifier.report_ is not None,
-            "evaluation": figures.get("evaluation"),
-            "tested_on": figures.get("tested_on"),
-            "guarantee": None if classifier.guarantee_ is None else classifier.guarantee_.about(),
-        }
-
     @cached_property
     def leaves_below(self) -> list[int]:
         """The leaves at or below each node; in a DAG, a leaf with two paths counts twice."""

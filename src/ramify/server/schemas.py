@@ -16,20 +16,18 @@ def _refuse_halves(text: str) -> str:
     return text
 
 
-def _as_whole(value: Any) -> Any:
-    """JSON has one number type: 5.0 is 5."""
-    return int(value) if isinstance(value, float) and value.is_integer() else value
-
-
 MOST_TEXTS = 100_000  # in a list before validation stops; the server's own limit is lower
 
 Text = Annotated[str, AfterValidator(_refuse_halves)]
 Words = Annotated[Text, Field(min_length=1, pattern=r"\S", description="A text with a word in it.")]
-Whole = Annotated[int, BeforeValidator(_as_whole)]
+# JSON has one number type: 5.0 is 5
+Whole = Annotated[int, BeforeValidator(lambda value: int(value) if isinstance(value, float) and value.is_integer() else value)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Risk = Annotated[float, Field(gt=0, lt=1, allow_inf_nan=False)]
 Name = Annotated[Text, Field(min_length=1, max_length=64)]
 LabelName = Annotated[Text, Field(min_length=1, max_length=2_000)]
+Person = Annotated[Text, Field(min_length=1, max_length=80)]
+Remark = Annotated[Text, Field(max_length=2_000)]
 
 
 class In(BaseModel):
@@ -123,17 +121,14 @@ class StoredReport(Out):
     report: dict[str, Any]
 
 
+ONE_TEXT: dict[str, Any] = {"required": ["text"], "properties": {"text": {"type": "string"}}}
+TEXTS: dict[str, Any] = {"required": ["texts"], "properties": {"texts": {"type": "array"}}}
+
+
 class ClassifyIn(In):
     """One text, or a list of texts."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "oneOf": [
-                {"required": ["text"], "properties": {"text": {"type": "string"}}},
-                {"required": ["texts"], "properties": {"texts": {"type": "array"}}},
-            ]
-        }
-    )
+    model_config = ConfigDict(json_schema_extra={"oneOf": [ONE_TEXT, TEXTS]})
 
     text: Text | None = Field(None, description="One text to classify.")
     texts: Annotated[list[Text], Field(fail_fast=True)] | None = Field(
@@ -163,13 +158,18 @@ class ClassifyIn(In):
         return self
 
 
-class Label(Out):
-    """A label, the titles on its path from the root, and the probability of each node on it."""
+class BatchLabel(Out):
+    """A label and its probability."""
 
     label: str
+    probability: float
+
+
+class Label(BatchLabel):
+    """A label, the titles on its path from the root, and the probability of each node on it."""
+
     path: list[str]
     probabilities: list[float]
-    probability: float
 
 
 class Result(Out):
@@ -276,13 +276,6 @@ class ExplainOut(Out):
     terms: list[str]
 
 
-class BatchLabel(Out):
-    """A label and its probability."""
-
-    label: str
-    probability: float
-
-
 class Quality(Out):
     """The figures of a node in the training report."""
 
@@ -350,10 +343,6 @@ class Health(Out):
 
     status: Literal["ok"]
     models: int
-
-
-Person = Annotated[Text, Field(min_length=1, max_length=80)]
-Remark = Annotated[Text, Field(max_length=2_000)]
 
 
 class DocumentIn(In):

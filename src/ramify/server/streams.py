@@ -132,7 +132,18 @@ class ByteOutput:
         """The next bytes; None at the end."""
         while True:
             with self._lock:
-                found = self._next()
+                found = b""
+                if self._pieces:
+                    found = b"".join(self._pieces)
+                    self._pieces.clear()
+                    self._held = 0
+                elif self._file is not None and self._read < self._written:
+                    self._file.seek(self._read)
+                    found = self._file.read(1 << 20)
+                    self._read += len(found)
+                    if self._read == self._written:  # all of it was read, so the file can be reused
+                        self._file.truncate(0)
+                        self._read = self._written = 0
                 if found or self._has_ended:
                     return found or None
                 self._ready.clear()
@@ -143,19 +154,3 @@ class ByteOutput:
         with self._lock:
             if self._file is not None:
                 self._file.close()
-
-    def _next(self) -> bytes:
-        if self._pieces:
-            joined = b"".join(self._pieces)
-            self._pieces.clear()
-            self._held = 0
-            return joined
-        if self._file is None or self._read >= self._written:
-            return b""
-        self._file.seek(self._read)
-        found = self._file.read(1 << 20)
-        self._read += len(found)
-        if self._read == self._written:  # all of it was read, so the file can be reused
-            self._file.truncate(0)
-            self._read = self._written = 0
-        return found

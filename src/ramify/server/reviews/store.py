@@ -94,7 +94,14 @@ class ReviewStore:
             if not Path(path).exists() and str(path) != ":memory:":
                 os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # documents are private
             self._base = sqlite3.connect(path, timeout=WAIT, isolation_level=None, check_same_thread=False)
-            self._prepare()
+            self._check_kind()
+            for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+                self._base.execute(f"PRAGMA {setting}")
+            with self._transaction() as base:
+                if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                    marks = f"PRAGMA application_id = {APPLICATION}; PRAGMA user_version = {VERSION}"
+                    for statement in (TABLES + marks).split(";"):
+                        base.execute(statement)
         except (sqlite3.Error, OSError, ApiError) as error:
             raise InputError(f"cannot store reviews in {path}: {error}; choose another file.") from None
 
@@ -191,18 +198,6 @@ class ReviewStore:
             raise InputError(f"{self.path} is not a review file; choose another one.")
         if version > VERSION:
             raise InputError(f"{self.path} was written by a newer Ramify; install that one.")
-
-    def _prepare(self) -> None:
-        self._check_kind()
-        self._base.execute("PRAGMA journal_mode = WAL")
-        self._base.execute("PRAGMA synchronous = FULL")
-        self._base.execute("PRAGMA foreign_keys = ON")
-        with self._transaction() as base:
-            if not base.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-                for statement in TABLES.split(";"):
-                    base.execute(statement)
-                base.execute(f"PRAGMA application_id = {APPLICATION}")
-                base.execute(f"PRAGMA user_version = {VERSION}")
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
@@ -85,8 +84,7 @@ class _Duplex(Response):
     ) -> None:
         super().__init__(media_type=SENT[ask.output_format])
         self._services, self._served, self._predictor = services, served, predictor
-        self._ask = replace(ask, on_batch=self._note)
-        self._is_asked = queue_below is not None
+        self._ask, self._is_asked = ask, queue_below is not None
         self._queue_below = queue_below if self._is_asked else services.settings.review_below
         self._caller, self._seconds = by, services.settings.limits.upload_seconds
         self._loop = asyncio.get_running_loop()
@@ -137,7 +135,8 @@ class _Duplex(Response):
         threads = self._services.settings.threads
         failure: ApiError | None = defect()
         try:
-            await self._services.table_pool.run(None, predict_lines, source, self._predictor, self._ask, threads, sink.put)
+            request = (source, self._predictor, self._ask, threads, sink.put, self._note)
+            await self._services.table_pool.run(None, predict_lines, *request)
             failure = None
         except ApiError as error:
             failure = error

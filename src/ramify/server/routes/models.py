@@ -53,4 +53,23 @@ async def reload_model(services: Parts, caller: Admin, model: ModelName) -> Mode
 
 
 def _to_schema(registry: ModelRegistry, served: ServedModel) -> Model:
-    return Model(**served.about(), is_default=served.name == registry.default)
+    classifier, taxonomy, figures = served.classifier, served.taxonomy, served.classifier.figures_
+    guarantee = None if classifier.guarantee_ is None else classifier.guarantee_.about()
+    return Model(
+        name=served.name,
+        system=classifier.system,
+        rule=classifier.decision_.kind,
+        nodes=len(taxonomy),
+        leaves=int(taxonomy.is_leaf.sum()),
+        levels=taxonomy.n_levels,
+        documents=figures["documents"],
+        features=classifier.vectorizer_.n_features_out,
+        is_multi_label=classifier.form_.multi_label,
+        is_tree=taxonomy.is_tree,
+        is_default=served.name == registry.default,
+        loaded_at=served.loaded_at,
+        has_report=classifier.report_ is not None,
+        evaluation=figures.get("evaluation"),
+        tested_on=figures.get("tested_on"),
+        guarantee=guarantee,  # type: ignore[arg-type]
+    )
