@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import Field, asdict, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -23,7 +23,7 @@ Over = Literal["own", "nodes"]
 
 
 class DecisionRule(ABC):
-    """Turns the values of a document into labels; usually a frozen dataclass of settings.
+    """Turns the values of a document into labels; usually a frozen dataclass whose fields are made by :func:`setting`.
 
     takes: the values that it needs for every node: "scores", how well a node fits as the label; "memberships", P(node);
     "conditionals", P(node | parent); or "margins", positive for yes.
@@ -47,7 +47,8 @@ class DecisionRule(ABC):
 
     def problem(self) -> str | None:
         """What is wrong with the settings, as a sentence without its full stop; None if they are valid."""
-        return None
+        checked = ((each, value) for each, value in _fields_with_values(self) if "check" in each.metadata)
+        return next(filter(None, (each.metadata["check"](each.name, value) for each, value in checked)), None)
 
     def check(self) -> None:
         """Refuse settings that this kind of rule does not take."""
@@ -109,9 +110,9 @@ class FittableRule(DecisionRule):
     def fit(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """A fitted rule with the same settings, from held-out values and true labels, both documents × nodes."""
 
-    @abstractmethod
     def fitted(self) -> dict[str, Any]:
         """The fitted parameters by name; None before :meth:`fit`."""
+        return {each.name: value for each, value in _fields_with_values(self) if each.metadata.get("is_fitted")}
 
     @property
     def is_fitted(self) -> bool:
@@ -130,48 +131,72 @@ class FittableRule(DecisionRule):
         self.check()
 
 
-# ---- checks of settings: each function returns what is wrong, or None -----------------------------------------------
+# ---- settings and their checks --------------------------------------------------------------------------------------
+
+Check = Callable[[str, Any], str | None]  # from the name and the value of a setting to what is wrong with it
 
 
-def about_over(over: object) -> str | None:
-    """What is wrong with `over`."""
-    fits = isinstance(over, str) and over in ("own", "nodes")
-    return None if fits else f"over is {over!r}, not 'own' or 'nodes'"
+def setting(default: Any, check: Check, *, is_fitted: bool = False, repr: bool = True) -> Any:
+    """A field of a rule and the check of its value. is_fitted: whether the value comes from :meth:`FittableRule.fit`."""
+    return field(default=default, repr=repr, metadata={"check": check, "is_fitted": is_fitted})
 
 
-def about_flag(name: str, value: object) -> str | None:
-    """What is wrong with a yes or no."""
+def _fields_with_values(rule: Any) -> list[tuple[Field[Any], Any]]:
+    values = asdict(rule) if is_dataclass(type(rule)) else {}
+    return [(each, values[each.name]) for each in fields(rule)] if values else []
+
+
+def one_of(*words: str) -> Check:
+    """A check that a value is one of some words."""
+    allowed = " or ".join(map(repr, words))
+    return lambda name, value: None if isinstance(value, str) and value in words else f"{name} is {value!r}, not {allowed}"
+
+
+def flag(name: str, value: Any) -> str | None:
+    """Check that a value is a yes or no."""
     return None if isinstance(value, (bool, np.bool_)) else f"{name} is {value!r}, not true or false"
 
 
-def about_number(name: str, value: Any, least: float, most: float) -> str | None:
-    """What is wrong with a number."""
-    fits = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    try:
-        fits = fits and least <= float(value) <= most
-    except OverflowError:  # a whole number beyond all floats
-        fits = False
-    return None if fits else f"{name} is {value!r}, not {_a_number(least, most)}"
+def number(least: float = -LARGEST, most: float = LARGEST, *, optional: bool = False) -> Check:
+    """A check of a number. optional: whether None is valid."""
+
+    def check(name: str, value: Any) -> str | None:
+        fits = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+        try:
+            fits = fits and least <= float(value) <= most
+        except OverflowError:  # a whole number beyond all floats
+            fits = False
+        return None if fits or (optional and value is None) else f"{name} is {value!r}, not {_a_number(least, most)}"
+
+    return check
 
 
-def about_count(name: str, value: Any, least: int = 1) -> str | None:
-    """What is wrong with a count."""
-    fits = is_whole(value) and value >= least
-    return None if fits else f"{name} is {value!r}, not a whole number of at least {least}"
+def count(least: int = 1, *, optional: bool = False) -> Check:
+    """A check of a whole number. optional: whether None is valid."""
+
+    def check(name: str, value: Any) -> str | None:
+        fits = (optional and value is None) or (is_whole(value) and value >= least)
+        return None if fits else f"{name} is {value!r}, not a whole number of at least {least}"
+
+    return check
 
 
-def about_numbers(name: str, values: Any, least: float, most: float) -> str | None:
-    """What is wrong with a list of numbers; None in its place is valid."""
-    if values is None:
-        return None
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        return f"{name} are not numbers"
-    if array.ndim != 1:
-        return f"{name} are not one list of numbers"
-    outside = array[~((array >= least) & (array <= most))]
-    return f"{outside[0]} is among {name}, and is not {_a_number(least, most)}" if outside.size else None
+def numbers(least: float = -LARGEST, most: float = LARGEST) -> Check:
+    """A check of a list of numbers; None in its place is valid."""
+
+    def check(name: str, values: Any) -> str | None:
+        if values is None:
+            return None
+        try:
+            array = np.asarray(values, dtype=np.float64)
+        except (TypeError, ValueError, OverflowError):
+            return f"the {name} are not numbers"
+        if array.ndim != 1:
+            return f"the {name} are not one list of numbers"
+        outside = array[~((array >= least) & (array <= most))]
+        return f"{outside[0]} is among the {name}, and is not {_a_number(least, most)}" if outside.size else None
+
+    return check
 
 
 def is_whole(value: Any) -> bool:

@@ -9,16 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array, issparse
 
-from ramify.decisions.base import (
-    DecisionRule,
-    about_flag,
-    are_highest,
-    check_width,
-    nodes_to_labels,
-    read_sparse_scores,
-    select_entries,
-    sparse_to_labels,
-)
+from ramify.decisions import base
 from ramify.decisions.reasons import NO_SCORE, format_numbers, with_labels_below
 from ramify.taxonomy import Taxonomy
 
@@ -34,23 +25,23 @@ def best(scores: Any, taxonomy: Taxonomy, leaves_only: bool = False) -> csr_arra
     [['a/c']]
     """
     if issparse(scores):
-        given = read_sparse_scores(scores, taxonomy)
-        given = select_entries(given, taxonomy.is_leaf[given.indices]) if leaves_only else given
-        return sparse_to_labels(are_highest(given), given, taxonomy, at_least_one=False)
+        given = base.read_sparse_scores(scores, taxonomy)
+        given = base.select_entries(given, taxonomy.is_leaf[given.indices]) if leaves_only else given
+        return base.sparse_to_labels(base.are_highest(given), given, taxonomy, at_least_one=False)
     S = np.array(scores, dtype=np.float64, ndmin=2)
-    check_width(S.shape, taxonomy)
+    base.check_width(S.shape, taxonomy)
     S[np.isnan(S)] = -np.inf
     if leaves_only:
         S[:, ~taxonomy.is_leaf] = -np.inf
     chosen = S.argmax(axis=1) if len(taxonomy) else np.zeros(len(S), dtype=np.int64)
-    return nodes_to_labels(np.where(S.max(axis=1, initial=-np.inf) > -np.inf, chosen, -1), taxonomy)
+    return base.nodes_to_labels(np.where(S.max(axis=1, initial=-np.inf) > -np.inf, chosen, -1), taxonomy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Best(DecisionRule):
+class Best(base.DecisionRule):
     """The rule of :func:`best`, as a part of a system."""
 
-    leaves_only: bool = False
+    leaves_only: bool = base.setting(False, base.flag)
     kind: ClassVar[str] = "best"
     takes_sparse: ClassVar[bool] = True
 
@@ -85,7 +76,3 @@ class Best(DecisionRule):
             return f"{score}, below the highest, {highest}"
 
         return with_labels_below(explain, nodes, np.arange(len(S)) == top, S, taxonomy)
-
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        return about_flag("leaves_only", self.leaves_only)

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,22 +43,6 @@ NEVER = -1.0  # the nonconformity score where no set misses the truth
 
 Ints = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
-
-
-class ConformalPredictor(Protocol):
-    """A guarantee of the error rate, fitted on held-out documents."""
-
-    kind: ClassVar[str]
-
-    @property
-    def least_risk(self) -> float:
-        """The least risk for which there are enough documents."""
-
-    def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
-        """Labels, closed upward, with the guarantee."""
-
-    def arrays(self) -> Arrays:
-        """What a model file stores."""
 
 
 def fit_conformal(probabilities: Any, Y: Any, taxonomy: Taxonomy, multi_label: bool) -> ConformalPredictor:
@@ -206,8 +190,7 @@ class ConformalPaths:
         if is_short.all():
             largest = int(counts.argmax())
             raise InputError(_too_few(risk, int(counts[largest]), taxonomy.show(int(branches[largest]))))
-        uncovered: list[int] = branches[is_short].tolist()
-        return uncovered
+        return list(branches[is_short].tolist())
 
     def threshold(self, risk: float, nodes: int = 1, branch: int | None = None) -> float:
         """The mass above which sets are taken; among the documents of a branch, if one is given."""
@@ -239,8 +222,7 @@ class ConformalPaths:
 
 def _branch_of(P: NDArray[Any], taxonomy: Taxonomy) -> Ints:
     branches = top_branches(taxonomy)
-    most_probable: Ints = branches[np.nan_to_num(P[:, branches], nan=0.0).argmax(axis=1)]
-    return most_probable
+    return np.asarray(branches[np.nan_to_num(P[:, branches], nan=0.0).argmax(axis=1)])
 
 
 # ---- multiple labels per document: risk control ---------------------------------------------------------------------
@@ -261,12 +243,10 @@ class ConformalRiskControl:
     @classmethod
     def fit(cls, P: NDArray[Any], truth: csr_array, taxonomy: Taxonomy) -> Self:
         """From probabilities and true labels, closed upward."""
-        T, thresholds, increments = truth.toarray(), [], []
-        for p, true in zip(_cap_at_parents(P, taxonomy), T, strict=True):
-            at, losses = worst_wrong_fractions(p, true, taxonomy)
-            thresholds.append(at)
-            increments.append(np.diff(losses, prepend=0.0))
-        at, increment = (np.concatenate([np.zeros(0), *each]) for each in (thresholds, increments))
+        T = truth.toarray()
+        found = [worst_wrong_fractions(p, true, taxonomy) for p, true in zip(_cap_at_parents(P, taxonomy), T, strict=True)]
+        at = np.concatenate([np.zeros(0), *(thresholds for thresholds, _ in found)])
+        increment = np.concatenate([np.zeros(0), *(np.diff(losses, prepend=0.0) for _, losses in found)])
         order = np.argsort(-at, kind="stable")
         at, losses = at[order], np.cumsum(increment[order]) / max(1, len(T))
         last = np.append(at[1:] != at[:-1], True) if len(at) else np.zeros(0, dtype=bool)
@@ -317,6 +297,7 @@ class ConformalRiskControl:
         return cls(thresholds, losses, int(count[0]))
 
 
+ConformalPredictor = ConformalPaths | ConformalRiskControl  # a guarantee of the error rate, fitted on held-out documents
 CONFORMAL_KINDS: dict[str, Any] = {kind.kind: kind for kind in (ConformalPaths, ConformalRiskControl)}
 
 

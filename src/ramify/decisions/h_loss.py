@@ -19,19 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.decisions.base import (
-    LARGEST,
-    DecisionRule,
-    Floats,
-    Numbers,
-    Scores,
-    about_count,
-    about_numbers,
-    over_rows,
-    read_probabilities,
-)
+from ramify.decisions import base
+from ramify.decisions.base import Floats, Scores
 from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers
-from ramify.errors import InputError
 from ramify.metrics.hierarchical import Costs, node_costs
 from ramify.native import minimize_h_loss as minimize_rows
 from ramify.taxonomy import Taxonomy, levels_of
@@ -53,12 +43,11 @@ def minimize_h_loss(
     [['a/b'], []]
     """
     taxonomy.require_tree("minimizing the H-loss")
-    P = read_probabilities(probabilities, taxonomy)
-    if problem := _about_depth(switch_depth):
-        raise InputError(f"{problem}.")
+    P = base.read_probabilities(probabilities, taxonomy)
+    MinimizeHLoss(switch_depth=switch_depth).check()
     by_sign = (taxonomy.depth < switch_depth).astype(np.uint8)
     parent, cost = taxonomy.parent.astype(np.int32), node_costs(taxonomy, costs)
-    parts = over_rows(P, lambda block: minimize_rows(block, parent, cost, by_sign), n_jobs)
+    parts = base.over_rows(P, lambda block: minimize_rows(block, parent, cost, by_sign), n_jobs)
     offsets, nodes = ([part[k] for part in parts] for k in (0, 1))
     starts = np.cumsum([0, *(len(some) for some in nodes)])
     indptr = np.concatenate([[0], *(some[1:] + start for some, start in zip(offsets, starts, strict=False))])
@@ -84,15 +73,26 @@ def expected_losses(p: Scores, taxonomy: Taxonomy, costs: Floats, switch_depth: 
     return if_taken, if_left
 
 
+def _about_costs(name: str, costs: Any) -> str | None:
+    if not isinstance(costs, str):
+        return base.numbers(0)(name, costs)
+    fits = costs in ("siblings", "uniform")
+    return None if fits else f"costs is {costs!r}, not 'siblings', 'uniform', or one number per node"
+
+
+def _about_depth(name: str, depth: Any) -> str | None:
+    return base.count(0)(name, depth) or (None if depth <= MAX_DEPTH else f"switch_depth is {depth!r}, too large")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class MinimizeHLoss(DecisionRule):
+class MinimizeHLoss(base.DecisionRule):
     """The rule of :func:`minimize_h_loss`, as a part of a system; it takes P(node | parent).
 
     costs: "siblings", "uniform", or one number per node.
     """
 
-    costs: str | Numbers = "siblings"
-    switch_depth: int = 0
+    costs: str | base.Numbers = base.setting("siblings", _about_costs)
+    switch_depth: int = base.setting(0, _about_depth)
     kind: ClassVar[str] = "minimize-h-loss"
     takes: ClassVar[str] = "conditionals"
 
@@ -112,7 +112,7 @@ class MinimizeHLoss(DecisionRule):
         >>> MinimizeHLoss(costs="uniform").reasons([0.6, 0.5, 0.5], tree, [0, 1])[0]
         'more probable than not, 0.60, but the expected loss is 1.00 if taken and 0.60 if left'
         """
-        P = read_probabilities(values, taxonomy)
+        P = base.read_probabilities(values, taxonomy)
         if_taken, if_left = expected_losses(P[0], taxonomy, node_costs(taxonomy, self._costs), self.switch_depth)
         taken, parent = set(self.decide(P, taxonomy).indices.tolist()), taxonomy.parent
 
@@ -135,17 +135,3 @@ class MinimizeHLoss(DecisionRule):
             return reason
 
         return [explain(node) for node in nodes]
-
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        if not isinstance(self.costs, str):
-            return about_numbers("the costs", self.costs, 0, LARGEST) or _about_depth(self.switch_depth)
-        if self.costs not in ("siblings", "uniform"):
-            return f"costs is {self.costs!r}, not 'siblings', 'uniform', or one number per node"
-        return _about_depth(self.switch_depth)
-
-
-def _about_depth(value: Any) -> str | None:
-    return about_count("switch_depth", value, least=0) or (
-        None if value <= MAX_DEPTH else f"switch_depth is {value!r}, too large"
-    )

@@ -19,29 +19,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.decisions.base import (
-    LARGEST,
-    FittableRule,
-    Floats,
-    Numbers,
-    RefiningRule,
-    Scores,
-    about_flag,
-    about_number,
-    about_numbers,
-    frozen,
-    is_whole,
-    nodes_to_labels,
-    over_rows,
-    read_scores,
-)
+from ramify.decisions import base
+from ramify.decisions.base import FittableRule, Floats, Numbers, RefiningRule, Scores, setting
 from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers
 from ramify.errors import InputError
 from ramify.metrics import document_f1
@@ -51,13 +37,11 @@ from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors
 MAX_NODES = 40_000  # exact smoothing of so many takes 6 GB per thread
 MAX_LEVELS = 1 << 20
 
-Penalty = float | Floats | list[float]
-
 
 def isotonic_smooth(
     scores: Any,
     taxonomy: Taxonomy,
-    penalty: Penalty = np.inf,
+    penalty: float | Floats | list[float] = np.inf,
     weights: Any = None,
     levels: int | None = None,
     n_jobs: int | None = None,
@@ -82,7 +66,7 @@ def isotonic_smooth(
     penalties = np.full(len(taxonomy), penalty) if np.ndim(penalty) == 0 else penalty
     a = _read_per_node("penalties", penalties, taxonomy, most=np.inf)
     w = np.ones(len(taxonomy)) if weights is None else _read_per_node("weights", weights, taxonomy, most=np.finfo(float).max)
-    if levels is not None and not (is_whole(levels) and 2 <= levels <= MAX_LEVELS):
+    if levels is not None and not _are_levels(levels):
         allowed = f"a whole number from 2 to {MAX_LEVELS:,}, such as 256, or None for exact smoothing"
         raise InputError(f"levels is {levels!r}; give {allowed}.")
     # sums of weighted distances must stay far below what a float holds
@@ -102,13 +86,13 @@ def isotonic_smooth(
         smooth_trees_in_place(parent, w, a, int(levels or 0), block, smoothed)
         return smoothed
 
-    parts = over_rows(S, smooth, n_jobs)
+    parts = base.over_rows(S, smooth, n_jobs)
     return np.concatenate(parts) if parts else S.astype(S.dtype)
 
 
 def read_finite_scores(scores: Any, taxonomy: Taxonomy) -> Scores:
     """Scores as documents × nodes, each finite or NaN."""
-    S = read_scores(scores, taxonomy)
+    S = base.read_scores(scores, taxonomy)
     if S.size and np.fmin.reduce(S, axis=None) == -np.inf:
         raise InputError("a score is infinite; give finite scores, and NaN where a node has no classifier.")
     return S
@@ -140,6 +124,24 @@ COARSE_LEVELS = 64  # enough to compare penalties
 MAX_STEPS, MIN_DOCUMENTS = 1 << 24, 500  # steps of the kernel per penalty that is tried; documents to try it on, at least
 
 
+def _about_penalty(name: str, penalty: Any) -> str | None:
+    if isinstance(penalty, (list, tuple, np.ndarray)):
+        return base.numbers(0, np.inf)("penalties", penalty)
+    if not isinstance(penalty, str):
+        return base.number(0, np.inf)(name, penalty)
+    fits = penalty in ("auto", "proportions", "inf")
+    return None if fits else f"penalty is {penalty!r}, not a number, 'inf', 'auto' or 'proportions'"
+
+
+def _about_levels(name: str, levels: Any) -> str | None:
+    fits = levels is None or (isinstance(levels, str) and levels == "auto") or _are_levels(levels)
+    return None if fits else f"levels is {levels!r}, not a whole number from 2 to {MAX_LEVELS:,}, 'auto' or none"
+
+
+def _are_levels(levels: Any) -> bool:
+    return base.is_whole(levels) and 2 <= levels <= MAX_LEVELS
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class IsotonicSmooth(FittableRule, RefiningRule):
     """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then apply a threshold; takes P(node).
@@ -159,15 +161,15 @@ class IsotonicSmooth(FittableRule, RefiningRule):
     [[], ['a/b']]
     """
 
-    penalty: float | str | Numbers = "auto"
-    scale: float | None = None
-    weights: Numbers | None = None
-    threshold: float = 0.5
-    at_least_one: bool = False
-    prior_weight: float = 0.0
-    levels: int | str | None = "auto"
-    penalties: Numbers | None = field(default=None, repr=False)
-    priors: Numbers | None = field(default=None, repr=False)
+    penalty: float | str | Numbers = setting("auto", _about_penalty)
+    scale: float | None = setting(None, base.number(0, optional=True))
+    weights: Numbers | None = setting(None, base.numbers(0))
+    threshold: float = setting(0.5, base.number())
+    at_least_one: bool = setting(False, base.flag)
+    prior_weight: float = setting(0.0, base.number(0))
+    levels: int | str | None = setting("auto", _about_levels)
+    penalties: Numbers | None = setting(None, base.numbers(0, np.inf), repr=False)
+    priors: Numbers | None = setting(None, base.numbers(0, 1), repr=False)
     kind: ClassVar[str] = "isotonic"
     takes: ClassVar[str] = "memberships"
 
@@ -188,9 +190,9 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         left = np.flatnonzero(~taken.any(axis=1))
         if self.at_least_one and len(left):  # the path of nodes with the highest smoothed score, as deep as it goes
             highest = np.fmax.reduce(smoothed[left], axis=1, keepdims=True, initial=-np.inf)
-            before = np.nan_to_num(np.atleast_2d(values)[left], nan=-LARGEST)
+            before = np.nan_to_num(np.atleast_2d(values)[left], nan=-base.LARGEST)
             ends = descend_by_score(np.where(smoothed[left] == highest, before, -np.inf), taxonomy)
-            taken[left] = nodes_to_labels(ends, taxonomy).toarray()
+            taken[left] = base.nodes_to_labels(ends, taxonomy).toarray()
         return csr_array(taken)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
@@ -219,13 +221,10 @@ class IsotonicSmooth(FittableRule, RefiningRule):
             is_at_parent = bool((after[taxonomy.parents_of(node)] == after[node]).any())
             is_at_child = bool((after[taxonomy.children_of(node)] == after[node]).any())
             if after[node] < before[node]:
-                way, why = (
-                    "down",
-                    "under its parent" if is_at_parent else "towards its children" if is_at_child else "by rounding",
-                )
-            else:
-                way, why = "up", "over its children" if is_at_child else "towards its parent" if is_at_parent else "by rounding"
-            return f"moved from {x} {way} to {y}, {why}; {y} {verdict}"
+                why = "under its parent" if is_at_parent else "towards its children" if is_at_child else "by rounding"
+                return f"moved from {x} down to {y}, {why}; {y} {verdict}"
+            why = "over its children" if is_at_child else "towards its parent" if is_at_parent else "by rounding"
+            return f"moved from {x} up to {y}, {why}; {y} {verdict}"
 
         return [explain(node) for node in nodes]
 
@@ -261,14 +260,14 @@ class IsotonicSmooth(FittableRule, RefiningRule):
             found = f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}"
             raise InputError(f"{found}; give both for the same documents.")
         counts = np.bincount(T.indices, minlength=len(taxonomy))
-        made = replace(self, priors=frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
+        made = replace(self, priors=base.frozen(counts / max(1, T.shape[0])) if self.prior_weight else None)
         if not self._is_to_be_fitted:
             return made
         ones = np.ones(len(taxonomy)) if self.penalty == "auto" else fraction_with_child(T, taxonomy)
         factors = PENALTIES if self.penalty == "auto" else SCALES if self.scale is None else (self.scale,)
         # 0 × inf is 0: where no document goes on to a child, nothing is forced
         choices = [np.where(ones > 0, factor, 0.0) * np.where(ones > 0, ones, 0.0) for factor in factors]
-        return replace(made, penalties=frozen(made._best(choices, S, T, taxonomy)))
+        return replace(made, penalties=base.frozen(made._best(choices, S, T, taxonomy)))
 
     def _best(self, choices: list[Floats], S: NDArray[Any], T: csr_array, taxonomy: Taxonomy) -> Floats:
         """The penalties with the highest F1 of a document, the first of equals."""
@@ -289,29 +288,6 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         """Plain values from which the same rule can be made; an infinite penalty is written out."""
         values = FittableRule.state(self)
         return values | {"penalty": "inf" if values["penalty"] == np.inf else values["penalty"]}
-
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        given = self.levels
-        levels = given == "auto" if isinstance(given, str) else given is None or (is_whole(given) and 2 <= given <= MAX_LEVELS)
-        penalty: str | None = None
-        if isinstance(self.penalty, (list, tuple, np.ndarray)):
-            penalty = about_numbers("the penalties", self.penalty, 0, np.inf)
-        elif not isinstance(self.penalty, str):
-            penalty = about_number("penalty", self.penalty, 0, np.inf)
-        elif self.penalty not in ("auto", "proportions", "inf"):
-            penalty = f"penalty is {self.penalty!r}, not a number, 'inf', 'auto' or 'proportions'"
-        return (
-            penalty
-            or (None if self.scale is None else about_number("scale", self.scale, 0, LARGEST))
-            or about_numbers("the weights", self.weights, 0, LARGEST)
-            or about_number("threshold", self.threshold, -LARGEST, LARGEST)
-            or about_flag("at_least_one", self.at_least_one)
-            or about_number("prior_weight", self.prior_weight, 0, LARGEST)
-            or (None if levels else f"levels is {self.levels!r}, not a whole number from 2 to {MAX_LEVELS:,}, 'auto' or none")
-            or about_numbers("the penalties", self.penalties, 0, np.inf)
-            or about_numbers("the priors", self.priors, 0, 1)
-        )
 
 
 def fraction_with_child(T: csr_array, taxonomy: Taxonomy) -> Floats:

@@ -11,32 +11,15 @@ and the best threshold has the highest F1 rather than the fewest errors.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from ramify.decisions.base import (
-    LARGEST,
-    FittableRule,
-    Floats,
-    Numbers,
-    Over,
-    Scores,
-    about_count,
-    about_flag,
-    about_number,
-    about_numbers,
-    about_over,
-    frozen,
-    read_scores,
-    read_sparse_scores,
-    rows_of,
-    sparse_to_labels,
-    without_nan,
-)
+from ramify.decisions import base
+from ramify.decisions.base import FittableRule, Floats, Numbers, Over, Scores, setting
 from ramify.decisions.reasons import NO_SCORE, format_numbers, reasons_of_cuts, with_labels_below
 from ramify.errors import InputError
 from ramify.parallel import row_blocks
@@ -47,11 +30,11 @@ Counts = NDArray[np.int64]
 
 def read_held_out(scores: Any, Y: Any, taxonomy: Taxonomy, over: str) -> tuple[Scores, csr_array]:
     """Held-out scores, and the labels that they predict: most specific labels, or all nodes."""
-    S = read_scores(scores, taxonomy)
+    S = base.read_scores(scores, taxonomy)
     T = most_specific(Y, taxonomy) if over == "own" else expand_to_ancestors(Y, taxonomy)
     if T.shape != S.shape:
         raise InputError(f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}; give both for the same ones.")
-    if not np.isfinite(S[rows_of(T), T.indices]).any():
+    if not np.isfinite(S[base.rows_of(T), T.indices]).any():
         raise InputError("no held-out document has a true label with a score; give documents whose labels occur in training.")
     return S, T
 
@@ -122,7 +105,7 @@ def midpoint(above: Any, below: Any) -> Floats:
 def score_lists(S: Scores, T: csr_array) -> Iterator[ScoreList]:
     """One list per row of the scores; for lists of nodes give both matrices transposed."""
     for rows in row_blocks(S.shape[0], 32 * S.shape[1]):
-        block = np.ascontiguousarray(without_nan(S[rows]))
+        block = np.ascontiguousarray(base.without_nan(S[rows]))
         ascending = np.sort(block, axis=1)
         n_missing = np.count_nonzero(ascending == -np.inf, axis=1)
         for i, row in enumerate(range(rows.start, rows.stop)):
@@ -146,12 +129,12 @@ class NodeThresholds(FittableRule):
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above their thresholds, and all their ancestors."""
         self.check_fitted()
-        S: Any = read_sparse_scores(scores, taxonomy) if issparse(scores) else read_scores(scores, taxonomy)
+        S: Any = base.read_sparse_scores(scores, taxonomy) if issparse(scores) else base.read_scores(scores, taxonomy)
         thresholds = np.asarray(self.thresholds, dtype=np.float64)
         if len(thresholds) != len(taxonomy):
             raise InputError(f"there are {len(thresholds)} thresholds for {len(taxonomy)} nodes; fit the rule again.")
         if issparse(S):
-            return sparse_to_labels(thresholds[S.indices] <= S.data, S, taxonomy, self.at_least_one)
+            return base.sparse_to_labels(thresholds[S.indices] <= S.data, S, taxonomy, self.at_least_one)
         return to_labels(thresholds <= S, S, taxonomy, self.at_least_one)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
@@ -160,7 +143,7 @@ class NodeThresholds(FittableRule):
         >>> SCut(thresholds=[0.5, 0.2]).reasons([0.4, 0.3], Taxonomy.flat(["a", "b"]), [0, 1])
         ['0.40 is below its threshold 0.50', '0.30 reaches its threshold 0.20']
         """
-        S, thresholds = read_scores(values, taxonomy)[0], np.asarray(self.thresholds, dtype=np.float64)
+        S, thresholds = base.read_scores(values, taxonomy)[0], np.asarray(self.thresholds, dtype=np.float64)
         return reasons_of_cuts(S, thresholds, "its threshold ", self.at_least_one, taxonomy, nodes)
 
 
@@ -186,16 +169,12 @@ class SCut(NodeThresholds):
     [['a', 'b'], []]
     """
 
-    over: Over = "own"
-    fbr: float = 0.1
-    below_fbr: Literal["highest", "never"] = "highest"
-    at_least_one: bool = False
-    thresholds: Numbers | None = field(default=None, repr=False)
+    over: Over = setting("own", base.one_of("own", "nodes"))
+    fbr: float = setting(0.1, base.number(0, 1))
+    below_fbr: Literal["highest", "never"] = setting("highest", base.one_of("highest", "never"))
+    at_least_one: bool = setting(False, base.flag)
+    thresholds: Numbers | None = setting(None, base.numbers(most=np.inf), is_fitted=True, repr=False)
     kind: ClassVar[str] = "scut"
-
-    def fitted(self) -> dict[str, Any]:
-        """The fitted parameters by name."""
-        return {"thresholds": self.thresholds}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose a threshold for each node on held-out scores and true labels, both documents × nodes."""
@@ -208,18 +187,11 @@ class SCut(NodeThresholds):
                 thresholds[node] = threshold
             elif self.below_fbr == "highest" and column.ascending.size:
                 thresholds[node] = column.ascending[-1]
-        return replace(self, thresholds=frozen(thresholds))
+        return replace(self, thresholds=base.frozen(thresholds))
 
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        fits = isinstance(self.below_fbr, str) and self.below_fbr in ("highest", "never")
-        return (
-            about_over(self.over)
-            or about_number("fbr", self.fbr, 0, 1)
-            or (None if fits else f"below_fbr is {self.below_fbr!r}, not 'highest' or 'never'")
-            or about_flag("at_least_one", self.at_least_one)
-            or about_numbers("the thresholds", self.thresholds, -LARGEST, np.inf)
-        )
+
+def _about_factors(name: str, factors: Any) -> str | None:
+    return base.numbers(0)(name, factors) or (None if np.size(factors) else "there is no factor to choose from")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -241,16 +213,12 @@ class PCut(NodeThresholds):
     (1.0, array([0.5, 0.2]))
     """
 
-    over: Over = "own"
-    factors: Numbers = (1.0, 0.8, 1.25, 0.5, 2.0, 0.3, 3.0, 0.2, 5.0)
-    at_least_one: bool = False
-    factor: float | None = None
-    thresholds: Numbers | None = field(default=None, repr=False)
+    over: Over = setting("own", base.one_of("own", "nodes"))
+    factors: Numbers = setting((1.0, 0.8, 1.25, 0.5, 2.0, 0.3, 3.0, 0.2, 5.0), _about_factors)
+    at_least_one: bool = setting(False, base.flag)
+    factor: float | None = setting(None, base.number(0, optional=True), is_fitted=True)
+    thresholds: Numbers | None = setting(None, base.numbers(most=np.inf), is_fitted=True, repr=False)
     kind: ClassVar[str] = "pcut"
-
-    def fitted(self) -> dict[str, Any]:
-        """The fitted parameters by name."""
-        return {"factor": self.factor, "thresholds": self.thresholds}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy, proportions: Numbers | None = None) -> Self:
         """Choose the factor, and with it the thresholds, on held-out scores and true labels, both documents × nodes.
@@ -262,7 +230,7 @@ class PCut(NodeThresholds):
         x = np.asarray(self.factors, dtype=np.float64)
         expected: NDArray[Any] = np.bincount(T.indices, minlength=len(taxonomy))
         if proportions is not None:
-            if problem := about_numbers("the proportions", proportions, 0, 1):
+            if problem := base.numbers(0, 1)("proportions", proportions):
                 raise InputError(f"{problem}.")
             if len(proportions) != len(taxonomy):
                 raise InputError(f"there are {len(proportions)} proportions for {len(taxonomy)} nodes; give one per node.")
@@ -273,18 +241,7 @@ class PCut(NodeThresholds):
             thresholds[node], n_taken, n_hits = column.thresholds_of_size(sizes)
             taken, hits = taken + n_taken, hits + n_hits
         chosen = int(np.argmax(2 * hits / (T.nnz + taken)))
-        return replace(self, factor=float(x[chosen]), thresholds=frozen(thresholds[:, chosen].copy()))
-
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        return (
-            about_over(self.over)
-            or about_numbers("the factors", self.factors, 0, LARGEST)
-            or (None if np.size(self.factors) else "there is no factor to choose from")
-            or about_flag("at_least_one", self.at_least_one)
-            or (None if self.factor is None else about_number("factor", self.factor, 0, LARGEST))
-            or about_numbers("the thresholds", self.thresholds, -LARGEST, np.inf)
-        )
+        return replace(self, factor=float(x[chosen]), thresholds=base.frozen(thresholds[:, chosen].copy()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,20 +260,16 @@ class RCut(FittableRule):
     [['b', 'c']]
     """
 
-    over: Over = "own"
-    k: int | None = None
+    over: Over = setting("own", base.one_of("own", "nodes"))
+    k: int | None = setting(None, base.count(optional=True), is_fitted=True)
     kind: ClassVar[str] = "rcut"
-
-    def fitted(self) -> dict[str, Any]:
-        """The fitted parameters by name."""
-        return {"k": self.k}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose k on held-out scores and true labels, both documents × nodes."""
         self.check()
         S, T = read_held_out(scores, Y, taxonomy, self.over)
-        is_scored = np.isfinite(S[rows_of(T), T.indices])
-        documents, nodes = rows_of(T)[is_scored], T.indices[is_scored]
+        is_scored = np.isfinite(S[base.rows_of(T), T.indices])
+        documents, nodes = base.rows_of(T)[is_scored], T.indices[is_scored]
         ranks = np.empty(len(nodes), dtype=np.int64)  # how many nodes come before a true one
         for part in row_blocks(len(nodes), 16 * S.shape[1]):
             others, own = S[documents[part]], S[documents[part], nodes[part], None]
@@ -332,10 +285,10 @@ class RCut(FittableRule):
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with its k highest-scoring nodes and all their ancestors."""
         self.check_fitted()
-        S, k = read_scores(scores, taxonomy), min(int(self.k or 1), max(len(taxonomy), 1))
+        S, k = base.read_scores(scores, taxonomy), min(int(self.k or 1), max(len(taxonomy), 1))
         chosen = np.isfinite(S)
         for rows in row_blocks(len(S) if k < len(taxonomy) else 0, 32 * len(taxonomy)):
-            block = without_nan(S[rows])
+            block = base.without_nan(S[rows])
             kth = np.partition(block, -k, axis=1)[:, [-k]]
             above, equal = kth < block, kth == block
             room = k - np.count_nonzero(above, axis=1)
@@ -348,7 +301,7 @@ class RCut(FittableRule):
         >>> RCut(k=1).reasons([0.4, 0.3], Taxonomy.flat(["a", "b"]), [0, 1])
         ['0.40, number 1 of 2 scores, of which 1 is chosen', '0.30, number 2 of 2 scores, of which 1 is chosen']
         """
-        S, k = without_nan(read_scores(values, taxonomy))[0], int(self.k or 1)
+        S, k = base.without_nan(base.read_scores(values, taxonomy))[0], int(self.k or 1)
         n = int(np.count_nonzero(np.isfinite(S)))
         rank = np.empty(len(S), dtype=np.int64)
         rank[np.argsort(-S, kind="stable")] = np.arange(1, len(S) + 1)
@@ -360,10 +313,6 @@ class RCut(FittableRule):
             return f"{format_numbers(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
 
         return with_labels_below(explain, nodes, np.isfinite(S) & (rank <= k), S, taxonomy)
-
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        return about_over(self.over) or (None if self.k is None else about_count("k", self.k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -389,17 +338,13 @@ class PredictedCut(FittableRule):
     [['a', 'b'], ['c'], ['b', 'c']]
     """
 
-    over: Over = "own"
-    n_scores: int = 10
-    ridge: float = 1e-3
-    at_least_one: bool = False
-    intercept: float | None = None
-    coefficients: Numbers | None = field(default=None, repr=False)
+    over: Over = setting("own", base.one_of("own", "nodes"))
+    n_scores: int = setting(10, base.count())
+    ridge: float = setting(1e-3, base.number(0))
+    at_least_one: bool = setting(False, base.flag)
+    intercept: float | None = setting(None, base.number(optional=True), is_fitted=True)
+    coefficients: Numbers | None = setting(None, base.numbers(), is_fitted=True, repr=False)
     kind: ClassVar[str] = "predicted-cut"
-
-    def fitted(self) -> dict[str, Any]:
-        """The fitted parameters by name."""
-        return {"intercept": self.intercept, "coefficients": self.coefficients}
 
     def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Fit the regression to held-out scores and true labels, both documents × nodes."""
@@ -416,7 +361,7 @@ class PredictedCut(FittableRule):
             covariance += self.ridge * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
             coefficients = np.linalg.lstsq(covariance, Z.T @ (t - t.mean()) / len(Z), rcond=None)[0]
         intercept = float(t.mean() - X.mean(axis=0) @ coefficients)
-        return replace(self, intercept=intercept, coefficients=frozen(coefficients))
+        return replace(self, intercept=intercept, coefficients=base.frozen(coefficients))
 
     def thresholds_of(self, S: Scores) -> Floats:
         """The predicted threshold of each document."""
@@ -431,26 +376,15 @@ class PredictedCut(FittableRule):
     def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes that score at or above its predicted threshold, and all their ancestors."""
         self.check_fitted()
-        S = read_scores(scores, taxonomy)
+        S = base.read_scores(scores, taxonomy)
         passes = (self.thresholds_of(S)[:, None] <= S) & np.isfinite(S)
         return to_labels(passes, S, taxonomy, self.at_least_one)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
         """Whether each node's score reaches the threshold that was predicted for the document."""
-        S = read_scores(values, taxonomy)
+        S = base.read_scores(values, taxonomy)
         thresholds = np.full(S.shape[1], self.thresholds_of(S)[0])
         return reasons_of_cuts(S[0], thresholds, "the threshold for this text, ", self.at_least_one, taxonomy, nodes)
-
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        return (
-            about_over(self.over)
-            or about_count("n_scores", self.n_scores)
-            or about_number("ridge", self.ridge, 0, LARGEST)
-            or about_flag("at_least_one", self.at_least_one)
-            or (None if self.intercept is None else about_number("intercept", self.intercept, -LARGEST, LARGEST))
-            or about_numbers("the coefficients", self.coefficients, -LARGEST, LARGEST)
-        )
 
 
 def _highest(S: Scores, k: int) -> Floats:
@@ -458,7 +392,7 @@ def _highest(S: Scores, k: int) -> Floats:
     features = np.full((len(S), k), -np.inf)
     width = min(k, S.shape[1])
     for rows in row_blocks(len(S) if width else 0, 16 * S.shape[1]):
-        features[rows, :width] = np.sort(np.partition(without_nan(S[rows]), -width, axis=1)[:, -width:], axis=1)[:, ::-1]
+        features[rows, :width] = np.sort(np.partition(base.without_nan(S[rows]), -width, axis=1)[:, -width:], axis=1)[:, ::-1]
     present = np.isfinite(features)
     lowest = np.min(features, axis=1, keepdims=True, initial=np.inf, where=present)
     return np.where(present, features, np.where(lowest < np.inf, lowest, 0.0))

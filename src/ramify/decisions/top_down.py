@@ -9,17 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from ramify.decisions.base import (
-    LARGEST,
-    DecisionRule,
-    about_number,
-    check_width,
-    nodes_to_labels,
-    read_probabilities,
-    read_scores,
-)
+from ramify.decisions import base
 from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers, with_labels_below
-from ramify.errors import InputError
 from ramify.taxonomy import Taxonomy, descend_by_probability, expand_to_ancestors, levels_of
 
 
@@ -32,7 +23,9 @@ def sign(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_array:
     >>> taxonomy.decode(sign([[-0.5, 0.1, -1.0, -2.0]], taxonomy))
     [['a/b']]
     """
-    return expand_to_ancestors(csr_array(read_scores(scores, taxonomy) >= _read_threshold(threshold)), taxonomy)
+    S = base.read_scores(scores, taxonomy)
+    Sign(threshold).check()
+    return expand_to_ancestors(csr_array(threshold <= S), taxonomy)
 
 
 def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_array:
@@ -45,10 +38,11 @@ def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_arr
     [['a/b']]
     """
     taxonomy.require_tree("going from the top down")
-    taken = np.ascontiguousarray((read_scores(scores, taxonomy) >= _read_threshold(threshold)).T)
-    parent = taxonomy.parent
+    S = base.read_scores(scores, taxonomy)
+    TopDown(threshold).check()
+    taken = np.ascontiguousarray((threshold <= S).T)
     for level in levels_of(taxonomy)[1:]:
-        taken[level] &= taken[parent[level]]
+        taken[level] &= taken[taxonomy.parent[level]]
     return csr_array(taken.T)
 
 
@@ -63,21 +57,15 @@ def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     """
     taxonomy.require_tree("going from the top down")
     S = np.array(scores, dtype=np.float32, ndmin=2)
-    check_width(S.shape, taxonomy)
-    return nodes_to_labels(descend_by_probability(S, taxonomy), taxonomy)
-
-
-def _read_threshold(threshold: float) -> float:
-    if problem := about_number("threshold", threshold, -LARGEST, LARGEST):
-        raise InputError(f"{problem}.")
-    return threshold
+    base.check_width(S.shape, taxonomy)
+    return base.nodes_to_labels(descend_by_probability(S, taxonomy), taxonomy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sign(DecisionRule):
+class Sign(base.DecisionRule):
     """The rule of :func:`sign`, as a part of a system."""
 
-    threshold: float = 0.0
+    threshold: float = base.setting(0.0, base.number())
     kind: ClassVar[str] = "sign"
     takes: ClassVar[str] = "margins"
 
@@ -91,23 +79,19 @@ class Sign(DecisionRule):
         >>> Sign().reasons([-0.5, 0.1], Taxonomy.from_paths(["a/b"]), [0, 1])
         ["margin -0.50 is below 0, but 'b' below it was taken", 'margin 0.10 reaches 0']
         """
-        margins = read_scores(values, taxonomy)[0]
+        margins = base.read_scores(values, taxonomy)[0]
 
         def explain(node: int) -> str:
             return "it has no classifier" if np.isnan(margins[node]) else f"margin {compare(margins[node], self.threshold, '')}"
 
         return with_labels_below(explain, nodes, margins >= self.threshold, margins, taxonomy)
 
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        return about_number("threshold", self.threshold, -LARGEST, LARGEST)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TopDown(DecisionRule):
+class TopDown(base.DecisionRule):
     """The rule of :func:`top_down`, as a part of a system."""
 
-    threshold: float = 0.0
+    threshold: float = base.setting(0.0, base.number())
     kind: ClassVar[str] = "top-down"
     takes: ClassVar[str] = "margins"
 
@@ -121,7 +105,7 @@ class TopDown(DecisionRule):
         >>> TopDown().reasons([-1.0, 2.0], Taxonomy.from_paths(["a/b"]), [0, 1])
         ['margin -1.00 is below 0', 'margin 2.00 would reach 0, but its parent was not taken']
         """
-        margins = read_scores(values, taxonomy)[0]
+        margins = base.read_scores(values, taxonomy)[0]
 
         def explain(node: int) -> str:
             if np.isnan(margins[node]):
@@ -137,13 +121,9 @@ class TopDown(DecisionRule):
 
         return [explain(node) for node in nodes]
 
-    def problem(self) -> str | None:
-        """What is wrong with the settings, if anything is."""
-        return about_number("threshold", self.threshold, -LARGEST, LARGEST)
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Descend(DecisionRule):
+class Descend(base.DecisionRule):
     """The rule of :func:`descend`, as a part of a system."""
 
     kind: ClassVar[str] = "descend"
@@ -152,7 +132,7 @@ class Descend(DecisionRule):
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the node at which the descent stops, and its ancestors."""
         with np.errstate(divide="ignore"):
-            return descend(np.log(read_probabilities(values, taxonomy)), taxonomy)
+            return descend(np.log(base.read_probabilities(values, taxonomy)), taxonomy)
 
     def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
         """Which child was the most probable, and how probable it was to stop.
@@ -160,7 +140,7 @@ class Descend(DecisionRule):
         >>> Descend().reasons([1.0, 0.2, 0.7], Taxonomy.from_paths(["a/b", "a/c"]), [1, 2])
         ["0.20, below 'c', 0.70", 'the most probable child, 0.70; stopping had 0.10']
         """
-        P = read_probabilities(values, taxonomy)[0].astype(np.float64)
+        P = base.read_probabilities(values, taxonomy)[0].astype(np.float64)
         taken = set(self.decide(P, taxonomy).indices.tolist())
 
         def explain(node: int, parent: int) -> str:
@@ -175,11 +155,7 @@ class Descend(DecisionRule):
             chosen = next((sibling for sibling in siblings.tolist() if sibling in taken), None)
             own, stopping, best = format_numbers(P[node], stop, P[node] if chosen is None else P[chosen])
             if node == chosen:
-                return (
-                    f"the most probable child, {own}; stopping had {stopping}"
-                    if parent >= 0
-                    else f"the most probable root, {own}"
-                )
+                return f"the most probable {f'child, {own}; stopping had {stopping}' if parent >= 0 else f'root, {own}'}"
             if chosen is None:
                 return f"{own}, below stopping, {stopping}"
             return f"{own}, {'as probable as' if P[node] == P[chosen] else 'below'} {taxonomy.titles[chosen]!r}, {best}"
