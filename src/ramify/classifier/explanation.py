@@ -99,42 +99,17 @@ class Case:
     """One text, and its features, scores, values and labels."""
 
     def __init__(self, classifier: TextClassifier, text: Any) -> None:
-        self.classifier, self.text = classifier, text
-        self.rule, self.vectorizer = classifier.decision_, classifier.vectorizer_
-        self.taxonomy, self.learner = classifier.taxonomy_, classifier.learner_
+        self.text, self.vectorizer, self.learner = text, classifier.vectorizer_, classifier.learner_
+        self.taxonomy, self.rule = classifier.taxonomy_, classifier.decision_
         self.x: csr_array = self.vectorizer.transform([text])
         self.x.sort_indices()
         self.scores: NDArray[np.float32] = self.learner.scores(self.x)
         self.values = values_for(self.rule, self.learner, self.scores)
         self.labels, self.refined = decide_by(self.rule, self.values, self.taxonomy)
         self.taken = set(self.labels.indices.tolist())
-
-    @cached_property
-    def probabilities(self) -> NDArray[np.floating[Any]]:
-        """As in `predict_proba`, one per node."""
-        return np.asarray(self.classifier.probabilities_of(self.scores, self.refined)[0], dtype=np.float32)
-
-    @cached_property
-    def fits(self) -> NDArray[np.floating[Any]]:
-        """The score of each node as a label; -inf where it is none."""
-        return np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf))
-
-    def best_node(self) -> int:
-        """The most probable of the labels; without any, the node with the best score."""
-        own = most_specific(self.labels, self.taxonomy).indices
-        return int(own[np.argmax(self.probabilities[own])] if len(own) else np.argmax(self.fits))
-
-    def rival_of(self, node: int, explaining: int | None) -> int:
-        """The best node that is neither above nor below another; where there is none, the best other."""
-        fits = self.fits.copy()
-        fits[[node, *([] if explaining is None else [explaining])]] = np.nan
-        apart = fits.copy()
-        apart[self.taxonomy.ancestors_of(node)] = apart[self.taxonomy.descendants_of(node)] = np.nan
-        return int(np.nanargmax(apart if np.fmax.reduce(apart, initial=-np.inf) > -np.inf else fits))
-
-    def reasons(self, nodes: list[int]) -> list[str]:
-        """The reasons of the rule at some nodes."""
-        return self.rule.reasons(self.values, self.taxonomy, nodes)
+        # as in `predict_proba`, one per node; and the score of each node as a label, -inf where it is none
+        self.probabilities = np.asarray(classifier.probabilities_of(self.scores, self.refined)[0], dtype=np.float32)
+        self.fits = np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf))
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -148,17 +123,37 @@ class Case:
         return [(self.names[c], w) for c, w in zip(columns, evidence.added[order].tolist(), strict=True)], columns
 
     def overall(self, node: int) -> Evidence:
-        """The evidence for a node as a label, against the best other class."""
-        row = self.scores[0]
-        explaining = self.learner.explaining_node(row, node)
-        rival = self.rival_of(node, explaining)
+        """The evidence for a node as a label, against the best node that is neither above nor below it, or the best other."""
+        row, learner = self.scores[0], self.learner
+        explaining = learner.explaining_node(row, node)
+        fits = self.fits.copy()
+        fits[[node, *([] if explaining is None else [explaining])]] = np.nan
+        apart = fits.copy()
+        apart[self.taxonomy.ancestors_of(node)] = apart[self.taxonomy.descendants_of(node)] = np.nan
+        rival = int(np.nanargmax(apart if np.fmax.reduce(apart, initial=-np.inf) > -np.inf else fits))
         nothing = np.zeros(0, dtype=np.int64), np.zeros(0)
         if explaining is None:
             return Evidence(0.0, *nothing, 0.0, rival)
-        if not self.learner.is_additive:
+        if not learner.is_additive:
             return Evidence(float(np.nan_to_num(row[explaining] - row[rival])), *nothing, 0.0, rival)
-        return evidence_against(
-            rival, self.learner.contributions(self.x, explaining), self.learner.contributions(self.x, rival)
+        return evidence_against(rival, learner.contributions(self.x, explaining), learner.contributions(self.x, rival))
+
+    def step(self, node: int, end: int, reason: str) -> Step:
+        """One step on the path to a node."""
+        evidence: Evidence = self.learner.evidence(self.x, self.scores[0], node, end)
+        words, columns = self.words(evidence)
+        return Step(
+            node=node,
+            name=self.taxonomy.names[node],
+            title=self.taxonomy.titles[node],
+            probability=float(self.probabilities[node]),
+            is_taken=node in self.taken,
+            rival=None if evidence.rival is None else self.taxonomy.path_of(evidence.rival),
+            score=evidence.score,
+            words=words,
+            columns=columns,
+            prior=evidence.prior,
+            reason="; ".join(filter(None, (evidence.remark, reason))),
         )
 
 
@@ -172,53 +167,28 @@ def names_of_features(vectorizer: Any, x: csr_array, text: Any) -> dict[int, str
     return dict(zip(columns.tolist(), map(str, found), strict=True))
 
 
-# ---- one label, step by step ------------------------------------------------------------------------------------------
-
-
 def explain(classifier: TextClassifier, text: Any, label: Any = None) -> Explanation:
     """Explain the label of one text, or another label."""
-    wanted = None if label is None else _find(label, classifier.taxonomy_)
+    taxonomy = classifier.taxonomy_
+    if label is not None and not isinstance(label, (str, int, np.integer)):
+        raise LabelError(f"label {label!r} cannot be explained; labels are names or paths, as strings.")
+    wanted = None if label is None else taxonomy.index(str(label))
     case = Case(classifier, text)
-    node = case.best_node() if wanted is None else wanted
-    overall = case.overall(node)
-    taxonomy, way = case.taxonomy, case.taxonomy.nodes_to(node)
+    if wanted is None:  # the most probable of the labels; without any, the node with the best score
+        own = most_specific(case.labels, taxonomy).indices
+        wanted = int(own[np.argmax(case.probabilities[own])] if len(own) else np.argmax(case.fits))
+    overall, way = case.overall(wanted), taxonomy.nodes_to(wanted)
+    reasons = case.rule.reasons(case.values, taxonomy, way)
     return Explanation(
-        path=taxonomy.path_of(node),
+        path=taxonomy.path_of(wanted),
         probabilities=tuple(float(case.probabilities[step]) for step in way),
         rival=() if overall.rival is None else taxonomy.path_of(overall.rival),
         words=case.words(overall)[0],
         prior=overall.prior,
         margin=overall.score,
-        steps=tuple(_step(case, step, node, reason) for step, reason in zip(way, case.reasons(way), strict=True)),
+        steps=tuple(case.step(step, wanted, reason) for step, reason in zip(way, reasons, strict=True)),
         additive=case.learner.is_additive,
     )
-
-
-def _find(label: Any, taxonomy: Taxonomy) -> int:
-    if not isinstance(label, (str, int, np.integer)):
-        raise LabelError(f"label {label!r} cannot be explained; labels are names or paths, as strings.")
-    return taxonomy.index(str(label))
-
-
-def _step(case: Case, node: int, end: int, reason: str) -> Step:
-    evidence: Evidence = case.learner.evidence(case.x, case.scores[0], node, end)
-    words, columns = case.words(evidence)
-    return Step(
-        node=node,
-        name=case.taxonomy.names[node],
-        title=case.taxonomy.titles[node],
-        probability=float(case.probabilities[node]),
-        is_taken=node in case.taken,
-        rival=None if evidence.rival is None else case.taxonomy.path_of(evidence.rival),
-        score=evidence.score,
-        words=words,
-        columns=columns,
-        prior=evidence.prior,
-        reason="; ".join(filter(None, (evidence.remark, reason))),
-    )
-
-
-# ---- all nodes that matter --------------------------------------------------------------------------------------------
 
 
 def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None = None) -> list[NodeExplanation]:
@@ -249,7 +219,7 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
             probability=float(case.probabilities[node]),
             reason=reason,
         )
-        for node, reason in zip(shown, case.reasons(shown), strict=True)
+        for node, reason in zip(shown, case.rule.reasons(case.values, taxonomy, shown), strict=True)
     ]
 
 

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sized
-from copy import copy
+from collections.abc import Sized
 from dataclasses import dataclass, fields
-from functools import partial
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
+from scipy.sparse.linalg import norm as sparse_norm
 from sklearn.base import clone
 
+from ramify import decisions
 from ramify.calibration import LogPotentials, calibration_class
 from ramify.classifier.guarantees import Guarantee
 from ramify.data.corpus import StoredTexts
-from ramify.decisions import (
-    Best,
-    DecisionRule,
-    Descend,
-    FittableRule,
-    IsotonicSmooth,
-    MinimizeHLoss,
-    PCut,
-    PredictedCut,
-    RCut,
-    RefiningRule,
-    SCut,
-    Sign,
-    TopDown,
-    fit_conformal,
-)
+from ramify.decisions import DecisionRule, FittableRule, RefiningRule, fit_conformal
 from ramify.errors import InputError, ModelError, suggest
 from ramify.features.base import BaseVectorizer
 from ramify.learners.linear.weights import are_finite
 from ramify.parallel import stage
+from ramify.persistence import are_offsets
 from ramify.taxonomy import Taxonomy, most_specific
 
 Ints = NDArray[np.int64]
@@ -145,28 +131,6 @@ def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> cs
     return vectorizer.weight_counts(X)
 
 
-class UsedFeatures:
-    """Caches a vectorizer restricted to the features that the learner uses, where it does not use all."""
-
-    def __init__(self) -> None:
-        self._cached: tuple[Any, Any, Any] = (None, None, None)
-
-    def parts(self, vectorizer: Any, learner: Any) -> tuple[Any, Any]:
-        """A vectorizer and a learner over the used features; they give the same scores."""
-        found = learner.with_used_features() if isinstance(vectorizer, BaseVectorizer) else None
-        if found is None or not len(found[0]):
-            return vectorizer, learner
-        columns, restricted = found
-        of_vectorizer, of_learner, cached = self._cached  # read once, since other threads may write it
-        if of_vectorizer is not vectorizer or of_learner is not restricted:
-            cached = copy(vectorizer)
-            cached.select_columns(columns)
-            self._cached = vectorizer, restricted, cached
-        if "n_jobs" in vectorizer.get_params():
-            cached.n_jobs = vectorizer.n_jobs
-        return cached, restricted
-
-
 # ---- out-of-fold values --------------------------------------------------------------------------------------------------
 # Rules and calibrations are fitted on values of documents by learners that were not trained on them. With very many documents
 # a few folds are enough; with very many nodes, a sample of the documents.
@@ -177,22 +141,19 @@ MOST_VALUES = 1 << 24  # documents × nodes of a calibration
 UNIT = 1e-3  # tolerance of unit length
 FEWEST = 1000  # documents of a calibration, however many nodes there are
 
-HeldOut = tuple[Ints, list[Any]]  # documents, and their values fold by fold
 
+def cross_fit(learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], taker: Any) -> tuple[Ints, list[Any]]:
+    """Held-out documents, and fold by fold the values that a rule or a calibration takes of them.
 
-def cross_fit(
-    learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], convert: Callable[[Any, NDArray[np.float32]], Any]
-) -> HeldOut:
-    """Held-out documents, and their converted scores fold by fold; folds that leave nothing to train on are skipped."""
+    A fold that leaves fewer than two classes to train on is skipped.
+    """
     documents, found = [np.zeros(0, dtype=np.int64)], list[Any]()
-    if not folds:
-        return documents[0], found
     with stage("fitting on held-out documents", len(folds)) as step:
         for held_out in folds:
             others = np.setdiff1d(np.arange(X.shape[0]), held_out)
-            if len(held_out) and can_train(Y[others], learner):
+            if len(held_out) and len(np.unique(most_specific(Y[others], learner.taxonomy_).indices)) > 1:
                 fitted = unfitted_copy(learner).fit(X[others], Y[others])
-                found.append(convert(fitted, fitted.scores(as_new(X, held_out, others))))
+                found.append(values_for(taker, fitted, fitted.scores(as_new(X, held_out, others))))
                 documents.append(held_out)
             step.advance()
     return np.concatenate(documents), found
@@ -204,19 +165,13 @@ def as_new(X: csr_array, held_out: Ints, others: Ints) -> csr_array:
     is_known = np.bincount(X[others].indices, minlength=X.shape[1]) > 0
     if is_known[rows.indices].all():
         return rows
-    old_lengths = _lengths(rows)
+    old_lengths = sparse_norm(rows.astype(np.float64), axis=1)
     rows.data[~is_known[rows.indices]] = 0
     rows.eliminate_zeros()
     if np.allclose(old_lengths[old_lengths > 0], 1, atol=UNIT):
-        lengths = _lengths(rows)
+        lengths = sparse_norm(rows.astype(np.float64), axis=1)
         rows.data /= np.repeat(np.where(lengths > 0, lengths, 1), np.diff(rows.indptr)).astype(rows.dtype)
     return rows
-
-
-def _lengths(rows: csr_array) -> NDArray[np.float64]:
-    squares = csr_array((rows.data.astype(np.float64) ** 2, rows.indices, rows.indptr), shape=rows.shape)
-    lengths: NDArray[np.float64] = np.sqrt(np.asarray(squares.sum(axis=1)).ravel())
-    return lengths
 
 
 def few_folds(n_documents: int, n_nodes: int) -> list[Ints]:
@@ -239,12 +194,6 @@ def few_folds(n_documents: int, n_nodes: int) -> list[Ints]:
     return folds[: max(1, needed)]
 
 
-def can_train(Y: csr_array, learner: Any) -> bool:
-    """Whether there are documents of at least two classes."""
-    own: NDArray[Any] = most_specific(Y, learner.taxonomy_).indices
-    return len(np.unique(own)) > 1
-
-
 def unfitted_copy(learner: Any) -> Any:
     """An unfitted learner with the same parameters, and with those that the learner selected by itself."""
     return clone(learner).set_params(**learner.selected_params())
@@ -252,8 +201,9 @@ def unfitted_copy(learner: Any) -> Any:
 
 # ---- decision rules ---------------------------------------------------------------------------------------------------
 
-_ALL = (Best, Sign, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
-RULES: dict[str, Any] = {rule.kind: rule for rule in _ALL}
+_BY_NODE = (decisions.Best, decisions.Sign, decisions.TopDown, decisions.Descend, decisions.MinimizeHLoss)
+_FITTED = (decisions.IsotonicSmooth, decisions.SCut, decisions.RCut, decisions.PCut, decisions.PredictedCut)
+RULES: dict[str, Any] = {rule.kind: rule for rule in (*_BY_NODE, *_FITTED)}
 RULE_FOLDS = 3
 MAX_SCORES = 1 << 28  # held-out documents × nodes; beyond that, a sample of the documents is used
 
@@ -275,25 +225,12 @@ def make_rule(name: str, settings: dict[str, Any]) -> DecisionRule:
     return rule
 
 
-def values_for(rule: DecisionRule, learner: Any, scores: NDArray[np.float32]) -> NDArray[np.floating[Any]]:
-    """A learner's scores converted to the values that a rule takes."""
-    values: NDArray[np.floating[Any]] = learner.convert_scores(scores, rule.takes)
-    return values
+def values_for(taker: Any, learner: Any, scores: NDArray[np.float32]) -> Any:
+    """A learner's scores converted to the values that a rule or a calibration takes."""
+    return learner.convert_scores(scores, taker.takes)
 
 
-def is_by_sign(rule: DecisionRule) -> bool:
-    """Whether a rule predicts the nodes with a margin of 0 or more."""
-    return isinstance(rule, (Sign, TopDown)) and rule.threshold == 0
-
-
-def needs_positive_only(rule: DecisionRule) -> bool:
-    """Whether a rule ignores everything below a node with a negative margin."""
-    return isinstance(rule, TopDown) and rule.threshold >= 0
-
-
-def decide_by(
-    rule: DecisionRule, values: NDArray[np.floating[Any]], taxonomy: Taxonomy
-) -> tuple[csr_array, NDArray[np.floating[Any]] | None]:
+def decide_by(rule: DecisionRule, values: Any, taxonomy: Taxonomy) -> tuple[csr_array, NDArray[np.floating[Any]] | None]:
     """Labels, and the refined values of a rule that refines them."""
     if not isinstance(rule, RefiningRule):
         return rule.decide(values, taxonomy), None
@@ -306,36 +243,20 @@ def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
     rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
 
 
-def rule_folds(learner: Any, Y: csr_array) -> list[NDArray[np.int64]]:
-    """Folds to fit a rule on; none where the learner has held-out scores already, from its calibration."""
-    if learner.held_out_ is not None:
-        return []
+def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> FittableRule:
+    """Fit a rule on out-of-fold values: each document is scored by a learner that was not trained on it."""
     n_docs, n_nodes = Y.shape
-    used = np.random.default_rng(0).permutation(n_docs)[: max(RULE_FOLDS, MAX_SCORES // max(1, n_nodes))]
-    return [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)]
-
-
-def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array, held_out: HeldOut | None = None) -> FittableRule:
-    """Fit a rule on out-of-fold values: each document is scored by a learner that was not trained on it.
-
-    held_out: what :func:`cross_fit` returns for :func:`rule_folds`; computed here when not given.
-    """
-    if learner.held_out_ is not None:
+    if learner.held_out_ is not None:  # from its calibration
         documents, scores = learner.held_out_
-        values = [values_for(rule, learner, scores)] if _has_scored_label(scores, Y[documents], learner) else []
+        values = values_for(rule, learner, scores)
     else:
-        if held_out is None:
-            held_out = cross_fit(learner, X, Y, rule_folds(learner, Y), partial(values_for, rule))
-        documents, values = held_out
-        values = values if values and _has_scored_label(np.concatenate(values), Y[documents], learner) else []
-    if values:
-        return rule.fit(np.concatenate(values), Y[documents], learner.taxonomy_)
+        used = np.random.default_rng(0).permutation(n_docs)[: max(RULE_FOLDS, MAX_SCORES // max(1, n_nodes))]
+        documents, parts = cross_fit(learner, X, Y, [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)], rule)
+        scores = values = np.concatenate(parts or [np.zeros((0, n_nodes))])
+    own = most_specific(Y[documents], learner.taxonomy_).tocoo()
+    if np.isfinite(scores[own.row, own.col]).any():
+        return rule.fit(values, Y[documents], learner.taxonomy_)
     return rule.fit(values_for(rule, learner, learner.scores(X)), Y, learner.taxonomy_)  # too few documents to hold any out
-
-
-def _has_scored_label(scores: NDArray[np.floating[Any]], Y: csr_array, learner: Any) -> bool:
-    own = most_specific(Y, learner.taxonomy_).tocoo()
-    return bool(np.isfinite(scores[own.row, own.col]).any())
 
 
 # ---- training data kept with a model ------------------------------------------------------------------------------------
@@ -375,23 +296,19 @@ class TrainingData:
         typed = all(arrays[name].dtype.name == kind and arrays[name].ndim == 1 for name, kind in zip(NAMES, TYPES, strict=True))
         if not typed or len(offsets) != len(label_offsets) or len(features) != len(values) or not are_finite(values):
             raise ModelError("the training data of the model is not what Ramify writes; train the model again.")
-        _check_rows(offsets, features, n_features, "features")
-        _check_rows(label_offsets, labels, n_nodes, "labels")
-        ones = np.ones(len(labels), dtype=bool)
-        X = csr_array((values, features, offsets), shape=(len(offsets) - 1, n_features))
-        return cls(X, csr_array((ones, labels, label_offsets), shape=(len(offsets) - 1, n_nodes)))
+        n, rows = len(offsets) - 1, (("features", offsets, features, n_features), ("labels", label_offsets, labels, n_nodes))
+        for what, ends, columns, most in rows:
+            fits = not len(columns) or 0 <= columns.min() <= columns.max() < most
+            if n < 0 or not fits or not are_offsets(ends, n, len(columns)):
+                raise ModelError(f"the {what} of the training data do not fit the model; train the model again.")
+        X = csr_array((values, features, offsets), shape=(n, n_features))
+        return cls(X, csr_array((np.ones(len(labels), dtype=bool), labels, label_offsets), shape=(n, n_nodes)))
 
 
 def _renumbered(matrix: csr_array, columns: NDArray[np.int64], n_columns: int) -> csr_array:
     made = csr_array((matrix.data, columns[matrix.indices], matrix.indptr), shape=(matrix.shape[0], n_columns))
     made.sort_indices()
     return made
-
-
-def _check_rows(offsets: NDArray[Any], columns: NDArray[Any], n_columns: int, what: str) -> None:
-    fits = len(offsets) > 0 and offsets[0] == 0 and offsets[-1] == len(columns) and not np.any(offsets[1:] < offsets[:-1])
-    if not fits or (len(columns) and (columns.min() < 0 or columns.max() >= n_columns)):
-        raise ModelError(f"the {what} of the training data do not fit the model; train the model again.")
 
 
 def refuse_class_weight(learner: Any) -> None:
@@ -408,42 +325,23 @@ FEWEST_HELD_OUT = 100  # documents to fit a calibration on
 MOST_NODES = 50_000  # beyond that, documents × nodes do not fit into memory
 
 
-def calibration_folds(learner: Any, Y: csr_array) -> list[Ints]:
-    """Folds to fit a calibration on; none where there is no calibration, or the learner has held-out scores already."""
-    return [] if learner.held_out_ is not None or not can_calibrate(learner, Y) else few_folds(*Y.shape)
-
-
-def can_calibrate(learner: Any, Y: csr_array) -> bool:
-    """Whether there are enough documents, and not too many nodes."""
-    return Y.shape[0] >= FEWEST_HELD_OUT and Y.shape[1] <= MOST_NODES and not learner.scores_candidates_only
-
-
-def calibration_values(learner: Any, Y: csr_array) -> Callable[[Any, NDArray[np.float32]], Any]:
-    """Converts scores of a learner to what the calibration of such documents takes."""
-    takes = calibration_class(learner.taxonomy_, multi_label=not is_single_label(Y, learner.taxonomy_)).takes
-    return lambda fitted, scores: fitted.convert_scores(scores, takes)
-
-
-def calibrate_learner(
-    learner: Any, X: csr_array, Y: csr_array, has_guarantee: bool = True, held_out: HeldOut | None = None
-) -> tuple[Any, Guarantee | None]:
-    """A calibration fitted on out-of-fold scores, and an estimated guarantee if wanted; None and None where it is impossible.
-
-    held_out: what :func:`cross_fit` returns for :func:`calibration_folds`; computed here when not given.
-    """
-    if not can_calibrate(learner, Y):
+def calibrate_learner(learner: Any, X: csr_array, Y: csr_array, has_guarantee: bool = True) -> tuple[Any, Guarantee | None]:
+    """A calibration fitted on out-of-fold scores, and an estimated guarantee if wanted; None, None where it is impossible."""
+    n_docs, n_nodes = Y.shape
+    if n_docs < FEWEST_HELD_OUT or n_nodes > MOST_NODES or learner.scores_candidates_only:
         return None, None
     taxonomy, multi_label = learner.taxonomy_, not is_single_label(Y, learner.taxonomy_)
+    kind = calibration_class(taxonomy, multi_label=multi_label)
     if learner.held_out_ is not None:
         documents, scores = learner.held_out_
-        found = [calibration_values(learner, Y)(learner, scores)]
+        found = [values_for(kind, learner, scores)]
     else:
-        documents, found = held_out or cross_fit(learner, X, Y, calibration_folds(learner, Y), calibration_values(learner, Y))
+        documents, found = cross_fit(learner, X, Y, few_folds(n_docs, n_nodes), kind)
     if not len(documents):
         return None, None
     values = LogPotentials.concatenate(found) if isinstance(found[0], LogPotentials) else np.concatenate(found)
     with stage("calibrating", 2) as step:
-        calibration = calibration_class(taxonomy, multi_label=multi_label).fit(values, Y[documents], taxonomy)
+        calibration = kind.fit(values, Y[documents], taxonomy)
         step.advance()
         if not has_guarantee:
             return calibration, None

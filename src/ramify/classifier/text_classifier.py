@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import replace
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -17,33 +16,13 @@ from scipy.sparse import csr_array, issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from ramify.classifier import fitting
 from ramify.classifier.explanation import Explanation, explain
-from ramify.classifier.fitting import (
-    MULTI_LABEL_FRACTION,
-    TrainingData,
-    UsedFeatures,
-    calibrate_learner,
-    calibration_folds,
-    calibration_values,
-    cross_fit,
-    decide_by,
-    fit_features,
-    fit_rule,
-    is_by_sign,
-    is_single_label,
-    multi_label_fraction,
-    needs_positive_only,
-    refuse_class_weight,
-    refuse_misfit,
-    rule_folds,
-    selector_for,
-    split_texts,
-    values_for,
-)
 from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_without_guarantee, predictor_of
 from ramify.classifier.partial_fit import partial_fit
-from ramify.decisions import DecisionRule, FittableRule, fit_conformal
+from ramify.decisions import DecisionRule, FittableRule, Sign, TopDown, fit_conformal
 from ramify.errors import InputError
+from ramify.features.base import BaseVectorizer
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
 from ramify.persistence import ArrayFile, StoredModel, write_model
@@ -53,6 +32,7 @@ from ramify.taxonomy.formats import json_nodes
 
 MOST_REPORTED = 20_000  # nodes of the report that a model keeps
 Result = TypeVar("Result")
+Decided = tuple[csr_array, NDArray[np.float32]]  # labels and probabilities, documents × nodes
 
 
 class TextClassifier(ClassifierMixin, BaseEstimator):
@@ -85,7 +65,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     decision_: DecisionRule
     calibration_: Any = None
     guarantee_: Guarantee | None = None
-    training_data_: TrainingData | None = None
+    training_data_: fitting.TrainingData | None = None
+    _used_features: tuple[Any, Any, Any] = (None, None, None)  # vectorizer, learner, and vectorizer of its features
 
     def __init__(
         self,
@@ -102,16 +83,9 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         keep_training_data: bool = False,
         n_jobs: int | None = None,
     ) -> None:
-        self.system = system
-        self.taxonomy = taxonomy
-        self.vectorizer = vectorizer
-        self.learner = learner
-        self.decision = decision
-        self.selector = selector
-        self.separator = separator
-        self.calibrate = calibrate
-        self.keep_back = keep_back
-        self.keep_training_data = keep_training_data
+        self.system, self.taxonomy, self.separator = system, taxonomy, separator
+        self.vectorizer, self.learner, self.decision, self.selector = vectorizer, learner, decision, selector
+        self.calibrate, self.keep_back, self.keep_training_data = calibrate, keep_back, keep_training_data
         self.n_jobs = n_jobs
 
     # ---- training ---------------------------------------------------------------------------------------------------
@@ -125,40 +99,36 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         taxonomy = taxonomy_of_labels(rows, self.separator) if self.taxonomy is None else as_taxonomy(self.taxonomy)
         if system.needs_tree:
             taxonomy.require_tree(f"system {system.name!r}")
-        texts, kept_texts, rows, kept_rows = split_texts(texts, rows, self.keep_back)
+        texts, kept_texts, rows, kept_rows = fitting.split_texts(texts, rows, self.keep_back)
         Y = taxonomy.encode(rows)
         decision: Any = self.decision
         if decision is None:
-            is_multi_label = multi_label_fraction(Y, taxonomy) >= MULTI_LABEL_FRACTION
+            is_multi_label = fitting.multi_label_fraction(Y, taxonomy) >= fitting.MULTI_LABEL_FRACTION
             decision = ((is_multi_label and system.multi_label_decision) or system.decision)()
         if not isinstance(decision, FittableRule) or decision.is_fitted:
-            refuse_misfit(decision, taxonomy)
+            fitting.refuse_misfit(decision, taxonomy)
         vectorizer, learner = self.new_parts(system, taxonomy)
         if self.keep_training_data:
-            refuse_class_weight(learner)
+            fitting.refuse_class_weight(learner)
             learner.keeps_warm_start = True
-        X = fit_features(vectorizer, texts, selector_for(self.selector, learner), Y)
+        X = fitting.fit_features(vectorizer, texts, fitting.selector_for(self.selector, learner), Y)
         learner.fit(X, Y)
         if isinstance(decision, FittableRule) and not decision.is_fitted:
-            held_out = cross_fit(learner, X, Y, rule_folds(learner, Y), partial(values_for, decision))
-            decision = fit_rule(decision, learner, X, Y, held_out)
-            refuse_misfit(decision, taxonomy)
-        calibration, guarantee = None, None
-        if self.calibrate:
-            held_out = cross_fit(learner, X, Y, calibration_folds(learner, Y), calibration_values(learner, Y))
-            calibration, guarantee = calibrate_learner(learner, X, Y, not kept_rows, held_out)
+            decision = fitting.fit_rule(decision, learner, X, Y)
+            fitting.refuse_misfit(decision, taxonomy)
+        calibration, guarantee = fitting.calibrate_learner(learner, X, Y, not kept_rows) if self.calibrate else (None, None)
         learner.held_out_ = None  # no longer needed
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_label_format(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
         self.calibration_, self.guarantee_ = calibration, guarantee
-        self.training_data_ = TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
+        self.training_data_ = fitting.TrainingData(X, most_specific(Y, taxonomy)) if self.keep_training_data else None
         self.classes_ = np.asarray(taxonomy.names)
         self.figures_: dict[str, Any] = {"documents": int(X.shape[0]), "features": int(X.shape[1])}
         self.figures_["taxonomy_from_labels"] = self.taxonomy is None
         self.sizes_, self.report_ = np.bincount(Y.indices, minlength=len(taxonomy)), None
         if kept_rows:
-            self._fit_guarantee(kept_texts, taxonomy.encode(kept_rows), is_single_label(Y, taxonomy))
+            self._fit_guarantee(kept_texts, taxonomy.encode(kept_rows), fitting.is_single_label(Y, taxonomy))
         return self
 
     def new_parts(self, system: System, taxonomy: Taxonomy) -> tuple[Any, Any]:
@@ -178,7 +148,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if labels is None or not len(labels):
             raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")
         Y = self.taxonomy_.encode(normalize_labels(labels)[0])
-        self._fit_guarantee(texts, Y, is_single_label(Y, self.taxonomy_))
+        self._fit_guarantee(texts, Y, fitting.is_single_label(Y, self.taxonomy_))
         return self
 
     def _fit_guarantee(self, texts: Any, Y: csr_array, is_single: bool) -> None:
@@ -228,7 +198,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self, "taxonomy_")
         vectorizer, learner = self._parts()
         X = vectorizer.transform(texts)
-        sets: csr_array | None = learner.predict_sets(X) if is_by_sign(self.decision_) else None
+        by_sign = isinstance(self.decision_, (Sign, TopDown)) and self.decision_.threshold == 0
+        sets: csr_array | None = learner.predict_sets(X) if by_sign else None
         if sets is not None:
             return sets
         mapped = learner.map_candidate_scores if self.scores_candidates_only else learner.map_scores
@@ -236,7 +207,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def decide(self, scores: NDArray[np.float32]) -> csr_array:
         """The labels that the decision rule gives for scores of the learner, documents × nodes."""
-        return self.decision_.decide(values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+        return self.decision_.decide(fitting.values_for(self.decision_, self.learner_, scores), self.taxonomy_)
 
     def redecided(self, decision: DecisionRule) -> Self:
         """The same classifier with another decision rule; nothing is trained again."""
@@ -246,7 +217,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
                 f"rule {decision.kind!r} is not fitted; give its parameters as numbers, fit it on held-out scores, or "
                 "train the model with it."
             )
-        refuse_misfit(decision, self.taxonomy_)
+        fitting.refuse_misfit(decision, self.taxonomy_)
         made = copy(self)
         made.decision = made.decision_ = decision
         if self.calibration_ is None:  # probabilities are then the new rule's, and the guarantee is on others
@@ -257,30 +228,26 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """Probabilities of each text over all nodes, in taxonomy order; a parent's is never below a child's."""
         return self.decide_with_probabilities(texts)[1]
 
-    def decide_with_probabilities(
-        self, texts: Sequence[str], labels_only: bool = False
-    ) -> tuple[csr_array, NDArray[np.float32]]:
+    def decide_with_probabilities(self, texts: Sequence[str], labels_only: bool = False) -> Decided:
         """Labels and probabilities over all nodes, from one scoring of the texts.
 
         labels_only: nodes that the rule rules out need not be scored, and may have probability 0.
         """
-        pairs = [pair for _, pair in self._map(texts, self.decide_both, labels_only)]
-        width = len(self.taxonomy_)
-        P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
-        return _stacked([Y for Y, _ in pairs], width), P
+        return self._decide(texts, self.decide_both, labels_only)
 
-    def decide_with_guarantee(
-        self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False
-    ) -> tuple[csr_array, NDArray[np.float32]]:
+    def decide_with_guarantee(self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False) -> Decided:
         """Labels within a risk, as in :meth:`predict`, and probabilities over all nodes."""
         check_is_fitted(self, "taxonomy_")
-        predictor, width = predictor_of(self), len(self.taxonomy_)
+        predictor = predictor_of(self)
 
-        def decide(scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+        def decide(scores: NDArray[np.float32]) -> Decided:
             P = self.decide_both(scores)[1]
             return predictor.decide(P, self.taxonomy_, risk, nodes, by_branch), P
 
-        pairs = [pair for _, pair in self._map(texts, decide, labels_only=False)]
+        return self._decide(texts, decide, labels_only=False)
+
+    def _decide(self, texts: Sequence[str], decide: Callable[[NDArray[np.float32]], Decided], labels_only: bool) -> Decided:
+        pairs, width = [pair for _, pair in self._map(texts, decide, labels_only)], len(self.taxonomy_)
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
 
@@ -301,9 +268,10 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         made.learner_ = self.learner_.among(is_allowed)
         return made
 
-    def decide_both(self, scores: NDArray[np.float32]) -> tuple[csr_array, NDArray[np.float32]]:
+    def decide_both(self, scores: NDArray[np.float32]) -> Decided:
         """Labels and probabilities; without a calibration, these are the refined ones of a rule that refines them."""
-        Y, refined = decide_by(self.decision_, values_for(self.decision_, self.learner_, scores), self.taxonomy_)
+        values = fitting.values_for(self.decision_, self.learner_, scores)
+        Y, refined = fitting.decide_by(self.decision_, values, self.taxonomy_)
         return Y, self.probabilities_of(scores, refined)
 
     def uncalibrated(self) -> Self:
@@ -374,19 +342,28 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return "taxonomy_" in self.__dict__
 
     def _map(self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool) -> Iterator[tuple[slice, Result]]:
-        """Apply `work` to the scores of some texts at a time."""
         check_is_fitted(self, "taxonomy_")
         vectorizer, learner = self._parts()
-        # a calibration needs the scores of all nodes
-        positive_only = labels_only and needs_positive_only(self.decision_) and self.calibration_ is None
-        mapped: Iterator[tuple[slice, Result]]
-        mapped = (learner.map_positive_scores if positive_only else learner.map_scores)(vectorizer.transform(texts), work)
-        return mapped
+        # top-down ignores everything below a node with a negative margin; a calibration needs the scores of all nodes
+        from_top = isinstance(self.decision_, TopDown) and self.decision_.threshold >= 0
+        positive_only = labels_only and from_top and self.calibration_ is None
+        return (learner.map_positive_scores if positive_only else learner.map_scores)(vectorizer.transform(texts), work)
 
-    def _parts(self) -> tuple[Any, Any]:
-        """Vectorizer and learner, over the features that the learner uses."""
-        used: UsedFeatures = self.__dict__.setdefault("_used_features", UsedFeatures())
-        return used.parts(self.vectorizer_, self.learner_)
+    def _parts(self) -> tuple[Any, Learner]:
+        """Vectorizer and learner, both over the features that the learner uses; they give the same scores."""
+        vectorizer = self.vectorizer_
+        found = self.learner_.with_used_features() if isinstance(vectorizer, BaseVectorizer) else None
+        if found is None or not len(found[0]):
+            return vectorizer, self.learner_
+        columns, learner = found
+        of_vectorizer, of_learner, narrow = self._used_features  # read once, since other threads may write it
+        if of_vectorizer is not vectorizer or of_learner is not learner:
+            narrow = copy(vectorizer)
+            narrow.select_columns(columns)
+            self._used_features = vectorizer, learner, narrow
+        if "n_jobs" in vectorizer.get_params():
+            narrow.n_jobs = vectorizer.n_jobs
+        return narrow, learner
 
 
 def _stacked(blocks: list[csr_array], n_nodes: int) -> csr_array:
