@@ -12,29 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from ramify import learners
 from ramify.calibration import CALIBRATIONS
-from ramify.classifier.fitting import RULES, TrainingData
+from ramify.classifier.fitting import RULES, TrainingData, refuse_misfit
 from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
 from ramify.errors import ModelError, RamifyError
 from ramify.features import TermSelector, Vectorizer, Vectors
-from ramify.learners import (
-    AdaBoostMH,
-    BayesianLogistic,
-    HierarchicalSVM,
-    MultinomialNaiveBayes,
-    NodeClassifiers,
-    OneVsRestLogistic,
-    OneVsRestSVM,
-    OrthogonalTransfer,
-    PachinkoNaiveBayes,
-    RecursiveLogistic,
-    RecursiveSVM,
-    ShrinkageNaiveBayes,
-    TopDownSVM,
-    TreeBoostMH,
-)
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.systems import SYSTEMS
@@ -42,11 +27,11 @@ from ramify.taxonomy import LabelFormat, Taxonomy
 from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
-_LINEAR = (OneVsRestSVM, OneVsRestLogistic, RecursiveSVM, RecursiveLogistic, TopDownSVM)
-_ONE_LABEL = (HierarchicalSVM, OrthogonalTransfer, BayesianLogistic)
-_NAIVE_BAYES = (MultinomialNaiveBayes, ShrinkageNaiveBayes, PachinkoNaiveBayes)
-_LEARNERS = (*_NAIVE_BAYES, *_LINEAR, *_ONE_LABEL, NodeClassifiers, AdaBoostMH, TreeBoostMH)
-LEARNERS: dict[str, Any] = {part.kind: part for part in _LEARNERS}
+_NAIVE_BAYES = (learners.MultinomialNaiveBayes, learners.ShrinkageNaiveBayes, learners.PachinkoNaiveBayes)
+_LINEAR = (learners.OneVsRestSVM, learners.OneVsRestLogistic, learners.RecursiveSVM, learners.RecursiveLogistic)
+_STRUCTURED = (learners.TopDownSVM, learners.HierarchicalSVM, learners.OrthogonalTransfer, learners.BayesianLogistic)
+_OTHERS = (learners.NodeClassifiers, learners.AdaBoostMH, learners.TreeBoostMH)
+LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR, *_STRUCTURED, *_OTHERS)}
 
 
 def load(path: str | Path) -> TextClassifier:
@@ -80,7 +65,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
         raise ModelError("the model has shards, and its learner takes none; train the model again.")
     made.learner_ = kind.from_state(made.taxonomy_, learner, _arrays_of(stored, "learner"), **shards)
     made.decision_ = _part(RULES, decision).from_state(decision)
-    made.decision_.decide(np.full((1, len(made.taxonomy_)), np.nan), made.taxonomy_)  # refuses a rule that does not fit
+    refuse_misfit(made.decision_, made.taxonomy_)
     if about.get("calibration") is not None:
         kind = _part(CALIBRATIONS, dict(about["calibration"]))
         made.calibration_ = kind.from_arrays(_arrays_of(stored, "calibration"), made.taxonomy_)
@@ -148,10 +133,8 @@ def _checked_figures(about: dict[str, Any]) -> dict[str, Any]:
 def _part(known: dict[str, Any], values: dict[str, Any]) -> Any:
     kind = values.pop("kind", None)
     if kind not in known:
-        has = ", ".join(known)
-        raise ModelError(
-            f"the model names a part {kind!r} that this Ramify does not have; it has {has}. Train the model again."
-        )
+        has = f"this Ramify does not have; it has {', '.join(known)}"
+        raise ModelError(f"the model names a part {kind!r} that {has}. Train the model again.")
     return known[kind]
 
 

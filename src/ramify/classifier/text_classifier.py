@@ -213,10 +213,8 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """The same classifier with another decision rule; nothing is trained again."""
         check_is_fitted(self, "taxonomy_")
         if isinstance(decision, FittableRule) and not decision.is_fitted:
-            raise InputError(
-                f"rule {decision.kind!r} is not fitted; give its parameters as numbers, fit it on held-out scores, or "
-                "train the model with it."
-            )
+            advice = "give its parameters as numbers, fit it on held-out scores, or train the model with it"
+            raise InputError(f"rule {decision.kind!r} is not fitted; {advice}.")
         fitting.refuse_misfit(decision, self.taxonomy_)
         made = copy(self)
         made.decision = made.decision_ = decision
@@ -380,7 +378,7 @@ def refuse_shards(learner: Any, system: str) -> None:
 
 def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredModel:
     """The state of every part as the plain values and arrays of a model directory. shards: number of weight files."""
-    learner, selector, report = classifier.learner_, classifier.selector, classifier.report_
+    learner, report = classifier.learner_, classifier.report_
     files: list[ArrayFile] = learner.shard_files()
     if shards is None:
         learner_values, learner_arrays = learner.state()
@@ -390,31 +388,27 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
             raise InputError(f"the model is in {len(files)} shards already, and stays so; leave out the number of shards.")
         learner_values, learner_arrays, files = learner.state_in_shards(shards)
     features, feature_arrays = classifier.vectorizer_.state()
+    selector = {} if classifier.selector is None else classifier.selector.get_params()
+    selector = {k: v.item() if isinstance(v, np.generic) else v for k, v in selector.items() if k != "taxonomy"}
     about: dict[str, Any] = {
         "ramify": version("ramify"),
         "system": classifier.system,
         "learner": {"kind": learner.kind, **learner_values},
-        "selector": None,
+        "selector": selector or None,
         "decision": {"kind": classifier.decision_.kind, **classifier.decision_.state()},
         "labels": classifier.form_.state(),
         "figures": classifier.figures_,
         "confidence": {"calibrate": bool(classifier.calibrate), "keep_back": float(classifier.keep_back)},
     }
-    if selector is not None:
-        params = {name: value for name, value in selector.get_params().items() if name != "taxonomy"}
-        about["selector"] = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
-    documents: dict[str, Any] = {
-        "taxonomy": json_nodes.to_values(classifier.taxonomy_),
-        "features": {"kind": classifier.vectorizer_.kind, **features},
-    }
+    documents: dict[str, Any] = {"taxonomy": json_nodes.to_values(classifier.taxonomy_)}
+    documents["features"] = {"kind": classifier.vectorizer_.kind, **features}
     arrays = {"features": feature_arrays, "learner": learner_arrays}
     if not files:  # a model in shards scores candidates only, and has neither calibration nor guarantee
         if classifier.calibration_ is not None:
             about["calibration"] = {"kind": classifier.calibration_.kind}
             arrays["calibration"] = classifier.calibration_.arrays()
         if (guarantee := classifier.guarantee_) is not None:
-            facts = {"documents": guarantee.documents, "is_proven": guarantee.is_proven}
-            about["guarantee"] = {"kind": guarantee.predictor.kind, **facts}
+            about["guarantee"] = {name: value for name, value in guarantee.about().items() if name != "least_risk"}
             arrays["guarantee"] = guarantee.predictor.arrays()
     if classifier.training_data_ is not None:
         arrays["training_data"] = classifier.training_data_.arrays()
