@@ -17,6 +17,7 @@ LETTER = 6.4  # average width of a letter, in units of the picture
 STEPS = (1, 2, 5, 10)
 SMALLEST = 1e-300  # of a logarithmic axis
 QUARTERS = [0.0, 0.25, 0.5, 0.75, 1.0]
+Point = tuple[float, float, float, float]  # x, y, and the ends of the error bar
 
 
 # ---- axes ---------------------------------------------------------------------------------------------------------------
@@ -111,13 +112,11 @@ class Box(NamedTuple):
 
     def overlaps(self, other: Box) -> bool:
         """Whether the two rectangles have a common point."""
-        across = self.left < other.right and other.left < self.right
-        return across and self.top < other.bottom and other.top < self.bottom
+        return self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
 
     def lies_in(self, other: Box) -> bool:
         """Whether no part of it is outside the other."""
-        across = self.left >= other.left and self.right <= other.right
-        return across and self.top >= other.top and self.bottom <= other.bottom
+        return self.left >= other.left and self.right <= other.right and self.top >= other.top and self.bottom <= other.bottom
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,10 +256,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Lines over the same two axes, with the titles x and y.
-
-    names: names for x = 0, 1, 2, and so on, where x is not a number.
-    """
+    """Lines over the same two axes, with the titles x and y. names: for x = 0, 1, 2, and so on, where x is not a number."""
 
     title: str
     lines: Sequence[Line]
@@ -272,15 +268,6 @@ class Chart:
     names: Sequence[str] = ()
 
 
-class Point(NamedTuple):
-    """A point that can be drawn, and the ends of its error bar."""
-
-    x: float
-    y: float
-    low: float
-    high: float
-
-
 def line_chart(chart: Chart) -> str:
     """Lines through points with error bars, and a legend below."""
     drawn = [list(_points(line, chart)) for line in chart.lines]
@@ -288,8 +275,8 @@ def line_chart(chart: Chart) -> str:
     names = [*chart.names, "", ""][: max(2, len(chart.names))]  # at 0, 1, 2, and so on; a single name is placed at the left
     across = Axis(list(map(float, range(len(names)))), names=names)
     if not chart.names:
-        across = axis((point.x for point in points), chart.log_x)
-    up = axis((end for point in points for end in (point.y, point.low, point.high)), chart.log_y)
+        across = axis((x for x, *_ in points), chart.log_x)
+    up = axis((end for _, *ends in points for end in ends), chart.log_y)
     plot = replace(MEDIUM, across=across, up=up)
     marks = [*plot.up_axis(chart.y), *plot.across_axis(chart.x)]
     for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
@@ -308,25 +295,25 @@ def line_chart(chart: Chart) -> str:
 
 
 def _points(line: Line, chart: Chart) -> Iterator[Point]:
-    """The points that the axes have a place for; an error bar that would leave a logarithmic axis is cut at the point."""
+    """Points that the axes have a place for; an error bar that would leave a logarithmic axis is cut at its point."""
     errors = line.errors or [None] * len(line.points)
     for (x, y), error in zip(line.points, errors, strict=True):
         if x is None or y is None or not (isfinite(x) and isfinite(y)) or (chart.log_x and x <= 0) or (chart.log_y and y <= 0):
             continue
         half = error if error is not None and isfinite(error) else 0.0
-        yield Point(x, y, y - half if y > half or not chart.log_y else y, y + half)
+        yield x, y, y - half if y > half or not chart.log_y else y, y + half
 
 
 def _line(plot: Plot, line: Line, number: int, points: Sequence[Point]) -> Iterator[str]:
     colour = _colour(number, line)
-    path = " ".join(f"{plot.x(p.x):.1f},{plot.y(p.y):.1f}" for p in points)
+    path = " ".join(f"{plot.x(x):.1f},{plot.y(y):.1f}" for x, y, _, _ in points)
     yield f'<polyline {_stroke(number, line)} points="{path}"/>'
-    for p in points if line.name else ():
-        x, y, low, high = plot.x(p.x), plot.y(p.y), plot.y(p.low), plot.y(p.high)
-        if low != high:
-            yield f'<line class="l{colour}" x1="{x:.1f}" y1="{low:.1f}" x2="{x:.1f}" y2="{high:.1f}"/>'
-        spread = f" ± {in_short(p.high - p.y)}" if p.high > p.y else ""
-        yield _circle(f"s{colour}", x, y, 3.2, f"{line.name}: {plot.across.label(p.x)}, {in_short(p.y)}{spread}")
+    for x, y, low, high in points if line.name else ():
+        if plot.y(low) != plot.y(high):
+            ends = f'x1="{plot.x(x):.1f}" y1="{plot.y(low):.1f}" x2="{plot.x(x):.1f}" y2="{plot.y(high):.1f}"'
+            yield f'<line class="l{colour}" {ends}/>'
+        spread = f" ± {in_short(high - y)}" if high > y else ""
+        yield _circle(f"s{colour}", plot.x(x), plot.y(y), 3.2, f"{line.name}: {plot.across.label(x)}, {in_short(y)}{spread}")
 
 
 def _stroke(number: int, line: Line) -> str:

@@ -21,12 +21,10 @@ from ramify.workflows.tuning.result import TuningResult, describe_tuning
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 MAX_DOTS, MAX_GROUPS, MAX_LETTERS = 2_000, 200, 160  # nodes of a chart, groups of duplicates, and letters of their texts
 KINDS = (("recommended", 4), ("not significantly different", 2), ("significantly worse", 0))  # names and colours of points
 SHORTEST = 1e-6  # seconds; a logarithmic axis has no place for 0
-CODE = re.compile(r"`([^`]+)`")
 
 
 @cache
@@ -34,13 +32,10 @@ def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup, escape
 
-    def code(words: str) -> Markup:
-        """Text in which `backticks` become code."""
-        return Markup(CODE.sub(r"<code>\1</code>", str(escape(words))))
-
     loader = PackageLoader("ramify.reports", "templates")
     made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters["code"] = code
+    # text in which `backticks` become code
+    made.filters["code"] = lambda words: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
     made.globals |= {"counted": counted, "percentage": tables.percentage, "shorten": tables.shorten}
     return made
 
@@ -56,19 +51,12 @@ def render(template: str, **values: Any) -> str:
 def report_page(
     report: Report, title: str, lead: str = "", tuning: TuningResult | None = None, has_holdout: bool = True
 ) -> str:
-    """A report and, where there was one, the tuning that led to the classifier.
-
-    has_holdout: whether the report is on documents that were not used for tuning.
-    """
-    shown = [tables.levels_table(report), tables.modified_table(report), tables.calibration_table(report)]
-    shown += [tables.guarantee_table(report), tables.branches_table(report), tables.confusions_table(report)]
-    shown += [tables.distances_table(report), tables.nodes_table(report)]
-    trials = None
-    if tuning is not None:
-        trials = {"sentences": describe_tuning(tuning, has_holdout), "trials": tables.trials_table(tuning)}
+    """A report and, if any, the tuning. has_holdout: whether the report is on documents that were not used for tuning."""
+    sentences = None if tuning is None else describe_tuning(tuning, has_holdout)
+    trials = None if tuning is None else {"sentences": sentences, "trials": tables.trials_table(tuning)}
     figures = [("documents", f"{report.documents:,}"), *tables.figure_rows(report)]
-    parts = {"figures": figures, "plots": _report_plots(report), "tables": shown, "notes": report.notes, "tuning": trials}
-    return render("report.html", title=title, lead=lead, **parts)
+    parts = {"figures": figures, "plots": _report_plots(report), "notes": report.notes, "tuning": trials}
+    return render("report.html", title=title, lead=lead, tables=tables.report_tables(report).values(), **parts)
 
 
 def _report_plots(report: Report) -> list[tuple[str, str]]:

@@ -10,8 +10,9 @@ from typing import Any
 
 from ramify.formatting import NOTHING, duration, memory, p_value, speed
 from ramify.metrics.evaluation import Report
+from ramify.workflows import comparison
 from ramify.workflows.auditing.audit import Audit, Duplicates
-from ramify.workflows.comparison import CORRECTION_NAMES, LABELS, LEVEL, TESTS, Comparison, Pair, SystemResult
+from ramify.workflows.comparison import LABELS, LEVEL, TESTS, Comparison, Pair, SystemResult
 from ramify.workflows.tuning.result import TuningResult
 
 FIGURES = {
@@ -29,6 +30,20 @@ FIGURES = {
     "prediction_calibration_error": "calibration error of predicted labels",
 }
 LEAVES = {"all": "all leaves", "leaves": "original leaves", "dummies": "dummy leaves"}
+
+# the columns of the tables of a report: a name, and how a cell is written from the values of a row
+F1 = "nodes={nodes:,} | support={support:,} | precision={precision:.3f} | recall={recall:.3f} | micro F1={f1:.3f}"
+F1 += " | macro F1={macro_f1:.3f}"
+MODIFIED = "={kind} | leaves={n_classes:,} | with documents={n_occurring:,} | labels={n_labels:,} | micro F1={micro_f1:.3f}"
+MODIFIED += " | macro F1={macro_f1:.3f} | macro F1 (with documents)={macro_f1_occurring:.3f}"
+CALIBRATION = "level={level} | all nodes={pairs:.3f} | before calibration={pairs_uncalibrated:.3f}"
+CALIBRATION += " | most probable node={top_label:.3f} | before calibration={top_label_uncalibrated:.3f}"
+GUARANTEES = "risk={risk:g} | guaranteed={guaranteed:.1%} | achieved={achieved:.1%} | mean depth={depth:.2f}"
+GUARANTEES += " | depth without guarantee={depth_without_guarantee:.2f} | no label={without_label:.1%}"
+CONFUSIONS = "true={true} | predicted={predicted} | below={below} | times={count}"
+NODES = "node={path} | true={support:,} | predicted={predicted:,} | precision={precision:.2f} | recall={recall:.2f}"
+NODES += " | F1={f1:.2f}"
+DISTANCES = "steps in the tree={steps} | documents={documents:,} | fraction={fraction:.1%}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +85,6 @@ def percentage(p: float) -> str:
     return f"{p:.1%}" if p < 0.1 or p > 0.9 else f"{p:.0%}"
 
 
-def _cells(row: Mapping[str, Any], form: str, *keys: str) -> list[str]:
-    """Some values of a row in one format; a dash where there is none."""
-    return [format(row[key], form) if key in row else NOTHING for key in keys]
-
-
 # ---- a report -----------------------------------------------------------------------------------------------------------
 
 
@@ -83,69 +93,40 @@ def figure_rows(report: Report) -> list[tuple[str, str]]:
     return [(label, f"{report.figures[key]:.3f}") for key, label in FIGURES.items() if key in report.figures]
 
 
-def levels_table(report: Report) -> Table:
-    """Precision, recall and F1 of each level."""
-    columns = ("level", "nodes", "support", "precision", "recall", "micro F1", "macro F1", "H-loss")
-    ratios = ("precision", "recall", "f1", "macro_f1", "h_loss")
-    rows = [[str(r["key"] + 1), *_cells(r, ",", "nodes", "support"), *_cells(r, ".3f", *ratios)] for r in report.levels]
-    return Table("By level", columns, rows, (), bars=[row["f1"] for row in report.levels])
+def report_tables(report: Report, most_confusions: int = 20) -> dict[str, Table]:
+    """The tables of a report by what they are about, in order; those that do not apply have no rows."""
+    levels = [{**row, "level": row["key"] + 1} for row in report.levels]
+    # there are no ratios where there are no leaves of the kind
+    modified = [row if row["n_classes"] else {k: v for k, v in row.items() if "f1" not in k} for row in report.modified]
+    modified = [{**row, "kind": LEAVES[row["over"]]} for row in modified]
+    calibration = [{**row, "level": row["depth"] + 1} for row in report.calibration]
+    confusions = [{**row, "below": row["parent"] or "(top level)"} for row in report.confusions[:most_confusions]]
+    distances = [{"steps": d, "documents": n, "fraction": n / report.documents} for d, n in report.distances.items()]
+    worst = sorted(report.nodes, key=lambda row: (row["f1"], -row["support"]))[:30]
+    return {
+        "levels": _table("By level", f"level={{level}} | {F1} | H-loss={{h_loss:.3f}}", levels, (), has_bars=True),
+        "modified": _table("Modified hierarchy", MODIFIED, modified),
+        "calibration": _table("Calibration error by level", CALIBRATION, calibration, ()),
+        "guarantees": _table("Backing off to a parent to keep the error rate", GUARANTEES, report.guarantees, ()),
+        "branches": _table("By branch", f"branch={{name}} | {F1}", report.branches[:100], has_bars=True),
+        "confusions": _table("Most confused siblings", CONFUSIONS, confusions, range(3)),
+        "distances": _table("Distance between true and predicted labels", DISTANCES, distances, ()),
+        "nodes": _table("Nodes with the lowest F1", NODES, worst),
+    }
 
 
-def modified_table(report: Report) -> Table:
-    """F1 on the modified hierarchy; a dash where there are no leaves of the kind."""
-    columns = ("", "leaves", "with documents", "labels", "micro F1", "macro F1", "macro F1 (with documents)")
-    rows = []
-    for row in report.modified:
-        ratios = _cells(row if row["n_classes"] else {}, ".3f", "micro_f1", "macro_f1", "macro_f1_occurring")
-        rows.append([LEAVES[row["over"]], *_cells(row, ",", "n_classes", "n_occurring", "n_labels"), *ratios])
-    return Table("Modified hierarchy", columns, rows)
+def _table(
+    title: str, columns: str, rows: Iterable[Mapping[str, Any]], text_columns: Collection[int] = (0,), has_bars: bool = False
+) -> Table:
+    def cell(form: str, row: Mapping[str, Any]) -> str:
+        try:
+            return form.format_map(row)
+        except KeyError:
+            return NOTHING
 
-
-def calibration_table(report: Report) -> Table:
-    """Calibration errors of each level."""
-    columns = ("level", "all nodes", "before calibration", "most probable node", "before calibration")
-    keys = ("pairs", "pairs_uncalibrated", "top_label", "top_label_uncalibrated")
-    rows = [[str(row["depth"] + 1), *_cells(row, ".3f", *keys)] for row in report.calibration]
-    return Table("Calibration error by level", columns, rows, ())
-
-
-def guarantee_table(report: Report) -> Table:
-    """Guarantees at some risks and what was achieved."""
-    columns = ("risk", "guaranteed", "achieved", "mean depth", "depth without guarantee", "no label")
-    rows = []
-    for row in report.guarantees:
-        depths = _cells(row, ".2f", "depth", "depth_without_guarantee")
-        risks = _cells(row, "g", "risk") + _cells(row, ".1%", "guaranteed", "achieved")
-        rows.append([*risks, *depths, *_cells(row, ".1%", "without_label")])
-    return Table("Backing off to a parent to keep the error rate", columns, rows, ())
-
-
-def branches_table(report: Report, most: int = 100) -> Table:
-    """Precision, recall and F1 of each branch of the top level."""
-    columns = ("branch", "nodes", "support", "precision", "recall", "micro F1", "macro F1")
-    ratios = ("precision", "recall", "f1", "macro_f1")
-    branches = report.branches[:most]
-    rows = [[r["name"], *_cells(r, ",", "nodes", "support"), *_cells(r, ".3f", *ratios)] for r in branches]
-    return Table("By branch", columns, rows, bars=[row["f1"] for row in branches])
-
-
-def confusions_table(report: Report, most: int = 20) -> Table:
-    """The siblings that are confused most often."""
-    rows = [[r["true"], r["predicted"], r["parent"] or "(top level)", str(r["count"])] for r in report.confusions[:most]]
-    return Table("Most confused siblings", ("true", "predicted", "below", "times"), rows, range(3))
-
-
-def distances_table(report: Report) -> Table:
-    """How far predictions are from the true labels."""
-    rows = [[str(d), f"{n:,}", f"{n / report.documents:.1%}"] for d, n in report.distances.items()]
-    return Table("Distance between true and predicted labels", ("steps in the tree", "documents", "fraction"), rows, ())
-
-
-def nodes_table(report: Report, most: int = 30) -> Table:
-    """The nodes with the lowest F1."""
-    worst = sorted(report.nodes, key=lambda row: (row["f1"], -row["support"]))[:most]
-    rows = [[r["path"], *_cells(r, ",", "support", "predicted"), *_cells(r, ".2f", "precision", "recall", "f1")] for r in worst]
-    return Table("Nodes with the lowest F1", ("node", "true", "predicted", "precision", "recall", "F1"), rows)
+    names, forms = zip(*(each.split("=") for each in columns.split(" | ")), strict=True)
+    cells = [[cell(form, row) for form in forms] for row in rows]
+    return Table(title, names, cells, text_columns, bars=[row["f1"] for row in rows] if has_bars else ())
 
 
 # ---- tuning -------------------------------------------------------------------------------------------------------------
@@ -266,9 +247,16 @@ def missing_tests(found: Comparison) -> str:
     return " – where there are fewer than two classes." if any(math.isnan(pair.corrected["t"]) for pair in found.pairs) else ""
 
 
+def limits_of_tests(found: Comparison) -> str:
+    """What the tests cannot show."""
+    needed = comparison.needed_resamples(len(found.systems), found.correction)
+    few = f" With so few resamples b cannot fall below {LEVEL}; use --resamples {needed:,}."
+    return missing_tests(found) + ("" if found.n_resamples >= needed else few)
+
+
 def describe_correction(found: Comparison) -> str:
     """How p-values were corrected."""
-    name = CORRECTION_NAMES.get(found.correction)
+    name = comparison.CORRECTION_NAMES.get(found.correction)
     if len(found.pairs) == 1:
         return "one comparison, so not corrected"
     return "not corrected" if name is None else f"corrected for {len(found.pairs):,} comparisons by {name}'s method"

@@ -18,16 +18,7 @@ from ramify.reports.tables import ISSUE_KINDS, Table, percentage, shorten
 from ramify.taxonomy.hierarchy import Taxonomy
 from ramify.workflows.auditing.audit import Audit
 from ramify.workflows.auditing.issue_details import LabelInfo, LabelIssue, words_of
-from ramify.workflows.comparison import (
-    LABELS,
-    LEVEL,
-    TESTS,
-    Comparison,
-    Recommendation,
-    SystemResult,
-    letters_of,
-    needed_resamples,
-)
+from ramify.workflows.comparison import LABELS, LEVEL, TESTS, Comparison, Recommendation, SystemResult, letters_of
 from ramify.workflows.tuning.result import TuningResult, describe_tuning
 
 MAX_TRIALS = 12  # --json and the report have all of them
@@ -35,9 +26,8 @@ MAX_TRIALS = 12  # --json and the report have all of them
 
 def render_table(table: Table, most: int | None = None, wrapped: Collection[int] = (), heads: bool = True) -> RichTable:
     """A table for the terminal. most: rows that are shown. wrapped: columns whose text may wrap; without any, all may."""
-    shown = RichTable(
-        title=escape(table.title) or None, title_justify="left", title_style="bold", box=None, pad_edge=False, show_header=heads
-    )
+    shown = _grid(escape(table.title))
+    shown.show_header = heads
     for place, name in enumerate(table.columns):
         is_text = place in table.text_columns
         shown.add_column(name, justify="left" if is_text else "right", no_wrap=bool(wrapped) and place not in wrapped)
@@ -46,6 +36,14 @@ def render_table(table: Table, most: int | None = None, wrapped: Collection[int]
     for number, row in enumerate(table.rows[:most]):
         shown.add_row(*(Text(cell) for cell in row), *([_bar(table.bars[number])] if table.bars else []))
     return shown
+
+
+def _grid(title: str, *columns: str) -> RichTable:
+    """A table of marks and values that are not wrapped."""
+    table = RichTable(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=True)
+    return table
 
 
 def _bar(fraction: float, width: int = 10) -> Text:
@@ -62,13 +60,13 @@ def _sentences(first: str, *others: str) -> Text:
 def render_report(report: Report, worst: int = 8) -> RenderableType:
     """The figures, the levels, the branches and the worst confusions."""
     figures = Table(f"{report.documents:,} documents", ("", ""), tables.figure_rows(report))
-    shown = [tables.levels_table(report), tables.modified_table(report)]
-    shown += [tables.calibration_table(report), tables.guarantee_table(report)]
+    found = tables.report_tables(report, worst)
+    shown = [found[name] for name in ("levels", "modified", "calibration", "guarantees")]
     if 1 < len(report.branches) <= 40:
-        branches, columns = tables.branches_table(report), (0, 1, 2, 5)
+        branches, columns = found["branches"], (0, 1, 2, 5)
         rows = [[row[k] for k in columns] for row in branches.rows]
         shown.append(Table(branches.title, [branches.columns[k] for k in columns], rows, bars=branches.bars))
-    shown.append(tables.confusions_table(report, worst))
+    shown.append(found["confusions"])
     notes = [Text(f"Note: {note}.", style="dim") for note in report.notes]
     return Group(render_table(figures, heads=False), *(render_table(each) for each in shown if each.rows), *notes)
 
@@ -173,14 +171,6 @@ def render_comparison(found: Comparison, advice: Recommendation, width: int) -> 
     return Group(*parts, _sentences(*advice.sentences))
 
 
-def _grid(title: str, *columns: str) -> RichTable:
-    """A table of marks and values that are not wrapped."""
-    table = RichTable(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for name in columns:
-        table.add_column(name, no_wrap=True)
-    return table
-
-
 def _measures(
     found: Comparison, systems: Sequence[SystemResult], letters: dict[str, str], width: int, intervals: Sequence[str]
 ) -> RichTable:
@@ -215,7 +205,7 @@ def _every_pair(found: Comparison, letters: dict[str, str], width: int) -> list[
             table.add_row(symbol, about, *cells)
         parts += [table, Text()]
     legend = f"Two-sided, {tables.describe_correction(found)}; the letter is the better system where p < {LEVEL}."
-    return [*parts[:-1], Text(legend + _limits(found), style="dim")]
+    return [*parts[:-1], Text(legend + tables.limits_of_tests(found), style="dim")]
 
 
 def _against_recommended(
@@ -239,7 +229,7 @@ def _against_recommended(
         f"+ significantly better than {letter}, − significantly worse (p < {LEVEL}, two-sided, "
         f"{tables.describe_correction(found)}), · not significant. s: decisions that only one got right; S, T, T', W: F1 of "
         "classes; p: micro precision, recall, binary accuracy; b: measures on bootstrap resamples."
-        f"{_limits(found)} --report and --json have every pair."
+        f"{tables.limits_of_tests(found)} --report and --json have every pair."
     )
     return [table, Text(legend, style="dim")]
 
@@ -252,14 +242,6 @@ def _signed(difference: float) -> str:
     """
     shown = f"{difference:+z.3f}".replace("-", "−")
     return " 0.000" if shown == "+0.000" else shown
-
-
-def _limits(found: Comparison) -> str:
-    """What the tests cannot show."""
-    needed = needed_resamples(len(found.systems), found.correction)
-    if found.n_resamples >= needed:
-        return tables.missing_tests(found)
-    return f"{tables.missing_tests(found)} With so few resamples b cannot fall below {LEVEL}; use --resamples {needed:,}."
 
 
 # ---- a taxonomy ---------------------------------------------------------------------------------------------------------
