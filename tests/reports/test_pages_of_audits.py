@@ -6,8 +6,9 @@ from dataclasses import replace
 import pytest
 
 from ramify.reports.pages import audit_page
-from ramify.workflows.auditing.audit import Audit, Duplicates, InseparableSiblings, ProblemClass
+from ramify.workflows.auditing.audit import Audit, Duplicates, ProblemClass
 from ramify.workflows.auditing.issue_details import LabelInfo, LabelIssue
+from ramify.workflows.auditing.label_issues import InseparableSiblings
 
 MEAN = "<script>alert('x')</script> & \"co\""
 

@@ -21,36 +21,11 @@ if TYPE_CHECKING:
     from ramify.workflows.updating import UpdateResult, update
 
 __all__ = [
-    "Audit",
-    "Comparison",
-    "FeatureOptions",
-    "FilesPredicted",
-    "LabelIssue",
-    "PredictOptions",
-    "Prediction",
-    "PredictionError",
-    "Predictor",
-    "ReadOptions",
-    "Recommendation",
-    "TrainOptions",
-    "TrainResult",
-    "TuneOptions",
-    "TuningResult",
-    "UpdateResult",
-    "audit",
-    "compare",
-    "evaluate",
-    "evaluate_with_errors",
-    "predict_files",
-    "predict_rows",
-    "predict_vectors",
-    "read_sharded",
-    "recommend",
-    "score_rows",
-    "train",
-    "train_classifier",
-    "tune",
+    "Audit", "Comparison", "FeatureOptions", "FilesPredicted", "LabelIssue", "PredictOptions", "Prediction",
+    "PredictionError", "Predictor", "ReadOptions", "Recommendation", "TrainOptions", "TrainResult", "TuneOptions",
+    "TuningResult", "UpdateResult", "audit", "compare", "evaluate", "evaluate_with_errors", "predict_files",
+    "predict_rows", "predict_vectors", "read_sharded", "recommend", "score_rows", "train", "train_classifier", "tune",
     "update",
-]
+]  # fmt: skip
 
 __getattr__, __dir__ = lazy_names(__name__)

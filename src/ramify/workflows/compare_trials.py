@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import os
 import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -32,7 +31,7 @@ from ramify.taxonomy import Taxonomy
 from ramify.workflows.reading import adapt_corpus
 from ramify.workflows.training import train_classifier
 
-STATUS, STATM, CLEAR = Path("/proc/self/status"), Path("/proc/self/statm"), Path("/proc/self/clear_refs")
+STATUS, CLEAR = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 RESET_PEAK = "5"  # resets the peak of the resident set
 INTERVAL = 0.005  # seconds between two samples
 MEGABYTE = 1_000_000
@@ -55,21 +54,17 @@ def measure_memory() -> Iterator[PeakMemory]:
     True
     """
     peak = PeakMemory()
-    start: int | None = None
-    highest: int | None = None
     gc.collect()
     with suppress(AttributeError, OSError, TypeError):  # not every allocator can return freed memory
         ctypes.CDLL(None).malloc_trim(0)
-    if _reset_peak():
-        start = _from_status("VmRSS")
+    is_reset, start = _reset_peak(), _resident()
+    if is_reset or start is None:
         yield peak
         highest = _from_status("VmHWM")
-    elif _resident() is not None:
-        with _sampling() as samples:
-            yield peak
-        start, highest = samples
     else:
-        yield peak
+        with _sampling(start) as samples:
+            yield peak
+        highest = max(samples)
     peak.megabytes = None if start is None or highest is None else max(0, highest - start) / MEGABYTE
 
 
@@ -90,21 +85,17 @@ def _from_status(field: str) -> int | None:
 
 
 def _resident() -> int | None:
-    try:
-        return int(STATM.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None
+    return _from_status("VmRSS")
 
 
 @contextmanager
-def _sampling() -> Iterator[list[int]]:
-    """The resident set before the block, and the highest sample until its end."""
-    start = _resident() or 0
-    samples, done = [start, start], threading.Event()
+def _sampling(start: int) -> Iterator[list[int]]:
+    """The resident set before the block, and samples until its end."""
+    samples, done = [start], threading.Event()
 
     def sample() -> None:
         while not done.wait(INTERVAL):
-            samples[1] = max(samples[1], _resident() or 0)
+            samples[1:] = [max(*samples, _resident() or 0)]
 
     thread = threading.Thread(target=sample, daemon=True)
     thread.start()
@@ -113,7 +104,7 @@ def _sampling() -> Iterator[list[int]]:
     finally:
         done.set()
         thread.join()
-        samples[1] = max(samples[1], _resident() or 0)
+        samples.append(_resident() or 0)
 
 
 # ---- trials -------------------------------------------------------------------------------------------------------------
@@ -122,6 +113,7 @@ WARM_UP = 200  # documents that are used before anything is measured
 NO_MEMORY = "there is not enough memory for it; use fewer documents or terms."
 
 Split = tuple[Corpus | None, Corpus]  # training documents, none for a trained model, and test documents
+Trial = tuple[str, TextClassifier, int]  # the name of a system, its classifier, and the number of the split
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,37 +157,31 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class TrialContext:
-    """What all trials have in common. first: a classifier for warming up, so that no trial pays for loading libraries."""
+    """What all trials have in common.
+
+    first: a classifier for warming up, so that no trial pays for loading libraries. threads: of a remote trial.
+    """
 
     splits: Splits | Sequence[Split]
     taxonomy: Taxonomy
     first: TextClassifier
-
-
-@dataclass(frozen=True, slots=True)
-class Trial:
-    """One system on one split. threads: number of threads; default: those of the classifier."""
-
-    name: str
-    classifier: TextClassifier
-    number: int
-    threads: int | None = None
+    threads: int = 1
 
 
 def run_trial(context: TrialContext, trial: Trial) -> TrialResult:
     """Train and test a system on one split, or give the reason why it cannot be used."""
-    training, test = context.splits[trial.number]
-    return measure_trial(trial.classifier, training, test, context.taxonomy)
+    _, classifier, number = trial
+    return measure_trial(classifier, *context.splits[number], context.taxonomy)
 
 
 def run_remote_trial(context: TrialContext, trial: Trial) -> TrialResult:
     """The same on another node of a cluster, with all its threads, warmed up first."""
     with running_on(None), checkpointing(None), reporting_to(None):
         warm_up(context)
-        given = trial.classifier
-        is_fitted, threads = given.__sklearn_is_fitted__(), trial.threads
+        name, given, number = trial
+        is_fitted, threads = given.__sklearn_is_fitted__(), context.threads
         threaded = given.with_threads(threads) if is_fitted else clone(given).set_params(n_jobs=threads)
-        return run_trial(context, replace(trial, classifier=threaded))
+        return run_trial(context, (name, threaded, number))
 
 
 def warm_up(context: TrialContext) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -74,7 +73,8 @@ def compare(
     n_steps = len(classifiers) * (len(splits) + 1) + TEST_STEPS
     executor = current_executor()
     with single_stage("comparing", n_steps) as whole:
-        context = TrialContext(splits if executor is None else planned, taxonomy, next(iter(classifiers.values())))
+        first, threads = next(iter(classifiers.values())), 1 if executor is None else min(executor.worker_threads)
+        context = TrialContext(splits if executor is None else planned, taxonomy, first, threads)
         found, skipped = _run_all(classifiers, context, executor, whole)
         settings: dict[str, Any] = {"n_resamples": n_resamples or enough_resamples(len(found), correction), "seed": seed}
         systems = []
@@ -87,18 +87,9 @@ def compare(
         whole.describe("testing pairs")
         pairs = _test_pairs(found, pooled, taxonomy, correction, settings)
         whole.advance(TEST_STEPS)
-    return Comparison(
-        documents=sum(len(tested) for _, tested in splits),
-        folds=len(splits),
-        classes=len(classes),
-        duplicates=sum(_count_duplicates(*each) for each in splits),
-        systems=systems,
-        pairs=pairs,
-        correction=correction,
-        **settings,
-        skipped=skipped,
-        notes=list(_notes({name: classifiers[name] for name in found}, [tested for _, tested in splits], executor)),
-    )
+    notes = list(_notes({name: classifiers[name] for name in found}, [tested for _, tested in splits], executor))
+    counts = pooled.shape[0], len(splits), len(classes), sum(_count_duplicates(*each) for each in splits)
+    return Comparison(*counts, systems, pairs, correction, **settings, skipped=skipped, notes=notes)
 
 
 def _common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) -> Taxonomy:
@@ -115,14 +106,12 @@ def _common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) 
             found[name] = taxonomy_of_labels(corpus.labels, classifier.separator)
         else:
             found[name] = as_taxonomy(classifier.taxonomy)
-    first, *others = found
-    one = found[first]
-    for name in others:
-        arrays = ((one.parent_offsets, found[name].parent_offsets), (one.parent_nodes, found[name].parent_nodes))
-        if list(one.names) != list(found[name].names) or not all(np.array_equal(*each) for each in arrays):
-            raise InputError(
-                f"{first!r} and {name!r} have different taxonomies; only systems for the same one can be compared."
-            )
+    first, one = next(iter(found.items()))
+    for name, other in found.items():
+        arrays = ((one.parent_offsets, other.parent_offsets), (one.parent_nodes, other.parent_nodes))
+        if list(one.names) != list(other.names) or not all(np.array_equal(*each) for each in arrays):
+            differ = f"{first!r} and {name!r} have different taxonomies"
+            raise InputError(f"{differ}; only systems for the same one can be compared.")
     return one
 
 
@@ -152,13 +141,13 @@ def _run_all(
     """The results of all systems; all run on the first split before any runs on the next, so errors show early."""
     found, skipped = {name: list[TrialResult]() for name in classifiers}, list[Skipped]()
     n_splits = len(context.splits)
-    trials = [Trial(name, classifier, k) for k in range(n_splits) for name, classifier in classifiers.items()]
+    trials = [(name, classifier, k) for k in range(n_splits) for name, classifier in classifiers.items()]
 
-    def start(trial: Trial) -> bool:
+    def start(name: str, _: TextClassifier, k: int) -> bool:
         """Report which trial starts, unless its system was skipped; gives whether it was not."""
-        if trial.name in found:
-            whole.describe(f"{trial.name}, fold {trial.number + 1} of {n_splits}" if n_splits > 1 else trial.name)
-        return trial.name in found
+        if name in found:
+            whole.describe(f"{name}, fold {k + 1} of {n_splits}" if n_splits > 1 else name)
+        return name in found
 
     with closing(_run_trials(context, trials, start, executor)) as results:
         for k in range(n_splits):
@@ -183,19 +172,17 @@ def _run_all(
 
 
 def _run_trials(
-    context: TrialContext, trials: Sequence[Trial], start: Callable[[Trial], bool], executor: Executor | None
+    context: TrialContext, trials: Sequence[Trial], start: Callable[..., bool], executor: Executor | None
 ) -> Generator[TrialResult | None, None, None]:
     """The results of trials in order; None for those of skipped systems."""
     if executor is None:  # one after the other, so that none slows another down
         warm_up(context)
         for trial in trials:
-            yield run_trial(context, trial) if start(trial) else None
+            yield run_trial(context, trial) if start(*trial) else None
         return
-    threads = min(executor.worker_threads)  # each has the threads of one node
-    blocks = [replace(trial, threads=threads) for trial in trials]
-    results = executor.distribute(run_remote_trial, executor.place(context), blocks, threads=threads)
+    results = executor.distribute(run_remote_trial, executor.place(context), trials, threads=context.threads)
     for trial, result in zip(trials, results, strict=True):
-        yield result if start(trial) else None
+        yield result if start(*trial) else None
 
 
 def _result(
@@ -236,10 +223,8 @@ def _notes(compared: Mapping[str, TextClassifier], tested: Sequence[Corpus], exe
     if len(executor.worker_threads) == 1:
         yield f"systems were trained and timed on another node, with {threads} each"
     else:
-        yield (
-            f"systems ran in parallel on a cluster, with {threads} each; "
-            "they may have slowed each other down, so times are less comparable than on one computer"
-        )
+        slower = "they may have slowed each other down, so times are less comparable than on one computer"
+        yield f"systems ran in parallel on a cluster, with {threads} each; {slower}"
 
 
 def _count_duplicates(training: Corpus | None, test: Corpus) -> int:

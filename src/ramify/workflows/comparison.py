@@ -82,8 +82,7 @@ class Comparison:
     """The result of :func:`compare`.
 
     documents: number of test documents. folds: number of test sets that measures are averaged over. classes: of the modified
-    hierarchy. duplicates: number of test documents with the same text as a training document. skipped: systems that cannot be
-    used on the data. notes: further remarks.
+    hierarchy. duplicates: number of test documents with the same text as a training document. notes: further remarks.
     """
 
     documents: int
@@ -109,8 +108,7 @@ class Comparison:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values; what is not a finite number is None."""
-        values: dict[str, Any] = _plain(asdict(self))
-        return values
+        return dict(_plain(asdict(self)))
 
 
 def check_measure(by: str) -> None:
@@ -203,12 +201,8 @@ def recommend(found: Comparison, by: str = "micro_f1") -> Recommendation:
     best, *others = sorted(found.ranked(by), key=lambda system: (_behind(system, found.ranked(by)[0], by), _cost(system)))
     not_worse = [other for other in others if found.pair(best.name, other.name).winner(f"bootstrap_{by}") != best.name]
     worse = [other for other in others if other not in not_worse]
-    sentences = [
-        *_about_best(found, by, best, others),
-        *_about_others(found, by, best, not_worse, worse),
-        *_other_measures(found, by, best),
-        *_limits(found),
-    ]
+    sentences = [*_about_best(found, by, best, others), *_about_others(found, by, best, not_worse, worse)]
+    sentences += [*_other_measures(found, by, best), *_limits(found)]
     return Recommendation(by, best.name, [system.name for system in not_worse], sentences)
 
 
@@ -235,21 +229,20 @@ def _about_others(
 ) -> Iterator[str]:
     """Which systems may be as good and which are worse, and the much faster ones among them."""
     different = [other for other in not_worse if _behind(other, best, by) > 0]
+    on, listed = f"on these {found.documents:,} documents", _listed(different, by) if different else ""
     if different and not worse:
-        yield (
-            f"No other system is significantly worse on these {found.documents:,} documents, though: {_listed(different, by)}. "
-            "The order may be chance; more documents may show more."
-        )
+        chance = "The order may be chance; more documents may show more."
+        yield f"No other system is significantly worse {on}, though: {listed}. {chance}"
     elif different:
-        yield f"Not significantly worse on these {found.documents:,} documents: {_listed(different, by)}."
+        yield f"Not significantly worse {on}: {listed}."
     gains: dict[str, list[str]] = {}  # of the fastest systems, where they are much faster
     for verb in ("trains", "classifies"):
         fastest = max(not_worse, key=lambda each: _times(each, best, verb), default=best)
         if _times(fastest, best, verb) >= MUCH_FASTER:
             gains.setdefault(fastest.name, []).append(_gain(fastest, best, verb))
     if gains:
-        listed = [f"{name} {' and '.join(its_gains)}" for name, its_gains in gains.items()]
-        yield f"Of those that may be as good, {', and '.join(listed)}."
+        faster_ones = [f"{name} {' and '.join(its_gains)}" for name, its_gains in gains.items()]
+        yield f"Of those that may be as good, {', and '.join(faster_ones)}."
     elif not_worse:
         yield "None of those that may be as good is twice as fast."
     if len(worse) == 1:

@@ -94,18 +94,15 @@ def worst_errors(
             nodes = predicted.indices[predicted.indptr[row] : predicted.indptr[row + 1]].tolist()
             truth = true.indices[true.indptr[row] : true.indptr[row + 1]].tolist()
             probabilities = [] if P is None else [float(P[row, node]) for node in nodes]
-            line, document = (
-                corpus.lines[row] if corpus.lines else row + 1,
-                None if corpus.has_vectors else corpus.documents[row],
-            )
+            line = corpus.lines[row] if corpus.lines else row + 1
+            document = None if corpus.has_vectors else corpus.documents[row]
             found.append(PredictionError(line, document, truth, nodes, probabilities, float(distance[row])))
     return found
 
 
 def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
     """Refuse labels that the taxonomy does not have; the message has their number and the place of the first."""
-    distinct = dict.fromkeys(chain.from_iterable(corpus.labels))
-    unknown = {label: None for label in distinct if label not in taxonomy}
+    unknown = {label: None for label in dict.fromkeys(chain.from_iterable(corpus.labels)) if label not in taxonomy}
     if not unknown:
         return
     where = [i for i, labels in enumerate(corpus.labels) if not unknown.keys().isdisjoint(labels)]
@@ -119,19 +116,13 @@ def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
 
 
 def guarantee_table(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pred: Any) -> list[dict[str, Any]]:
-    """For some risks: what is guaranteed, what was achieved on documents with known labels, and the depth of predictions.
-
-    Y_pred: predictions without a risk. Risks for which there are too few held-out documents are left out.
-    """
+    """For each risk with enough held-out documents: what is guaranteed, and what was achieved. Y_pred: without a risk."""
     if classifier.guarantee_ is None:
         return []
     predictor, taxonomy = classifier.guarantee_.predictor, classifier.taxonomy_
-    depth, rows = float(predicted_depth(Y_pred, taxonomy).mean()), []
-    for risk in RISKS:
-        if predictor.least_risk > risk:
-            continue
+    depth, rows, covers = float(predicted_depth(Y_pred, taxonomy).mean()), [], isinstance(predictor, ConformalPaths)
+    for risk in (risk for risk in RISKS if risk >= predictor.least_risk):
         Y = predictor.decide(P, taxonomy, risk)
-        covers = isinstance(predictor, ConformalPaths)
         correct = is_covered(Y_true, Y, taxonomy) if covers else 1 - wrong_fraction(Y_true, Y, taxonomy)
         depths = predicted_depth(Y, taxonomy)
         row = {"risk": risk, "guaranteed": 1 - risk, "achieved": float(correct.mean()), "depth": float(depths.mean())}

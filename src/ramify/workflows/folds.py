@@ -46,10 +46,8 @@ def split_into_folds(corpus: Corpus, taxonomy: Taxonomy, folds: int, seed: int =
     refuse_single_class(np.flatnonzero(per_node(own)), taxonomy)
     for k in range(folds):
         if (per_node(own[fold != k]) > 0).sum() < 2:
-            raise LabelError(
-                f"without the documents of fold {k + 1} fewer than two classes are left to train on; "
-                "give fewer folds, or more documents."
-            )
+            few = f"without the documents of fold {k + 1} fewer than two classes are left to train on"
+            raise LabelError(f"{few}; give fewer folds, or more documents.")
     return [np.flatnonzero(fold == k) for k in range(folds)]
 
 
@@ -140,25 +138,17 @@ class TuningFolds:
 
 def make_folds(corpus: Corpus, taxonomy: Taxonomy, seed: int, n_jobs: int | None) -> TuningFolds:
     """Split documents into folds, or refuse them."""
-    parts = _split(corpus, taxonomy, seed)
+    for n_folds in FOLDS:
+        with suppress(RamifyError):
+            parts = split_into_folds(corpus, taxonomy, n_folds, seed)
+            break
+    else:
+        own = most_specific(taxonomy.encode(corpus.labels), taxonomy)
+        refuse_single_class(np.unique(own.indices), taxonomy)
+        many = f"the {len(corpus):,} documents are too few, or too similar, for cross-validation"
+        raise InputError(f"{many}; name the system to train, or give more documents.")
     fold = np.empty(len(corpus), dtype=np.int64)
     for number, part in enumerate(parts):
         fold[part] = number
     order = np.random.default_rng(seed).permutation(len(corpus))
     return TuningFolds(corpus, taxonomy, fold, order, modified_classes(taxonomy.encode(corpus.labels), taxonomy), n_jobs)
-
-
-def _split(corpus: Corpus, taxonomy: Taxonomy, seed: int) -> list[NDArray[np.int64]]:
-    *more, least = FOLDS
-    for n_folds in more:
-        with suppress(RamifyError):
-            return split_into_folds(corpus, taxonomy, n_folds, seed)
-    own = most_specific(taxonomy.encode(corpus.labels), taxonomy)
-    refuse_single_class(np.unique(own.indices), taxonomy)
-    try:
-        return split_into_folds(corpus, taxonomy, least, seed)
-    except RamifyError:
-        raise InputError(
-            f"the {len(corpus):,} documents are too few, or too similar, for cross-validation; "
-            "name the system to train, or give more documents."
-        ) from None

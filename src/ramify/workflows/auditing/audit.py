@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ from ramify.data.corpus import StoredTexts
 from ramify.errors import InputError
 from ramify.parallel import stage
 from ramify.taxonomy import expand_to_ancestors, find_label_format
+from ramify.workflows.auditing import label_issues
 from ramify.workflows.auditing.duplicates import find_groups
 from ramify.workflows.auditing.issue_details import IssueDescriber, LabelIssue, line_of
-from ramify.workflows.auditing.label_issues import GivenLabels, MissingLabels, RankedIssues, SiblingConfusions
+from ramify.workflows.auditing.label_issues import InseparableSiblings, RankedIssues, SiblingConfusions
 from ramify.workflows.auditing.noise_model import NoiseModel
 from ramify.workflows.auditing.out_of_fold import ClassProbabilities, Ints, Memberships, OutOfFold, Sample, fit_folds
 from ramify.workflows.evaluation import check_labels
@@ -25,8 +26,6 @@ from ramify.workflows.folds import split_into_folds
 from ramify.workflows.training import prepared
 
 MAX_ISSUES, FOLDS, MIN_DOCUMENTS, SIMILARITY = 200, 5, 5, 0.9
-
-NameOf = Callable[[int], str]  # the label of a node
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,22 +55,6 @@ class ProblemClass:
     documents: int
     confused_with: str | None = None
     times: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class InseparableSiblings:
-    """Two siblings that the classifier cannot distinguish.
-
-    documents: of each. correct: how many of these were assigned to the right one of the two. accuracy: mean of both.
-    p_value: of the hypothesis that two of three are right; corrected.
-    """
-
-    first: str
-    second: str
-    documents: tuple[int, int]
-    correct: tuple[int, int]
-    accuracy: float
-    p_value: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,26 +119,13 @@ def audit(
     def name(node: int) -> str:
         return form.write(taxonomy, [node])[0]
 
-    return Audit(
-        source=corpus.source,
-        system=classifier.system,
-        documents=len(corpus),
-        nodes=len(taxonomy),
-        folds=folds,
-        seed=seed,
-        similarity=similarity,
-        min_documents=min_documents,
-        n_issues=len(issues),
-        skipped=len(np.unique(out_of_fold.pairs[0][~out_of_fold.has_training_documents()])),
-        estimated_wrong=estimated_wrong,
-        issues=IssueDescriber(out_of_fold, corpus, form, probabilities).describe(issues, max_issues),
-        duplicates=[_describe_group(documents, is_equal, corpus) for documents, is_equal in groups],
-        classes=find_problem_classes(out_of_fold, predicted, min_documents, name),
-        inseparable_siblings=[
-            InseparableSiblings(name(p.first), name(p.second), p.documents, p.correct, p.accuracy, p.p_value)
-            for p in siblings.inseparable()
-        ],
-    )
+    about = corpus.source, classifier.system, len(corpus), len(taxonomy), folds, seed, similarity, min_documents
+    skipped = len(np.unique(out_of_fold.pairs[0][~out_of_fold.has_training_documents()]))
+    described = IssueDescriber(out_of_fold, corpus, form, probabilities).describe(issues, max_issues)
+    duplicates = [_describe_group(documents, is_equal, corpus) for documents, is_equal in groups]
+    classes = find_problem_classes(out_of_fold, predicted, min_documents, name)
+    inseparable = [replace(p, first=name(p.first), second=name(p.second)) for p in siblings.inseparable()]
+    return Audit(*about, len(issues), skipped, estimated_wrong, described, duplicates, classes, inseparable)
 
 
 def _detect(out_of_fold: OutOfFold) -> tuple[ClassProbabilities, RankedIssues, Ints, SiblingConfusions, float]:
@@ -163,7 +133,7 @@ def _detect(out_of_fold: OutOfFold) -> tuple[ClassProbabilities, RankedIssues, I
     sample, documents = Sample.of(out_of_fold), np.arange(out_of_fold.own.shape[0])
     probabilities = ClassProbabilities.fit(sample, out_of_fold.classes)
     noise = NoiseModel.fit(sample, probabilities, out_of_fold.taxonomy)
-    given = GivenLabels(out_of_fold, probabilities.classes, noise)
+    given = label_issues.GivenLabels(out_of_fold, probabilities.classes, noise)
     siblings = SiblingConfusions(out_of_fold, probabilities.classes)
     with stage("auditing labels", len(documents)) as step:
         for rows, P in out_of_fold.blocks(documents, probabilities):
@@ -172,7 +142,7 @@ def _detect(out_of_fold: OutOfFold) -> tuple[ClassProbabilities, RankedIssues, I
             step.advance(len(rows))
     issues = given.issues()
     if np.mean(np.diff(out_of_fold.own.indptr) > 1) >= MULTI_LABEL_FRACTION:
-        missing = MissingLabels(out_of_fold, out_of_fold.classes)
+        missing = label_issues.MissingLabels(out_of_fold, out_of_fold.classes)
         for rows, M in out_of_fold.blocks(documents, Memberships.fit(out_of_fold)):
             missing.add(rows, M)
         issues = missing.issues(issues)
@@ -180,7 +150,9 @@ def _detect(out_of_fold: OutOfFold) -> tuple[ClassProbabilities, RankedIssues, I
     return probabilities, issues, probabilities.classes[given.predicted], siblings, estimated_wrong
 
 
-def find_problem_classes(out_of_fold: OutOfFold, predicted: Ints, min_documents: int, name: NameOf) -> list[ProblemClass]:
+def find_problem_classes(
+    out_of_fold: OutOfFold, predicted: Ints, min_documents: int, name: Callable[[int], str]
+) -> list[ProblemClass]:
     """Classes that cannot be learnt: empty, tiny, then never recognized. predicted: the node predicted for each document."""
     taxonomy = out_of_fold.taxonomy
     below = np.bincount(expand_to_ancestors(out_of_fold.own, taxonomy).indices, minlength=len(taxonomy))
@@ -200,10 +172,7 @@ def find_problem_classes(out_of_fold: OutOfFold, predicted: Ints, min_documents:
 
 
 def _describe_group(documents: list[int], is_equal: bool, corpus: Corpus) -> Duplicates:
-    return Duplicates(
-        places=tuple(corpus.location_of(i) for i in documents),
-        lines=tuple(line_of(corpus, i) for i in documents),
-        texts=tuple(None if corpus.has_vectors else corpus.documents[i] for i in documents),
-        labels=tuple(tuple(corpus.labels[i]) for i in documents),
-        is_equal=is_equal,
-    )
+    texts = [None] * len(corpus) if corpus.has_vectors else corpus.documents
+    rows = [(corpus.location_of(i), line_of(corpus, i), texts[i], tuple(corpus.labels[i])) for i in documents]
+    places, lines, shown, labels = zip(*rows, strict=True)
+    return Duplicates(places, lines, shown, labels, is_equal)

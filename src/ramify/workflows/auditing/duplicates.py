@@ -12,6 +12,7 @@ not similar.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,9 @@ def find_groups(X: csr_array, own: csr_array, similarity: float, are_texts: bool
     order = np.argsort(group, kind="stable")
     bounds = np.flatnonzero(np.diff(group[order])) + 1
     groups = [part for part in np.split(order, bounds) if len(part) > 1]
-    found = [(part.tolist(), len(np.unique(first[part])) == 1) for part in groups if _differ(own, part)]
-    return sorted(found)
+    labels = [own.indices[start:end].tobytes() for start, end in pairwise(own.indptr.tolist())]
+    differing = [part for part in groups if len({labels[i] for i in part.tolist()}) > 1]
+    return sorted((part.tolist(), len(np.unique(first[part])) == 1) for part in differing)
 
 
 def similar_pairs(X: csr_array, first: Ints, similarity: float) -> Ints:
@@ -83,7 +85,7 @@ def _first_of_equals(X: csr_array, are_texts: bool) -> Ints:
     X.sort_indices()
     seen: dict[Any, int] = {}
     first = np.arange(X.shape[0])
-    for i, (start, end) in enumerate(zip(X.indptr[:-1].tolist(), X.indptr[1:].tolist(), strict=True)):
+    for i, (start, end) in enumerate(pairwise(X.indptr.tolist())):
         if end > start:
             values = b"" if are_texts else X.data[start:end].tobytes()
             first[i] = seen.setdefault((X.indices[start:end].tobytes(), values), i)
@@ -124,8 +126,3 @@ def _candidates(term: Ints, row: Ints, sizes: Ints, similarity: float) -> Iterat
             waiting = []
             for k in range(0, len(keys), AT_ONCE):
                 yield keys[k : k + AT_ONCE] // len(sizes), keys[k : k + AT_ONCE] % len(sizes)
-
-
-def _differ(own: csr_array, documents: Ints) -> bool:
-    labels = {own.indices[own.indptr[i] : own.indptr[i + 1]].tobytes() for i in documents.tolist()}
-    return len(labels) > 1

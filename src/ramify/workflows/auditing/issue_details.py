@@ -95,6 +95,10 @@ class IssueDescriber:
         labels = own.indices[own.indptr[document] : own.indptr[document + 1]].astype(np.int64)
         unchanged = [self._info(node, nodes, float(nodes[node])) for node in labels[labels != given].tolist()]
         better = self._info(suggested, nodes, float(issues.p_suggested[place]))
+        ancestors_of, distance = self.out_of_fold.taxonomy.ancestors_of, 0
+        if suggested != NO_NODE:  # from the given label, or from the closest of all where one is missing
+            path, others = {suggested, *ancestors_of(suggested).tolist()}, labels.tolist() if given == NO_NODE else [given]
+            distance = min((len(path ^ {other, *ancestors_of(other).tolist()}) for other in others), default=0)
         return LabelIssue(
             document=document,
             place=self.corpus.location_of(document),
@@ -105,7 +109,7 @@ class IssueDescriber:
             given=self._info(given, nodes, float(issues.p_given[place])),
             suggested=better,
             proposed=tuple(info for info in (*unchanged, better) if info is not None),
-            distance=self._distance(given, suggested, labels),
+            distance=distance,
             score=round(float(issues.scores[place]), DIGITS),
             words=self._words(document, given, suggested, labels, scores),
         )
@@ -116,14 +120,6 @@ class IssueDescriber:
         taxonomy = self.out_of_fold.taxonomy
         path = tuple(round(float(nodes[each]), DIGITS) for each in taxonomy.nodes_to(node))
         return LabelInfo(self.form.write(taxonomy, [node])[0], taxonomy.path_of(node), path, round(probability, DIGITS))
-
-    def _distance(self, given: int, suggested: int, labels: Ints) -> int:
-        if suggested == NO_NODE:
-            return 0
-        ancestors_of = self.out_of_fold.taxonomy.ancestors_of
-        path = {suggested, *ancestors_of(suggested).tolist()}
-        others = labels.tolist() if given == NO_NODE else [given]
-        return min((len(path ^ {other, *ancestors_of(other).tolist()}) for other in others), default=0)
 
     def _words(self, document: int, given: int, suggested: int, labels: Ints, scores: Any) -> Words:
         """The words that speak most for the suggested label, or one that stays, and against the given one."""

@@ -19,6 +19,7 @@ method for all pairs that were tested.
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,23 +86,18 @@ class GivenLabels:
         pairs = every + np.repeat(self.starts[rows] - np.concatenate([[0], np.cumsum(counts)[:-1]]), counts)
         columns = self.columns[pairs]
         Q, highest_other = _without_others(P, row, columns)
-        self.p_given[pairs] = self._take_given(Q, columns)
+        # the probability of the given label or a class below it, which is then set to 0
+        self.p_given[pairs] = Q[every, columns]
+        Q[every, columns] = 0.0
+        for column in np.intersect1d(columns, self.inner).tolist():
+            is_at, below = columns == column, self.within.indices[slice(*self.within.indptr[column : column + 2])]
+            places = np.ix_(np.flatnonzero(is_at), below)
+            self.p_given[pairs[is_at]] += Q[places].sum(axis=1)
+            Q[places] = 0.0
         self.p_noise[pairs] = self.noise.probability(Q, columns)
         best = Q.argmax(axis=1)
         self.best[pairs], self.p_best[pairs] = best, Q[every, best]
         self.kinds[pairs] = highest_other > P[row, best]
-
-    def _take_given(self, Q: Floats, columns: Ints) -> Floats:
-        """The probability of the given label or a class below it, which is then set to 0."""
-        every = np.arange(len(columns))
-        found = Q[every, columns]
-        Q[every, columns] = 0.0
-        for column in np.intersect1d(columns, self.inner).tolist():
-            rows = np.flatnonzero(columns == column)
-            below = self.within.indices[slice(*self.within.indptr[column : column + 2])]
-            found[rows] += Q[np.ix_(rows, below)].sum(axis=1)
-            Q[np.ix_(rows, below)] = 0.0
-        return found
 
     def issues(self) -> RankedIssues:
         """Labels that are less likely than another class."""
@@ -152,12 +148,9 @@ class MissingLabels:
     def issues(self, others: RankedIssues) -> RankedIssues:
         """Missing labels of documents without other issues, together with those others whose labels are unlikely."""
         others = others.ranked(~np.asarray(self.likely[others.documents, others.given]).ravel())
-        n = len(self.best)
-        none, ones = np.full(n, NO_NODE), np.ones(n)
-        p = np.clip(self.p_best, 1e-6, 1 - 1e-6)
-        scores = np.log(p) - np.log1p(-p)
-        kinds = np.full(n, KINDS.index("missing"))
-        every = RankedIssues(np.arange(n), none, self.classes[self.best], kinds, ones, self.p_best, scores)
+        n, p = len(self.best), np.clip(self.p_best, 1e-6, 1 - 1e-6)
+        none, kinds, scores = np.full(n, NO_NODE), np.full(n, KINDS.index("missing")), np.log(p) - np.log1p(-p)
+        every = RankedIssues(np.arange(n), none, self.classes[self.best], kinds, np.ones(n), self.p_best, scores)
         missing = every.ranked((scores > 0) & ~np.isin(np.arange(n), others.documents))
         joined = RankedIssues(*(np.concatenate(both) for both in zip(astuple(others), astuple(missing), strict=True)))
         return joined.ranked(np.ones(len(joined), dtype=bool))
@@ -171,15 +164,16 @@ MIN_DOCUMENTS = 10  # of each sibling, for a test
 
 
 @dataclass(frozen=True, slots=True)
-class InseparablePair:
-    """Two siblings that cannot be distinguished.
+class InseparableSiblings:
+    """Two siblings that the classifier cannot distinguish.
 
-    first, second: nodes. documents: of each, without those of both. correct: how many of each were assigned to their own side.
-    accuracy: mean of both sides. p_value: of the hypothesis that two of three are right.
+    first, second: their labels; nodes, while they are searched. documents: of each, without those of both. correct: how many of
+    these were assigned to the right one of the two. accuracy: mean of both. p_value: of the hypothesis that two of three are
+    right; corrected.
     """
 
-    first: int
-    second: int
+    first: Any
+    second: Any
     documents: tuple[int, int]
     correct: tuple[int, int]
     accuracy: float
@@ -209,7 +203,7 @@ class SiblingConfusions:
         at = np.concatenate(parts, axis=1)
         self.lost = self.lost + csr_array((np.ones(at.shape[1], dtype=np.int64), (at[0], at[1])), shape=self.lost.shape)
 
-    def inseparable(self) -> list[InseparablePair]:
+    def inseparable(self) -> list[InseparableSiblings]:
         """All pairs of siblings that cannot be distinguished, the lowest accuracy first."""
         sizes = np.diff(csc_array(self.Y).indptr).astype(np.int64)
         n_tested = sum(int(n * (n - 1) // 2) for n in ((sizes[group] >= MIN_DOCUMENTS).sum() for group in self.groups))
@@ -221,7 +215,14 @@ class SiblingConfusions:
         enough = np.flatnonzero((documents[0] >= MIN_DOCUMENTS) & (documents[1] >= MIN_DOCUMENTS))
         rows = zip(*(each[enough].tolist() for each in (a, b, *documents, *correct)), strict=True)
         found = [compare_pair(a, b, (n, m), (r, s)) for a, b, n, m, r, s in rows]
-        return _corrected(found, n_tested)
+        # Holm's method; pairs that lose nothing are counted, too
+        significant, height = list[InseparableSiblings](), 0.0
+        for place, pair in enumerate(sorted(found, key=lambda pair: (pair.p_value, pair.first, pair.second))):
+            height = min(1.0, max(height, (max(n_tested, len(found)) - place) * pair.p_value))
+            if height >= LEVEL:
+                break
+            significant.append(replace(pair, p_value=height))
+        return sorted(significant, key=lambda pair: (pair.accuracy, pair.first, pair.second))
 
 
 def siblings_of(taxonomy: Taxonomy) -> list[Ints]:
@@ -230,7 +231,7 @@ def siblings_of(taxonomy: Taxonomy) -> list[Ints]:
     return [np.asarray(group, dtype=np.int64) for group in groups if len(group) > 1]
 
 
-def compare_pair(first: int, second: int, documents: tuple[int, int], correct: tuple[int, int]) -> InseparablePair:
+def compare_pair(first: int, second: int, documents: tuple[int, int], correct: tuple[int, int]) -> InseparableSiblings:
     """The accuracy of two siblings and its p-value.
 
     >>> compare_pair(1, 2, (50, 100), (25, 50)).accuracy
@@ -238,7 +239,8 @@ def compare_pair(first: int, second: int, documents: tuple[int, int], correct: t
     """
     accuracy = (correct[0] / documents[0] + correct[1] / documents[1]) / 2
     error = np.sqrt(USEFUL * (1 - USEFUL) * (1 / documents[0] + 1 / documents[1])) / 2
-    return InseparablePair(first, second, documents, correct, float(accuracy), float(norm.cdf((accuracy - USEFUL) / error)))
+    p_value = float(norm.cdf((accuracy - USEFUL) / error))
+    return InseparableSiblings(first, second, documents, correct, float(accuracy), p_value)
 
 
 def _count_both(Y: csr_array, groups: list[Ints]) -> csr_array:
@@ -251,14 +253,3 @@ def _count_both(Y: csr_array, groups: list[Ints]) -> csr_array:
         found = coo_array(has.T @ has)
         together = together + coo_array((found.data, (group[found.row], group[found.col])), shape=together.shape).tocsr()
     return csr_array(together)
-
-
-def _corrected(found: list[InseparablePair], n_tested: int) -> list[InseparablePair]:
-    """The significant pairs by Holm's method; pairs that lose nothing are counted, too."""
-    significant, height = list[InseparablePair](), 0.0
-    for place, pair in enumerate(sorted(found, key=lambda pair: (pair.p_value, pair.first, pair.second))):
-        height = min(1.0, max(height, (max(n_tested, len(found)) - place) * pair.p_value))
-        if height >= LEVEL:
-            break
-        significant.append(replace(pair, p_value=height))
-    return sorted(significant, key=lambda pair: (pair.accuracy, pair.first, pair.second))

@@ -67,10 +67,8 @@ class NoiseModel:
         distances = np.unique(between)
         kind = np.searchsorted(distances, between).astype(np.int16)
         kind[above_classes(classes, taxonomy)[:, classes].nonzero()] = 0  # a label above the right one is coarse, not wrong
-        labels = sample.rows, np.searchsorted(classes, sample.labels)
-        return cls(
-            distances.astype(np.int64), kind, *_rates(probabilities.predict(sample.scores), labels, kind, len(distances))
-        )
+        P, labels = probabilities.predict(sample.scores), (sample.rows, np.searchsorted(classes, sample.labels))
+        return cls(distances.astype(np.int64), kind, *_rates(P, labels, kind, len(distances)))
 
     def probability(self, P: Floats, columns: Ints) -> Floats:
         """How likely a label of another class was replaced by this one, for rows of probabilities and a class each."""

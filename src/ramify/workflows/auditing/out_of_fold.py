@@ -149,7 +149,16 @@ class ClassProbabilities:
         columns = np.searchsorted(classes, sample.labels)
         is_finite = np.isfinite(sample.scores[sample.rows, columns])
         rows, columns, weights = sample.rows[is_finite], columns[is_finite], sample.weights[is_finite]
-        sharpness = _fit_sharpness(sample.scores, rows, columns, weights)
+        lowest = np.min(np.where(np.isfinite(sample.scores), sample.scores, np.inf), axis=1)
+        spread = float(np.mean(np.max(sample.scores, axis=1, initial=-np.inf) - lowest))
+        unit = SPREAD / spread if spread > 0 else 1.0
+
+        def loss(at: float) -> float:
+            logs = unit * np.exp(at) * sample.scores
+            return float(weights @ (_log_sums(logs)[rows] - logs[rows, columns]))
+
+        found = minimize_scalar(loss, bounds=(-REACH, REACH), method="bounded", options={"xatol": 0.01})
+        sharpness = float(unit * np.exp(found.x))
         logs, offsets = sharpness * sample.scores, np.zeros(len(classes))
         observed = np.bincount(columns, weights, minlength=len(classes))
         for _ in range(N_ROUNDS):
@@ -170,19 +179,6 @@ def class_scores(learner: Any, scores: NDArray[np.float32], classes: Ints) -> Fl
     """The score of each class as a label, documents × classes; -inf where the learner was not trained on it."""
     found = np.asarray(learner.label_scores(scores)[:, classes], dtype=np.float64)
     return np.where(np.isnan(found), -np.inf, found)
-
-
-def _fit_sharpness(scores: Floats, rows: Ints, columns: Ints, weights: Floats) -> float:
-    finite = np.isfinite(scores)
-    spread = float(np.mean(np.max(scores, axis=1, initial=-np.inf) - np.min(np.where(finite, scores, np.inf), axis=1)))
-    unit = SPREAD / spread if spread > 0 else 1.0
-
-    def loss(at: float) -> float:
-        logs = unit * np.exp(at) * scores
-        return float(weights @ (_log_sums(logs)[rows] - logs[rows, columns]))
-
-    found = minimize_scalar(loss, bounds=(-REACH, REACH), method="bounded", options={"xatol": 0.01})
-    return float(unit * np.exp(found.x))
 
 
 def _log_softmax(logs: Floats) -> Floats:
