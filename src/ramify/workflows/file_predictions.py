@@ -65,14 +65,13 @@ class PredictionDirectory:
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(
-                f"{self.directory} cannot be a directory for predictions: {error.strerror}; choose another."
-            ) from None
+            problem = f"{self.directory} cannot be a directory for predictions: {error.strerror}"
+            raise InputError(f"{problem}; choose another.") from None
         with exclusive_writer(manifest):
             earlier = self._read()
             done = self._check_earlier(earlier) if resume else self._clear(earlier)
             files = earlier.get("files", {}) if resume else {}
-            files = {**files, **{name: file_state(path) for name, path in self.sources.items()}}
+            files = files | {name: file_state(path) for name, path in self.sources.items()}
             written = {"format": FORMAT, "depends_on": self.depends_on, "files": files}
             write_text_atomically(manifest, json.dumps(written, ensure_ascii=False, indent=1) + "\n")
             yield [name for name in self.sources if name not in done]
@@ -95,10 +94,8 @@ class PredictionDirectory:
         """The files that an earlier run wrote; refuses to resume where they belong to something else."""
         for name, value in self.depends_on.items():
             if earlier["depends_on"].get(name) != value:
-                what = "of another model" if name == "model" else f"with another {name}"
-                raise InputError(
-                    f"the predictions in {self.directory} are {what}; {RESTART}, or give the same options as in the first run."
-                )
+                what = f"{self.directory} are {'of another model' if name == 'model' else f'with another {name}'}"
+                raise InputError(f"the predictions in {what}; {RESTART}, or give the same options as in the first run.")
         done = {name for name in earlier["files"] if (self.directory / name).is_file()}
         for name in sorted(done):
             if name not in self.sources:
@@ -131,10 +128,7 @@ def file_state(path: Path) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class PredictJob:
-    """What to do with every file.
-
-    model, fingerprint: the model directory. rule: instead of the model's. text: the column to classify.
-    """
+    """What to do with every file. rule: instead of the model's. text: the column to classify."""
 
     model: Path
     fingerprint: str
@@ -147,20 +141,12 @@ class PredictJob:
 
     def depends_on(self, as_json: bool) -> dict[str, Any]:
         """Everything that predictions depend on besides the documents, as plain values, by the names that users know."""
-        options = self.options
-        return {
-            "model": self.fingerprint,
-            "rule": None if self.rule is None else [self.rule.kind, repr(self.rule)],
-            "top": options.top,
-            "threshold": options.threshold,
-            "within": list(options.within),
-            "without": list(options.without),
-            "guarantee": [options.risk, options.nodes, options.by_branch],
-            "text column": self.text,
-            "encoding": self.files.encoding,
-            "set of columns": list(self.files.names),
-            "format": "JSON" if as_json else "table",
-        }
+        rule, options = None if self.rule is None else [self.rule.kind, repr(self.rule)], self.options
+        values: dict[str, Any] = {"model": self.fingerprint, "rule": rule, "top": options.top, "threshold": options.threshold}
+        values |= {"within": list(options.within), "without": list(options.without)}
+        values |= {"guarantee": [options.risk, options.nodes, options.by_branch], "text column": self.text}
+        values |= {"encoding": self.files.encoding, "set of columns": list(self.files.names)}
+        return values | {"format": "JSON" if as_json else "table"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +207,7 @@ def predict_files(
 def name_outputs(files: FileSet, as_json: bool) -> dict[str, Path]:
     """Names for files of predictions, and the file of documents of each: the same name, with the suffix of what is written.
 
-    ``a.csv`` and ``a.csv.gz`` become ``a.csv``, ``a.parquet`` too; ``a.tsv`` stays so, ``a.json`` becomes ``a.jsonl``.
+    ``a.csv``, ``a.csv.gz`` and ``a.parquet`` become ``a.csv``; ``a.tsv`` stays so, ``a.json`` becomes ``a.jsonl``.
     """
     named: dict[str, Path] = {}
     for path in files.paths:
@@ -239,10 +225,9 @@ def name_outputs(files: FileSet, as_json: bool) -> dict[str, Path]:
 def _refuse_place(out: Path, model: Path, data: Path, sources: dict[str, Path]) -> None:
     """Refuse to write among the documents, into the model, or over what is read."""
     place = out.resolve()
-    if model.resolve() in (place, *place.parents):
-        raise InputError(f"{out} lies in the model directory; choose another place for predictions.")
-    if data.is_dir() and data.resolve() in (place, *place.parents):
-        raise InputError(f"{out} lies in the directory of the documents; choose another place for predictions.")
+    for directory, what in ((model, "the model directory"), (data, "the directory of the documents")):
+        if directory.is_dir() and directory.resolve() in (place, *place.parents):
+            raise InputError(f"{out} lies in {what}; choose another place for predictions.")
     for name, path in sources.items():
         if (place / name).exists() and (place / name).samefile(path):
             raise InputError(f"{path} is read by this command and would be overwritten; choose another place for predictions.")
@@ -272,8 +257,7 @@ def _load_predictor(model: Path, fingerprint: str, rule: DecisionRule | None, op
             classifier = load(model)
             if model_fingerprint(model) != fingerprint:
                 raise ModelError(f"the model in {model} was replaced meanwhile; start again with the new one.")
-            decided = classifier if rule is None else classifier.redecided(rule)
-            made = Predictor(decided.with_threads(1), options)
+            made = Predictor((classifier if rule is None else classifier.redecided(rule)).with_threads(1), options)
             _predictors.clear()
             _predictors[key] = made
         return _predictors[key]

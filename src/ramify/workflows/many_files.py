@@ -72,9 +72,7 @@ def read_sharded(
     strict: bool = False,
     encoding: str = "utf-8",
 ) -> Corpus:
-    """A corpus of the files of a directory or pattern; texts are not held in memory.
-
-    Every file is a shard; a large Parquet file is more than one.
+    """A corpus of the files of a directory or pattern, each a shard or more; texts are not held in memory.
 
     vectorizer: its settings count the words. scratch: a directory for counted rows, best on storage that all machines share;
     without it, or where a worker cannot access it, files are read again whenever their rows are needed. The others are those

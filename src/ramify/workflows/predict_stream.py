@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,15 +33,14 @@ PROGRESS_ROWS = 500  # between two reports of progress
 
 Row = tuple[int, dict[str, Any] | BadRow]  # line and cells
 Labels = list[tuple[str, float]]
-Writer = Callable[[IO[str], Sequence[str], int], Callable[["Prediction"], None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """The prediction for one row.
 
-    line: of the row. row: its cells, as far as they could be read. labels: with their probabilities, most probable first.
-    others: further candidates. problem: why there is no prediction, or None.
+    row: its cells, as far as they could be read. labels: with their probabilities, most probable first. others: further
+    candidates. problem: why there is no prediction, or None.
     """
 
     line: int
@@ -55,8 +55,7 @@ def predict_rows(
 ) -> Iterator[Prediction]:
     """A prediction for every row, in order; a row that cannot be classified gets the reason instead of a label.
 
-    A few hundred rows are held at a time for each thread of the classifier, or some more for each worker of a cluster; only
-    texts are sent there.
+    A few hundred rows are held at a time for each thread, or some more for each worker of a cluster; only texts are sent there.
     """
     return stream_predictions(Predictor(classifier.with_threads(1), options), rows, text, classifier.n_jobs)
 
@@ -65,16 +64,15 @@ def stream_predictions(predictor: Predictor, rows: Iterable[Row], text: str, n_j
     """The same as :func:`predict_rows`, by a predictor with one thread that may be called from many threads."""
     executor = choose_executor(n_jobs)
     size = predictor.batch_size * (REMOTE_BATCHES if is_distributed() else 1)
-    waiting: deque[tuple[list[Row], list[str | None]]] = deque()
+    waiting: deque[list[Row]] = deque()
 
     def texts() -> Iterator[list[str]]:
         for batch in _batches(rows, text, size):
-            reasons = _reasons(batch, text)
-            waiting.append((batch, reasons))
-            yield _texts(batch, reasons, text)
+            waiting.append(batch)
+            yield _texts(batch, text)
 
     for found in executor.distribute(predict_texts, executor.place(predictor), texts()):
-        yield from _merge(*waiting.popleft(), found)
+        yield from _merge(waiting.popleft(), text, found)
 
 
 def predict_texts(predictor: Predictor, texts: list[str]) -> list[tuple[Labels, Labels]]:
@@ -94,26 +92,24 @@ def predict_texts(predictor: Predictor, texts: list[str]) -> list[tuple[Labels, 
 
 def predict_batch(predictor: Predictor, rows: list[Row], text: str) -> list[Prediction]:
     """A prediction for each row of one batch."""
-    reasons = _reasons(rows, text)
-    found = predictor.predict(_texts(rows, reasons, text))
-    return list(_merge(rows, reasons, [(predictor.named(labels), predictor.named(others)) for labels, others in found]))
+    return list(_merge(rows, text, predict_texts(predictor, _texts(rows, text))))
 
 
-def _reasons(rows: list[Row], text: str) -> list[str | None]:
-    """Why each row cannot be classified; None for one that can."""
-    return [
-        row.reason if isinstance(row, BadRow) else why_not_text(row[text]) if text in row else f"there is no {text!r}"
-        for _, row in rows
-    ]
+def _reason(row: dict[str, Any] | BadRow, text: str) -> str | None:
+    """Why a row cannot be classified; None if it can."""
+    if isinstance(row, BadRow):
+        return row.reason
+    return why_not_text(row[text]) if text in row else f"there is no {text!r}"
 
 
-def _texts(rows: list[Row], reasons: list[str | None], text: str) -> list[str]:
-    return [row[text] for (_, row), why in zip(rows, reasons, strict=True) if why is None and isinstance(row, dict)]
+def _texts(rows: list[Row], text: str) -> list[str]:
+    return [row[text] for _, row in rows if isinstance(row, dict) and _reason(row, text) is None]
 
 
-def _merge(rows: list[Row], reasons: list[str | None], found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
+def _merge(rows: list[Row], text: str, found: Iterable[tuple[Labels, Labels]]) -> Iterator[Prediction]:
     predictions = iter(found)
-    for (line, row), reason in zip(rows, reasons, strict=True):
+    for line, row in rows:
+        reason = _reason(row, text)
         labels, others = next(predictions) if reason is None else ([], [])
         yield Prediction(line, row.cells if isinstance(row, BadRow) else row, labels, others, reason)
 
@@ -184,9 +180,7 @@ def _batches(rows: Iterable[Row], text: str, most: int) -> Iterator[list[Row]]:
 
 @dataclass(frozen=True, slots=True)
 class PredictionTable:
-    """The format of a table of predictions.
-
-    columns: those of the input. top: number of labels per row.
+    """The format of a table of predictions. columns: those of the input. top: number of labels per row.
 
     >>> PredictionTable(["text"], top=1).cells(Prediction(1, {"text": "no picture"}, [("tv", 0.9)], []))
     ['no picture', 'tv', '0.9000', '']
@@ -212,8 +206,7 @@ class PredictionTable:
         return [*given, labels, probabilities, *others, *missing, prediction.problem or ""]
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """What was written: rows, their labels, rows that could not be classified, and the first of these with the reason."""
 
     documents: int = 0
@@ -231,20 +224,16 @@ def write_all(
     predictions: Iterable[Prediction], write: Callable[[Prediction], None], source: str, strict: bool, step: Stage
 ) -> Tally:
     """Write predictions and count them. strict: refuse the first row that could not be classified."""
-    documents = labels = problems = 0
-    first = ""
+    tally = Tally()
     for prediction in predictions:
-        if prediction.problem:
-            first = first or f"{source}, line {prediction.line}: {prediction.problem}"
-            problems += 1
-            if strict:
-                raise DataError(f"{first}; put it right, or drop --strict.")
-        documents += 1
-        labels += len(prediction.labels)
+        problem = f"{source}, line {prediction.line}: {prediction.problem}" if prediction.problem else ""
+        if problem and strict:
+            raise DataError(f"{problem}; put it right, or drop --strict.")
+        tally = tally.plus(Tally(1, len(prediction.labels), int(bool(problem)), problem))
         write(prediction)
-        if documents % PROGRESS_ROWS == 0:
+        if tally.documents % PROGRESS_ROWS == 0:
             step.advance(PROGRESS_ROWS)
-    return Tally(documents, labels, problems, first)
+    return tally
 
 
 def free_names(names: Iterable[str], taken: Sequence[str]) -> list[str]:
@@ -253,12 +242,7 @@ def free_names(names: Iterable[str], taken: Sequence[str]) -> list[str]:
     >>> free_names(["predicted", "problem"], ["text", "problem"])
     ['predicted', 'ramify_problem']
     """
-    found = []
-    for name in names:
-        while name in taken:
-            name = f"ramify_{name}"
-        found.append(name)
-    return found
+    return [next(new for k in count() if (new := k * "ramify_" + name) not in taken) for name in names]
 
 
 def _json_lines(file: IO[str], columns: Sequence[str], top: int) -> Callable[[Prediction], None]:
@@ -285,8 +269,5 @@ def _table(file: IO[str], columns: Sequence[str], top: int, delimiter: str) -> C
 
 
 # by the suffix of a file; each takes the file, the columns of the input, and the number of labels per row
-WRITERS: dict[str, Writer] = {
-    ".csv": partial(_table, delimiter=","),
-    ".tsv": partial(_table, delimiter="\t"),
-    ".jsonl": _json_lines,
-}
+WRITERS: dict[str, Callable[[IO[str], Sequence[str], int], Callable[[Prediction], None]]]
+WRITERS = {".csv": partial(_table, delimiter=","), ".tsv": partial(_table, delimiter="\t"), ".jsonl": _json_lines}

@@ -33,10 +33,7 @@ Probabilities = Any  # documents × nodes: an array, or a sparse one
 
 @dataclass(frozen=True, slots=True)
 class Subtrees:
-    """Subtrees that labels may come from.
-
-    is_inside: nodes that may be labels. is_open: these nodes and their ancestors outside of closed subtrees.
-    """
+    """Where labels may come from. is_inside: nodes that may be labels. is_open: also their ancestors, if not closed."""
 
     taxonomy: Taxonomy
     is_inside: Bools
@@ -63,28 +60,22 @@ class Subtrees:
         return cls(taxonomy, is_inside, (is_inside | above) & ~is_closed)
 
     def close(self, values: Any, rule: DecisionRule) -> NDArray[np.floating[Any]]:
-        """Values for a rule (documents × nodes) that exclude closed nodes, and include ancestors of open subtrees.
-
-        Values are those that the rule takes: scores, margins, memberships or conditionals.
-        """
+        """Values for a rule, documents × nodes, that exclude closed nodes and include the ancestors of open subtrees."""
         V = np.array(values, dtype=np.float64)
-        if isinstance(rule, Descend):  # the children of a node and staying there add up to 1, also when some are closed
-            self._renormalize(V)
+        # the children of a node and staying there add up to 1: open children and staying get, in proportion to their own, what
+        # closed children had
+        for node in np.unique(self.taxonomy.parent[~self.is_open]).tolist() if isinstance(rule, Descend) else ():
+            children = self.taxonomy.roots if node < 0 else self.taxonomy.children_of(node)
+            stays = 1 - np.nansum(V[:, children], axis=1, keepdims=True)
+            stays[stays < ROUNDING] = 0  # may be a rounding error of the sum
+            open_children = children[self.is_open[children]]
+            left = np.nansum(V[:, open_children], axis=1, keepdims=True) + stays
+            V[:, open_children] /= np.where(left > 0, left, 1)
         V[:, ~self.is_open] = {"memberships": 0.0, "conditionals": 0.0}.get(rule.takes, np.nan)
         certain = {"scores": np.nan, "margins": CERTAIN, "conditionals": 1.0}
         if rule.takes in certain:
             V[:, self.is_open & ~self.is_inside] = certain[rule.takes]
         return V
-
-    def _renormalize(self, conditionals: NDArray[np.float64]) -> None:
-        """Give the probability of closed children to their open siblings and to staying, in proportion to theirs."""
-        for node in np.unique(self.taxonomy.parent[~self.is_open]).tolist():
-            children = self.taxonomy.roots if node < 0 else self.taxonomy.children_of(node)
-            stays = 1 - np.nansum(conditionals[:, children], axis=1, keepdims=True)
-            stays[stays < ROUNDING] = 0  # may be a rounding error of the sum
-            open_children = children[self.is_open[children]]
-            left = np.nansum(conditionals[:, open_children], axis=1, keepdims=True) + stays
-            conditionals[:, open_children] /= np.where(left > 0, left, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +132,8 @@ class Predictor:
         given = self.options.within or self.options.without
         self._subtrees = Subtrees.of(taxonomy, self.options.within, self.options.without) if given else None
         self._is_sparse = classifier.scores_candidates_only  # no other nodes are scored
-        is_limited = self._is_sparse and self._subtrees is not None
-        self._inside = classifier.among(self._subtrees.is_inside) if is_limited and self._subtrees is not None else None
+        inside = None if self._subtrees is None else self._subtrees.is_inside
+        self._inside = classifier.among(inside) if self._is_sparse and inside is not None else None
 
     @property
     def batch_size(self) -> int:

@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -91,12 +91,8 @@ def readable(path: Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "input"
-        with open(copy, "wb") as file:
-            if str(path) == "-":
-                shutil.copyfileobj(sys.stdin.buffer, file)
-            else:
-                with open(path, "rb") as pipe:
-                    shutil.copyfileobj(pipe, file)
+        with open(copy, "wb") as file, nullcontext(sys.stdin.buffer) if str(path) == "-" else open(path, "rb") as pipe:
+            shutil.copyfileobj(pipe, file)
         try:
             yield copy
         except RamifyError as error:
@@ -107,21 +103,19 @@ def readable(path: Path) -> Iterator[Path]:
 def note_contents(corpus: Corpus) -> None:
     """Report what was found in a file, and the rows that were left out."""
     files = "" if corpus.locations is None else f" in {counted(len(set(corpus.locations.files)), 'file')}"
-    note(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{_columns(corpus)}", logging.INFO)
+    if corpus.has_vectors:
+        columns = f", vectors with features up to {corpus.documents.shape[1] - 1:,}"
+    else:
+        label, separator = " > ".join(corpus.found["label"]), corpus.found["label_separator"]
+        split = f", multiple labels split at {separator!r}" if separator else ""
+        columns = f", text in {corpus.found['text']!r}, labels in {label!r}{split}"
+    note(f"{corpus.source}: {counted(len(corpus), 'document')}{files}{columns}", logging.INFO)
     if corpus.bad_rows:
         note(f"  {counted(len(corpus.bad_rows), 'row')} left out:")
         for bad in corpus.bad_rows[:SHOWN_ROWS]:
             note(f"    {bad}")
         if len(corpus.bad_rows) > SHOWN_ROWS:
             note(f"    and {len(corpus.bad_rows) - SHOWN_ROWS:,} more")
-
-
-def _columns(corpus: Corpus) -> str:
-    if corpus.has_vectors:
-        return f", vectors with features up to {corpus.documents.shape[1] - 1:,}"
-    label, separator = " > ".join(corpus.found["label"]), corpus.found["label_separator"]
-    split = f", multiple labels split at {separator!r}" if separator else ""
-    return f", text in {corpus.found['text']!r}, labels in {label!r}{split}"
 
 
 def read_added(

@@ -33,7 +33,7 @@ LARGEST = float(np.finfo(np.float32).max)
 
 @dataclass(frozen=True, slots=True)
 class ScoreTable:
-    """A file of scores over a taxonomy. nodes: columns that are nodes, with their numbers. others: the other columns."""
+    """A file of scores over a taxonomy. nodes: columns that are nodes, with their numbers."""
 
     path: Path
     columns: list[str]
@@ -117,10 +117,7 @@ def score_writer(file: IO[str], columns: list[str], taxonomy: Taxonomy) -> Calla
 
 @dataclass(frozen=True, slots=True)
 class Decider:
-    """A rule over a taxonomy, for scores of a learner, or, without one, for values as the rule takes them.
-
-    form: how labels are written (default: by their names).
-    """
+    """A rule, for scores of a learner or values as the rule takes them. form: how labels are written (default: names)."""
 
     rule: DecisionRule
     taxonomy: Taxonomy
@@ -169,8 +166,7 @@ def score_file(
         if find_kind(file, known_encoding(encoding)) == "svmlight":
             corpus = adapt_corpus(classifier, read_vectors(file))
             scored = classifier.learner_.map_scores(corpus.documents, lambda S: S)
-            lines = (({"line": corpus.lines[rows.start + k]}, line) for rows, S in scored for k, line in enumerate(S))
-            yield ["line"], lines
+            yield ["line"], (({"line": corpus.lines[rows.start + k]}, s) for rows, S in scored for k, s in enumerate(S))
             return
         refuse_texts(classifier, str(file))
         columns, column, rows = stream_rows(file, text, like=classifier.figures_.get("columns"), encoding=encoding)
