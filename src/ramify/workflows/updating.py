@@ -25,22 +25,13 @@ from ramify.learners.warm_start import WarmStart
 from ramify.parallel import stage
 from ramify.persistence import refuse_foreign_target
 from ramify.systems import find_system
-from ramify.taxonomy import (
-    Taxonomy,
-    TaxonomyDiff,
-    diff_taxonomies,
-    expand_to_ancestors,
-    most_specific,
-    read_reassignments,
-    read_taxonomy,
-)
-from ramify.taxonomy.diff import Reassignments, refuse_unassigned
+from ramify.taxonomy import Taxonomy, diff_taxonomies, expand_to_ancestors, most_specific, read_reassignments, read_taxonomy
+from ramify.taxonomy.diff import Reassignments, TaxonomyDiff, refuse_unassigned
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.reading import ReadOptions, adapt_corpus
 
-HOW = (
-    "'ramify taxonomy diff OLD NEW --out reassignments.tsv' writes a table of them; fill it in, and give it as --reassignments."
-)
+HOW = "'ramify taxonomy diff OLD NEW --out reassignments.tsv' writes a table of them"
+HOW += "; fill it in, and give it as --reassignments."
 OUTDATED = ("evaluation", "tested_on", "held_out")
 Ints = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -103,10 +94,8 @@ def update(
     if changes.is_renaming and texts is None:
         return _rename(classifier, changes)
     if classifier.training_data_ is None and texts is None:
-        raise InputError(
-            "the model has no training data, and more than titles has changed; give all of its training documents (--data), "
-            "or train it with --keep-training-data."
-        )
+        needed = "give all of its training documents (--data), or train it with --keep-training-data"
+        raise InputError(f"the model has no training data, and more than titles has changed; {needed}.")
     if find_system(classifier.system).needs_tree:
         changes.new.require_tree(f"system {classifier.system!r}")
     if classifier.learner_.scores_candidates_only:
@@ -130,29 +119,6 @@ def landing_nodes(changes: TaxonomyDiff) -> Ints:
     return np.asarray([common_node(nodes) for nodes in changes.successors], dtype=np.int64)
 
 
-def relabel(own: csr_array, changes: TaxonomyDiff) -> tuple[csr_array, Bools, Bools, Bools]:
-    """The most specific new labels of documents. own: documents × old nodes.
-
-    Also returns which documents have labels whose nodes were moved, merged, split or retired; which have one that was split;
-    and which have no label left.
-    """
-    landing, n_docs = landing_nodes(changes), own.shape[0]
-    nodes, rows = landing[own.indices], np.repeat(np.arange(n_docs), np.diff(own.indptr))
-    exists = nodes >= 0
-    found = csr_array((np.ones(int(exists.sum()), dtype=bool), (rows[exists], nodes[exists])), shape=(n_docs, len(changes.new)))
-    new = most_specific(found, changes.new)
-    changed = [node for change in changes.changes if change.kind not in ("renamed", "added") for node in change.old]
-    changed = [node for top in changed for node in (top, *changes.old.descendants_of(top).tolist())]
-    split = [node for change in changes.of("split") for node in change.old]
-
-    def has_any(nodes: list[int]) -> Bools:
-        has = np.zeros(n_docs, dtype=bool)
-        has[rows[np.isin(own.indices, nodes)]] = True
-        return has
-
-    return new, has_any(changed), has_any(split), (np.diff(own.indptr) > 0) & ~(np.diff(new.indptr) > 0)
-
-
 def translate(rows: list[list[str]], changes: TaxonomyDiff) -> list[list[str]]:
     """Labels of documents as names of new nodes; labels of the old taxonomy alone become those of their landing nodes."""
     landing, known = landing_nodes(changes), dict[str, str | None]()
@@ -165,9 +131,8 @@ def translate(rows: list[list[str]], changes: TaxonomyDiff) -> list[list[str]]:
             raise LabelError(f"label {label!r} is neither in the new taxonomy nor in the old one; put it right.{similar}")
         node = changes.old.index(label)
         if node in changes.unassigned:
-            raise LabelError(
-                f"label {label!r} is of a retired node whose documents are not assigned to another; use --reassignments."
-            )
+            retired = "of a retired node whose documents are not assigned to another"
+            raise LabelError(f"label {label!r} is {retired}; use --reassignments.")
         known[label] = None if landing[node] < 0 else changes.new.names[landing[node]]
     return [list(dict.fromkeys(name for label in row if (name := known[label]) is not None)) for row in rows]
 
@@ -242,9 +207,24 @@ def _relabelled_data(classifier: TextClassifier, changes: TaxonomyDiff) -> tuple
         return TrainingData(nothing, csr_array((0, len(changes.new)), dtype=bool)), {}, np.zeros(0, dtype=np.int64)
     has_documents = np.bincount(old.own.indices, minlength=len(changes.old)) > 0
     refuse_unassigned(changes, [node for node in changes.unassigned if has_documents[node]], HOW)
-    own, changed, split, lost = relabel(old.own, changes)
-    stays = ~lost
-    counts = {"relabelled": int(changed.sum()), "at_split": int((split & stays).sum()), "left_out": int(lost.sum())}
+    n_docs, rows = old.own.shape[0], np.repeat(np.arange(old.own.shape[0]), np.diff(old.own.indptr))
+    nodes = landing_nodes(changes)[old.own.indices]
+    exists = nodes >= 0
+    places = rows[exists], nodes[exists]
+    found = csr_array((np.ones(int(exists.sum()), dtype=bool), places), shape=(n_docs, len(changes.new)))
+    own = most_specific(found, changes.new)
+
+    def has_any(nodes: list[int]) -> Bools:
+        has = np.zeros(n_docs, dtype=bool)
+        has[rows[np.isin(old.own.indices, nodes)]] = True
+        return has
+
+    changed = [node for change in changes.changes if change.kind not in ("renamed", "added") for node in change.old]
+    changed = [node for top in changed for node in (top, *changes.old.descendants_of(top).tolist())]
+    split = has_any([node for change in changes.of("split") for node in change.old])
+    stays = (np.diff(old.own.indptr) == 0) | (np.diff(own.indptr) > 0)
+    counts = {"relabelled": int(has_any(changed).sum()), "at_split": int((split & stays).sum())}
+    counts["left_out"] = int((~stays).sum())
     return TrainingData(csr_array(old.X[stays]), csr_array(own[stays])), counts, _renumber(stays)
 
 
@@ -320,9 +300,8 @@ class UpdateOptions:
         if self.data is None and self.taxonomy is None:
             raise InputError("there is nothing to do; give a taxonomy with --taxonomy, documents with --data, or both.")
         if self.reassignments is not None and self.taxonomy is None:
-            raise InputError(
-                "--reassignments is for documents of retired nodes; give the taxonomy without them with --taxonomy."
-            )
+            retired = "--reassignments is for documents of retired nodes"
+            raise InputError(f"{retired}; give the taxonomy without them with --taxonomy.")
         if self.rounds is not None and self.select_rounds:
             raise InputError("--rounds adds rounds, and --select-rounds adds none; give one of them.")
         if self.data is None and (self.rounds is not None or self.select_rounds):
@@ -331,10 +310,7 @@ class UpdateOptions:
 
 @dataclass(frozen=True, slots=True)
 class PartialFitResult:
-    """A classifier that was trained on more documents.
-
-    rounds: of boosting, in all. micro_f1: for each number of rounds that was tried.
-    """
+    """A classifier trained on more documents. rounds: of boosting, in all. micro_f1: for each number of rounds tried."""
 
     classifier: TextClassifier
     documents: int
@@ -387,8 +363,7 @@ def _read(classifier: TextClassifier, options: UpdateOptions, is_label: Any) -> 
     """Labelled documents, with columns and separators as in those that the model was trained on."""
     assert options.data is not None
     columns = classifier.figures_.get("columns", {})
-    separator = options.read.label_separator or columns.get("label_separator")
-    reading = replace(options.read, label_separator=separator)
+    reading = replace(options.read, label_separator=options.read.label_separator or columns.get("label_separator"))
     return adapt_corpus(classifier, reading.read(options.data, is_label, like=columns or None))
 
 

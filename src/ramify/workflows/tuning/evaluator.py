@@ -96,9 +96,8 @@ RunFold = Callable[[Candidate, TuningFolds, int, float, list[DecisionRule]], Fol
 class Evaluator:
     """Evaluates candidates on folds.
 
-    by: the measure. rule: the decision rule that the user has set, if any. run: runs a candidate on one fold.
-    refused: candidates that cannot be used on the documents, with reasons. slow: those that were stopped, and after how
-    many seconds.
+    by: the measure. rule: set by the user, if any. run: runs a candidate on one fold. refused: candidates that cannot be used
+    on the documents, with reasons. slow: those that were stopped, and after how many seconds.
     """
 
     folds: TuningFolds
@@ -119,33 +118,29 @@ class Evaluator:
 
     def extend(self, trial: Trial, numbers: Iterable[int], latest: float) -> bool:
         """Run a trial on more folds; gives whether that was possible in time."""
+        candidate, clock = trial.candidate, self.budget.clock
         for number in numbers:
+            size, patience = self.folds.size(number, trial.fraction), math.inf
+            began, saved = clock(), self.folds.seconds_saved(candidate, number, trial.fraction)
+            if self.timings.measured:  # the first trial of a system has some time in any case
+                is_new = all(other.system != candidate.system for other, _, _ in self.timings.measured)
+                least = FIRST * self.budget.left if is_new else SHORTEST
+                patience = max(least, PATIENCE * self.timings.predict(candidate, size))
             try:
-                self._run(trial, number, latest)
+                with deadline_at(min(latest, began + patience), clock):
+                    trial.results[number] = self.run(candidate, self.folds, number, trial.fraction, trial.rules)
             except OutOfTime:
+                self.slow[candidate] = clock() - began
+                self.timings.add(candidate, size, clock() - began + saved)
                 return False
             except (RamifyError, MemoryError) as error:
-                self.refused[trial.candidate] = NO_MEMORY if isinstance(error, MemoryError) else str(error)
+                self.refused[candidate] = NO_MEMORY if isinstance(error, MemoryError) else str(error)
                 return False
+            trial.seconds += clock() - began
+            self.timings.add(candidate, size, clock() - began + saved)
         trial.score_rules(self.folds, self.by)
         return True
 
     def predict(self, candidate: Candidate, numbers: Iterable[int], fraction: float) -> float:
         """Expected seconds of a candidate on some folds."""
         return sum(self.timings.predict(candidate, self.folds.size(number, fraction)) for number in numbers)
-
-    def _run(self, trial: Trial, number: int, latest: float) -> None:
-        candidate, clock, size = trial.candidate, self.budget.clock, self.folds.size(number, trial.fraction)
-        began, saved, patience = clock(), self.folds.seconds_saved(candidate, number, trial.fraction), math.inf
-        if self.timings.measured:  # the first trial of a system has some time in any case
-            is_new = all(other.system != candidate.system for other, _, _ in self.timings.measured)
-            patience = max(FIRST * self.budget.left if is_new else SHORTEST, PATIENCE * self.timings.predict(candidate, size))
-        try:
-            with deadline_at(min(latest, began + patience), clock):
-                trial.results[number] = self.run(candidate, self.folds, number, trial.fraction, trial.rules)
-        except OutOfTime:
-            self.slow[candidate] = clock() - began
-            self.timings.add(candidate, size, clock() - began + saved)
-            raise
-        trial.seconds += clock() - began
-        self.timings.add(candidate, size, clock() - began + saved)

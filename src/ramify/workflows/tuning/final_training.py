@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from sklearn.base import clone
 
@@ -28,16 +28,15 @@ CALIBRATED_PER_SECOND = 1e6
 OVERHEAD = 2.0  # seconds for everything else, such as resamples
 
 
-@dataclass(frozen=True, slots=True)
-class TrainingMode:
+class TrainingMode(NamedTuple):
     """How to train the winner. accurate: to the default tolerance. calibrated: with calibrated probabilities."""
 
     accurate: bool
     calibrated: bool
 
 
-MODES = tuple(TrainingMode(*each) for each in ((True, True), (False, True), (True, False), (False, False)))  # best first
-QUICKEST = MODES[-1]
+QUICKEST = TrainingMode(False, False)
+MODES = (TrainingMode(True, True), TrainingMode(False, True), TrainingMode(True, False), QUICKEST)  # best first
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,20 +102,18 @@ class FinalTraining:
             return 0.0
         # the calibration of the first training is reused, unless documents are kept back for it
         calibrated = mode.calibrated and self.parts.classifier.keep_back > 0
-        return self._training(trial, replace(mode, calibrated=calibrated), len(self.parts.full))
+        return self._training(trial, TrainingMode(mode.accurate, calibrated), len(self.parts.full))
 
     def _training(self, trial: Trial, mode: TrainingMode, n_documents: int) -> float:
-        candidate = trial.candidate
-        once, extra, learner = self.timings.predict(candidate, n_documents), 0.0, candidate.learner()
+        learner, n_nodes = trial.candidate.learner(), len(self.parts.taxonomy)
+        once, extra = self.timings.predict(trial.candidate, n_documents), 0.0
         if mode.accurate and _has_tolerance(learner):
             once *= ACCURATE_FACTOR
         if needs_fitting(trial.rule) and learner.calibration is None:
             extra += RULE_FOLDS * (1 - 1 / RULE_FOLDS)
-        if mode.calibrated and n_documents >= FEWEST_HELD_OUT and len(self.parts.taxonomy) <= MOST_NODES:
-            folds = few_folds(n_documents, len(self.parts.taxonomy))
-            extra += len(folds)
-            return once * (1 + extra) + sum(map(len, folds)) * len(self.parts.taxonomy) / CALIBRATED_PER_SECOND
-        return once * (1 + extra)
+        is_calibrated = mode.calibrated and n_documents >= FEWEST_HELD_OUT and n_nodes <= MOST_NODES
+        folds = few_folds(n_documents, n_nodes) if is_calibrated else []
+        return once * (1 + (extra + len(folds))) + sum(map(len, folds)) * n_nodes / CALIBRATED_PER_SECOND
 
     def _classifier(self, trial: Trial, mode: TrainingMode) -> Any:
         candidate, learner = trial.candidate, trial.candidate.learner()
@@ -124,7 +121,7 @@ class FinalTraining:
             learner.set_params(tol=max(LOOSE_TOL, learner.tol))
         calibrate = mode.calibrated and self.parts.classifier.calibrate
         settings = {"system": candidate.system, "learner": learner, "calibrate": calibrate}
-        settings["decision"] = None if trial.is_own_rule and self.rule is None else trial.rule
+        settings["decision"] = None if trial.place == 0 and self.rule is None else trial.rule
         if not self.parts.full.has_vectors:
             settings["vectorizer"] = candidate.vectorizer()
         return clone(self.parts.classifier).set_params(**settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from ramify.decisions import DecisionRule, FittableRule
@@ -88,16 +88,8 @@ def make_result(search: Search, seed: int, time_limit: float) -> TuningResult:
     reasons = {candidate.system: reason for candidate, reason in evaluator.refused.items()}
     tried = {candidate.system for candidate in search.trials}
     skipped = [Skipped(system, reason) for system, reason in reasons.items() if system not in tried]
-    chosen = winner.candidate, winner.rule, winner.is_own_rule
+    chosen = winner.candidate, winner.rule, winner.place == 0
     return TuningResult(evaluator.by, *chosen, winning, trials, untried, skipped, evaluator.budget.used, time_limit)
-
-
-def with_replacement(tuning: TuningResult, trained: Trial) -> TuningResult:
-    """The result where another candidate than the winner was trained for lack of time."""
-    if trained.candidate == tuning.candidate:
-        return tuning
-    changed = {"candidate": trained.candidate, "rule": trained.rule, "is_own_rule": trained.is_own_rule}
-    return replace(tuning, **changed, replaced=str(tuning.candidate))  # type: ignore[arg-type]
 
 
 def rule_settings(rule: DecisionRule) -> dict[str, Any]:
@@ -121,14 +113,8 @@ def _summarize(trial: Trial, search: Search, is_finalist: bool) -> TrialSummary:
 # ---- sentences ----------------------------------------------------------------------------------------------------------
 
 SIGNIFICANT, LIKELY = 0.95, 0.75  # probabilities of winning
-OPTIONS = {
-    "ngram_range": "--ngrams",
-    "min_df": "--min-df",
-    "stop_words": "--stop-words",
-    "stemmer": "--stem",
-    "max_features": "--max-features",
-    "hashing": "--hashing",
-}
+OPTIONS = {"ngram_range": "--ngrams", "min_df": "--min-df", "stop_words": "--stop-words", "stemmer": "--stem"}
+OPTIONS |= {"max_features": "--max-features", "hashing": "--hashing"}
 
 
 def describe_tuning(tuning: TuningResult, has_holdout: bool) -> list[str]:

@@ -33,9 +33,7 @@ def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[
     highest = max(scores.values(), default=0.0)
     for system in dict.fromkeys(candidate.system for candidate in scores):
         tried = [candidate for candidate in scores if candidate.system == system]
-        best = min(
-            tried, key=lambda candidate: (-scores[candidate], relative_cost(candidate, fixed.priors))
-        )  # of ties the cheapest
+        best = min(tried, key=lambda each: (-scores[each], relative_cost(each, fixed.priors)))  # of ties the cheapest
         closeness = math.exp((scores[best] - highest) / SCALE)
         worth = closeness * fixed.prior(system).merit
         if closeness >= MIN_GAIN:
@@ -176,13 +174,19 @@ class Search:
         quickest = self._first_usable(sorted(starts, key=cost), few, whole)
         needed = self.evaluator.predict(quickest, [0], 1.0)
         if needed > budget.left:
-            raise InputError(
-                f"{quickest.system}, the fastest system here, would take about {duration(needed)}, and of "
-                f"{duration(budget.seconds)} there are {duration(max(0.0, budget.left))} left; give more time."
-            )
+            fastest = f"{quickest.system}, the fastest system here, would take about {duration(needed)}"
+            left_of = f"of {duration(budget.seconds)} there are {duration(max(0.0, budget.left))} left"
+            raise InputError(f"{fastest}, and {left_of}; give more time.")
         typical = [start for start in starts if cost(start) <= TYPICAL_COST]
         typical.sort(key=lambda start: -self.fixed.prior(start.system).merit)
-        self._plan(self._first_usable([*typical, quickest], few, whole), n_training)
+        # training documents and folds of a trial
+        measured = self._first_usable([*typical, quickest], few, whole)
+        left, fold = budget.left, max(self.evaluator.predict(measured, [0], 1.0), 1e-9)
+        wanted = math.ceil(TEST_DOCUMENTS / len(folds.positions(0, 1.0)[1]))
+        self.n_folds = max(1, min(folds.n_folds, wanted, math.floor(FOLDS_TIME * left / fold)))
+        seconds = self.n_folds * fold
+        fraction = min(max(TRIAL_TIME * left / seconds, TRAINING_DOCUMENTS / n_training), LONGEST_TRIAL * left / seconds)
+        self.fraction = 1.0 if fraction > ALMOST_ALL else max(fraction, PILOT_DOCUMENTS / n_training)
 
     def _first_usable(self, starts: Sequence[Candidate], fraction: float, whole: SingleStage) -> Candidate:
         """The first of some candidates that can be used on the documents, after a pilot trial."""
@@ -201,17 +205,6 @@ class Search:
             raise InputError(next(iter(self.evaluator.refused.values())))
         seconds = duration(self.evaluator.budget.seconds)
         raise InputError(f"no system could be tried within {seconds}; give more time, or fewer documents.")
-
-    def _plan(self, typical: Candidate, n_training: int) -> None:
-        """Set the training documents and folds of a trial."""
-        folds, left = self.evaluator.folds, self.evaluator.budget.left
-        fold = max(self.evaluator.predict(typical, [0], 1.0), 1e-9)
-        wanted = math.ceil(TEST_DOCUMENTS / len(folds.positions(0, 1.0)[1]))
-        self.n_folds = max(1, min(folds.n_folds, wanted, math.floor(FOLDS_TIME * left / fold)))
-        seconds = self.n_folds * fold
-        fraction = max(TRIAL_TIME * left / seconds, TRAINING_DOCUMENTS / n_training)
-        fraction = min(fraction, LONGEST_TRIAL * left / seconds)
-        self.fraction = 1.0 if fraction > ALMOST_ALL else max(fraction, PILOT_DOCUMENTS / n_training)
 
     def _next(self) -> Candidate | None:
         """The first of the proposals that can be tried in time."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -28,10 +29,7 @@ LOOSE_TOL = 0.03  # duality gap that is enough to rank candidates
 
 @dataclass(frozen=True, slots=True)
 class FoldResult:
-    """The result of one fold.
-
-    predictions: of rules without fitting, by place. values: for fitting the others, by the kind of values that they take.
-    """
+    """Of one fold, the predictions of rules without fitting, by place, and values for fitting the others, by their kind."""
 
     predictions: dict[int, csr_array]
     values: dict[str, NDArray[np.float32]]
@@ -65,9 +63,8 @@ def problem_with(candidate: Candidate, folds: TuningFolds) -> str | None:
         except RamifyError as error:
             return str(error)
     others = 0 if system.learner().supports_multi_label else folds.n_not_single
-    if others:
-        return f"{others:,} documents have no label or more than one, and {system.name} needs exactly one label per document."
-    return None
+    needed = f"{system.name} needs exactly one label per document"
+    return f"{others:,} documents have no label or more than one, and {needed}." if others else None
 
 
 def run_fold(
@@ -81,7 +78,19 @@ def run_fold(
     classifier = TextClassifier(candidate.system, folds.taxonomy, **settings)
     training, tested = folds.split(candidate, number, fraction)
     fitted = train_classifier(classifier, training, holdout=0).classifier
-    blocks = [block for _, block in fitted.map_scores(tested.documents, lambda scores: _decide(fitted, scores, rules))]
+
+    def decide(scores: NDArray[np.float32]) -> tuple[dict[int, csr_array], dict[str, NDArray[np.float32]]]:
+        """Predictions of rules without fitting, and values for fitting the others."""
+        given: dict[int, csr_array] = {}
+        stored: dict[str, NDArray[np.float32]] = {}
+        for place, rule in enumerate(rules):
+            if not needs_fitting(rule):
+                given[place] = rule.decide(values_for(rule, fitted.learner_, scores), fitted.taxonomy_)
+            elif rule.takes not in stored:
+                stored[rule.takes] = np.asarray(values_for(rule, fitted.learner_, scores), dtype=np.float32)
+        return given, stored
+
+    blocks = [block for _, block in fitted.map_scores(tested.documents, decide)]
     predictions = {place: csr_array(vstack([given[place] for given, _ in blocks], format="csr")) for place in blocks[0][0]}
     return FoldResult(predictions, {takes: np.concatenate([values[takes] for _, values in blocks]) for takes in blocks[0][1]})
 
@@ -98,20 +107,6 @@ def cross_decide(rule: FittableRule, values: NDArray[np.float32], truth: csr_arr
     given = [each.decide(values[part == k], folds.taxonomy) for k, each in enumerate(fitted)]
     order = np.argsort(np.concatenate([np.flatnonzero(part == k) for k in range(PARTS)]))
     return csr_array(csr_array(vstack(given, format="csr"))[order])
-
-
-def _decide(
-    fitted: TextClassifier, scores: NDArray[np.float32], rules: Sequence[DecisionRule]
-) -> tuple[dict[int, csr_array], dict[str, NDArray[np.float32]]]:
-    """Predictions of rules without fitting, and values for fitting the others."""
-    given: dict[int, csr_array] = {}
-    stored: dict[str, NDArray[np.float32]] = {}
-    for place, rule in enumerate(rules):
-        if not needs_fitting(rule):
-            given[place] = rule.decide(values_for(rule, fitted.learner_, scores), fitted.taxonomy_)
-        elif rule.takes not in stored:
-            stored[rule.takes] = np.asarray(values_for(rule, fitted.learner_, scores), dtype=np.float32)
-    return given, stored
 
 
 # ---- all folds of a candidate -------------------------------------------------------------------------------------------
@@ -144,11 +139,6 @@ class Trial:
         """The best rule; of ties the first."""
         return self.rules[self.place]
 
-    @property
-    def is_own_rule(self) -> bool:
-        """Whether the best rule is the default of the system."""
-        return self.place == 0
-
     def score_rules(self, folds: TuningFolds, by: str) -> None:
         """Score all rules on the folds so far, and find the best."""
         truth, results = pooled_truth(folds, self.results), [self.results[number] for number in sorted(self.results)]
@@ -173,12 +163,10 @@ class Trial:
     def by_fold(self, folds: TuningFolds, by: str) -> list[float]:
         """The score of the best rule on each fold."""
         assert self.predictions is not None
-        found, start = [], 0
-        for number in sorted(self.results):
-            truth = folds.truth(number)
-            found.append(measure(truth, csr_array(self.predictions[start : start + truth.shape[0]]), folds, by))
-            start += truth.shape[0]
-        return found
+        truths = [folds.truth(number) for number in sorted(self.results)]
+        starts = np.cumsum([0, *(truth.shape[0] for truth in truths)]).tolist()
+        parts = [csr_array(self.predictions[start:end]) for start, end in pairwise(starts)]
+        return [measure(truth, part, folds, by) for truth, part in zip(truths, parts, strict=True)]
 
 
 def pooled_truth(folds: TuningFolds, numbers: Iterable[int]) -> csr_array:
@@ -223,11 +211,11 @@ def estimate_winning(finalists: Sequence[Trial], folds: TuningFolds, by: str, se
     n_resamples = int(np.clip(RESAMPLES * MANY / n_docs, MIN_RESAMPLES, RESAMPLES))
     rows = [measure_rows(truth, trial.predictions, folds.taxonomy, folds.classes) for trial in finalists]
     drawn = np.stack([draw_measures(some, n_resamples, seed)[:, MEASURES.index(by)] for some in rows])
-    probability = fraction_first(drawn[:, 1:])
+    probability, error = fraction_first(drawn[:, 1:]), float(drawn[0, 1:].std())
     if len(drawn) == 1:
-        return WinProbability(probability, float(drawn[0, 1:].std()), None, None, None, n_docs)
+        return WinProbability(probability, error, None, None, None, n_docs)
     lead = drawn[0] - drawn[1]
-    return WinProbability(probability, float(drawn[0, 1:].std()), float(lead[0]), *interval(lead[1:]), n_docs)
+    return WinProbability(probability, error, float(lead[0]), *interval(lead[1:]), n_docs)
 
 
 def fraction_first(drawn: Floats) -> float:

@@ -17,7 +17,7 @@ from ramify.workflows.training import TrainResult, split_train_test
 from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed, Priors
 from ramify.workflows.tuning.evaluator import Evaluator, RunFold, TimeBudget, Timings
 from ramify.workflows.tuning.final_training import FinalTraining
-from ramify.workflows.tuning.result import TuningResult, make_result, with_replacement
+from ramify.workflows.tuning.result import TuningResult, make_result
 from ramify.workflows.tuning.search import Search
 from ramify.workflows.tuning.trials import run_fold
 
@@ -82,7 +82,9 @@ def tune(
         tuning = make_result(search, seed, seconds)
         whole.describe(f"training {tuning.candidate}")
         best, trained = final_training.run(search.finalists[0], search.ranked())
-    tuning = with_replacement(tuning, best)
+    if best.candidate != tuning.candidate:  # there was no time to train the winner
+        replaced = str(tuning.candidate)
+        tuning = replace(tuning, candidate=best.candidate, rule=best.rule, is_own_rule=best.place == 0, replaced=replaced)
     trained.classifier.figures_["tuning"] = tuning.as_dict()
     return Tuned(trained, tuning)
 
