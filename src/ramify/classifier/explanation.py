@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ramify.classifier.fitting import decide_by, values_for
 from ramify.errors import LabelError
 from ramify.features.base import BaseVectorizer
-from ramify.learners.base import Evidence, evidence_against
+from ramify.learners.base import Evidence
 from ramify.metrics.hierarchical import first_errors
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
 
@@ -136,7 +136,7 @@ class Case:
             return Evidence(0.0, *nothing, 0.0, rival)
         if not learner.is_additive:
             return Evidence(float(np.nan_to_num(row[explaining] - row[rival])), *nothing, 0.0, rival)
-        return evidence_against(rival, learner.contributions(self.x, explaining), learner.contributions(self.x, rival))
+        return Evidence.against(rival, learner.contributions(self.x, explaining), learner.contributions(self.x, rival))
 
     def step(self, node: int, end: int, reason: str) -> Step:
         """One step on the path to a node."""

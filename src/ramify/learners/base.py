@@ -56,26 +56,26 @@ class Evidence:
     rival: int | None = None
     remark: str = ""
 
+    @classmethod
+    def none(cls, remark: str) -> Evidence:
+        """A step without a choice."""
+        return cls(0.0, np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, None, remark)
 
-def no_evidence(remark: str) -> Evidence:
-    """A step without a choice."""
-    return Evidence(0.0, np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, None, remark)
+    @classmethod
+    def of(cls, contributions: Contributions, remark: str = "") -> Evidence:
+        """The score of a binary classifier, feature by feature.
 
+        >>> Evidence.of((np.array([3, 7]), np.array([0.5, 1.0]), -1.0)).score
+        0.5
+        """
+        features, added, prior = contributions
+        return cls(float(added.sum() + prior), features, added, prior, None, remark)
 
-def evidence_of(contributions: Contributions, remark: str = "") -> Evidence:
-    """The score of a binary classifier, feature by feature.
-
-    >>> evidence_of((np.array([3, 7]), np.array([0.5, 1.0]), -1.0)).score
-    0.5
-    """
-    features, added, prior = contributions
-    return Evidence(float(added.sum() + prior), features, added, prior, None, remark)
-
-
-def evidence_against(rival: int, of_node: Contributions, of_rival: Contributions) -> Evidence:
-    """The lead of a node over a rival for the same document."""
-    added, prior = of_node[1] - of_rival[1], of_node[2] - of_rival[2]
-    return Evidence(float(added.sum() + prior), of_node[0], added, prior, rival)
+    @classmethod
+    def against(cls, rival: int, of_node: Contributions, of_rival: Contributions) -> Evidence:
+        """The lead of a node over a rival for the same document."""
+        added, prior = of_node[1] - of_rival[1], of_node[2] - of_rival[2]
+        return cls(float(added.sum() + prior), of_node[0], added, prior, rival)
 
 
 class Learner(ClassifierMixin, BaseEstimator, ABC):
@@ -405,14 +405,14 @@ class MulticlassLearner(Learner):
         """
         chosen = self.explaining_node(scores, end)
         if chosen is None:
-            return no_evidence("no training document was here")
+            return Evidence.none("no training document was here")
         path = self.taxonomy_.nodes_to(end)
         place = path.index(node)
         around = self.class_nodes_ if place == 0 else self._classes_under(path[place - 1])
         rival = best_of(scores, np.setdiff1d(around, self._classes_under(node)))
         if rival is None:
-            return no_evidence("the only way on")
-        return evidence_against(rival, self.contributions(x, chosen), self.contributions(x, rival))
+            return Evidence.none("the only way on")
+        return Evidence.against(rival, self.contributions(x, chosen), self.contributions(x, rival))
 
     def _classes_under(self, node: int) -> NDArray[np.int64]:
         entries = np.flatnonzero(self._nodes_above.indices == node)

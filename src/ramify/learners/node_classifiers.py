@@ -12,7 +12,7 @@ document; one without any positive document has none either, and its scores are 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,32 +24,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.calibration import Calibration, LogPotentials, check_kind
 from ramify.errors import InputError, ModelError, suggest
-from ramify.learners.base import (
-    Contributions,
-    Evidence,
-    Learner,
-    Result,
-    Scores,
-    evidence_of,
-    find_node,
-    no_evidence,
-    top_features,
-)
+from ramify.learners.base import Contributions, Evidence, Learner, Result, Scores, find_node, top_features
 from ramify.learners.linear.incremental import check_figures
 from ramify.learners.linear.learner import Gap
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.training import Setup, check_cost, check_setup, seed_of, warn_unless_converged
 from ramify.learners.linear.weights import Weights
-from ramify.learners.node_training import Base, BinaryProblems, LinearBase, NaiveBayesBase, NodeTraining, node_problems
+from ramify.learners.node_training import Base, LinearBase, NaiveBayesBase, NodeTraining, node_problems
 from ramify.learners.path_probabilities import MIN_PROBABILITY, descend_positive, log_end_probabilities, path_products
 from ramify.learners.targets import Targets
 from ramify.taxonomy import Taxonomy
 
 BASES: dict[str, Any] = {"svm": "hinge", "lr": "logistic", "nb": None}
 NEGATIVES = ("parent", "all")
+_NOT_STORED = {"taxonomy", "n_jobs", "class_weight"}
 YES = 1.0  # the score of a node whose training documents are all positive
 
 
+@dataclass(eq=False, repr=False)
 class NodeClassifiers(Learner):
     """One binary classifier per node (systems ``h-svm``, ``b-svm``, ``isotonic-svm``, ``isotonic-nb``).
 
@@ -70,42 +62,20 @@ class NodeClassifiers(Learner):
     """
 
     kind: ClassVar[str] = "node-classifiers"
-    base_: Base
-    calibration_: Calibration | None
-    unit_nodes_: NDArray[np.int64]
-    always_: NDArray[np.int64]
-    always_counts_: NDArray[np.float64]
-
-    def __init__(
-        self,
-        taxonomy: Taxonomy | None = None,
-        *,
-        base: Any = "svm",
-        negatives: str = "parent",
-        calibration: str | None = "sigmoid",
-        C: float | str = 1.0,
-        alpha: float = 1.0,
-        class_weight: Any = None,
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        fit_intercept: bool = True,
-        missing: float = 0.0,
-        n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:
-        self.taxonomy = taxonomy
-        self.base = base
-        self.negatives = negatives
-        self.calibration = calibration
-        self.C = C
-        self.alpha = alpha
-        self.class_weight = class_weight
-        self.tol = tol
-        self.max_iter = max_iter
-        self.fit_intercept = fit_intercept
-        self.missing = missing
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    base: Any = "svm"
+    negatives: str = "parent"
+    calibration: str | None = "sigmoid"
+    C: float | str = 1.0
+    alpha: float = 1.0
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    fit_intercept: bool = True
+    missing: float = 0.0
+    n_jobs: int | None = None
+    random_state: int | None = 0
 
     # ---- training ---------------------------------------------------------------------------------------------------
 
@@ -114,7 +84,10 @@ class NodeClassifiers(Learner):
         taxonomy = targets.taxonomy
         if self.negatives == "parent":
             taxonomy.require_tree("a classifier for each node among its parent's documents")
-        problems = self._drop_missing(node_problems(targets.own, taxonomy, self.negatives == "parent"))
+        problems = node_problems(targets.own, taxonomy, self.negatives == "parent")
+        n = len(problems.nodes)
+        left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
+        problems = problems.of_units(np.setdiff1d(np.arange(n), left_out))
         n_positive, n_included = problems.count(np.ones(X.shape[0]))
         always = (n_positive > 0) & (n_positive == n_included)
         units = problems.of_units(np.flatnonzero((n_positive > 0) & ~always))
@@ -128,15 +101,21 @@ class NodeClassifiers(Learner):
         base = training.fit(setup, reused=reused)
         if reused is not None:
             self.reused_ = int(np.sum(reused >= 0)), len(reused)
-        curves, held_out = (None, None) if self.calibration is None else training.calibrate_new(setup, reused)
-        self.C_, self.base_, self.calibration_ = 1.0 if setup is None else setup.C, base, curves
+        self.C_, self.calibration_, held_out = 1.0 if setup is None else setup.C, None, None
+        if self.calibration is not None:
+            self.calibration_, held_out = training.calibrate_new(setup, reused)
         self.unit_nodes_, self.always_ = units.nodes, problems.nodes[always]
         self.always_counts_ = n_positive[always].astype(np.float64)
         self.held_out_ = None if held_out is None else (held_out[0], self._on_nodes(held_out[1]))
+        self._set_base(base)
         if isinstance(base, LinearBase) and setup is not None:
+            warn_unless_converged(Certificate(*base.gap), setup)
+
+    def _set_base(self, base: Base) -> None:
+        self.base_ = base
+        if isinstance(base, LinearBase):
             self.gap_ = Gap(*base.gap)
             self.n_iter_ = max(1, self.gap_.rounds)
-            warn_unless_converged(Certificate(*base.gap), setup)
 
     def _checked(self) -> Setup | None:
         """Check the parameters; gives the setup of the solver, where the base has one."""
@@ -158,11 +137,6 @@ class NodeClassifiers(Learner):
         if self.class_weight is not None:
             raise InputError("class_weight is for base='svm' and 'lr'; leave it out, or weigh documents by sample_weight.")
         return None
-
-    def _drop_missing(self, problems: BinaryProblems) -> BinaryProblems:
-        n = len(problems.nodes)
-        left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
-        return problems.of_units(np.setdiff1d(np.arange(n), left_out))
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
@@ -204,17 +178,15 @@ class NodeClassifiers(Learner):
         if self.negatives == "all":
             return self.classifier_probabilities(scores)
         # a node without a classifier on the path leaves the product as it is
-        return np.where(
-            np.isnan(scores), np.nan, path_products(self.classifier_probabilities(scores), self.taxonomy_, missing=1.0)
-        )
+        P = path_products(self.classifier_probabilities(scores), self.taxonomy_, missing=1.0)
+        return np.where(np.isnan(scores), np.nan, P)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """With the parent's documents, log-odds of every step, and 0 for staying; with all, label scores."""
         if self.negatives != "parent":
             return super().log_potentials(scores)
-        return LogPotentials(
-            np.zeros(scores.shape), logit(self.classifier_probabilities(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY))
-        )
+        P = self.classifier_probabilities(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+        return LogPotentials(np.zeros(scores.shape), logit(P))
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores themselves."""
@@ -275,12 +247,12 @@ class NodeClassifiers(Learner):
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """The score of the node's own classifier."""
         if node in self.always_:
-            return replace(no_evidence(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
+            return replace(Evidence.none(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
         if np.isnan(scores[node]):
-            return no_evidence("no classifier at this node")
+            return Evidence.none("no classifier at this node")
         if not self.is_additive:
-            return replace(no_evidence(""), score=float(scores[node]))
-        return evidence_of(self.contributions(x, node))
+            return replace(Evidence.none(""), score=float(scores[node]))
+        return Evidence.of(self.contributions(x, node))
 
     # ---- state ------------------------------------------------------------------------------------------------------
 
@@ -308,20 +280,34 @@ class NodeClassifiers(Learner):
         seed_of(made.random_state)
         if made.negatives == "parent":
             taxonomy.require_tree("a classifier for each node among its parent's documents")
-        made.unit_nodes_, made.always_ = arrays["unit_nodes"], arrays["always"]
-        made.always_counts_ = arrays["always_counts"]
-        _check_nodes(made, len(taxonomy))
-        made.n_features_in_, made.C_ = int(values["n_features"]), float(values["chosen_C"])
-        n_units = len(made.unit_nodes_)
-        made.base_ = _restored_base(made, values, arrays, n_units)
-        if isinstance(made.base_, LinearBase):
-            made.gap_ = Gap(*made.base_.gap)
-            made.n_iter_ = max(1, made.gap_.rounds)
-        made.calibration_ = None
-        if made.calibration is not None:
-            made.calibration_ = Calibration.from_arrays(made.calibration, arrays, n_units)
         made.taxonomy_, made.form_, made.classes_ = taxonomy, "matrix", np.asarray(taxonomy.names)
+        made.n_features_in_, made.C_ = int(values["n_features"]), float(values["chosen_C"])
+        made._restore_nodes(arrays)
+        n_units = len(made.unit_nodes_)
+        if made.base == "nb":
+            made._set_base(NaiveBayesBase.from_arrays(arrays, made.n_features_in_, n_units))
+        else:
+            weights = Weights.from_arrays(arrays, made.n_features_in_)
+            if len(weights.class_units) != n_units:
+                raise ModelError("the node classifiers do not fit their weights; train the model again.")
+            primal, dual, rounds = values["gap"]
+            figures = check_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
+            made._set_base(LinearBase(weights, (float(primal), float(dual), int(rounds)), figures))
+        kind = made.calibration
+        made.calibration_ = None if kind is None else Calibration.from_arrays(kind, arrays, n_units)
         return made
+
+    def _restore_nodes(self, arrays: dict[str, NDArray[Any]]) -> None:
+        units, always, counts = (arrays[name] for name in ("unit_nodes", "always", "always_counts"))
+        types, n_nodes = [array.dtype.name for array in (units, always, counts)], len(self.taxonomy_)
+        if types != ["int64", "int64", "float64"] or counts.shape != always.shape or units.ndim != 1 or always.ndim != 1:
+            raise ModelError("the nodes of the classifiers are of another type than is written; train the model again.")
+        every = np.concatenate([units, always])
+        if len(np.unique(every)) < len(every) or (len(every) and (every.min() < 0 or every.max() >= n_nodes)):
+            raise ModelError(f"the classifiers are not at nodes of the taxonomy (0 to {n_nodes - 1}); train the model again.")
+        if not len(units) or not np.all((counts >= 0) & np.isfinite(counts)):
+            raise ModelError("the counts of the node classifiers are not ones that are written; train the model again.")
+        self.unit_nodes_, self.always_, self.always_counts_ = units, always, counts
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -336,29 +322,3 @@ def _is_number(value: Any) -> bool:
 def _is_classifier(base: Any) -> bool:
     scores = hasattr(base, "decision_function") or hasattr(base, "predict_proba")
     return scores and hasattr(base, "fit") and hasattr(base, "get_params")
-
-
-_NOT_STORED = {"taxonomy", "n_jobs", "class_weight"}
-
-
-def _restored_base(made: NodeClassifiers, values: dict[str, Any], arrays: dict[str, NDArray[Any]], n_units: int) -> Base:
-    if made.base == "nb":
-        return NaiveBayesBase.from_arrays(arrays, made.n_features_in_, n_units)
-    weights = Weights.from_arrays(arrays, made.n_features_in_)
-    if len(weights.class_units) != n_units:
-        raise ModelError("the node classifiers do not fit their weights; train the model again.")
-    primal, dual, rounds = values["gap"]
-    figures = check_figures(arrays["class_figures"], n_units) if "class_figures" in arrays else None
-    return LinearBase(weights, (float(primal), float(dual), int(rounds)), figures)
-
-
-def _check_nodes(made: NodeClassifiers, n_nodes: int) -> None:
-    units, always, counts = made.unit_nodes_, made.always_, made.always_counts_
-    types = [array.dtype.name for array in (units, always, counts)]
-    if types != ["int64", "int64", "float64"] or counts.shape != always.shape or units.ndim != 1 or always.ndim != 1:
-        raise ModelError("the nodes of the classifiers are of another type than is written; train the model again.")
-    every = np.concatenate([units, always])
-    if len(np.unique(every)) < len(every) or (len(every) and (every.min() < 0 or every.max() >= n_nodes)):
-        raise ModelError(f"the classifiers are not at nodes of the taxonomy (0 to {n_nodes - 1}); train the model again.")
-    if not len(units) or not np.all((counts >= 0) & np.isfinite(counts)):
-        raise ModelError("the counts of the node classifiers are not ones that are written; train the model again.")

@@ -21,15 +21,7 @@ from ramify.learners.base import Scores
 from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
 from ramify.learners.linear.select_C import FOLDS, assign_folds, cross_validate_C
 from ramify.learners.linear.taxonomy_ties import flat_units
-from ramify.learners.linear.training import (
-    MOST_COST,
-    Setup,
-    TrainedWeights,
-    seed_of,
-    train,
-    train_subsets,
-    weigh_classes,
-)
+from ramify.learners.linear.training import MOST_COST, Setup, TrainedWeights, seed_of, train, train_subsets, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import match_columns
@@ -95,7 +87,7 @@ class LinearBase:
     weights: Weights
     gap: tuple[float, float, int]
     figures: Floats | None = None
-    name: ClassVar[str] = "linear"
+    has_weights: ClassVar[bool] = True
 
     @classmethod
     def fit(
@@ -109,25 +101,24 @@ class LinearBase:
         known: LinearBase | None = None,
     ) -> LinearBase:
         """Solve all units; their objectives add up. reused: for every unit the one of `known` to reuse, -1 to solve it."""
+
+        def train_all(problems: BinaryProblems) -> TrainedWeights:
+            positive, included = problems.positive, problems.included
+            costs = weigh_classes(positive, setup, taxonomy, problems.nodes, sample_weight)
+            if included is None:
+                return train(X, csr_array(positive), flat_units(problems.nodes), costs, setup)
+            return train_subsets(X, positive, included, problems.groups, costs, setup)
+
         if reused is None or known is None or known.figures is None:
-            trained = _train(X, problems, taxonomy, setup, sample_weight)
+            trained = train_all(problems)
         else:
-
-            def train_some(some: NDArray[np.int64]) -> TrainedWeights:
-                return _train(X, problems.of_units(some), taxonomy, setup, sample_weight)
-
-            trained = reuse_or_train(reused, known.weights, known.figures, train_some)
+            trained = reuse_or_train(reused, known.weights, known.figures, lambda some: train_all(problems.of_units(some)))
         found = trained.certificate
         return cls(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
     def score(self, X: csr_array) -> Floats:
         """Documents × units."""
         return self.weights.score(X).astype(np.float64)
-
-    @property
-    def has_weights(self) -> bool:
-        """True."""
-        return True
 
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
         """What each of some features adds to the score of a unit, and the bias."""
@@ -139,14 +130,6 @@ class LinearBase:
         return self.weights.arrays() | ({} if self.figures is None else {"class_figures": self.figures})
 
 
-def _train(X: csr_array, problems: BinaryProblems, taxonomy: Taxonomy, setup: Setup, sample_weight: Floats) -> TrainedWeights:
-    positive, included = problems.positive, problems.included
-    costs = weigh_classes(positive, setup, taxonomy, problems.nodes, sample_weight)
-    if included is None:
-        return train(X, csr_array(positive), flat_units(problems.nodes), costs, setup)
-    return train_subsets(X, positive, included, problems.groups, costs, setup)
-
-
 @dataclass(frozen=True, slots=True)
 class NaiveBayesBase:
     """Binary multinomial naive Bayes; its log-odds are linear in the counts.
@@ -156,7 +139,7 @@ class NaiveBayesBase:
 
     log_odds: NDArray[np.float32]
     prior: Floats
-    name: ClassVar[str] = "naive-bayes"
+    has_weights: ClassVar[bool] = True
 
     @classmethod
     def fit(cls, X: csr_array, problems: BinaryProblems, alpha: float, sample_weight: Floats) -> NaiveBayesBase:
@@ -192,11 +175,6 @@ class NaiveBayesBase:
         score_rows_in_place(rows_of(X), self.log_odds, self.prior, S)
         return S
 
-    @property
-    def has_weights(self) -> bool:
-        """True."""
-        return True
-
     def weights_of(self, unit: int, features: NDArray[np.int64]) -> tuple[Floats, float]:
         """What each of some words adds to the log-odds of a unit, and the prior."""
         return self.log_odds[features, unit].astype(np.float64), float(self.prior[unit])
@@ -227,7 +205,6 @@ class EstimatorBase:
     """Classifiers of scikit-learn's kind, one per unit; they cannot be saved."""
 
     fitted: list[Any]
-    name: ClassVar[str] = "estimator"
 
     @classmethod
     def fit(cls, X: csr_array, problems: BinaryProblems, estimator: Any, sample_weight: Floats) -> EstimatorBase:
@@ -359,10 +336,14 @@ class NodeTraining:
 
     def calibrate(self, setup: Setup | None) -> tuple[Calibration, tuple[NDArray[np.int64], Scores]]:
         """Calibration curves for all units, and the held-out documents and scores that they were fitted on."""
-        parts, listed, n_docs = [], [], self.X.shape[0]
-        most = max(FOLDS, MAX_SCORES // max(1, len(self.targets.taxonomy)))
+        parts, listed, (n_docs, n_nodes) = [], [], self.targets.own.shape
+        rng = np.random.default_rng(seed_of(self.learner.random_state))
+        fold = assign_folds(self.targets.own, rng)
+        fold[rng.permutation(n_docs)[max(FOLDS, MAX_SCORES // max(1, n_nodes)) :]] = -1  # never held out
         with stage("calibrating", FOLDS) as step:
-            for training, held_out in fold_documents(self.targets.own, seed_of(self.learner.random_state), most):
+            for training, held_out in ((np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(FOLDS)):
+                if not 0 < len(held_out) < n_docs:
+                    continue
                 # a higher C for fewer documents keeps the balance of regularizer and loss
                 scaled = None if setup is None else replace(setup, C=min(MOST_COST, setup.C * n_docs / len(training)))
                 parts += [S for _, S in self.cross_score(scaled, training, held_out)]
@@ -382,23 +363,10 @@ def node_problems(own: csr_array, taxonomy: Taxonomy, among_parents: bool) -> Bi
         nodes = np.arange(len(taxonomy), dtype=np.int64)
         return BinaryProblems(closed, None, nodes, np.zeros(len(nodes), dtype=np.int64))
     nodes = np.argsort(taxonomy.parent, kind="stable").astype(np.int64)
-    parents = taxonomy.parent[nodes].astype(np.int64)
-    n_docs = closed.shape[0]
+    parents, n_docs = taxonomy.parent[nodes].astype(np.int64), closed.shape[0]
     # one more column, for the roots: all documents
     offsets = np.append(closed.indptr, closed.nnz + n_docs)
     documents = np.concatenate([closed.indices, np.arange(n_docs)])
-    ones = np.ones(len(documents), dtype=bool)
-    with_all = csc_array((ones, documents, offsets), shape=(n_docs, len(taxonomy) + 1))
+    with_all = csc_array((np.ones(len(documents), dtype=bool), documents, offsets), shape=(n_docs, len(taxonomy) + 1))
     included = with_all[:, np.where(parents < 0, len(taxonomy), parents)]
     return BinaryProblems(closed[:, nodes], csc_array(included), nodes, parents)
-
-
-def fold_documents(own: csr_array, seed: int, most: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Training and held-out documents of every fold, stratified by class; at most `most` documents are held out in all."""
-    n_docs, rng = own.shape[0], np.random.default_rng(seed)
-    fold = assign_folds(own, rng)
-    fold[rng.permutation(n_docs)[most:]] = -1
-    for k in range(FOLDS):
-        held_out = np.flatnonzero(fold == k)
-        if 0 < len(held_out) < n_docs:
-            yield np.flatnonzero(fold != k), held_out

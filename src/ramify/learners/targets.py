@@ -36,11 +36,7 @@ def read_targets(y: Any, taxonomy: Taxonomy | str | Path | None, n_documents: in
     """Read labels given as a matrix over nodes, one value per document, or a list of names per document."""
     if y is None:
         raise InputError("fitting requires y to be passed, but the target y is None.")
-    targets = _read(y, None if taxonomy is None else as_taxonomy(taxonomy))
-    if targets.own.shape[0] != n_documents:
-        raise InputError(
-            f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry per document."
-        )
+    targets = _require_length(_read(y, None if taxonomy is None else as_taxonomy(taxonomy)), n_documents)
     refuse_single_class(np.unique(targets.own.indices), targets.taxonomy)
     return targets
 
@@ -53,20 +49,17 @@ def read_further_targets(
     known: the taxonomy so far, None before the first documents. given: a larger one to continue with. values: the class values
     so far, where there is no taxonomy; `classes` and y may add more.
     """
-    is_plain = values is not None or (known is None and given is None and not _has_names(y))
+    is_plain = values is not None or (known is None and given is None and not is_nested(y) and np.ndim(y) != 2)
     if is_plain and given is None:
-        targets = _from_classes(*_with_values(y, values, classes))
-    else:
-        targets = _read(y, known if given is None else as_taxonomy(given))
-    if targets.own.shape[0] != n_documents:
-        raise InputError(
-            f"there are {n_documents} documents but labels for {targets.own.shape[0]}; give one entry per document."
-        )
+        return _require_length(_from_classes(*_with_values(y, values, classes)), n_documents)
+    return _require_length(_read(y, known if given is None else as_taxonomy(given)), n_documents)
+
+
+def _require_length(targets: Targets, n_documents: int) -> Targets:
+    n = targets.own.shape[0]
+    if n != n_documents:
+        raise InputError(f"there are {n_documents} documents but labels for {n}; give one entry per document.")
     return targets
-
-
-def _has_names(y: Any) -> bool:
-    return is_nested(y) or np.ndim(y) == 2
 
 
 def _with_values(y: Any, values: NDArray[Any] | None, classes: Any) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -87,7 +80,8 @@ def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:
     if not issparse(y):
         y = np.asarray(y)
     if y.ndim == 2 and (taxonomy is not None or y.shape[1] > 1):
-        return _from_matrix(y, taxonomy)
+        taxonomy = Taxonomy.flat(str(column) for column in range(y.shape[1])) if taxonomy is None else taxonomy
+        return Targets(taxonomy, most_specific(expand_to_ancestors(y, taxonomy), taxonomy), "matrix")
     if taxonomy is not None:
         return _from_names(y.tolist(), taxonomy, "names")
     return _from_classes(column_or_1d(y, warn=True))
@@ -95,9 +89,7 @@ def _read(y: Any, taxonomy: Taxonomy | None) -> Targets:
 
 def is_nested(y: Any) -> bool:
     """Whether labels are lists of names, one list per document."""
-    if isinstance(y, np.ndarray) and y.dtype != object:
-        return False
-    if not isinstance(y, (list, tuple, np.ndarray)):
+    if not isinstance(y, (list, tuple, np.ndarray)) or (isinstance(y, np.ndarray) and y.dtype != object):
         return False
     lists = [entry for entry in y if isinstance(entry, (list, tuple, set, frozenset))]
     return bool(lists) and all(isinstance(label, str) for entry in lists for label in entry)
@@ -110,12 +102,6 @@ def _from_names(y: Sequence[Any], taxonomy: Taxonomy | None, form: str) -> Targe
     return Targets(taxonomy, most_specific(taxonomy.encode(y), taxonomy), form)
 
 
-def _from_matrix(Y: Any, taxonomy: Taxonomy | None) -> Targets:
-    if taxonomy is None:
-        taxonomy = Taxonomy.flat(str(column) for column in range(Y.shape[1]))
-    return Targets(taxonomy, most_specific(expand_to_ancestors(Y, taxonomy), taxonomy), "matrix")
-
-
 def _from_classes(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Targets:
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
@@ -124,8 +110,7 @@ def _from_classes(y: NDArray[Any], classes: NDArray[Any] | None = None) -> Targe
     names = [str(value) for value in classes.tolist()]
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
         names = [repr(value) for value in classes.tolist()]
-    shape = (len(y), len(classes))
-    own = csr_array((np.ones(len(y), dtype=bool), column, np.arange(len(y) + 1)), shape=shape)
+    own = csr_array((np.ones(len(y), dtype=bool), column, np.arange(len(y) + 1)), shape=(len(y), len(classes)))
     return Targets(Taxonomy.flat(names), own, "classes", classes)
 
 

@@ -14,7 +14,7 @@ from scipy.sparse import csr_array
 
 from ramify.calibration import LogPotentials
 from ramify.errors import ModelError
-from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of, evidence_against, no_evidence
+from ramify.learners.base import Contributions, Evidence, Learner, Scores, best_of
 from ramify.learners.path_probabilities import MIN_PROBABILITY, path_products
 from ramify.taxonomy import Taxonomy, descend_by_probability
 
@@ -73,17 +73,17 @@ class TopDownLearner(Learner):
         parent = int(self.taxonomy_.parent[node])
         branch, stay = self._branch_to(node, parent), self._branch_to(parent, parent)
         if branch is None:
-            return no_evidence("no training document was here" if np.isnan(scores[node]) else "the only way on")
+            return Evidence.none("no training document was here" if np.isnan(scores[node]) else "the only way on")
         own = self._branch_contributions(x, branch)
         siblings = np.setdiff1d(self.taxonomy_.roots if parent < 0 else self.taxonomy_.children_of(parent), node)
         rival = best_of(scores, siblings)
         if stay is not None:
-            over_staying = evidence_against(parent, own, self._branch_contributions(x, stay))
+            over_staying = Evidence.against(parent, own, self._branch_contributions(x, stay))
             if rival is None or scores[node] - over_staying.score > scores[rival]:
                 return over_staying
         if rival is None or (to_rival := self._branch_to(rival, parent)) is None:
-            return no_evidence("the only way on")
-        return evidence_against(rival, own, self._branch_contributions(x, to_rival))
+            return Evidence.none("the only way on")
+        return Evidence.against(rival, own, self._branch_contributions(x, to_rival))
 
     def _branch_to(self, node: int, parent: int) -> int | None:
         """The branch from a parent to a node, or of staying where both are the same; None without one."""

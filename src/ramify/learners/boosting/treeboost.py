@@ -22,7 +22,7 @@ from scipy.special import expit
 from ramify.calibration import LogPotentials
 from ramify.errors import InputError, ModelError
 from ramify.features import TermSelector
-from ramify.learners.base import Contributions, Evidence, Scores, evidence_of, no_evidence
+from ramify.learners.base import Contributions, Evidence, Scores
 from ramify.learners.boosting.committee import ABOVE_ROOTS, YES, Committee, Floats, Ints, check_merged
 from ramify.learners.boosting.learner import BoostedLearner
 from ramify.learners.boosting.problems import TermSelection
@@ -125,10 +125,10 @@ class TreeBoostMH(BoostedLearner):
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """The score of a node's committee; a merged node has that of the node above it."""
         if np.isnan(scores[node]):
-            return no_evidence("no training document was here")
+            return Evidence.none("no training document was here")
         if self._tree.votes_for(node) is None:
-            return replace(no_evidence(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
-        return evidence_of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
+            return replace(Evidence.none(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
+        return Evidence.of(self.votes_on(x, node), "the only way on" if node in self.merged_ else "")
 
     def _check_places(self, committees: list[Committee], merged: Ints, merged_with: Ints) -> None:
         self.taxonomy_.require_tree("TreeBoost.MH")
