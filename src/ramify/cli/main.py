@@ -6,6 +6,7 @@ Only the module of the command that is run is imported, so that ``--version`` an
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import sys
@@ -24,11 +25,17 @@ started_at: float | None = None  # monotonic time at which this process started;
 
 
 class Command(NamedTuple):
-    """Where a command is defined (a module of ``ramify.cli`` and a function in it), and its one-line help."""
+    """Where a command is defined: a module of ``ramify.cli`` and a function in it."""
 
     module: str
     function: str
-    help: str
+
+    @property
+    def help(self) -> str:
+        """The first line of the function's docstring, found without importing its module."""
+        body = ast.parse(Path(__file__).with_name(f"{self.module}.py").read_bytes()).body
+        found = next(node for node in body if isinstance(node, ast.FunctionDef) and node.name == self.function)
+        return (ast.get_docstring(found) or "").partition("\n")[0]
 
 
 class Group(NamedTuple):
@@ -42,10 +49,7 @@ class Group(NamedTuple):
 TAXONOMY = Group(
     "Learn a taxonomy from flat labels, or compare two taxonomies.",
     ("ramify taxonomy learn tickets.csv --out taxonomy.tsv", "ramify taxonomy diff taxonomy.tsv newer.tsv"),
-    {
-        "learn": Command("taxonomy", "learn", "Group the flat labels of a table into a taxonomy."),
-        "diff": Command("taxonomy", "diff", "Compare two taxonomies: nodes renamed, moved, merged, split, added and retired."),
-    },
+    {"learn": Command("taxonomy", "learn"), "diff": Command("taxonomy", "diff")},
 )
 REVIEWS = Group(
     "Use the decisions that people made in the review queue of a server.",
@@ -54,38 +58,24 @@ REVIEWS = Group(
         "ramify reviews export ramify-reviews.db --out reviews.csv",
         "ramify reviews summary ramify-reviews.db",
     ),
-    {
-        "add": Command("reviews", "add", "Add the label issues of an audit to the review queue, worst first."),
-        "export": Command("reviews", "export", "Write reviewed documents as training rows."),
-        "summary": Command("reviews", "summary", "Show how many documents wait, and how often reviewers agree."),
-    },
+    {"add": Command("reviews", "add"), "export": Command("reviews", "export"), "summary": Command("reviews", "summary")},
 )
 KEYS = Group(
     "Manage the API keys of a server.",
     ("ramify keys add keys.json ann --role review", "ramify keys list keys.json"),
-    {
-        "add": Command("keys", "add", "Create a key and print it; it is shown only once."),
-        "remove": Command("keys", "remove", "Remove a key; running servers notice within a second."),
-        "list": Command("keys", "show", "List the owners of keys."),
-    },
+    {"add": Command("keys", "add"), "remove": Command("keys", "remove"), "list": Command("keys", "show")},
 )
+LEARNING = ("train", "update", "predict", "explain", "evaluate", "compare", "audit", "score")  # each in a module of its name
 RAMIFY = Group(
     "Classify text into a taxonomy: train, predict label paths, evaluate level by level.",
     ("ramify demo", "ramify train tickets.csv --model out --report report.html", "ramify predict out new.csv > classified.csv"),
     {
-        "train": Command("train", "train", "Train a classifier on a table of documents, evaluate it, and save it."),
-        "update": Command("update", "update", "Update a model: a changed taxonomy, or more documents."),
-        "predict": Command("predict", "predict", "Add predicted labels and their probabilities to a table."),
-        "explain": Command("explain", "explain", "Explain the labels of a text: node by node, word by word."),
-        "evaluate": Command("evaluate", "evaluate", "Evaluate a model on labelled documents."),
-        "compare": Command("compare", "compare", "Compare systems on the same documents, with significance tests."),
-        "audit": Command("audit", "audit", "Find wrong labels, contradictory duplicates and classes that cannot be learnt."),
-        "score": Command("score", "score", "Write the scores of all nodes as a table."),
-        "decide": Command("score", "decide", "Apply a decision rule to saved scores; nothing is trained."),
-        "inspect": Command("inspect", "inspect", "Show what is in a model, a table of documents or a taxonomy."),
-        "serve": Command("serve", "serve", "Serve models over HTTP, with a web page."),
-        "systems": Command("inspect", "systems", "List the systems that --system accepts."),
-        "demo": Command("demo", "demo", "Train, evaluate and predict on the bundled corpus."),
+        **{name: Command(name, name) for name in LEARNING},
+        "decide": Command("score", "decide"),
+        "inspect": Command("inspect", "inspect"),
+        "serve": Command("serve", "serve"),
+        "systems": Command("inspect", "systems"),
+        "demo": Command("demo", "demo"),
         "taxonomy": TAXONOMY,
         "reviews": REVIEWS,
         "keys": KEYS,

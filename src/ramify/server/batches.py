@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
@@ -72,7 +73,7 @@ def predict_lines(
             find_columns(str(TABLE), columns, [], ask.id)
     else:
         columns, text, rows = _read_json(lines, ask)
-    table, json_out = PredictionTable(columns, predictor.options.top), _JsonOut(ask, predictor.classifier.taxonomy_)
+    table, write_json = PredictionTable(columns, predictor.options.top), _json_writer(ask, predictor.classifier.taxonomy_)
     emit(_csv([table.head]) if ask.output_format == "csv" else b"")
 
     def work(batch: Rows) -> bytes:
@@ -80,7 +81,7 @@ def predict_lines(
         on_batch(predictions, text)
         if ask.output_format == "csv":
             return _csv(map(table.cells, predictions))
-        return "".join([json_out.row(prediction) for prediction in predictions]).encode()
+        return "".join(map(write_json, predictions)).encode()
 
     with ThreadPoolExecutor(threads, thread_name_prefix="batch") as pool:
         batches = _OrderedBatches(pool, threads, work, emit)
@@ -178,39 +179,34 @@ def _find_text(columns: list[str], rows: Numbered, ask: BatchRequest) -> tuple[s
     return find_columns(str(TABLE), columns, sample).text, rows if first is None else chain([first], rows)
 
 
-class _JsonOut:
-    """One JSON object per row."""
+def _json_writer(ask: BatchRequest, taxonomy: Taxonomy) -> Callable[[Prediction], str]:
+    """Writes a prediction as a JSON object on one line."""
 
-    def __init__(self, ask: BatchRequest, taxonomy: Taxonomy) -> None:
-        self._echo, self._id = ask.echo, ask.id or "id"
-        self._taxonomy = taxonomy if ask.paths else None
-        self._labels: dict[str, str] = {}
+    @cache
+    def quoted(label: str) -> str:
+        if not ask.paths:
+            return _json(label)
+        path = taxonomy.path_of(taxonomy.index(label)) if label in taxonomy else (label,)
+        return f'{_json(label)}, "path": {_json(path)}'
 
-    def row(self, prediction: Prediction) -> str:
+    def listed(labels: list[tuple[str, float]]) -> str:
+        return "[" + ", ".join([f'{{"label": {quoted(label)}, "probability": {p:.6g}}}' for label, p in labels]) + "]"
+
+    def write(prediction: Prediction) -> str:
+        row, name = prediction.row, ask.id or "id"
         parts = [f'{{"line": {prediction.line}']
-        if self._id in prediction.row:
-            parts.append(f'"id": {_json(prediction.row[self._id])}')
-        if self._echo:
-            parts.append(f'"row": {_json(prediction.row)}')
-        parts.append(f'"labels": {self._listed(prediction.labels)}')
+        if name in row:
+            parts.append(f'"id": {_json(row[name])}')
+        if ask.echo:
+            parts.append(f'"row": {_json(row)}')
+        parts.append(f'"labels": {listed(prediction.labels)}')
         if prediction.others:
-            parts.append(f'"others": {self._listed(prediction.others)}')
+            parts.append(f'"others": {listed(prediction.others)}')
         if prediction.problem is not None:
             parts.append(f'"problem": {_json(prediction.problem)}')
         return ", ".join(parts) + "}\n"
 
-    def _listed(self, labels: list[tuple[str, float]]) -> str:
-        return "[" + ", ".join([f'{{"label": {self._quoted(label)}, "probability": {p:.6g}}}' for label, p in labels]) + "]"
-
-    def _quoted(self, label: str) -> str:
-        """A label as JSON, with its path if requested; cached."""
-        if label not in self._labels:
-            self._labels[label] = _json(label)
-            if self._taxonomy is not None:
-                known = label in self._taxonomy
-                path = self._taxonomy.path_of(self._taxonomy.index(label)) if known else (label,)
-                self._labels[label] += f', "path": {_json(path)}'
-        return self._labels[label]
+    return write
 
 
 def _json(value: Any) -> str:
@@ -228,10 +224,8 @@ def _csv(rows: Iterable[list[Any]]) -> bytes:
 
 
 KINDS = {"text/csv": "csv", "text/tab-separated-values": "tsv", "application/x-ndjson": "jsonl", "application/jsonl": "jsonl"}
-BODY: dict[str, Any] = {
-    "required": True,
-    "content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in KINDS},
-}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
+BODY: dict[str, Any] = {"required": True, "content": dict.fromkeys(KINDS, BINARY)}
 Column = Annotated[str | None, Query(min_length=1, max_length=200)]
 
 

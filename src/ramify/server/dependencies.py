@@ -79,16 +79,14 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 class DirectRoute(APIRoute):
     """A fast route whose body is JSON, for many requests per second: FastAPI only documents it.
 
-    The endpoint takes the request and a pydantic model of the body and returns a finished response, because resolving
+    The endpoint takes the request and a pydantic model of the body, `asked`, and returns a finished response, because resolving
     dependencies takes longer than a prediction.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The handler of every request."""
         endpoint: Any = self.endpoint
-        kind: type[BaseModel] = next(
-            hint for name, hint in get_type_hints(endpoint).items() if name != "return" and issubclass(hint, BaseModel)
-        )
+        kind: type[BaseModel] = get_type_hints(endpoint)["asked"]
 
         async def handle(request: Request) -> Response:
             if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":

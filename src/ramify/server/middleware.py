@@ -34,10 +34,8 @@ class LogLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """The time, what happened, and the fields."""
-        at, fields = (
-            datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
-            vars(record).get("fields", {}),
-        )
+        at = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        fields = vars(record).get("fields", {})
         failure = self.formatException(record.exc_info) if record.exc_info else None
         if self._as_json:
             values = {"time": at, "level": record.levelname.lower(), "event": record.getMessage(), **fields}

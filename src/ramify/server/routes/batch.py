@@ -26,10 +26,8 @@ router = APIRouter(prefix="/v1/batch", tags=["predictions"])
 
 SENT = {"csv": "text/csv", "ndjson": "application/x-ndjson"}
 Labels = Annotated[list[LabelName], Query(max_length=100)]
-PREDICTIONS = {
-    "content": {kind: {"schema": {"type": "string"}} for kind in SENT.values()},
-    "description": "Predictions, row by row.",
-}
+PLAIN = {kind: {"schema": {"type": "string"}} for kind in SENT.values()}
+PREDICTIONS = {"content": PLAIN, "description": "Predictions, row by row."}
 
 
 @router.post(
