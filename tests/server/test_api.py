@@ -26,7 +26,7 @@ NDJSON, CSV = {"content-type": "application/x-ndjson"}, {"content-type": "text/c
 
 
 def start(settings):
-    return TestClient(make_app(Services.start(settings)), base_url="http://localhost")
+    return TestClient(make_app(Services(settings)), base_url="http://localhost")
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def described(models, tmp_path_factory):
     """The description of a server with keys, and one that may do everything."""
     folder = tmp_path_factory.mktemp("described")
     key = add_key(folder / "keys.json", "fuzz", "admin")
-    app = make_app(Services.start(Settings(models, keys=folder / "keys.json", reviews=folder / "r.db")))
+    app = make_app(Services(Settings(models, keys=folder / "keys.json", reviews=folder / "r.db")))
     made = schemathesis.openapi.from_asgi("/openapi.json", app)
     made.config.headers = {"authorization": f"Bearer {key}"}
     return made

@@ -42,7 +42,7 @@ def test_work_beyond_the_room_is_refused_and_late_work_is_not_waited_for():
 
 
 def test_a_server_ends_while_one_of_its_threads_waits_for_its_loop(models):
-    services = Services.start(Settings(models))
+    services = Services(Settings(models))
     done = threading.Event()
 
     async def main():

@@ -71,4 +71,4 @@ def serve(
 
     log_to_stderr(log_format == "json" or (log_format is None and not sys.stderr.isatty()), log_level)
     names = ", ".join(settings.models)
-    run(Services.start(settings), lambda address: say(f"Serving {names} at {address}  (Ctrl+C stops)"))
+    run(Services(settings), lambda address: say(f"Serving {names} at {address}  (Ctrl+C stops)"))

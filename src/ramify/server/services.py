@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
@@ -100,40 +99,23 @@ class BoundedPool(UploadSlots):
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-@dataclass(frozen=True, slots=True)
 class Services:
-    """The parts of a running server.
+    """The parts of a running server."""
 
-    uploads: slots for tables. table_pool: their threads. slow_pool: threads for other long work. review_pool: the one thread
-    that uses the review store.
-    """
-
-    settings: Settings
-    registry: ModelRegistry
-    batcher: MicroBatcher
-    uploads: UploadSlots
-    slow_pool: BoundedPool
-    review_pool: BoundedPool
-    table_pool: BoundedPool
-    metrics: ServerMetrics
-    keys: KeyRing | None
-    reviews: ReviewStore | None
-
-    @classmethod
-    def start(cls, settings: Settings) -> Services:
-        """Load the models, and open what the server needs."""
+    def __init__(self, settings: Settings) -> None:
         settings.check()
-        keys = None if settings.keys is None else KeyRing(settings.keys)
-        metrics = ServerMetrics()
-        registry = ModelRegistry(settings.models)
-        for served in registry:
-            metrics.loaded.labels(served.name).set_to_current_time()
-        batcher = MicroBatcher(settings.threads, settings.limits.waiting, metrics.sizes.observe)
-        metrics.waiting.set_function(lambda: batcher.waiting)
-        slow_pool, review_pool = BoundedPool(settings.threads, MAX_WAITING, "slow_pool"), BoundedPool(1, 10_000, "reviews")
-        table_pool, uploads = BoundedPool(settings.limits.uploads, MAX_WAITING, "tables"), UploadSlots(settings.limits.uploads)
-        reviews = None if settings.reviews is None else ReviewStore(settings.reviews)
-        return cls(settings, registry, batcher, uploads, slow_pool, review_pool, table_pool, metrics, keys, reviews)
+        self.settings = settings
+        self.keys = None if settings.keys is None else KeyRing(settings.keys)
+        self.metrics, self.registry = ServerMetrics(), ModelRegistry(settings.models)
+        for served in self.registry:
+            self.metrics.loaded.labels(served.name).set_to_current_time()
+        self.batcher = MicroBatcher(settings.threads, settings.limits.waiting, self.metrics.sizes.observe)
+        self.metrics.waiting.set_function(lambda: self.batcher.waiting)
+        self.uploads = UploadSlots(settings.limits.uploads)  # for tables
+        self.table_pool = BoundedPool(settings.limits.uploads, MAX_WAITING, "tables")
+        self.slow_pool = BoundedPool(settings.threads, MAX_WAITING, "slow_pool")  # for other long work
+        self.review_pool = BoundedPool(1, 10_000, "reviews")  # the one thread that uses the review store
+        self.reviews = None if settings.reviews is None else ReviewStore(settings.reviews)
 
     def close(self) -> None:
         """Finish running work and close files."""
