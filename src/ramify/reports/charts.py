@@ -279,16 +279,17 @@ def line_chart(chart: Chart) -> str:
     up = axis((end for _, *ends in points for end in ends), chart.log_y)
     plot = replace(MEDIUM, across=across, up=up)
     marks = [*plot.up_axis(chart.y), *plot.across_axis(chart.x)]
-    for number, (line, its_points) in enumerate(zip(chart.lines, drawn, strict=True)):
-        marks += _line(plot, line, number, its_points)
+    colours = [(number if line.colour is None else line.colour) % N_COLOURS for number, line in enumerate(chart.lines)]
+    for line, colour, its_points in zip(chart.lines, colours, drawn, strict=True):
+        marks += _line(plot, line, colour, its_points)
     # names, as many per row as fit
     x, row, row_height = plot.frame.left, 0, 17
-    for number, line in ((number, line) for number, line in enumerate(chart.lines) if line.name):
+    for line, colour in ((line, colour) for line, colour in zip(chart.lines, colours, strict=True) if line.name):
         width = 40 + LETTER * len(line.name)
         if x > plot.frame.left and x + width > plot.width:
             x, row = plot.frame.left, row + 1
         y = plot.height + 8 + row_height * row
-        marks.append(f'<line {_stroke(number, line)} x1="{x:.0f}" y1="{y:g}" x2="{x + 18:.0f}" y2="{y:g}"/>')
+        marks.append(f'<line {_stroke(line, colour)} x1="{x:.0f}" y1="{y:g}" x2="{x + 18:.0f}" y2="{y:g}"/>')
         marks.append(_text("tick start", x + 23, y + 4, line.name))
         x += width
     return plot.svg(marks, chart.title, row_height * (row + 1))
@@ -304,10 +305,9 @@ def _points(line: Line, chart: Chart) -> Iterator[Point]:
         yield x, y, y - half if y > half or not chart.log_y else y, y + half
 
 
-def _line(plot: Plot, line: Line, number: int, points: Sequence[Point]) -> Iterator[str]:
-    colour = _colour(number, line)
+def _line(plot: Plot, line: Line, colour: int, points: Sequence[Point]) -> Iterator[str]:
     path = " ".join(f"{plot.x(x):.1f},{plot.y(y):.1f}" for x, y, _, _ in points)
-    yield f'<polyline {_stroke(number, line)} points="{path}"/>'
+    yield f'<polyline {_stroke(line, colour)} points="{path}"/>'
     for x, y, low, high in points if line.name else ():
         if plot.y(low) != plot.y(high):
             ends = f'x1="{plot.x(x):.1f}" y1="{plot.y(low):.1f}" x2="{plot.x(x):.1f}" y2="{plot.y(high):.1f}"'
@@ -316,13 +316,9 @@ def _line(plot: Plot, line: Line, number: int, points: Sequence[Point]) -> Itera
         yield _circle(f"s{colour}", plot.x(x), plot.y(y), 3.2, f"{line.name}: {plot.across.label(x)}, {in_short(y)}{spread}")
 
 
-def _stroke(number: int, line: Line) -> str:
-    kind = "reference" if not line.name and line.colour is None else f"l{_colour(number, line)}"
+def _stroke(line: Line, colour: int) -> str:
+    kind = "reference" if not line.name and line.colour is None else f"l{colour}"
     return f'class="{kind}"' + (' stroke-dasharray="5 4"' if line.dashed else "")
-
-
-def _colour(number: int, line: Line) -> int:
-    return (number if line.colour is None else line.colour) % N_COLOURS
 
 
 # ---- named points; no name covers another, nor a point ------------------------------------------------------------------

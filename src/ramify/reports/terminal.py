@@ -248,10 +248,7 @@ def _signed(difference: float) -> str:
 
 
 def draw(taxonomy: Taxonomy, counts: Sequence[int] | None = None, levels: int = 3, width: int = 8) -> Tree:
-    """A tree of the first levels, with at most `width` children per node, and how many are hidden.
-
-    counts: documents of each node, shown beside it.
-    """
+    """A tree of the first levels, with at most `width` children per node. counts: documents of each node, shown beside it."""
     kind, n_leaves = "tree" if taxonomy.is_tree else "DAG", int(taxonomy.is_leaf.sum())
     title = f"[bold]{kind} of {len(taxonomy):,} nodes, {n_leaves:,} leaves, {taxonomy.n_levels} levels[/bold]"
     top = Tree(title, guide_style="dim")

@@ -173,10 +173,7 @@ SAME = 1e-12  # difference up to which values are equal
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommended system.
-
-    by: the measure. not_worse: systems that are not significantly worse, best first. sentences: the reasons.
-    """
+    """The recommended system by a measure, those that are not significantly worse, best first, and the reasons."""
 
     by: str
     system: str
@@ -198,7 +195,9 @@ def recommend(found: Comparison, by: str = "micro_f1") -> Recommendation:
     'Recommended: shrinkage-nb, with the highest micro F1 of 2 systems, 0.534 [0.507, 0.561].'
     """
     check_measure(by)
-    best, *others = sorted(found.ranked(by), key=lambda system: (_behind(system, found.ranked(by)[0], by), _cost(system)))
+    ranked = found.ranked(by)
+    cost = {s.name: 1 / s.documents_per_second if s.training_seconds is None else s.training_seconds for s in ranked}
+    best, *others = sorted(ranked, key=lambda each: (_behind(each, ranked[0], by), cost[each.name]))  # of ties the cheapest
     not_worse = [other for other in others if found.pair(best.name, other.name).winner(f"bootstrap_{by}") != best.name]
     worse = [other for other in others if other not in not_worse]
     sentences = [*_about_best(found, by, best, others), *_about_others(found, by, best, not_worse, worse)]
@@ -306,7 +305,3 @@ def _behind(system: SystemResult, best: SystemResult, by: str) -> float:
     """How much worse the value of a system is."""
     apart = abs(system.measures[by].value - best.measures[by].value)
     return apart if apart > SAME else 0.0
-
-
-def _cost(system: SystemResult) -> float:
-    return 1 / system.documents_per_second if system.training_seconds is None else system.training_seconds

@@ -40,81 +40,78 @@ RESTART = "leave out --resume to start again"
 ENDINGS = {"csv": ".csv", "jsonl": ".jsonl", "parquet": ".csv"}  # of predictions, by the kind of the documents
 
 
-@dataclass(frozen=True, slots=True)
-class PredictionDirectory:
-    """A directory of predictions.
+@contextmanager
+def open_directory(
+    directory: Path, depends_on: Mapping[str, Any], sources: Mapping[str, Path], resume: bool
+) -> Iterator[list[str]]:
+    """The names of the files of predictions to write, while no other process may write to their directory.
 
-    depends_on: everything that predictions depend on besides the documents, as plain values, by the names that users know.
-    sources: the file of documents of each file of predictions, by its name.
+    depends_on: what predictions depend on besides the documents. sources: the file of documents of each file of predictions.
+    resume: keep files of an earlier run, if everything else is the same; otherwise they are removed before anything is
+    written. Other files are never touched.
     """
+    manifest = directory / MANIFEST
+    if resume and not manifest.is_file():
+        raise InputError(f"there are no predictions to resume in {directory}; {RESTART}.")
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        problem = f"{directory} cannot be a directory for predictions: {error.strerror}"
+        raise InputError(f"{problem}; choose another.") from None
+    with exclusive_writer(manifest):
+        earlier = _read_manifest(manifest)
+        files, done = earlier.get("files", {}) if resume else {}, set[str]()
+        if resume:
+            done = _check_earlier(directory, earlier, depends_on, sources)
+        else:
+            _clear(directory, earlier, sources)
+        files = files | {name: file_state(path) for name, path in sources.items()}
+        written = {"format": FORMAT, "depends_on": depends_on, "files": files}
+        write_text_atomically(manifest, json.dumps(written, ensure_ascii=False, indent=1) + "\n")
+        yield [name for name in sources if name not in done]
 
-    directory: Path
-    depends_on: Mapping[str, Any]
-    sources: Mapping[str, Path]
 
-    @contextmanager
-    def opened(self, resume: bool) -> Iterator[list[str]]:
-        """The names of the files to write, while no other process may write to the directory.
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """The manifest of an earlier run; empty where there was none."""
+    if not path.exists():
+        return {}
+    try:
+        found = json.loads(path.read_bytes())
+        fits = found["format"] == FORMAT and isinstance(found["depends_on"], dict) and isinstance(found["files"], dict)
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        fits = False
+    if not fits or any("/" in name or name.startswith(".") for name in found["files"]):
+        raise InputError(f"{path} is not a manifest that this Ramify writes; choose another directory, or remove it.")
+    return dict(found)
 
-        resume: keep files of an earlier run, if everything else is the same; otherwise they are removed before anything is
-        written. Other files are never touched.
-        """
-        manifest = self.directory / MANIFEST
-        if resume and not manifest.is_file():
-            raise InputError(f"there are no predictions to resume in {self.directory}; {RESTART}.")
-        try:
-            self.directory.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            problem = f"{self.directory} cannot be a directory for predictions: {error.strerror}"
-            raise InputError(f"{problem}; choose another.") from None
-        with exclusive_writer(manifest):
-            earlier = self._read()
-            done = self._check_earlier(earlier) if resume else self._clear(earlier)
-            files = earlier.get("files", {}) if resume else {}
-            files = files | {name: file_state(path) for name, path in self.sources.items()}
-            written = {"format": FORMAT, "depends_on": self.depends_on, "files": files}
-            write_text_atomically(manifest, json.dumps(written, ensure_ascii=False, indent=1) + "\n")
-            yield [name for name in self.sources if name not in done]
 
-    def _read(self) -> dict[str, Any]:
-        """The manifest of an earlier run; empty where there was none."""
-        path = self.directory / MANIFEST
-        if not path.exists():
-            return {}
-        try:
-            found = json.loads(path.read_bytes())
-            fits = found["format"] == FORMAT and isinstance(found["depends_on"], dict) and isinstance(found["files"], dict)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            fits = False
-        if not fits or any("/" in name or name.startswith(".") for name in found["files"]):
-            raise InputError(f"{path} is not a manifest that this Ramify writes; choose another directory, or remove it.")
-        return dict(found)
+def _check_earlier(
+    directory: Path, earlier: dict[str, Any], depends_on: Mapping[str, Any], sources: Mapping[str, Path]
+) -> set[str]:
+    """The files that an earlier run wrote; refuses to resume where they belong to something else."""
+    for name, value in depends_on.items():
+        if earlier["depends_on"].get(name) != value:
+            what = f"{directory} are {'of another model' if name == 'model' else f'with another {name}'}"
+            raise InputError(f"the predictions in {what}; {RESTART}, or give the same options as in the first run.")
+    done = {name for name in earlier["files"] if (directory / name).is_file()}
+    for name in sorted(done):
+        if name not in sources:
+            raise InputError(f"{directory / name} is of a file that is not among these; {RESTART}.")
+        if earlier["files"][name] != file_state(sources[name]):
+            raise InputError(f"{sources[name]} has changed since its predictions were written; {RESTART}.")
+    return done
 
-    def _check_earlier(self, earlier: dict[str, Any]) -> set[str]:
-        """The files that an earlier run wrote; refuses to resume where they belong to something else."""
-        for name, value in self.depends_on.items():
-            if earlier["depends_on"].get(name) != value:
-                what = f"{self.directory} are {'of another model' if name == 'model' else f'with another {name}'}"
-                raise InputError(f"the predictions in {what}; {RESTART}, or give the same options as in the first run.")
-        done = {name for name in earlier["files"] if (self.directory / name).is_file()}
-        for name in sorted(done):
-            if name not in self.sources:
-                raise InputError(f"{self.directory / name} is of a file that is not among these; {RESTART}.")
-            if earlier["files"][name] != file_state(self.sources[name]):
-                raise InputError(f"{self.sources[name]} has changed since its predictions were written; {RESTART}.")
-        return done
 
-    def _clear(self, earlier: dict[str, Any]) -> set[str]:
-        """Remove the files of an earlier run; refuses a directory with other files."""
-        ours = {MANIFEST, *earlier.get("files", {})}
-        there = sorted(entry.name for entry in self.directory.iterdir() if not entry.name.startswith("."))
-        foreign = [name for name in there if name not in ours and (not earlier or name in self.sources)]
-        if foreign:
-            advice = "give an empty directory, or --resume to continue an earlier run"
-            raise InputError(f"{self.directory} holds {foreign[0]!r}, which no earlier run wrote; {advice}.")
-        for name in earlier.get("files", {}):
-            (self.directory / name).unlink(missing_ok=True)
-        return set()
+def _clear(directory: Path, earlier: dict[str, Any], sources: Mapping[str, Path]) -> None:
+    """Remove the files of an earlier run; refuses a directory with other files."""
+    ours = {MANIFEST, *earlier.get("files", {})}
+    there = sorted(entry.name for entry in directory.iterdir() if not entry.name.startswith("."))
+    foreign = [name for name in there if name not in ours and (not earlier or name in sources)]
+    if foreign:
+        advice = "give an empty directory, or --resume to continue an earlier run"
+        raise InputError(f"{directory} holds {foreign[0]!r}, which no earlier run wrote; {advice}.")
+    for name in earlier.get("files", {}):
+        (directory / name).unlink(missing_ok=True)
 
 
 def file_state(path: Path) -> dict[str, Any]:
@@ -190,7 +187,7 @@ def predict_files(
     sources = name_outputs(files, as_json)
     _refuse_place(out, model, Path(data), sources)
     tally = Tally()
-    with PredictionDirectory(out, job.depends_on(as_json), sources).opened(resume) as names:
+    with open_directory(out, job.depends_on(as_json), sources, resume) as names:
         executor = choose_executor(1)  # without a cluster one file after the other; each has all threads
         pairs = [(sources[name], out / name) for name in names]
         with stage(f"classifying {files.source}", len(pairs)) as step:

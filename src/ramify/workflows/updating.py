@@ -42,11 +42,10 @@ class UpdateResult:
     """A classifier for the new taxonomy, and what was done.
 
     documents: number that it was trained on. relabelled: documents with labels whose nodes were moved, merged, split or
-    retired. at_split: those of them that are at a node above the parts of a split one. left_out: documents without a label in
-    the new taxonomy. added, replaced: new documents, and documents that got new labels from them.
-    reused: classifiers that were reused, of how many; None where the learner does not report it. warm_started: whether training
-    started from the old solution. is_trained: whether anything was trained. started_from_parent: leaves that have no documents
-    and start with their parent's classifier.
+    retired. at_split: those of them at a node above the parts of a split one. left_out: documents without a label in the new
+    taxonomy. added, replaced: new documents, and documents that got new labels from them. reused: classifiers that were reused,
+    of how many; None where the learner does not report it. warm_started: whether training started from the old solution.
+    started_from_parent: leaves that have no documents and start with their parent's classifier.
     """
 
     classifier: TextClassifier

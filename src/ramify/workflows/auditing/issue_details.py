@@ -91,28 +91,21 @@ class IssueDescriber:
 
     def _issue(self, issues: RankedIssues, place: int, nodes: Floats, scores: Any) -> LabelIssue:
         document, given, suggested = (int(each[place]) for each in (issues.documents, issues.given, issues.suggested))
-        own = self.out_of_fold.own
-        labels = own.indices[own.indptr[document] : own.indptr[document + 1]].astype(np.int64)
+        labels = self.out_of_fold.own[[document]].indices.astype(np.int64)
         unchanged = [self._info(node, nodes, float(nodes[node])) for node in labels[labels != given].tolist()]
         better = self._info(suggested, nodes, float(issues.p_suggested[place]))
         ancestors_of, distance = self.out_of_fold.taxonomy.ancestors_of, 0
         if suggested != NO_NODE:  # from the given label, or from the closest of all where one is missing
             path, others = {suggested, *ancestors_of(suggested).tolist()}, labels.tolist() if given == NO_NODE else [given]
             distance = min((len(path ^ {other, *ancestors_of(other).tolist()}) for other in others), default=0)
-        return LabelIssue(
-            document=document,
-            place=self.corpus.location_of(document),
-            line=line_of(self.corpus, document),
-            text=None if self.corpus.has_vectors else self.corpus.documents[document],
-            labels=tuple(self.form.write(self.out_of_fold.taxonomy, labels.tolist())),
-            kind=KINDS[issues.kinds[place]],
-            given=self._info(given, nodes, float(issues.p_given[place])),
-            suggested=better,
-            proposed=tuple(info for info in (*unchanged, better) if info is not None),
-            distance=distance,
-            score=round(float(issues.scores[place]), DIGITS),
-            words=self._words(document, given, suggested, labels, scores),
-        )
+        text = None if self.corpus.has_vectors else self.corpus.documents[document]
+        names = tuple(self.form.write(self.out_of_fold.taxonomy, labels.tolist()))
+        place_of, line = self.corpus.location_of(document), line_of(self.corpus, document)
+        both = self._info(given, nodes, float(issues.p_given[place])), better
+        proposed = tuple(info for info in (*unchanged, better) if info is not None)
+        score, words = round(float(issues.scores[place]), DIGITS), self._words(document, given, suggested, labels, scores)
+        kind = KINDS[issues.kinds[place]]
+        return LabelIssue(document, place_of, line, text, names, kind, *both, proposed, distance, score, words)
 
     def _info(self, node: int, nodes: Floats, probability: float) -> LabelInfo | None:
         if node == NO_NODE:

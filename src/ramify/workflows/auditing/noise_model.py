@@ -92,10 +92,7 @@ def _rates(P: Floats, labels: tuple[Ints, Ints], kind: NDArray[np.int16], n_kind
 
 
 def usual_confusions(predicted: Ints, columns: Ints, n_classes: int, smoothing: float = 10.0) -> Callable[[Ints, Ints], Floats]:
-    """How common a label is among documents predicted as a class, relative to the label of that class itself.
-
-    Gives a function of two arrays: predicted classes, and labels.
-    """
+    """A function of predicted classes and labels: how common a label is there, relative to that of the class itself."""
     base = np.bincount(columns, minlength=n_classes) / max(1, len(columns))
     total = np.bincount(predicted, minlength=n_classes)
     keys, counts = np.unique(predicted * n_classes + columns, return_counts=True)

@@ -67,11 +67,12 @@ class OutOfFold:
         np.add.at(counts, (self.fold[documents], nodes), 1)
         return np.asarray((counts.sum(axis=0) - counts)[self.fold[documents], nodes] > 0)
 
-    def sample(self) -> Ints:
-        """Some documents of all folds, or all of them, to fit probabilities on."""
-        enough = max(MIN_SAMPLE, SAMPLE_VALUES // len(self.taxonomy))
-        n = self.own.shape[0]
-        return np.arange(n) if n <= enough else np.sort(np.random.default_rng(0).permutation(n)[:enough])
+    def sample(self, function: ScoreFunction) -> tuple[Any, csr_array]:
+        """Some documents of all folds, or all of them: the function of their out-of-fold scores, and their labels."""
+        n, enough = self.own.shape[0], max(MIN_SAMPLE, SAMPLE_VALUES // len(self.taxonomy))
+        documents = np.arange(n) if n <= enough else np.sort(np.random.default_rng(0).permutation(n)[:enough])
+        rows, values = zip(*self.blocks(documents, function), strict=True)
+        return np.concatenate(values), self.own[np.concatenate(rows)]
 
     def blocks(self, documents: Ints, function: ScoreFunction) -> Iterator[tuple[Ints, Any]]:
         """The documents in blocks, each with the function of its out-of-fold scores."""
@@ -127,12 +128,11 @@ class Sample:
     def of(cls, out_of_fold: OutOfFold) -> Self:
         """Documents of all folds."""
         classes = out_of_fold.classes
-        blocks = list(out_of_fold.blocks(out_of_fold.sample(), lambda learner, scores: class_scores(learner, scores, classes)))
-        own = out_of_fold.own[np.concatenate([rows for rows, _ in blocks])]
+        scores, own = out_of_fold.sample(lambda learner, scores: class_scores(learner, scores, classes))
         counts = np.diff(own.indptr)
         rows = np.repeat(np.arange(len(counts)), counts)
         weights = 1 / np.repeat(counts, counts).astype(np.float64)
-        return cls(np.concatenate([block for _, block in blocks]), rows, own.indices.astype(np.int64), weights)
+        return cls(scores, rows, own.indices.astype(np.int64), weights)
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,9 +206,8 @@ class Memberships:
     @classmethod
     def fit(cls, out_of_fold: OutOfFold) -> Self:
         """Calibrate the out-of-fold probabilities."""
-        blocks = list(out_of_fold.blocks(out_of_fold.sample(), lambda learner, scores: learner.memberships(scores)))
-        P = np.concatenate([block for _, block in blocks])
-        Y = expand_to_ancestors(out_of_fold.own[np.concatenate([rows for rows, _ in blocks])], out_of_fold.taxonomy)
+        P, own = out_of_fold.sample(lambda learner, scores: learner.memberships(scores))
+        Y = expand_to_ancestors(own, out_of_fold.taxonomy)
         return cls(out_of_fold.classes, MultiLabelCalibration.fit(P, Y, out_of_fold.taxonomy), out_of_fold.taxonomy)
 
     def __call__(self, learner: Any, scores: NDArray[np.float32]) -> Floats:

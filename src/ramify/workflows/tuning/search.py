@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ramify.errors import InputError
@@ -146,9 +146,9 @@ class Search:
             if trial is not None:
                 self.trials[candidate] = trial
                 finalists = {each.candidate for each in select_finalists(self.ranked())}
-                for each in self.trials.values():
-                    if each.candidate not in finalists:
-                        each.drop_values()
+                for each in (each for each in self.trials.values() if each.candidate not in finalists):
+                    # values for fitting rules are no longer needed
+                    each.results = {number: replace(result, values={}) for number, result in each.results.items()}
         self.trials = self.trials or self.pilots  # better than nothing
         entered = select_finalists(self.ranked())
         self.finalists = final_round(self.evaluator, entered, self._reserved(), partial(self._tell, whole))

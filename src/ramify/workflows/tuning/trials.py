@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, cast
 
@@ -155,10 +155,6 @@ class Trial:
         self.scores = [-np.inf if predictions is None else measure(truth, predictions, folds, by) for predictions in given]
         self.place = int(np.argmax(self.scores))
         self.predictions = given[self.place]
-
-    def drop_values(self) -> None:
-        """Drop the values for fitting rules, once the candidate can no longer be a finalist."""
-        self.results = {number: replace(result, values={}) for number, result in self.results.items()}
 
     def by_fold(self, folds: TuningFolds, by: str) -> list[float]:
         """The score of the best rule on each fold."""
