@@ -95,19 +95,11 @@ def audit_page(found: Audit, title: str) -> str:
         ("classes that cannot be learnt", f"{len(found.classes):,}"),
     )
     shown = f"The first {len(found.issues):,} of {found.n_issues:,}, the most likely errors first." if found.issues else "None."
-    return render(
-        "audit.html",
-        title=title,
-        lead=tables.describe_audit(found),
-        figures=figures,
-        shown=shown,
-        issues=found.issues,
-        kinds=tables.ISSUE_KINDS,
-        siblings=tables.siblings_table(found),
-        groups=[tables.duplicates_table(group, MAX_LETTERS) for group in found.duplicates[:MAX_GROUPS]],
-        more_groups=max(0, len(found.duplicates) - MAX_GROUPS),
-        classes=tables.classes_table(found),
-    )
+    groups = [tables.duplicates_table(group, MAX_LETTERS) for group in found.duplicates[:MAX_GROUPS]]
+    values: dict[str, Any] = {"lead": tables.describe_audit(found), "figures": figures, "shown": shown, "issues": found.issues}
+    values |= {"kinds": tables.ISSUE_KINDS, "siblings": tables.siblings_table(found), "classes": tables.classes_table(found)}
+    values |= {"groups": groups, "more_groups": max(0, len(found.duplicates) - MAX_GROUPS)}
+    return render("audit.html", title=title, **values)
 
 
 # ---- a comparison -------------------------------------------------------------------------------------------------------
@@ -123,23 +115,16 @@ def comparison_page(found: Comparison, advice: Recommendation, title: str) -> st
         f"paired bootstrap, two-sided, p < {LEVEL}, {tables.describe_correction(found)}; · not significant. "
         "Point at a cell for all tests."
     )
-    return render(
-        "comparison.html",
-        title=title,
-        lead=f"{len(systems)} systems on {found.documents:,} documents{folds}, compared by {LABELS[advice.by]}.",
-        advice=advice.sentences,
-        plots=_comparison_plots(advice, systems),
-        measures=tables.measures_table(found, systems, letters),
-        costs=tables.costs_table(systems, letters),
-        matrix=[
-            {"letter": letters[one.name], "name": one.name, "cells": [_cell(found, advice.by, one, each) for each in systems]}
-            for one in systems
-        ],
-        about_matrix=about,
-        skipped=tables.Table("Skipped", ("system", "reason"), [(s.name, s.reason) for s in found.skipped], range(2)),
-        pairs=tables.pairs_table(found, systems, letters),
-        notes=found.notes,
-    )
+    matrix = []
+    for one in systems:
+        cells = [_cell(found, advice.by, one, other) for other in systems]
+        matrix.append({"letter": letters[one.name], "name": one.name, "cells": cells})
+    lead = f"{len(systems)} systems on {found.documents:,} documents{folds}, compared by {LABELS[advice.by]}."
+    skipped = tables.Table("Skipped", ("system", "reason"), [(s.name, s.reason) for s in found.skipped], range(2))
+    values: dict[str, Any] = {"advice": advice.sentences, "plots": _comparison_plots(advice, systems), "matrix": matrix}
+    values |= {"measures": tables.measures_table(found, systems, letters), "costs": tables.costs_table(systems, letters)}
+    values |= {"pairs": tables.pairs_table(found, systems, letters), "about_matrix": about, "skipped": skipped}
+    return render("comparison.html", title=title, lead=lead, notes=found.notes, **values)
 
 
 def _comparison_plots(advice: Recommendation, systems: Sequence[SystemResult]) -> list[tuple[str, str]]:

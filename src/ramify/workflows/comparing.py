@@ -29,6 +29,7 @@ from ramify.workflows.compare_trials import Splits, Trial, TrialContext, TrialRe
 from ramify.workflows.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, join_names
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.folds import split_into_folds
+from ramify.workflows.training import count_duplicates
 
 Results = Mapping[str, list[TrialResult]]  # of every system, one per split
 TEST_STEPS = 2  # of the progress bar, for the tests of all pairs
@@ -88,7 +89,8 @@ def compare(
         pairs = _test_pairs(found, pooled, taxonomy, correction, settings)
         whole.advance(TEST_STEPS)
     notes = list(_notes({name: classifiers[name] for name in found}, [tested for _, tested in splits], executor))
-    counts = pooled.shape[0], len(splits), len(classes), sum(_count_duplicates(*each) for each in splits)
+    duplicates = sum(count_duplicates(training, tested) for training, tested in splits if training is not None)
+    counts = pooled.shape[0], len(splits), len(classes), duplicates
     return Comparison(*counts, systems, pairs, correction, **settings, skipped=skipped, notes=notes)
 
 
@@ -225,10 +227,3 @@ def _notes(compared: Mapping[str, TextClassifier], tested: Sequence[Corpus], exe
     else:
         slower = "they may have slowed each other down, so times are less comparable than on one computer"
         yield f"systems ran in parallel on a cluster, with {threads} each; {slower}"
-
-
-def _count_duplicates(training: Corpus | None, test: Corpus) -> int:
-    if training is None or training.has_vectors or test.has_vectors:
-        return 0
-    texts = set(training.documents)
-    return sum(text in texts for text in test.documents)

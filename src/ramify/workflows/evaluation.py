@@ -108,11 +108,10 @@ def check_labels(corpus: Corpus, taxonomy: Taxonomy) -> None:
     where = [i for i, labels in enumerate(corpus.labels) if not unknown.keys().isdisjoint(labels)]
     first = next(iter(unknown))
     more = f", and {len(unknown) - 1:,} more labels are unknown" if len(unknown) > 1 else ""
-    raise LabelError(
-        f"{corpus.location_of(where[0])}: label {first!r} is not in the taxonomy of {len(taxonomy):,} nodes{more} "
-        f"({len(where):,} of {len(corpus):,} documents); add the nodes, or correct the labels."
-        f"{suggest(first, taxonomy.names[:20_000])}"
-    )
+    of = f"{len(where):,} of {len(corpus):,} documents"
+    problem = f"label {first!r} is not in the taxonomy of {len(taxonomy):,} nodes{more} ({of})"
+    advice = f"add the nodes, or correct the labels.{suggest(first, taxonomy.names[:20_000])}"
+    raise LabelError(f"{corpus.location_of(where[0])}: {problem}; {advice}")
 
 
 def guarantee_table(classifier: TextClassifier, P: NDArray[Any], Y_true: Any, Y_pred: Any) -> list[dict[str, Any]]:

@@ -80,10 +80,9 @@ def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> Scor
     place = {name: node for node, name in enumerate(taxonomy.names)}
     nodes = {column: place[column] for column in columns if column in place}
     if not nodes:
-        raise DataError(
-            f"{path} has no column named like a node of the taxonomy; its columns are {', '.join(columns[:8])}, "
-            f"the first nodes {', '.join(taxonomy.names[:5])}.{suggest(columns[-1], taxonomy.names[:20_000])}"
-        )
+        has, similar = f"its columns are {', '.join(columns[:8])}", suggest(columns[-1], taxonomy.names[:20_000])
+        nodes_are = f"the first nodes {', '.join(taxonomy.names[:5])}"
+        raise DataError(f"{path} has no column named like a node of the taxonomy; {has}, {nodes_are}.{similar}")
     return ScoreTable(path, columns, nodes, encoding)
 
 

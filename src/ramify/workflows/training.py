@@ -62,12 +62,6 @@ class FeatureOptions:
         words = {"ngram_range": (1, self.ngrams), "stop_words": read_stop_words(self.stop_words), "stemmer": self.stem}
         return words | {"min_df": self.min_df, "max_features": self.max_features, "hashing": self.hashing}
 
-    def new_vectorizer(self, system: System) -> Any:
-        """The vectorizer of a system with these parameters, which are checked."""
-        vectorizer = system.vectorizer().set_params(**self.params)
-        vectorizer.check_settings()
-        return vectorizer
-
     def new_selector(self) -> TermSelector | None:
         """The term selector, if any, with checked parameters."""
         if self.select is None:
@@ -137,19 +131,12 @@ class TrainOptions:
             if check_fraction(self.keep_back) > 0:
                 raise InputError("a model in shards scores few nodes and has no guarantee; leave out --keep-back or --shards.")
             refuse_shards(learner, name)
-        return TextClassifier(
-            name,
-            self.known_taxonomy(),
-            vectorizer=self.features.new_vectorizer(system),
-            learner=learner,
-            decision=self.rule,
-            selector=selector,
-            separator=self.path_separator,
-            calibrate=self.calibrate,
-            keep_back=check_fraction(self.keep_back),
-            keep_training_data=self.keep_training_data,
-            n_jobs=self.n_jobs,
-        )
+        taxonomy, vectorizer = self.known_taxonomy(), system.vectorizer().set_params(**self.features.params)
+        vectorizer.check_settings()
+        parts = {"vectorizer": vectorizer, "learner": learner, "decision": self.rule, "selector": selector}
+        settings: dict[str, Any] = {"separator": self.path_separator, "calibrate": self.calibrate, "n_jobs": self.n_jobs}
+        settings |= {"keep_back": check_fraction(self.keep_back), "keep_training_data": self.keep_training_data}
+        return TextClassifier(name, taxonomy, **parts, **settings)
 
     def known_taxonomy(self) -> Taxonomy | None:
         """The given taxonomy, read from its file if need be."""
@@ -374,9 +361,8 @@ def split_train_test(
     from_labels = classifier.taxonomy is None
     if more is not None:
         if corpus.has_vectors or more.has_vectors:
-            raise InputError(
-                "documents can only be added to texts, and one of the files holds vectors; put them into one file."
-            )
+            problem = "documents can only be added to texts, and one of the files holds vectors"
+            raise InputError(f"{problem}; put them into one file.")
         corpus = corpus.without_texts_of(more)
     full = corpus if more is None else corpus.joined(more)
     classifier, taxonomy = prepared(classifier, full)
@@ -398,11 +384,10 @@ def prepared(classifier: TextClassifier, corpus: Corpus) -> tuple[TextClassifier
     """A copy whose taxonomy covers all labels, and which reads vectors where documents are vectors."""
     made: TextClassifier = clone(classifier)
     given = made.taxonomy
-    taxonomy = taxonomy_of_labels(corpus.labels, made.separator) if given is None else as_taxonomy(given)
-    made.taxonomy = taxonomy
+    made.taxonomy = taxonomy_of_labels(corpus.labels, made.separator) if given is None else as_taxonomy(given)
     if corpus.has_vectors:
         made.vectorizer = Vectors()
-    return made, taxonomy
+    return made, made.taxonomy
 
 
 def train_on_part(parts: TrainTestSplit) -> TrainResult:
@@ -415,12 +400,16 @@ def train_on_part(parts: TrainTestSplit) -> TrainResult:
         return TrainResult(fitted, None, trained_on)
     report, _ = evaluate_with_errors(fitted, test, most_errors=0)
     _note_report(fitted, report, parts)
-    n_duplicates = 0
-    if not (train.has_vectors or test.has_vectors):
-        train_keys, test_keys = comparable_keys(train, test)
-        known = set(train_keys)
-        n_duplicates = sum(key in known for key in test_keys)
-    return TrainResult(fitted, report, trained_on, len(test), False, n_duplicates)
+    return TrainResult(fitted, report, trained_on, len(test), False, count_duplicates(train, test))
+
+
+def count_duplicates(train: Corpus, test: Corpus) -> int:
+    """The number of test documents with the same text as a training document; 0 for vectors."""
+    if train.has_vectors or test.has_vectors:
+        return 0
+    train_keys, test_keys = comparable_keys(train, test)
+    known = set(train_keys)
+    return sum(key in known for key in test_keys)
 
 
 def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
@@ -432,9 +421,8 @@ def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
         return trained
     tested, classifier = trained.classifier, clone(parts.classifier)
     is_reused = tested.calibration_ is not None and not classifier.keep_back > 0
-    fitted = classifier.set_params(calibrate=classifier.calibrate and not is_reused).fit(
-        parts.full.documents, parts.full.labels
-    )
+    classifier.set_params(calibrate=classifier.calibrate and not is_reused)
+    fitted = classifier.fit(parts.full.documents, parts.full.labels)
     _note_corpus(fitted, parts.full, parts.from_labels)
     if is_reused:
         fitted.calibrate, fitted.calibration_, fitted.guarantee_ = True, tested.calibration_, tested.guarantee_
