@@ -9,7 +9,7 @@ from ramify import Taxonomy, read_taxonomy, write_taxonomy
 from ramify.errors import InputError, TaxonomyError
 from ramify.taxonomy.files import find_format, is_taxonomy_file, parse_taxonomy
 from ramify.taxonomy.formats import FORMATS
-from ramify.taxonomy.formats.paths import find_separator
+from ramify.taxonomy.formats.text import find_separator
 
 SEPARATING = "/>|\\:\r\n\t\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 letters = st.characters(codec="utf-8", exclude_characters=SEPARATING, exclude_categories=("Cs", "Cc", "Zs"))

@@ -24,7 +24,6 @@ from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import LabelFormat, Taxonomy
-from ramify.taxonomy.formats import json_nodes
 
 VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
 _NAIVE_BAYES = (learners.MultinomialNaiveBayes, learners.ShrinkageNaiveBayes, learners.PachinkoNaiveBayes)
@@ -57,7 +56,7 @@ def from_stored(stored: StoredModel) -> TextClassifier:
     if about["system"] not in SYSTEMS:
         raise ModelError(f"system {about['system']!r} is unknown; the systems are {', '.join(SYSTEMS)}.")
     made = TextClassifier(about["system"])
-    made.taxonomy_ = made.taxonomy = json_nodes.from_values(stored.documents["taxonomy"])
+    made.taxonomy_ = made.taxonomy = Taxonomy.from_state(stored.documents["taxonomy"])
     made.vectorizer_ = _part(VECTORIZERS, features).from_state(features, _arrays_of(stored, "features"))
     kind = _part(LEARNERS, learner)
     shards = {"shards": stored.shards} if stored.shards else {}

@@ -28,7 +28,6 @@ from ramify.metrics import accuracy
 from ramify.persistence import ArrayFile, StoredModel, write_model
 from ramify.systems import System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
-from ramify.taxonomy.formats import json_nodes
 
 MOST_REPORTED = 20_000  # nodes of the report that a model keeps
 Result = TypeVar("Result")
@@ -400,7 +399,7 @@ def to_stored(classifier: TextClassifier, shards: int | None = None) -> StoredMo
         "figures": classifier.figures_,
         "confidence": {"calibrate": bool(classifier.calibrate), "keep_back": float(classifier.keep_back)},
     }
-    documents: dict[str, Any] = {"taxonomy": json_nodes.to_values(classifier.taxonomy_)}
+    documents: dict[str, Any] = {"taxonomy": classifier.taxonomy_.state()}
     documents["features"] = {"kind": classifier.vectorizer_.kind, **features}
     arrays = {"features": feature_arrays, "learner": learner_arrays}
     if not files:  # a model in shards scores candidates only, and has neither calibration nor guarantee

@@ -16,8 +16,6 @@ from ramify.native import Pattern, close_upward, keep_most_general, keep_most_sp
 if TYPE_CHECKING:
     from ramify.taxonomy.hierarchy import Taxonomy
 
-LabelKernel = Callable[..., tuple[NDArray[np.int64], NDArray[np.int32]]]
-
 
 def encode(taxonomy: Taxonomy, labels: Iterable[str | Iterable[str] | None]) -> csr_array:
     """Label sets of documents as a boolean CSR matrix over nodes, closed upward."""
@@ -84,7 +82,7 @@ def ancestor_matrix(taxonomy: Taxonomy) -> csr_array:
     return _apply(close_upward, np.arange(len(taxonomy) + 1), np.arange(len(taxonomy), dtype=np.int32), taxonomy)
 
 
-def _apply(kernel: LabelKernel, offsets: NDArray[Any], nodes: NDArray[Any], taxonomy: Taxonomy) -> csr_array:
+def _apply(kernel: Callable[..., Any], offsets: NDArray[Any], nodes: NDArray[Any], taxonomy: Taxonomy) -> csr_array:
     n_nodes = len(taxonomy)
     parents = Pattern(taxonomy.parent_offsets, taxonomy.parent_nodes, n_nodes)
     ends, found = kernel(Pattern(offsets.astype(np.int64), nodes.astype(np.int32), n_nodes), parents)

@@ -31,15 +31,22 @@ def descend_by_probability(log_probabilities: NDArray[np.float32], taxonomy: Tax
     [0, 1]
     """
     current = np.full(len(log_probabilities), -1, dtype=np.int64)
-    active = {-1: np.arange(len(log_probabilities))}
-    while active:
-        following: dict[int, NDArray[np.int64]] = {}
-        for node, documents in active.items():
-            children = taxonomy.roots if node < 0 else taxonomy.children_of(node)
-            for child, gone in _choose(log_probabilities, documents, np.asarray(children, dtype=np.int64), node >= 0):
-                current[gone] = child
-                following[child] = gone
-        active = following
+    waiting = [(-1, np.arange(len(log_probabilities)))]  # nodes, and the documents that have come there
+    while waiting:
+        node, documents = waiting.pop()
+        children = np.asarray(taxonomy.roots if node < 0 else taxonomy.children_of(node), dtype=np.int64)
+        if not len(children) or not len(documents):
+            continue
+        probabilities = np.exp(log_probabilities[np.ix_(documents, children)].astype(np.float64))
+        probabilities[np.isnan(probabilities)] = -1
+        best = probabilities.argmax(axis=1)
+        most = probabilities[np.arange(len(documents)), best]
+        left = 1 - np.where(probabilities > 0, probabilities, 0).sum(axis=1)
+        goes = (most >= 0) & ((most >= left - 1e-6) | (node < 0))
+        for k in np.unique(best[goes]).tolist():
+            gone = documents[goes & (best == k)]
+            current[gone] = children[k]
+            waiting.append((int(children[k]), gone))
     return current
 
 
@@ -63,18 +70,3 @@ def descend_by_score(keys: NDArray[np.floating[Any]], taxonomy: Taxonomy) -> NDA
         goes = K[at, best] > -np.inf
         current[at[goes]] = best[goes]
     return current
-
-
-def _choose(
-    log_probabilities: NDArray[np.float32], documents: NDArray[np.int64], children: NDArray[np.int64], may_stay: bool
-) -> list[tuple[int, NDArray[np.int64]]]:
-    """The documents that descend to each child."""
-    if not len(children) or not len(documents):
-        return []
-    probabilities = np.exp(log_probabilities[np.ix_(documents, children)].astype(np.float64))
-    probabilities[np.isnan(probabilities)] = -1
-    best = probabilities.argmax(axis=1)
-    most = probabilities[np.arange(len(documents)), best]
-    left = 1 - np.where(probabilities > 0, probabilities, 0).sum(axis=1)
-    goes = (most >= 0) & ((most >= left - 1e-6) | (not may_stay))
-    return [(int(children[k]), documents[goes & (best == k)]) for k in np.unique(best[goes]).tolist()]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,6 @@ from ramify.errors import LabelError, TaxonomyError
 from ramify.taxonomy.hierarchy import Taxonomy
 
 UNMATCHED = -1
-Key = Callable[[Taxonomy, int], Hashable | None]  # None if the node has no key
 
 
 def match_nodes(old: Taxonomy, new: Taxonomy) -> NDArray[np.int64]:
@@ -70,35 +69,31 @@ class _Matching:
         for node in range(len(old)):
             if (same := by_path.get(old.path_of(node))) is not None:
                 self._take(node, same)
-        while any(self._match_by(key) for key in (self._context, _title_of_inner_node, _unique_title_of_leaf)):
-            self._match_children()
+        while any(self._match_by(kind) for kind in ("context", "title of an inner node", "title of a leaf")):
+            # then the children of matched nodes by title; parents come first, so one sweep is enough
+            for node in np.flatnonzero(self.successor < 0).tolist():
+                parent = int(self.parent[id(old)][node])
+                if parent >= 0 and self.successor[parent] >= 0:
+                    for child in new.children_of(int(self.successor[parent])).tolist():
+                        if self.predecessor[child] < 0 and new.titles[child] == old.titles[node]:
+                            self._take(node, child)
 
     def _take(self, node: int, same: int) -> None:
         self.successor[node], self.predecessor[same] = same, node
 
-    def _match_children(self) -> None:
-        """Match children of matched nodes by title; parents come first, so one sweep is enough."""
-        for node in np.flatnonzero(self.successor < 0).tolist():
-            parent = int(self.parent[id(self.old)][node])
-            if parent < 0 or self.successor[parent] < 0:
-                continue
-            for child in self.new.children_of(int(self.successor[parent])).tolist():
-                if self.predecessor[child] < 0 and self.new.titles[child] == self.old.titles[node]:
-                    self._take(node, child)
-
-    def _match_by(self, key: Key) -> bool:
+    def _match_by(self, kind: str) -> bool:
         """Match nodes with a key that is unique on both sides and mostly the same children; return whether there were any."""
         by_key: list[dict[Hashable, list[int]]] = []
         for taxonomy, matched in ((self.old, self.successor), (self.new, self.predecessor)):
             nodes_of: dict[Hashable, list[int]] = defaultdict(list)
             for node in np.flatnonzero(matched < 0).tolist():
-                if (it := key(taxonomy, node)) is not None:
-                    nodes_of[it].append(node)
+                if (key := self._key(kind, taxonomy, node)) is not None:
+                    nodes_of[key].append(node)
             by_key.append(nodes_of)
         certain = []
-        for it, nodes in by_key[0].items():
-            if len(nodes) == len(by_key[1].get(it, ())) == 1:
-                node, same = nodes[0], by_key[1][it][0]
+        for key, nodes in by_key[0].items():
+            if len(nodes) == len(by_key[1].get(key, ())) == 1:
+                node, same = nodes[0], by_key[1][key][0]
                 ours, theirs = _titles_below(self.old, node), _titles_below(self.new, same)
                 if 2 * len(ours & theirs) > len(ours | theirs) or not (ours or theirs):
                     certain.append((node, same))
@@ -106,22 +101,17 @@ class _Matching:
             self._take(node, same)
         return bool(certain)
 
-    def _context(self, taxonomy: Taxonomy, node: int) -> Hashable | None:
-        """The parent, as a node of the new taxonomy, and the titles of the children; inner nodes only."""
+    def _key(self, kind: str, taxonomy: Taxonomy, node: int) -> Hashable | None:
+        """What identifies a node; None if nothing of this kind does."""
+        title, is_leaf = taxonomy.titles[node], bool(taxonomy.is_leaf[node])
+        if kind == "title of a leaf":  # if no other node has it, matched or not
+            return title if is_leaf and len(taxonomy.nodes_titled(title)) == 1 else None
+        if is_leaf or kind == "title of an inner node":
+            return None if is_leaf else title
+        # context: the parent, as a node of the new taxonomy, and the titles of the children
         parent = int(self.parent[id(taxonomy)][node])
         above = int(self.successor[parent]) if taxonomy is self.old and parent >= 0 else parent
-        is_certain = not taxonomy.is_leaf[node] and (parent < 0 or above >= 0)
-        return (above, _titles_below(taxonomy, node)) if is_certain else None
-
-
-def _title_of_inner_node(taxonomy: Taxonomy, node: int) -> Hashable | None:
-    return None if taxonomy.is_leaf[node] else taxonomy.titles[node]
-
-
-def _unique_title_of_leaf(taxonomy: Taxonomy, node: int) -> Hashable | None:
-    """The title of a leaf, if no other node has it, matched or not."""
-    title = taxonomy.titles[node]
-    return title if taxonomy.is_leaf[node] and len(taxonomy.nodes_titled(title)) == 1 else None
+        return (above, _titles_below(taxonomy, node)) if parent < 0 or above >= 0 else None
 
 
 def _titles_below(taxonomy: Taxonomy, node: int) -> frozenset[str]:
@@ -318,22 +308,19 @@ def parse_reassignments(text: str, old: Taxonomy, new: Taxonomy) -> Reassignment
                 raise TaxonomyError(f"line {line} has {shown}; give an old node and a new one.")
             if not cells[1]:
                 continue
-            node = _find(old, cells[0], line, "old")
-            became = () if cells[1] == DISCARD else (_find(new, cells[1], line, "new"),)
+            which = "old"
+            node = old.index(cells[0])
+            which = "new"
+            became = () if cells[1] == DISCARD else (new.index(cells[1]),)
             before = found.get(node)
             if before is not None and (not became or not before or became[0] in before):
                 raise TaxonomyError(f"line {line} assigns {cells[0]!r} a second time; list each new node once, or '-' alone.")
             found[node] = (before or ()) + became
+    except LabelError as error:
+        raise TaxonomyError(f"line {rows.line_num}, {which} taxonomy: {error}") from None
     except csv.Error as error:
         raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
     return found
-
-
-def _find(taxonomy: Taxonomy, label: str, line: int, which: str) -> int:
-    try:
-        return taxonomy.index(label)
-    except LabelError as error:
-        raise TaxonomyError(f"line {line}, {which} taxonomy: {error}") from None
 
 
 def render_reassignment_template(changes: TaxonomyDiff) -> str:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from ramify.errors import InputError, TaxonomyError, suggest
 from ramify.persistence.atomic import write_text_atomically
-from ramify.taxonomy.formats import FORMATS, edges
+from ramify.taxonomy.formats import FORMATS
+from ramify.taxonomy.formats import text as text_formats
 from ramify.taxonomy.hierarchy import Taxonomy
 
 MAX_BYTES = 1 << 30
@@ -43,11 +44,23 @@ def parse_taxonomy(text: str, format: str | None = None) -> Taxonomy:
 
 
 def find_format(text: str) -> str:
-    """The first format that recognizes a text."""
-    for name, candidate in FORMATS.items():
-        if candidate.recognizes(text):
-            return name
-    raise TaxonomyError(EMPTY)
+    """The format of a text: the most specific ones are tried first, and paths fit any text."""
+    lines = [line for line in text.splitlines()[:200] if line.strip()]
+    pairs = [line for line in text.splitlines()[:50] if line.strip()]
+    if re.match(r'\s*(\{\s*("|\})|\[\s*("|\{|\[|\]))', text):  # a JSON object or list
+        return "json"
+    if "www.w3.org/2004/02/skos/core" in text[:20_000]:
+        return "skos"
+    if pairs and all(text_formats.PAIR.fullmatch(line) for line in pairs):
+        return "lshtc"
+    # with commas or semicolons, a table must also have parents
+    if text_formats.find_delimiter(text) == "\t" or text_formats.names_a_parent(text):
+        return "edges"
+    if lines and not lines[0][0].isspace() and any(line[0].isspace() for line in lines):
+        return "indented"
+    if not text.strip():
+        raise TaxonomyError(EMPTY)
+    return "paths"
 
 
 def as_taxonomy(given: Taxonomy | str | Path) -> Taxonomy:
@@ -70,7 +83,7 @@ def is_taxonomy_file(path: str | Path) -> bool:
     except TaxonomyError:
         return suffix not in (".csv", ".tsv", ".tab")
     if suffix in (".csv", ".tsv", ".tab"):
-        return edges.names_a_parent(text)
+        return text_formats.names_a_parent(text)
     return re.match(r'\s*\[?\s*\{\s*"(text|body|message|label|labels|id|category)"', text) is None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
-from ramify.taxonomy import building, closure
+from ramify.taxonomy import closure
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
@@ -38,7 +39,7 @@ class Taxonomy:
     parent_offsets: IntArray
     parent_nodes: NDArray[np.int32]
     titles: tuple[str, ...] = ()
-    separator: str = " > "
+    separator: str = ARROW
     child_offsets: IntArray = field(init=False)
     child_nodes: NDArray[np.int32] = field(init=False)
     depth: NDArray[np.int32] = field(init=False)
@@ -48,15 +49,25 @@ class Taxonomy:
 
     def __post_init__(self) -> None:
         offsets, parents = np.array(self.parent_offsets, dtype=np.int64), np.array(self.parent_nodes, dtype=np.int32)
-        child_offsets, child_nodes = building.children(offsets, parents)
-        arrays: dict[str, NDArray[Any]] = {"parent_offsets": offsets, "parent_nodes": parents}
-        arrays |= {"child_offsets": child_offsets, "child_nodes": child_nodes}
-        arrays |= {"depth": building.depths(offsets, parents), "is_leaf": np.diff(child_offsets) == 0}
+        n_nodes = len(offsets) - 1
+        child_of_edge = np.repeat(np.arange(n_nodes, dtype=np.int32), np.diff(offsets))
+        child_offsets = np.zeros(n_nodes + 1, dtype=np.int64)
+        np.cumsum(np.bincount(parents, minlength=n_nodes), out=child_offsets[1:])
+        depth, starts, above = [0] * n_nodes, offsets.tolist(), parents.tolist()
+        for node in range(n_nodes):  # parents come first, so a forward sweep sees final depths
+            for parent in above[starts[node] : starts[node + 1]]:
+                depth[node] = max(depth[node], depth[parent] + 1)
+        arrays: dict[str, NDArray[Any]] = {"parent_offsets": offsets, "parent_nodes": parents, "child_offsets": child_offsets}
+        arrays["child_nodes"] = child_of_edge[np.argsort(parents, kind="stable")]
+        arrays |= {"depth": np.asarray(depth, dtype=np.int32), "is_leaf": np.diff(child_offsets) == 0}
         for array in arrays.values():
             array.setflags(write=False)
         titles = tuple(self.titles) or self.names
-        position = {name: node for node, name in enumerate(self.names)}
-        looked_up = {"titles": titles, "_position": position, "_nodes_by_title": building.nodes_by_title(titles)}
+        titled: dict[str, list[int]] = {}
+        for node, title in enumerate(titles):
+            titled.setdefault(title, []).append(node)
+        looked_up = {"titles": titles, "_position": {name: node for node, name in enumerate(self.names)}}
+        looked_up["_nodes_by_title"] = {title: tuple(nodes) for title, nodes in titled.items()}
         for name, value in {**arrays, **looked_up}.items():
             object.__setattr__(self, name, value)
 
@@ -64,15 +75,18 @@ class Taxonomy:
 
     @classmethod
     def from_edges(
-        cls, edges: Iterable[tuple[str, str | None]], *, titles: dict[str, str] | None = None, separator: str = " > "
+        cls, edges: Iterable[tuple[str, str | None]], *, titles: dict[str, str] | None = None, separator: str = ARROW
     ) -> Taxonomy:
         """Make a taxonomy from (child, parent) pairs; a root has the pair ``(root, None)``.
 
         Nodes keep the order of their first pair, except that parents move before their children.
         """
-        parents = building.parents_by_child(edges)
-        order = building.parents_first(parents)
-        offsets, nodes = building.pack_parents(order, parents)
+        parents = _parents_by_child(edges)
+        order = _parents_first(parents)
+        position = {name: node for node, name in enumerate(order)}
+        offsets = np.zeros(len(order) + 1, dtype=np.int64)
+        np.cumsum([len(parents[name]) for name in order], out=offsets[1:])
+        nodes = np.asarray([position[parent] for name in order for parent in parents[name]], dtype=np.int32)
         shown = tuple((titles or {}).get(name, name) for name in order)
         return cls(tuple(order), offsets, nodes, titles=shown, separator=separator)
 
@@ -83,27 +97,39 @@ class Taxonomy:
         >>> Taxonomy.from_paths(["food/fruit/apple"]).names
         ('food', 'food/fruit', 'food/fruit/apple')
         """
-        parts = (building.split_path(path, separator) for path in paths)
-        edges, titles = building.edges_of_paths(parts, separator)
-        return cls.from_edges(edges, titles=titles, separator=separator or " > ")
+        return cls._from_parts((_split_path(path, separator) for path in paths), separator)
 
     @classmethod
     def from_title_paths(cls, paths: Iterable[Sequence[str]]) -> Taxonomy:
         """Make a forest from paths given as sequences of titles, which may contain any separator."""
         listed = [[title.strip() for title in path] for path in paths]
-        separator = building.free_separator(title for path in listed for title in path)
-        edges, titles = building.edges_of_paths(listed, separator)
-        return cls.from_edges(edges, titles=titles, separator=separator)
+        together = "\n".join(title for path in listed for title in path)
+        free = [separator for separator in (" > ", "/", "::", " » ", "→") if separator.strip() not in together]
+        if not free:
+            raise TaxonomyError("the titles use every known separator; list the nodes with their parents instead.")
+        return cls._from_parts(listed, free[0])
+
+    @classmethod
+    def _from_parts(cls, paths: Iterable[Sequence[str]], separator: str) -> Taxonomy:
+        """Make a forest whose nodes are the prefixes of paths; the name of a node is its joined path."""
+        edges: dict[tuple[str, str | None], None] = {}
+        titles: dict[str, str] = {}
+        for path in paths:
+            parent = None
+            for title in path:
+                name = title if parent is None else parent + separator + title
+                edges[name, parent], titles[name] = None, title
+                parent = name
+        return cls.from_edges(edges, titles=titles, separator=separator or ARROW)
 
     @classmethod
     def from_networkx(cls, graph: Any) -> Taxonomy:
         """Make a taxonomy from a networkx ``DiGraph`` whose edges go from parent to child; uses the attribute ``title``."""
         try:
-            is_directed = bool(graph.is_directed())
-        except AttributeError:  # not a networkx graph
-            is_directed = False
-        if not is_directed:
-            raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.")
+            if not graph.is_directed():
+                raise AttributeError
+        except AttributeError:  # or not a networkx graph
+            raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.") from None
         edges: list[tuple[str, str | None]] = []
         for node in graph.nodes:
             edges += [(str(node), str(parent)) for parent in graph.predecessors(node)] or [(str(node), None)]
@@ -114,6 +140,36 @@ class Taxonomy:
     def flat(cls, names: Iterable[str]) -> Taxonomy:
         """Make a flat taxonomy: a forest of single nodes."""
         return cls.from_edges([(name, None) for name in names])
+
+    @classmethod
+    def from_state(cls, state: Any) -> Taxonomy:
+        """Make a taxonomy from the plain values of :meth:`state`, which may come from a file."""
+        if not isinstance(state, dict) or not isinstance(state.get("nodes"), list):
+            raise TaxonomyError("expected an object with a list of 'nodes'.")
+        edges: list[tuple[str, str | None]] = []
+        titles: dict[str, str] = {}
+        for node in state["nodes"]:
+            if not isinstance(node, dict) or not isinstance(node.get("name"), str):
+                raise TaxonomyError(f"each node needs a 'name' that is a string; found {str(node)[:80]!r}.")
+            name, parents, title = node["name"], node.get("parents") or [], node.get("title", node["name"])
+            if not isinstance(parents, list) or not isinstance(title, str):
+                raise TaxonomyError(f"node {name!r} needs 'parents' as a list of names and 'title' as a string.")
+            if name in titles:
+                raise TaxonomyError(f"node {name!r} is listed twice; keep one of the two entries.")
+            edges += [(name, parent) for parent in parents] or [(name, None)]
+            titles[name] = title
+        separator = state.get("separator", ARROW)
+        if not isinstance(separator, str) or not separator:
+            raise TaxonomyError(f"the separator is {separator!r}; give a non-empty string.")
+        return cls.from_edges(edges, titles=titles, separator=separator)
+
+    def state(self) -> dict[str, Any]:
+        """The separator and the nodes as plain values, with titles only where they differ from names."""
+        nodes = []
+        for node, name in enumerate(self.names):
+            entry: dict[str, Any] = {"name": name, "parents": [self.names[p] for p in self.parents_of(node)]}
+            nodes.append(entry if self.titles[node] == name else {**entry, "title": self.titles[node]})
+        return {"separator": self.separator, "nodes": nodes}
 
     # ---- structure ---------------------------------------------------------------------------------------------------
 
@@ -195,12 +251,26 @@ class Taxonomy:
 
     def ancestors_of(self, node: int) -> IntArray:
         """All nodes above a node, in node order (roots first), without the node itself."""
-        return building.reachable(node, self.parents_of)
+        found: set[int] = set()
+        waiting = [node]
+        while waiting:
+            new = set(self.parents_of(waiting.pop()).tolist()) - found
+            found |= new
+            waiting += new
+        return np.asarray(sorted(found), dtype=np.int64)
 
     def descendants_of(self, node: int) -> IntArray:
         """All nodes below a node, in node order, without the node itself."""
         self._refuse_outside(node)
-        return building.descendants(node, self.child_offsets, self.child_nodes)
+        is_found = np.zeros(len(self), dtype=bool)
+        level = np.asarray([node])
+        while len(level):
+            starts, lengths = self.child_offsets[level], self.child_offsets[level + 1] - self.child_offsets[level]
+            before = np.cumsum(lengths) - lengths
+            level = np.unique(self.child_nodes[np.arange(lengths.sum()) + np.repeat(starts - before, lengths)])
+            level = level[~is_found[level]]
+            is_found[level] = True
+        return np.flatnonzero(is_found)
 
     def path_of(self, node: int) -> tuple[str, ...]:
         """Titles from a root down to the node; in a DAG, along first parents."""
@@ -277,12 +347,72 @@ class Taxonomy:
         return any(len(self.parents_of(top)) == 0 for top in level)
 
 
-def refuse_unprintable(taxonomy: Taxonomy) -> None:
-    """Refuse titles that do not fit on a line of text, and duplicate paths, before writing text."""
-    for title in taxonomy.titles:
-        if title != title.strip() or len(title.splitlines()) > 1 or "\t" in title:
-            raise TaxonomyError(f"the title {title!r} does not fit on a line of text; write .json.")
-    paths = [taxonomy.path_of(node) for node in range(len(taxonomy))]
-    if len(set(paths)) < len(paths):
-        twice = next(path for path in paths if paths.count(path) > 1)
-        raise TaxonomyError(f"two nodes have the path {ARROW.join(twice)!r}; write .tsv or .json.")
+def _parents_by_child(edges: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:
+    """The parents of each node, in order of first mention as a child; refuses invalid edges."""
+    parents: dict[str, list[str]] = {}
+    roots: set[str] = set()
+    for child, parent in edges:
+        if isinstance(child, str) and any("\ud800" <= letter <= "\udfff" for letter in child):
+            raise TaxonomyError(f"the name {child!r} contains a lone surrogate, which is not valid text; fix it.")
+        if not isinstance(child, str) or not child.strip():
+            raise TaxonomyError(f"a node needs a name that is a non-empty string, not {child!r} (below {parent!r}).")
+        if parent is not None and (not isinstance(parent, str) or not parent.strip()):
+            raise TaxonomyError(f"the parent of {child!r} is {parent!r}; give a name, or None for a root.")
+        known = parents.setdefault(child, [])
+        if child in roots or parent in known or (parent is None and known):
+            below = parent if parent is not None else known[0] if known else None
+            if parent in known or below is None:
+                where = f"twice below {parent!r}" if parent in known else "twice as a root"
+            else:
+                where = f"both as a root and below {below!r}"
+            raise TaxonomyError(f"node {child!r} is listed {where}; keep one of the two rows.")
+        if parent is None:
+            roots.add(child)
+        else:
+            known.append(parent)
+    for child, parent in ((child, parent) for child, above in parents.items() for parent in above):
+        if parent not in parents:
+            missing = f"{parent!r}, the parent of {child!r}, has no row of its own"
+            raise TaxonomyError(f"{missing}; add one, with its parent or as a root.")
+    return parents
+
+
+def _parents_first(parents: dict[str, list[str]]) -> list[str]:
+    """Topological order: parents before children, otherwise in order of first mention."""
+    rank = {name: position for position, name in enumerate(parents)}
+    waiting_for = {name: len(above) for name, above in parents.items()}
+    children: dict[str, list[str]] = {name: [] for name in parents}
+    for name, above in parents.items():
+        for parent in above:
+            children[parent].append(name)
+    ready = [(rank[name], name) for name, count in waiting_for.items() if count == 0]
+    heapq.heapify(ready)
+    order: list[str] = []
+    while ready:
+        _, name = heapq.heappop(ready)
+        order.append(name)
+        for child in children[name]:
+            waiting_for[child] -= 1
+            if waiting_for[child] == 0:
+                heapq.heappush(ready, (rank[child], child))
+    if len(order) < len(parents):  # follow parents among the unplaced nodes until one repeats
+        placed, seen = set(order), dict[str, int]()
+        name = next(name for name in parents if name not in placed)
+        while name not in seen:
+            seen[name] = len(seen)
+            name = next(parent for parent in parents[name] if parent not in placed)
+        loop = [repr(each) for each in (*list(seen)[seen[name] :], name)]
+        shown = " is below ".join(loop if len(loop) <= 8 else [*loop[:4], "…", *loop[-3:]])
+        raise TaxonomyError(f"the taxonomy has a cycle: {shown}; drop one of these edges.")
+    return order
+
+
+def _split_path(path: str, separator: str) -> list[str]:
+    """The parts of a path, without outer spaces; refuses an empty part."""
+    parts = [part.strip() for part in path.split(separator)] if separator else [path.strip()]
+    bare = separator.strip()
+    # splitting "a > > b" and "a >" at " > " leaves "> b" and "a >", parts with a bare separator
+    leftover = bare != separator and any(f" {bare} " in f" {part} " for part in parts)
+    if leftover or not all(parts):
+        raise TaxonomyError(f"path {path!r} has an empty part beside a {separator!r}; give every part a name.")
+    return parts

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import LabelError, ModelError
-from ramify.taxonomy.formats.paths import find_separator
+from ramify.taxonomy.formats.text import find_separator
 from ramify.taxonomy.hierarchy import Taxonomy
 
 STYLES = ("name", "title", "path")

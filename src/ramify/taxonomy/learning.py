@@ -8,10 +8,10 @@ groups lie within coarser ones.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, issparse
 
 from ramify.errors import InputError, suggest
 from ramify.parallel import stage
-from ramify.taxonomy.formats.paths import find_separator
+from ramify.taxonomy.formats.text import find_separator
 from ramify.taxonomy.hierarchy import Taxonomy
 
 DECIMALS = 12  # of distances, so that equal distances stay equal in any order of documents
@@ -105,15 +105,9 @@ class LearnedTaxonomy:
 
 
 def learn_taxonomy(
-    X: Any,
-    Y: Any,
-    names: Sequence[str],
-    n_groups: int | Sequence[int] = 4,
-    *,
-    linkage: str = "ward",
-    sample: int | None = None,
-    seed: int = 0,
-) -> Taxonomy:
+    X: Any, Y: Any, names: Sequence[str], n_groups: int | Sequence[int] = 4, *,
+    linkage: str = "ward", sample: int | None = None, seed: int = 0,
+) -> Taxonomy:  # fmt: skip
     """Cluster flat categories into groups.
 
     X: documents × features, rows are scaled to unit length. Y: documents × categories, 0 or 1.
@@ -129,15 +123,9 @@ def learn_taxonomy(
 
 
 def learn_groups(
-    X: Any,
-    Y: Any,
-    names: Sequence[str],
-    n_groups: int | Sequence[int] = 4,
-    *,
-    linkage: str = "ward",
-    sample: int | None = None,
-    seed: int = 0,
-) -> LearnedTaxonomy:
+    X: Any, Y: Any, names: Sequence[str], n_groups: int | Sequence[int] = 4, *,
+    linkage: str = "ward", sample: int | None = None, seed: int = 0,
+) -> LearnedTaxonomy:  # fmt: skip
     """Like :func:`learn_taxonomy`, also returning the groups with their top features."""
     check_settings(n_groups, linkage, sample, seed)
     check_number(len(names), n_groups)
@@ -148,8 +136,8 @@ def learn_groups(
         from scipy.cluster import hierarchy  # takes 0.1 s to import
 
         merges = np.asarray(hierarchy.linkage(distances_between(centroids, linkage), linkage), dtype=np.float64)
-    found = [_describe(cut(merges, len(names), count), Y, centroids) for count in _listed(n_groups)]
-    return _assemble(names, Y, list(_ordered(found, (), range(len(names)))))
+    levels = [_describe(cut(merges, len(names), count), Y, centroids) for count in _listed(n_groups)]
+    return _assemble(names, Y, dict(_numbered(levels, (), range(len(names)))))
 
 
 def check_settings(n_groups: int | Sequence[int], linkage: str, sample: int | None, seed: int) -> None:
@@ -173,11 +161,9 @@ def check_number(n_categories: int, n_groups: int | Sequence[int]) -> None:
     if n_categories < 2:
         raise InputError(f"there {'is 1 category' if n_categories else 'are no categories'}; grouping needs at least two.")
     if n_categories > MAX_CATEGORIES:
-        size = 8 * n_categories * (n_categories - 1) / 2 / 1e9
-        raise InputError(
-            f"there are {n_categories:,} categories, whose distances would take {size:,.1f} GB; at most {MAX_CATEGORIES:,} "
-            "can be grouped, so leave out the rare ones."
-        )
+        size = f"{8 * n_categories * (n_categories - 1) / 2 / 1e9:,.1f} GB"
+        found = f"there are {n_categories:,} categories, whose distances would take {size}"
+        raise InputError(f"{found}; at most {MAX_CATEGORIES:,} can be grouped, so leave out the rare ones.")
     most = _listed(n_groups)[-1]
     if most > n_categories:
         raise InputError(f"{most:,} groups are more than the {n_categories:,} categories; ask for fewer.")
@@ -226,14 +212,12 @@ def _is_whole(value: Any) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A group without a name. number: its rank among its siblings and those of its ancestors, the largest group being 1."""
+class _Found(NamedTuple):
+    """A group without a name: its categories, how many documents have any of them, and its top features."""
 
     members: list[int]
     documents: int
     top_features: tuple[int, ...]
-    number: tuple[int, ...] = ()
 
 
 def _describe(group_of: Ints, Y: csr_array, centroids: csr_array) -> dict[int, _Found]:
@@ -256,31 +240,31 @@ def _describe(group_of: Ints, Y: csr_array, centroids: csr_array) -> dict[int, _
     return found
 
 
-def _ordered(levels: list[dict[int, _Found]], prefix: tuple[int, ...], within: Sequence[int]) -> Iterator[_Found]:
-    """Groups in depth-first order; siblings by falling number of documents, then by their first category."""
-    if not levels:
-        return
-    siblings = [levels[0][first] for first in within if first in levels[0]]
+def _numbered(
+    levels: list[dict[int, _Found]], prefix: tuple[int, ...], within: Sequence[int]
+) -> Iterator[tuple[tuple[int, ...], _Found]]:
+    """Groups in depth-first order, each with its rank among its siblings and those of its ancestors, the largest being 1."""
+    siblings = [levels[0][first] for first in within if first in levels[0]] if levels else []
     for rank, group in enumerate(sorted(siblings, key=lambda group: (-group.documents, group.members[0])), 1):
-        yield replace(group, number=(*prefix, rank))
-        yield from _ordered(levels[1:], (*prefix, rank), group.members)
+        yield (*prefix, rank), group
+        yield from _numbered(levels[1:], (*prefix, rank), group.members)
 
 
-def _assemble(names: tuple[str, ...], Y: csr_array, found: list[_Found]) -> LearnedTaxonomy:
+def _assemble(names: tuple[str, ...], Y: csr_array, found: dict[tuple[int, ...], _Found]) -> LearnedTaxonomy:
     sizes = np.bincount(Y.indices, minlength=len(names))
     word = "group"  # group-1, group-1.2 and so on; with a longer prefix if a category has such a name
     while True:
-        called = {group.number: f"{word}-{'.'.join(map(str, group.number))}" for group in found}
+        called = {number: f"{word}-{'.'.join(map(str, number))}" for number in found}
         if set(names).isdisjoint(called.values()):
             break
         word = f"learned-{word}"
-    deepest = max(len(group.number) for group in found)
+    deepest = max(map(len, found))
     edges: list[tuple[str, str | None]] = []
     groups = []
-    for group in found:
-        name = called[group.number]
-        edges.append((name, called.get(group.number[:-1])))
-        edges += [(names[i], name) for i in group.members if len(group.number) == deepest]
+    for number, group in found.items():
+        name = called[number]
+        edges.append((name, called.get(number[:-1])))
+        edges += [(names[i], name) for i in group.members if len(number) == deepest]
         members = tuple(names[i] for i in sorted(group.members, key=lambda i: (-sizes[i], i)))
-        groups.append(Group(name, len(group.number) - 1, members, group.documents, group.top_features))
+        groups.append(Group(name, len(number) - 1, members, group.documents, group.top_features))
     return LearnedTaxonomy(Taxonomy.from_edges(edges), tuple(groups))

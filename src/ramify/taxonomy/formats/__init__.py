@@ -1,30 +1,26 @@
-"""One file per format, each with the same functions.
-
-``recognizes(text)`` recognizes the format, ``parse(text)`` reads a taxonomy, and ``render(taxonomy)`` writes one. The first
-format that recognizes a text reads it.
-"""
+"""The file formats of taxonomies: functions that parse and render each of them."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import NamedTuple
 
-from ramify.taxonomy.formats import edges, indented, json_nodes, lshtc, paths, skos
+from ramify.taxonomy.formats import json_nodes, skos, text
 from ramify.taxonomy.hierarchy import Taxonomy
 
 
-class Format(Protocol):
-    """The functions of each module of this package."""
+class Format(NamedTuple):
+    """How a format is read and written."""
 
-    def recognizes(self, text: str, /) -> bool:
-        """Whether a text is of this format."""
-
-    def parse(self, text: str, /) -> Taxonomy:
-        """Parse a taxonomy."""
-
-    def render(self, taxonomy: Taxonomy, /) -> str:
-        """Write a taxonomy as text."""
+    parse: Callable[[str], Taxonomy]
+    render: Callable[[Taxonomy], str]
 
 
-# tried in this order: the most specific first, the catch-all last
-FORMATS: dict[str, Format] = {"json": json_nodes, "skos": skos, "lshtc": lshtc}
-FORMATS |= {"edges": edges, "indented": indented, "paths": paths}
+FORMATS = {
+    "json": Format(json_nodes.parse, json_nodes.render),
+    "skos": Format(skos.parse, skos.render),
+    "lshtc": Format(text.parse_lshtc, text.render_lshtc),
+    "edges": Format(text.parse_edges, text.render_edges),
+    "indented": Format(text.parse_indented, text.render_indented),
+    "paths": Format(text.parse_paths, text.render_paths),
+}

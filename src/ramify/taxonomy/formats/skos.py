@@ -15,12 +15,6 @@ from ramify.taxonomy.hierarchy import Taxonomy
 
 URN = "urn:ramify:"  # prefix of names that are not URIs, removed on reading
 URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\s<>\"{}|^`\\]+")
-MARK = "www.w3.org/2004/02/skos/core"
-
-
-def recognizes(text: str) -> bool:
-    """The SKOS namespace is near the top."""
-    return MARK in text[:20_000]
 
 
 def parse(text: str) -> Taxonomy:
@@ -43,10 +37,8 @@ def parse(text: str) -> Taxonomy:
     for concept in sorted(parents):
         name = _name(concept)
         edges += [(name, _name(parent)) for parent in sorted(parents[concept])] or [(name, None)]
-        labels = [
-            (not (isinstance(label, rdf.Literal) and label.language == "en"), str(label))
-            for label in graph.objects(concept, skos.prefLabel)
-        ]
+        found = graph.objects(concept, skos.prefLabel)
+        labels = [(not (isinstance(label, rdf.Literal) and label.language == "en"), str(label)) for label in found]
         titles[name] = min(labels)[1] if labels else name.rstrip("/#").replace("#", "/").rsplit("/", 1)[-1]
     return Taxonomy.from_edges(edges, titles=titles)
 
