@@ -1,10 +1,9 @@
 """Documents: files of texts or vectors with labels, splits, the bundled corpus, synthetic problems."""
 
 from ramify.data.bundled import load_electronics
-from ramify.data.corpus import BadRow, Corpus, comparable_keys
+from ramify.data.corpus import BadRow, Corpus, comparable_keys, hold_out
 from ramify.data.documents import read_corpus, stream_rows
 from ramify.data.file_sets import FileSet, find_files, open_file_set
-from ramify.data.splits import hold_out
 from ramify.data.synthetic import Problem, make_web_directory
 from ramify.data.tables import is_file_set
 

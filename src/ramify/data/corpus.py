@@ -1,4 +1,4 @@
-"""Documents and labels that were read from files."""
+"""Documents and labels that were read from files, and splits into training and test documents."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ramify.errors import InputError
 
 MAX_BAD_FRACTION = 0.1
 HASH_BYTES = 16
@@ -147,11 +149,37 @@ class Corpus:
 
 def comparable_keys(one: Corpus, other: Corpus) -> tuple[Sequence[Hashable], Sequence[Hashable]]:
     """The keys of two corpora in the same form: texts, or hashes."""
-    in_memory = [isinstance(corpus.documents, list) for corpus in (one, other)]
-    if all(in_memory):
+    if isinstance(one.documents, list) and isinstance(other.documents, list):
         return one.documents, other.documents
-    first, second = (
-        [hash_text(text) for text in corpus.documents] if is_list else corpus.keys
-        for corpus, is_list in zip((one, other), in_memory, strict=True)
-    )
-    return first, second
+    hashed = [list(map(hash_text, each.documents)) if isinstance(each.documents, list) else each.keys for each in (one, other)]
+    return hashed[0], hashed[1]
+
+
+def hold_out(
+    labels: Sequence[Sequence[str]], fraction: float = 0.2, seed: int = 0, texts: Sequence[Hashable] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Sorted positions of training and test documents, stratified by label set.
+
+    Each label set gives `fraction` of its documents to the test set, rounded at random, but never its last document. A document
+    with the same text as a training document is left out of the test set. texts: the texts, or a key for each.
+
+    >>> train, test = hold_out([["a"]] * 8 + [["b"]] * 2, fraction=0.5, seed=1)
+    >>> len(train), len(test)
+    (5, 5)
+    """
+    if not 0 < fraction < 1:
+        raise InputError(f"the fraction to hold out is {fraction}; give a number between 0 and 1, such as 0.2.")
+    rng = np.random.default_rng(seed)
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for position, given in enumerate(labels):
+        groups.setdefault(tuple(sorted(given)), []).append(position)
+    tested: list[int] = []
+    for group in groups.values():
+        size = min(int(fraction * len(group) + rng.random()), len(group) - 1)
+        tested += rng.permutation(group)[:size].tolist()
+    is_tested = np.zeros(len(labels), dtype=bool)
+    is_tested[tested] = True
+    if texts is not None:
+        trained_on = {texts[i] for i in np.flatnonzero(~is_tested).tolist()}
+        is_tested[[i for i in tested if texts[i] in trained_on]] = False
+    return np.flatnonzero(~is_tested), np.flatnonzero(is_tested)

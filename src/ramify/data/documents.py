@@ -1,44 +1,45 @@
-"""Read files of documents: whole for training, row by row for prediction."""
+"""Read files of documents, whole for training or row by row for prediction: which columns hold the text and the labels, and
+how a cell lists several labels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from ramify.data.columns import (
-    Columns,
-    find_columns,
-    find_label_separator,
-    join_levels,
-    refuse_without_labels,
-    split_cell,
-    split_names,
-)
 from ramify.data.corpus import MAX_BAD_FRACTION, BadRow, Corpus, DocumentLocations
-from ramify.data.file_sets import open_file_set
+from ramify.data.file_sets import open_file_set, rows_of
 from ramify.data.svmlight import read_vectors
-from ramify.data.tables import Row, Rows, find_kind, is_file_set, known_encoding, stream_table
-from ramify.errors import DataError
+from ramify.data.tables import Row, Rows, find_kind, is_file_set, known_encoding, list_names, stream_table
+from ramify.errors import DataError, suggest
 from ramify.parallel import stage
+from ramify.taxonomy import ARROW
 
 SAMPLE = 1_000
+# the fraction of pieces that must be known labels for a mark to be a separator; commas are common inside names
+SEPARATORS = {"|": 0.5, ";": 0.5, ",": 0.9}
+TEXT_NAMES = (
+    "text", "body", "message", "description", "content", "document", "request", "question", "review", "abstract", "comment",
+    "title", "subject",
+)  # fmt: skip
+LABEL_NAMES = (
+    "label", "labels", "category", "categories", "class", "classes", "topic", "topics", "path", "target", "node", "code",
+    "tag", "tags", "type",
+)  # fmt: skip
+LEVEL_NAME = re.compile(r"(?:level|lvl|l|cat|category|tier)[ _-]?(\d+)", re.IGNORECASE)
+
+Sample = list[tuple[int, Row | BadRow]]  # the first rows of a table
 
 
 def read_corpus(
-    path: str | Path,
-    *,
-    text: str | None = None,
-    label: str | None = None,
-    label_separator: str | None = None,
-    is_label: Callable[[str], bool] | None = None,
-    like: dict[str, Any] | None = None,
-    strict: bool = False,
-    encoding: str = "utf-8",
-    may_be_empty: bool = False,
-) -> Corpus:
+    path: str | Path, *, text: str | None = None, label: str | None = None, label_separator: str | None = None,
+    is_label: Callable[[str], bool] | None = None, like: dict[str, Any] | None = None, strict: bool = False,
+    encoding: str = "utf-8", may_be_empty: bool = False,
+) -> Corpus:  # fmt: skip
     """Read documents and labels from CSV, TSV, JSON Lines, Parquet or svmlight.
 
     path: a file; or a directory or a pattern such as ``parts/*.csv`` for all its files, sorted by name.
@@ -54,7 +55,7 @@ def read_corpus(
     if is_set:
         parts = open_file_set(path, encoding)
         names, sample = list(parts.names), list(islice(parts.rows(), SAMPLE))
-        streams = [(part, parts.rows_of(part)) for part in parts.paths]
+        streams = [(part, rows_of(part, parts.kind, encoding)) for part in parts.paths]
     elif (kind := find_kind(path, encoding)) == "svmlight":
         corpus = read_vectors(path)
         check_corpus(corpus, strict, may_be_empty)
@@ -73,22 +74,10 @@ def read_corpus(
                 step.advance()
     labels, found = read_labels([cell for collected in each for cell in collected.cells], columns, label_separator, is_label)
     bad, lines = [bad for collected in each for bad in collected.bad], [collected.lines for collected in each]
-    if is_set:
-        locations = DocumentLocations.of([str(part) for part, _ in streams], lines)
-        corpus = Corpus(str(path), texts, labels, (), bad, found, locations)
-    else:
-        corpus = Corpus(str(path), texts, labels, lines[0], bad, found)
+    locations = DocumentLocations.of([str(part) for part, _ in streams], lines) if is_set else None
+    corpus = Corpus(str(path), texts, labels, () if is_set else lines[0], bad, found, locations)
     check_corpus(corpus, strict, may_be_empty)
     return corpus
-
-
-def training_columns(
-    source: str, names: list[str], sample: list[tuple[int, Row | BadRow]], text: str | None, label: str | None, like: Any
-) -> Columns:
-    """The columns for training, from the first rows of a table; refuses a table without labels."""
-    columns = find_columns(source, names, _readable_rows(sample), *_preferred(names, text, label, like))
-    refuse_without_labels(source, names, columns, _readable_rows(sample))
-    return columns
 
 
 def check_corpus(corpus: Corpus, strict: bool, may_be_empty: bool = False) -> None:
@@ -111,9 +100,44 @@ def stream_rows(
     return names, text_column(str(path), names, sample, text, like), chain(sample, rows)
 
 
-def text_column(
-    source: str, names: list[str], sample: list[tuple[int, Row | BadRow]], text: str | None, like: dict[str, Any] | None
-) -> str:
+def why_not_text(value: Any) -> str | None:
+    """Why a cell cannot be classified, or None if it is a text."""
+    if value is None:
+        return "the text is null"
+    if not isinstance(value, str):
+        return f"the text is {str(value)[:40]}, not a string"
+    return None if value.strip() else "the text is empty"
+
+
+# ---- columns --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns in use; more than one label column are the levels of a path, from the top."""
+
+    text: str
+    labels: tuple[str, ...]
+
+
+def training_columns(
+    source: str, names: list[str], sample: Sample, text: str | None, label: str | None, like: dict[str, Any] | None
+) -> Columns:
+    """The columns for training; refuses a table without labels, with the text as label, or without a header row."""
+    rows = _readable_rows(sample)
+    columns = find_columns(source, names, rows, *_preferred(names, text, label, like))
+    if not columns.labels:
+        raise DataError(f"{source}: no column looks like labels; name it with --label. The columns are {list_names(names)}.")
+    if columns.text in columns.labels:
+        raise DataError(f"{source}: column {columns.text!r} cannot be both text and label; name two different columns.")
+    first = columns.labels[0]
+    if len(columns.labels) == 1 and first.lower() not in LABEL_NAMES and any(row.get(first) == first for row in rows):
+        found = f"the first row looks like a document, since its {first[:40]!r} is a label of other rows too"
+        raise DataError(f"{source}: {found}; put a row with column names first.")
+    return columns
+
+
+def text_column(source: str, names: list[str], sample: Sample, text: str | None, like: dict[str, Any] | None) -> str:
     """The column with the text to classify, from the first rows of a table."""
     return find_columns(source, names, _readable_rows(sample), *_preferred(names, text, None, like)).text
 
@@ -125,23 +149,63 @@ def _preferred(
     known = like or {}
     if text is None and known.get("text") in names:
         text = known["text"]
-    labels = split_names(label, names) if label is not None else known.get("label") or []
-    if label is None and not all(name in names for name in labels):
-        labels = []
-    return text, labels or None
+    if label is not None:  # a column, or a list of columns
+        return text, [label] if label in names else [part.strip() for part in label.split(",")]
+    labels = known.get("label") or []
+    return text, labels if labels and all(name in names for name in labels) else None
 
 
-def _readable_rows(sample: list[tuple[int, Row | BadRow]]) -> list[Row]:
+def _readable_rows(sample: Sample) -> list[Row]:
     return [row for _, row in sample if isinstance(row, dict)]
 
 
-def why_not_text(value: Any) -> str | None:
-    """Why a cell cannot be classified, or None if it is a text."""
-    if value is None:
-        return "the text is null"
-    if not isinstance(value, str):
-        return f"the text is {str(value)[:40]}, not a string"
-    return None if value.strip() else "the text is empty"
+def find_columns(
+    source: str, names: Sequence[str], sample: Sequence[Row], text: str | None = None, labels: Sequence[str] | None = None
+) -> Columns:
+    """The named columns, or else columns that look like text and labels; `labels` may be empty."""
+    for option, wanted in (("--text", [text] if text is not None else []), ("--label", labels or ())):
+        for column in wanted:
+            if column not in names:
+                found = f"{source} has no column {column!r}; its columns are {list_names(names)}"
+                raise DataError(f"{found}. Name one of them with {option}.{suggest(column, names)}")
+    free = [name for name in names if name not in (labels or ())]
+    text = text or next((name for wanted in TEXT_NAMES for name in free if name.lower() == wanted), None)
+    if text is None and (len(free) > 1 or labels):  # the column with the longest texts; numbers do not count
+        lengths = {}
+        for name in free:
+            texts = [row[name] for row in sample if isinstance(row.get(name), str) and not _is_number(row[name])]
+            lengths[name] = sum(map(len, texts)) / len(texts) if texts else 0.0
+        text = max((name for name in free if lengths[name] > 0), key=lambda name: lengths[name], default=None)
+    if text is None:
+        raise DataError(f"{source}: no column looks like text; name it with --text. The columns are {list_names(names)}.")
+    return Columns(text, tuple(labels) if labels else _guess_labels([name for name in names if name != text], sample))
+
+
+def _guess_labels(names: Sequence[str], sample: Sequence[Row]) -> tuple[str, ...]:
+    """A column with a usual name, or level columns, or the only column that repeats its values; numbers do not count."""
+    usual = next((name for wanted in LABEL_NAMES for name in names if name.lower() == wanted), None)
+    if usual is not None:
+        return (usual,)
+    levels = sorted((int(match[1]), name) for name in names if (match := LEVEL_NAME.fullmatch(name)))
+    if len(levels) > 1:
+        return tuple(name for _, name in levels)
+    repeated = []
+    for name in names:
+        cells = [str(row.get(name)) for row in sample if row.get(name) not in (None, "")]
+        if len(cells) > 3 and 1 < len(set(cells)) <= 0.5 * len(cells) and not all(map(_is_number, cells)):
+            repeated.append(name)
+    return (repeated[0],) if len(repeated) == 1 else ()
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+# ---- rows and labels ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -172,9 +236,11 @@ class RowCollector:
 def _read_label(row: Row, columns: Columns) -> tuple[str | None, Any]:
     """What is wrong with the label of a row, if anything is; and the label: a string, or a list of strings."""
     cells = [row.get(name) for name in columns.labels]
-    if len(cells) > 1:
+    if len(cells) > 1:  # a path, up to the first empty cell
         odd = [cell for cell in cells if isinstance(cell, (list, dict, bool))]
-        return (f"the level {str(odd[0])[:40]} is not a string", None) if odd else (None, join_levels(cells))
+        parts = ["" if cell is None else str(cell).strip() for cell in cells]
+        path = ARROW.join(parts[: parts.index("")] if "" in parts else parts)
+        return (f"the level {str(odd[0])[:40]} is not a string", None) if odd else (None, path)
     cell = cells[0]
     if isinstance(cell, (dict, bool)):
         return f"the label is {str(cell)[:40]}, not a string or a list of strings", None
@@ -191,12 +257,32 @@ def read_labels(
     """The labels of each cell, and the detected layout of the table; equal cells share one list."""
     separator = separator or find_label_separator((cell for cell in cells if isinstance(cell, str)), is_label)
     known: dict[Hashable, list[str]] = {}
-    labels = []
     for cell in cells:
-        if not isinstance(cell, str):
-            labels.append(cell)
-            continue
-        if cell not in known:
+        if isinstance(cell, str) and cell not in known:
             known[cell] = split_cell(cell, separator, is_label)
-        labels.append(known[cell])
+    labels = [known[cell] if isinstance(cell, str) else cell for cell in cells]
     return labels, {"text": columns.text, "label": list(columns.labels), "label_separator": separator}
+
+
+def find_label_separator(cells: Iterable[str], is_label: Callable[[str], bool] | None = None) -> str | None:
+    """The separator between labels in a cell, or None if every cell holds one label.
+
+    The pieces of split cells must be labels themselves: of the taxonomy, or else whole cells of other rows.
+
+    >>> find_label_separator(["food|drink", "food", "drink"]), find_label_separator(["TV, audio", "phones"])
+    ('|', None)
+    """
+    distinct = {cell.strip() for cell in cells if cell.strip()}
+    known = is_label or distinct.__contains__
+    for mark, fraction in SEPARATORS.items():
+        joined = [cell for cell in distinct if mark in cell and not (is_label and is_label(cell))]
+        pieces = [piece for cell in joined for piece in split_cell(cell, mark)]
+        if pieces and sum(map(known, pieces)) >= fraction * len(pieces):
+            return mark
+    return None
+
+
+def split_cell(cell: str, separator: str | None, is_label: Callable[[str], bool] | None = None) -> list[str]:
+    """The distinct labels of a cell, stripped; a known label is not split."""
+    pieces = cell.split(separator) if separator and not (is_label and is_label(cell.strip())) else [cell]
+    return list(dict.fromkeys(piece.strip() for piece in pieces if piece.strip()))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ramify.data.columns import list_names
-from ramify.data.tables import Rows, count_rows, find_kind, is_file_set, open_binary, read_names, stream_part
+from ramify.data import tables
+from ramify.data.tables import Rows, find_kind, is_file_set, list_names, open_binary
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
@@ -45,19 +45,15 @@ class FileSet:
                 blocks += [(path, range(start, min(start + size, n_rows))) for start in range(0, n_rows, size)]
         return blocks
 
-    def rows_of(self, path: Path) -> Rows:
-        """The rows of one of the files, with their lines in it."""
-        return rows_of(path, self.kind, self.encoding)
-
     def rows(self) -> Rows:
         """The rows of all files."""
         for path in self.paths:
-            yield from self.rows_of(path)
+            yield from rows_of(path, self.kind, self.encoding)
 
 
 def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
     """The rows of a file, or a range of them, with their lines; an empty file has none."""
-    return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
+    return iter(()) if _is_empty(path) else tables.stream_part(path, kind, encoding, rows)
 
 
 def find_files(source: str | Path) -> list[Path]:
@@ -72,10 +68,8 @@ def find_files(source: str | Path) -> list[Path]:
         found, seen = list(source.iterdir()), ""
     else:
         found, seen = [Path(name) for name in glob.glob(str(source), recursive=True)], source.name[:1]
-    found = sorted(
-        (path for path in found if not path.name.startswith(HIDDEN) or path.name[0] == seen),
-        key=lambda path: [natural_order(name) for name in path.parts],
-    )
+    found = [path for path in found if not path.name.startswith(HIDDEN) or path.name[0] == seen]
+    found.sort(key=lambda path: [natural_order(name) for name in path.parts])
     below = next((path for path in found if path.is_dir()), None)
     if below is not None and "**" not in source.parts:
         raise DataError(f"{below} is a directory; give files only, for example with a pattern such as '{source}/**/*.csv'.")
@@ -118,7 +112,7 @@ def _inspect(encoding: str, path: Path) -> tuple[str | None, Sequence[str], int 
     kind = find_kind(path, encoding)
     if kind == "svmlight":
         raise DataError(f"{path} holds vectors (svmlight), which are read from one file only; put them into one.")
-    return kind, read_names(path, kind, encoding), count_rows(path) if kind == "parquet" else None
+    return kind, tables.read_names(path, kind, encoding), tables.count_rows(path) if kind == "parquet" else None
 
 
 def _is_empty(path: Path) -> bool:

@@ -35,7 +35,9 @@ def read_vectors(path: Path) -> Corpus:
         for number, line in enumerate(file, start=1):
             step.advance()
             line = COMMENT.split(line, maxsplit=1)[0]
-            if not line.strip() or (number == 1 and _is_header(line)):
+            # some collections begin with a line of the numbers of documents, features and labels
+            is_header = number == 1 and len(line.split()) == 3 and all(token.isdigit() for token in line.split())
+            if not line.strip() or is_header:
                 continue
             try:
                 found, vector = _parse(line)
@@ -69,12 +71,6 @@ def _parse(line: bytes) -> tuple[list[str], NDArray[np.float64]]:
     if np.any(np.abs(pairs[:, 1]) > MAX_VALUE):
         raise ValueError("a value too large for a 32-bit number")
     return names, pairs
-
-
-def _is_header(line: bytes) -> bool:
-    """Some collections begin with a line of the numbers of documents, features and labels."""
-    tokens = line.split()
-    return len(tokens) == 3 and all(token.isdigit() for token in tokens)
 
 
 def stack_pairs(pairs: list[NDArray[np.float64]]) -> csr_array:

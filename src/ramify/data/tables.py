@@ -14,7 +14,7 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +33,12 @@ SUFFIXES = {
 }  # fmt: skip
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 VECTOR_LINE = re.compile(rb"[^\n:]*?(^|\s)\d+:[^\s:]+(\s|$)")
+
+
+def list_names(names: Sequence[str]) -> str:
+    """Columns in a message."""
+    shown = ", ".join(repr(name if len(name) <= 40 else f"{name[:39]}…") for name in names[:20])
+    return shown + (f" and {len(names) - 20} more" if len(names) > 20 else "")
 
 
 def is_file_set(path: str | Path) -> bool:
@@ -157,11 +163,10 @@ def _csv_rows(
                 raise DataError(f"{path}, line {start}: a quoted cell is never closed; {advice}.") from None
             yield start, BadRow(str(path), start, str(error))
             continue
-        row = dict(zip(columns, cells, strict=False))
-        if len(cells) == len(columns) and not any(map(_has_bad_bytes, cells)):
+        row, fits = dict(zip(columns, cells, strict=False)), len(cells) == len(columns)
+        if fits and not any(map(_has_bad_bytes, cells)):
             yield start, row
         elif cells:
-            fits = len(cells) == len(columns)
             reason = f"not {encoding.upper()}" if fits else f"{len(cells)} cells, but {len(columns)} columns"
             yield start, BadRow(str(path), start, reason, {name: _readable(cell) for name, cell in row.items()})
 
@@ -187,7 +192,7 @@ def _has_bad_bytes(cell: str) -> bool:
 
 
 def _readable(cell: str) -> str:
-    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in cell)
+    return LONE_SURROGATE.sub("\ufffd", cell)
 
 
 # ---- JSON -------------------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 from fastapi import Query, Request
 
 from ramify.data import BadRow
-from ramify.data.columns import find_columns
+from ramify.data.documents import find_columns
 from ramify.data.tables import csv_table, json_row
 from ramify.errors import DataError
 from ramify.server.errors import ApiError, refuse_packed

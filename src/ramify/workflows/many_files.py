@@ -18,9 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.data import BadRow, Corpus, open_file_set
-from ramify.data.columns import Columns
 from ramify.data.corpus import HASH_BYTES, DocumentLocations, hash_text
-from ramify.data.documents import SAMPLE, RowCollector, check_corpus, read_labels, training_columns
+from ramify.data.documents import SAMPLE, Columns, RowCollector, check_corpus, read_labels, training_columns
 from ramify.data.file_sets import rows_of
 from ramify.data.tables import known_encoding
 from ramify.features import Vectorizer
