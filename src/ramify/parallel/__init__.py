@@ -1,22 +1,15 @@
 """Where parallel work runs (threads or a cluster), checkpoints, progress and deadlines."""
 
-from ramify.parallel.base import Executor, Needs, Worker, WorkerGroup, WorkerLostError, row_blocks
-from ramify.parallel.checkpoints import Arrays, Checkpoints, Codec
+# isort: off
+from ramify.parallel.checkpoints import Checkpoints, Codec
 from ramify.parallel.cluster import open_cluster
-from ramify.parallel.deadlines import Clock, OutOfTime, check_deadline, deadline_at
-from ramify.parallel.executor import (
-    SerialExecutor,
-    ThreadExecutor,
-    checkpointing,
-    choose_executor,
-    count_workers,
-    current_executor,
-    is_distributed,
-    running_on,
-    shard_directory,
-    writing_shards_to,
-)
-from ramify.parallel.progress import Progress, Stage, describe, note, reporting_to, single_stage, stage
+from ramify.parallel.executor import Executor, Needs, SerialExecutor, ThreadExecutor, Worker, WorkerGroup, WorkerLostError
+from ramify.parallel.executor import checkpointing, choose_executor, count_workers, current_executor, is_distributed, row_blocks
+from ramify.parallel.executor import running_on, shard_directory, writing_shards_to
+from ramify.parallel.progress import Clock, OutOfTime, Progress, Stage, check_deadline, deadline_at, describe, note
+from ramify.parallel.progress import reporting_to, single_stage, stage
+from ramify.persistence.arrays import Arrays
+# isort: on
 
 __all__ = [
     "Arrays", "Checkpoints", "Clock", "Codec", "Executor", "Needs", "OutOfTime", "Progress", "SerialExecutor", "Stage",

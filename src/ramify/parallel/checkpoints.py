@@ -34,10 +34,9 @@ from ramify.errors import InputError, ModelError, RamifyError
 from ramify.parallel.progress import note
 from ramify.parallel.values import digest_of
 from ramify.persistence import exclusive_writer, write_text_atomically
-from ramify.persistence.arrays import map_arrays, write_arrays
+from ramify.persistence.arrays import Arrays, map_arrays, write_arrays
 from ramify.persistence.atomic import clear_leftovers, remove
 
-Arrays = dict[str, NDArray[Any]]
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
@@ -235,15 +234,21 @@ class RoundCheckpoint:
     states: list[SavedState] = field(default_factory=list)
     _due: float = 0.0
 
-    def write_if_due(self, driver: dict[str, Any], save: Callable[[list[Path]], list[SavedState]], n_workers: int) -> None:
+    def check(self, n_workers: int) -> None:
+        """Refuse a round of another number of workers."""
+        if self.driver is not None and len(self.states) != n_workers:
+            raise invalid_checkpoint(f"states of {len(self.states)} workers, not of {n_workers}")
+
+    def write_if_due(
+        self, directory: Path, driver: dict[str, Any], save: Callable[[list[Path]], list[SavedState]], n_workers: int
+    ) -> None:
         """Save a round, if it is time: first the workers' states, then checkpoint.json in one step, which makes them count."""
-        if self.directory is None or time.monotonic() < self._due:
+        if time.monotonic() < self._due:
             return
         start, previous, number = time.monotonic(), self.states, self.number + 1
-        states = save([self.directory / f"{number:06d}-{k}.safetensors" for k in range(n_workers)])
+        states = save([directory / f"{number:06d}-{k}.safetensors" for k in range(n_workers)])
         names = [(saved.path.name, saved.sha256) for saved in states]
-        content = {"subject": self.subject, "number": number, "driver": driver, "states": names}
-        _write(self.directory / CHECKPOINT, content)
+        _write(directory / CHECKPOINT, {"subject": self.subject, "number": number, "driver": driver, "states": names})
         # as it would be read again
         self.number, self.driver, self.states = number, json.loads(json.dumps(driver)), states
         for path in {saved.path for saved in previous} - {saved.path for saved in states}:

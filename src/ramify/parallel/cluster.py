@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ramify.errors import InputError
-from ramify.parallel.base import Needs, Worker
 from ramify.parallel.checkpoints import SavedState, restore_saved, save_state
+from ramify.parallel.executor import Needs, Worker
 from ramify.parallel.values import arrays_in
 
 if TYPE_CHECKING:

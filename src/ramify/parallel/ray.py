@@ -26,10 +26,9 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ramify.errors import InputError
 from ramify.parallel import cluster, values
-from ramify.parallel.base import Arguments, Block, Needs, Result, W, WorkerGroup, WorkerLostError
 from ramify.parallel.checkpoints import RoundCheckpoint, SavedState
 from ramify.parallel.cluster import Node, Traffic, WorkerProcess, first_line, is_listening
-from ramify.parallel.executor import SavingExecutor, SerialExecutor
+from ramify.parallel.executor import Arguments, Executor, Make, Needs, Result, Stop, W, WorkerGroup, WorkerLostError
 from ramify.parallel.progress import note
 from ramify.parallel.values import size_of
 
@@ -51,7 +50,7 @@ class Placed(values.Placed):
         return ray.get, (self.reference,)
 
 
-class RayExecutor(SavingExecutor):
+class RayExecutor(Executor):
     """Runs distributed jobs and worker groups on a Ray cluster. Use it as a context.
 
     address: of a running cluster, ``"auto"`` for the one that this node is part of, or ``"local"`` to start one on this node.
@@ -90,12 +89,6 @@ class RayExecutor(SavingExecutor):
         """One worker for each node, with a thread for each of its processors."""
         return tuple(node.processors for node in self.nodes)
 
-    def map(
-        self, function: Callable[[Block], Result], blocks: Iterable[Block], stop: Callable[[], None] | None = None
-    ) -> Iterator[Result]:
-        """Functions that share memory run in this process."""
-        return SerialExecutor().map(function, blocks, stop)
-
     def place(self, common: Any) -> Placed:
         """Put a value into the object store, unless it is there; each node fetches it once."""
         if isinstance(common, Placed):
@@ -106,12 +99,7 @@ class RayExecutor(SavingExecutor):
         return Placed(common, ray.put(common))
 
     def _run(
-        self,
-        job: Callable[[Any, Any], Result],
-        placed: Any,
-        blocks: Iterable[Any],
-        stop: Callable[[], None] | None,
-        threads: int,
+        self, job: Callable[[Any, Any], Result], placed: Any, blocks: Iterable[Any], stop: Stop, threads: int
     ) -> Iterator[Result]:
         """The job's results, in the order of the blocks; a block whose process is lost runs again on another."""
         task = ray.remote(_run_job)
@@ -145,7 +133,7 @@ class RayExecutor(SavingExecutor):
         return deepcopy(result)  # the object store ends with the cluster
 
     def start_workers(
-        self, make: Callable[[Any, Any, int], W], placed: Any, partitions: Sequence[Any], needs: Needs | None = None
+        self, make: Make[W], placed: Any, partitions: Sequence[Any], needs: Needs | None = None
     ) -> WorkerGroup[W]:
         """One worker for each partition, on the nodes in turn."""
         placed = self.place(placed)
