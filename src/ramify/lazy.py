@@ -35,9 +35,7 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         if name.startswith("__") or name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module, attribute = homes()[name]
-        value = import_module(module) if attribute is None else vars(import_module(module)).get(attribute)
-        if value is None and attribute is not None:  # a name of a package that is lazy itself
-            value = getattr(import_module(module), attribute)
+        value = import_module(module) if attribute is None else getattr(import_module(module), attribute)
         setattr(sys.modules[package], name, value)
         return value
 

@@ -7,26 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from ramify import learners
 from ramify.decisions import Best, DecisionRule, Descend, IsotonicSmooth, MinimizeHLoss, SCut, Sign, TopDown
 from ramify.errors import InputError, suggest
 from ramify.features import Vectorizer
-from ramify.learners import (
-    AdaBoostMH,
-    BayesianLogistic,
-    HierarchicalSVM,
-    Learner,
-    MultinomialNaiveBayes,
-    NodeClassifiers,
-    OneVsRestLogistic,
-    OneVsRestSVM,
-    OrthogonalTransfer,
-    PachinkoNaiveBayes,
-    RecursiveLogistic,
-    RecursiveSVM,
-    ShrinkageNaiveBayes,
-    TopDownSVM,
-    TreeBoostMH,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +26,7 @@ class System:
     summary: str
     source: str
     vectorizer: Callable[[], Any]
-    learner: Callable[[], Learner]
+    learner: Callable[[], learners.Learner]
     decision: Callable[[], DecisionRule]
     multi_label_decision: Callable[[], DecisionRule] | None = None
     needs_tree: bool = False
@@ -58,8 +42,8 @@ _counts = partial(Vectorizer, weighting="counts")
 _presence = partial(Vectorizer, weighting="binary")
 _scut = partial(SCut, at_least_one=True)
 _isotonic = partial(IsotonicSmooth, at_least_one=True)
-_node_svms = partial(NodeClassifiers, negatives="all", calibration="platt")
-_node_nb = partial(NodeClassifiers, base="nb", negatives="all", calibration="isotonic")
+_node_svms = partial(learners.NodeClassifiers, negatives="all", calibration="platt")
+_node_nb = partial(learners.NodeClassifiers, base="nb", negatives="all", calibration="isotonic")
 
 MCCALLUM, KOLLER, GOPAL = "McCallum et al. 1998", "Koller & Sahami 1997", "Gopal & Yang 2013"
 CAI, ZHOU, GOPAL_2012 = "Cai & Hofmann 2004", "Zhou et al. 2011", "Gopal et al. 2012"
@@ -68,35 +52,35 @@ CESA_BIANCHI, ESULI, PUNERA = "Cesa-Bianchi et al. 2006", "Esuli et al. 2008", "
 # fmt: off
 _ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for multi-label documents, needs a tree
     System("nb", "multinomial naive Bayes with Laplace smoothing, best labelled node", MCCALLUM,
-           _counts, MultinomialNaiveBayes, Best),
+           _counts, learners.MultinomialNaiveBayes, Best),
     System("shrinkage-nb", "naive Bayes with word probabilities shrunk towards the ancestors', best labelled node", MCCALLUM,
-           _counts, ShrinkageNaiveBayes, Best, needs_tree=True),
+           _counts, learners.ShrinkageNaiveBayes, Best, needs_tree=True),
     System("pachinko-nb", "naive Bayes top-down, a classifier among the children of every node", KOLLER,
-           _counts, PachinkoNaiveBayes, Descend, needs_tree=True),
+           _counts, learners.PachinkoNaiveBayes, Descend, needs_tree=True),
     System("svm", "flat support vector machines, one-vs-rest", GOPAL,
-           _tf_idf, OneVsRestSVM, Best, _scut),
+           _tf_idf, learners.OneVsRestSVM, Best, _scut),
     System("lr", "flat logistic regression, one-vs-rest", GOPAL,
-           _tf_idf, OneVsRestLogistic, Best, _scut),
+           _tf_idf, learners.OneVsRestLogistic, Best, _scut),
     System("td-svm", "support vector machines top-down, a classifier among the children of every node", GOPAL,
-           _tf_idf, TopDownSVM, Descend, needs_tree=True),
+           _tf_idf, learners.TopDownSVM, Descend, needs_tree=True),
     System("hr-svm", "support vector machines with weights regularized towards the parent's", GOPAL,
-           _tf_idf, RecursiveSVM, Best, _scut),
+           _tf_idf, learners.RecursiveSVM, Best, _scut),
     System("hr-lr", "logistic regression with weights regularized towards the parent's", GOPAL,
-           _tf_idf, RecursiveLogistic, Best, _scut),
+           _tf_idf, learners.RecursiveLogistic, Best, _scut),
     System("hsvm", "one structured large-margin model of whole paths", CAI,
-           _tf_idf, HierarchicalSVM, Best, needs_tree=True),
+           _tf_idf, learners.HierarchicalSVM, Best, needs_tree=True),
     System("ot", "top-down classifiers regularized to be orthogonal to those of the ancestors", ZHOU,
-           _tf_idf, OrthogonalTransfer, Descend, needs_tree=True),
+           _tf_idf, learners.OrthogonalTransfer, Descend, needs_tree=True),
     System("hblr", "Bayesian logistic regression with a prior around the parent's weights and learnt variances", GOPAL_2012,
-           _tf_idf, BayesianLogistic, Best, needs_tree=True),
+           _tf_idf, learners.BayesianLogistic, Best, needs_tree=True),
     System("h-svm", "a support vector machine per node, trained on its parent's documents, applied top-down", CESA_BIANCHI,
-           _tf_idf, NodeClassifiers, TopDown, TopDown, needs_tree=True),
+           _tf_idf, learners.NodeClassifiers, TopDown, TopDown, needs_tree=True),
     System("b-svm", "the same classifiers, and the label set with the least expected H-loss", CESA_BIANCHI,
-           _tf_idf, NodeClassifiers, MinimizeHLoss, MinimizeHLoss, needs_tree=True),
+           _tf_idf, learners.NodeClassifiers, MinimizeHLoss, MinimizeHLoss, needs_tree=True),
     System("adaboost-mh", "boosted decision stumps on the presence of words, all labelled nodes together", ESULI,
-           _presence, AdaBoostMH, Best, Sign),
+           _presence, learners.AdaBoostMH, Best, Sign),
     System("treeboost-mh", "boosted decision stumps among the children of every node, top-down", ESULI,
-           _presence, TreeBoostMH, Best, TopDown, needs_tree=True),
+           _presence, learners.TreeBoostMH, Best, TopDown, needs_tree=True),
     System("isotonic-svm", "independent support vector machines at all nodes, with isotonic smoothing over the tree", PUNERA,
            _tf_idf, _node_svms, _isotonic, _isotonic, needs_tree=True),
     System("isotonic-nb", "independent naive Bayes classifiers at all nodes, with isotonic smoothing over the tree", PUNERA,
