@@ -1,20 +1,16 @@
 """Taxonomies: trees, forests and DAGs of named nodes, label graphs, and the files that hold them."""
 
-from ramify.taxonomy.closure import ancestor_matrix, as_label_matrix, expand_to_ancestors, most_general, most_specific
+# isort: off
 from ramify.taxonomy.descent import descend_by_probability, descend_by_score, levels_of
-from ramify.taxonomy.diff import (
-    Change,
-    TaxonomyDiff,
-    diff_taxonomies,
-    parse_reassignments,
-    read_reassignments,
-    render_reassignment_template,
-)
+from ramify.taxonomy.diff import Change, TaxonomyDiff, diff_taxonomies
+from ramify.taxonomy.diff import parse_reassignments, read_reassignments, render_reassignment_template
 from ramify.taxonomy.files import as_taxonomy, read_taxonomy, write_taxonomy
 from ramify.taxonomy.graph import LabelGraph
-from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
+from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy, ancestor_matrix, as_label_matrix
+from ramify.taxonomy.hierarchy import expand_to_ancestors, most_general, most_specific
 from ramify.taxonomy.label_format import LabelFormat, find_label_format, normalize_labels, taxonomy_of_labels
 from ramify.taxonomy.learning import Group, LearnedTaxonomy, learn_groups, learn_taxonomy
+# isort: on
 
 __all__ = ["ARROW", "PATH_SEPARATORS", "Change", "Group", "LabelFormat", "LabelGraph", "LearnedTaxonomy", "Taxonomy"]
 __all__ += ["TaxonomyDiff", "ancestor_matrix", "as_label_matrix", "as_taxonomy", "descend_by_probability", "descend_by_score"]

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ramify.errors import LabelError, TaxonomyError
+from ramify.taxonomy.formats.text import numbered_rows
 from ramify.taxonomy.hierarchy import Taxonomy
 
 UNMATCHED = -1
@@ -296,31 +297,30 @@ def parse_reassignments(text: str, old: Taxonomy, new: Taxonomy) -> Reassignment
     >>> dict(parse_reassignments("apple\\tfruit\\npear\\tfruit\\nrye\\t-\\n", food, Taxonomy.flat(["fruit"])))
     {0: (0,), 1: (0,), 2: ()}
     """
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter="\t" if "\t" in text.split("\n")[0] else ",")
     found: dict[int, tuple[int, ...]] = {}
-    try:
-        for row in rows:
-            line, cells = rows.line_num, [cell.strip() for cell in row]
-            if not any(cells) or (line == 1 and tuple(cells[:2]) == HEADER[:2]):
-                continue
-            if len(cells) < 2 or not cells[0]:
-                shown = f"{len(cells)} cells: {' '.join(cells)[:60]!r}"
-                raise TaxonomyError(f"line {line} has {shown}; give an old node and a new one.")
-            if not cells[1]:
-                continue
-            which = "old"
-            node = old.index(cells[0])
-            which = "new"
-            became = () if cells[1] == DISCARD else (new.index(cells[1]),)
-            before = found.get(node)
-            if before is not None and (not became or not before or became[0] in before):
-                raise TaxonomyError(f"line {line} assigns {cells[0]!r} a second time; list each new node once, or '-' alone.")
-            found[node] = (before or ()) + became
-    except LabelError as error:
-        raise TaxonomyError(f"line {rows.line_num}, {which} taxonomy: {error}") from None
-    except csv.Error as error:
-        raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
+    for line, row in numbered_rows(text, "\t" if "\t" in text.split("\n")[0] else ","):
+        cells = [cell.strip() for cell in row]
+        if line == 1 and tuple(cells[:2]) == HEADER[:2]:
+            continue
+        if len(cells) < 2 or not cells[0]:
+            shown = f"{len(cells)} cells: {' '.join(cells)[:60]!r}"
+            raise TaxonomyError(f"line {line} has {shown}; give an old node and a new one.")
+        if not cells[1]:
+            continue
+        node = _find(old, cells[0], line, "old")
+        became = () if cells[1] == DISCARD else (_find(new, cells[1], line, "new"),)
+        before = found.get(node)
+        if before is not None and (not became or not before or became[0] in before):
+            raise TaxonomyError(f"line {line} assigns {cells[0]!r} a second time; list each new node once, or '-' alone.")
+        found[node] = (before or ()) + became
     return found
+
+
+def _find(taxonomy: Taxonomy, label: str, line: int, which: str) -> int:
+    try:
+        return taxonomy.index(label)
+    except LabelError as error:
+        raise TaxonomyError(f"line {line}, {which} taxonomy: {error}") from None
 
 
 def render_reassignment_template(changes: TaxonomyDiff) -> str:

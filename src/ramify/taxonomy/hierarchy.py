@@ -1,18 +1,19 @@
-"""A taxonomy: a tree, forest or directed acyclic graph of named nodes, as frozen arrays."""
+"""A taxonomy: a tree, forest or directed acyclic graph of named nodes, as frozen arrays; and label matrices over its nodes."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
 from ramify.errors import InputError, LabelError, TaxonomyError, suggest
-from ramify.taxonomy import closure
+from ramify.native import Pattern, close_upward, keep_most_general, keep_most_specific
 
 IntArray = NDArray[np.int64]
 ARROW = " > "
@@ -126,10 +127,11 @@ class Taxonomy:
     def from_networkx(cls, graph: Any) -> Taxonomy:
         """Make a taxonomy from a networkx ``DiGraph`` whose edges go from parent to child; uses the attribute ``title``."""
         try:
-            if not graph.is_directed():
-                raise AttributeError
-        except AttributeError:  # or not a networkx graph
-            raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.") from None
+            is_directed = graph.is_directed()
+        except AttributeError:  # not a networkx graph
+            is_directed = False
+        if not is_directed:
+            raise TaxonomyError("a taxonomy needs a directed networkx graph, with edges from parent to child.")
         edges: list[tuple[str, str | None]] = []
         for node in graph.nodes:
             edges += [(str(node), str(parent)) for parent in graph.predecessors(node)] or [(str(node), None)]
@@ -305,11 +307,27 @@ class Taxonomy:
 
         A document's labels are one label, any number of them, or None; each is a name, path or title that :meth:`index` finds.
         """
-        return closure.encode(self, labels)
+        known: dict[str, int] = {}
+        offsets, nodes = [0], []
+        for document, given in enumerate(labels, 1):
+            listed = () if given is None else given if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+            for label in listed:
+                if not isinstance(label, str):
+                    raise LabelError(f"document {document} has label {label!r}; labels are names or paths, as strings.")
+                if label not in known:
+                    try:
+                        known[label] = self.index(label)
+                    except LabelError as error:
+                        raise LabelError(f"document {document}: {error}") from None
+                nodes.append(known[label])
+            offsets.append(len(nodes))
+        return _apply(close_upward, np.asarray(offsets), np.asarray(nodes, dtype=np.int32), self)
 
     def decode(self, Y: Any) -> list[list[str]]:
         """The most specific names of each row of a label matrix."""
-        return closure.decode(self, Y)
+        own = most_specific(Y, self)
+        nodes, ends = own.indices.tolist(), own.indptr.tolist()
+        return [[self.names[node] for node in nodes[a:b]] for a, b in pairwise(ends)]
 
     def has_node(self, label: str) -> bool:
         """Whether at least one node has this name, title or path."""
@@ -345,6 +363,58 @@ class Taxonomy:
             above = {p for each in level for p in self.parents_of(each).tolist()}
             level = {p for p in above if part in (self.titles[p], self.names[p])}
         return any(len(self.parents_of(top)) == 0 for top in level)
+
+
+# ---- label matrices ------------------------------------------------------------------------------------------------------
+
+
+def expand_to_ancestors(Y: Any, taxonomy: Taxonomy) -> csr_array:
+    """Y with all ancestors of its labels added."""
+    Y = as_label_matrix(Y, taxonomy)
+    return _apply(close_upward, Y.indptr, Y.indices, taxonomy)
+
+
+def most_specific(Y: Any, taxonomy: Taxonomy) -> csr_array:
+    """The nodes of each row that have no child in the row, after closing the row upward."""
+    Y = expand_to_ancestors(Y, taxonomy)
+    return _apply(keep_most_specific, Y.indptr, Y.indices, taxonomy)
+
+
+def most_general(Y: Any, taxonomy: Taxonomy) -> csr_array:
+    """The nodes of each row that have no parent in the row; nothing is added."""
+    Y = as_label_matrix(Y, taxonomy)
+    return _apply(keep_most_general, Y.indptr, Y.indices, taxonomy)
+
+
+def as_label_matrix(Y: Any, taxonomy: Taxonomy) -> csr_array:
+    """Any 0/1 matrix over the taxonomy's nodes as boolean CSR with sorted columns; nothing is added."""
+    if not issparse(Y):
+        Y = np.asarray(Y)
+        if Y.ndim != 2:
+            raise InputError(f"a label matrix has documents as rows and nodes as columns, not {Y.ndim} dimensions.")
+    if Y.shape[1] != len(taxonomy):
+        raise InputError(f"the label matrix has {Y.shape[1]} columns, but the taxonomy has {len(taxonomy)} nodes.")
+    if isinstance(Y, csr_array) and Y.dtype == bool and Y.has_canonical_format and Y.data.all():
+        return Y
+    matrix = csr_array(Y).astype(bool)
+    matrix.eliminate_zeros()
+    matrix.sum_duplicates()
+    return matrix
+
+
+def ancestor_matrix(taxonomy: Taxonomy) -> csr_array:
+    """nodes × nodes: row i holds node i and all its ancestors."""
+    return _apply(close_upward, np.arange(len(taxonomy) + 1), np.arange(len(taxonomy), dtype=np.int32), taxonomy)
+
+
+def _apply(kernel: Callable[..., Any], offsets: NDArray[Any], nodes: NDArray[Any], taxonomy: Taxonomy) -> csr_array:
+    n_nodes = len(taxonomy)
+    parents = Pattern(taxonomy.parent_offsets, taxonomy.parent_nodes, n_nodes)
+    ends, found = kernel(Pattern(offsets.astype(np.int64), nodes.astype(np.int32), n_nodes), parents)
+    return csr_array((np.ones(len(found), dtype=bool), found, ends), shape=(len(ends) - 1, n_nodes))
+
+
+# ---- edges and paths -----------------------------------------------------------------------------------------------------
 
 
 def _parents_by_child(edges: Iterable[tuple[str, str | None]]) -> dict[str, list[str]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from ramify.errors import TaxonomyError
 from ramify.taxonomy.hierarchy import ARROW, PATH_SEPARATORS, Taxonomy
@@ -32,26 +32,20 @@ PAIR = re.compile(r"\s*(\d+) +(\d+)\s*")
 def parse_edges(text: str) -> Taxonomy:
     """Read the rows of a table; nodes keep their order."""
     delimiter, columns = find_delimiter(text) or "\t", (0, 1, 2)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     edges: list[tuple[str, str]] = []
     titles: dict[str, str] = {}
-    try:
-        for row in rows:
-            cells = [cell.strip() for cell in row]
-            if not any(cells):
-                continue
-            if not edges and (named := _header(cells)):
-                columns = named
-                continue
-            if len(cells) not in (2, 3) or max(columns[:2]) >= len(cells) or not cells[columns[0]]:
-                found = f"line {rows.line_num} has {len(cells)} cells: {delimiter.join(row)[:60]!r}"
-                raise TaxonomyError(f"{found}; give a child and its parent.")
-            child = cells[columns[0]]
-            edges.append((child, cells[columns[1]]))
-            if columns[2] < len(cells) and cells[columns[2]]:
-                titles[child] = cells[columns[2]]
-    except csv.Error as error:
-        raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
+    for line, row in numbered_rows(text, delimiter):
+        cells = [cell.strip() for cell in row]
+        if not edges and (named := _header(cells)):
+            columns = named
+            continue
+        if len(cells) not in (2, 3) or max(columns[:2]) >= len(cells) or not cells[columns[0]]:
+            found = f"line {line} has {len(cells)} cells: {delimiter.join(row)[:60]!r}"
+            raise TaxonomyError(f"{found}; give a child and its parent.")
+        child = cells[columns[0]]
+        edges.append((child, cells[columns[1]]))
+        if columns[2] < len(cells) and cells[columns[2]]:
+            titles[child] = cells[columns[2]]
     children = {child for child, _ in edges}
     roots = [word for word in ROOT_WORDS if word not in children]  # a root word may be a node itself
     return Taxonomy.from_edges([(child, None if parent in roots else parent) for child, parent in edges], titles=titles)
@@ -69,6 +63,15 @@ def render_edges(taxonomy: Taxonomy) -> str:
         for parent in [taxonomy.names[parent] for parent in taxonomy.parents_of(node)] or [root]:
             table.writerow([name, parent, taxonomy.titles[node]] if has_titles else [name, parent])
     return out.getvalue()
+
+
+def numbered_rows(text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The rows of a table that are not empty, with their lines."""
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        yield from ((rows.line_num, row) for row in rows if any(map(str.strip, row)))
+    except csv.Error as error:
+        raise TaxonomyError(f"line {rows.line_num} cannot be read: {error}.") from None
 
 
 def names_a_parent(text: str) -> bool:
