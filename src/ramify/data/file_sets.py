@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ramify.data import tables
-from ramify.data.tables import Rows, find_kind, is_file_set, list_names, open_binary
+from ramify.data.tables import Rows, count_rows, find_kind, is_file_set, list_names, open_binary, read_names, stream_part
 from ramify.errors import DataError
 from ramify.parallel import choose_executor, is_distributed, stage
 from ramify.persistence import is_model
@@ -53,7 +52,7 @@ class FileSet:
 
 def rows_of(path: Path, kind: str, encoding: str, rows: range | None = None) -> Rows:
     """The rows of a file, or a range of them, with their lines; an empty file has none."""
-    return iter(()) if _is_empty(path) else tables.stream_part(path, kind, encoding, rows)
+    return iter(()) if _is_empty(path) else stream_part(path, kind, encoding, rows)
 
 
 def find_files(source: str | Path) -> list[Path]:
@@ -112,7 +111,7 @@ def _inspect(encoding: str, path: Path) -> tuple[str | None, Sequence[str], int 
     kind = find_kind(path, encoding)
     if kind == "svmlight":
         raise DataError(f"{path} holds vectors (svmlight), which are read from one file only; put them into one.")
-    return kind, tables.read_names(path, kind, encoding), tables.count_rows(path) if kind == "parquet" else None
+    return kind, read_names(path, kind, encoding), count_rows(path) if kind == "parquet" else None
 
 
 def _is_empty(path: Path) -> bool:

@@ -241,22 +241,10 @@ def json_row(path: Path, number: int, line: bytes, encoding: str = UTF_8) -> Row
 def _checked_object(path: Path, number: int, row: Any) -> Row | BadRow:
     if not isinstance(row, dict):
         return BadRow(str(path), number, "not a JSON object")
-    if any(map(_has_bad_bytes, _texts_in(row))):
+    if _has_bad_bytes(json.dumps(row, ensure_ascii=False)):
         cells = {_readable(name): _readable(value) for name, value in row.items() if isinstance(value, str)}
         return BadRow(str(path), number, "a lone surrogate, which is not valid text", cells)
     return row
-
-
-def _texts_in(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, part in value.items():
-            yield name
-            yield from _texts_in(part)
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts_in(part)
 
 
 # ---- Parquet ----------------------------------------------------------------------------------------------------------
