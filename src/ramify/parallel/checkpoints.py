@@ -142,9 +142,8 @@ class Checkpoints:
             is_saved = [path.exists() for path in paths]
         missing = [(path, block) for path, block, saved in zip(paths, blocks, is_saved, strict=True) if not saved]
         fresh = run(SavingJob(job, codec), placed, missing)
-        return (
-            restore_from(path, codec.from_arrays) if saved else next(fresh) for path, saved in zip(paths, is_saved, strict=True)
-        )
+        pairs = zip(paths, is_saved, strict=True)
+        return (restore_from(path, codec.from_arrays) if saved else next(fresh) for path, saved in pairs)
 
     def _begin(self) -> None:
         """Remove what an earlier run left, unless this one resumes it; called before anything is saved."""
@@ -187,10 +186,9 @@ class Checkpoints:
                 _write(place / CHECKPOINT, {"subject": digest})
             found = _read(place / CHECKPOINT)
             if found.get("subject") != digest:
-                raise InputError(
-                    f"the checkpoint in {self.directory} is of other documents, labels or settings; "
-                    "give those that it was begun with, or train without --resume to begin anew."
-                )
+                found_other = f"the checkpoint in {self.directory} is of other documents, labels or settings"
+                advice = "give those that it was begun with, or train without --resume to begin anew"
+                raise InputError(f"{found_other}; {advice}.")
             for name in filter(PARTIAL.fullmatch, names):  # left by a run that was killed
                 (place / name).unlink(missing_ok=True)
         return place, found
@@ -282,9 +280,8 @@ def write_state(path: Path, arrays: Arrays) -> None:
         write_arrays(beside, arrays)
         beside.replace(path)
     except OSError as error:
-        raise InputError(
-            f"cannot write the checkpoint {path}: {error.strerror}; make room, or choose another directory."
-        ) from None
+        why = f"{error.strerror}; make room, or choose another directory"
+        raise InputError(f"cannot write the checkpoint {path}: {why}.") from None
     finally:
         remove(beside)
 
@@ -351,10 +348,8 @@ def _read(path: Path) -> dict[str, Any]:
     if found.get("format") != FORMAT or not isinstance(found.get("ramify"), str):
         raise _damaged(path)
     if found["ramify"] != version("ramify"):
-        raise InputError(
-            f"{path} was written by Ramify {found['ramify'][:20]}, and this is {version('ramify')}; "
-            "resume with that version, or train without --resume to begin anew."
-        )
+        other = f"{path} was written by Ramify {found['ramify'][:20]}, and this is {version('ramify')}"
+        raise InputError(f"{other}; resume with that version, or train without --resume to begin anew.")
     return found
 
 

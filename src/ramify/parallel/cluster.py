@@ -67,29 +67,23 @@ class Traffic:
         return f"{(self.placed + self.sent + self.received) / 1e6:,.0f} MB sent{lost}"
 
 
-# ---- what work needs ------------------------------------------------------------------------------------------------------
-
-
 def refuse_what_cannot_fit(needs: Needs, nodes: Sequence[Node]) -> None:
     """Refuse work that needs more memory than a node has; workers go to the nodes in turn."""
     refuse_to_place(needs.shared, nodes[: len(needs.each)])
     for k, node in enumerate(nodes[: len(needs.each)]):
         size = sum(needs.each[k :: len(nodes)])
         if size > node.memory:
-            raise InputError(
-                f"the work needs about {_giga(size)} on {node.address}, which has {_giga(node.memory)} for it; "
-                "use more or larger nodes, fewer features, or mode=fast."
-            )
+            found = f"the work needs about {_giga(size)} on {node.address}, which has {_giga(node.memory)} for it"
+            raise InputError(f"{found}; use more or larger nodes, fewer features, or mode=fast.")
 
 
 def refuse_to_place(size: int, nodes: Sequence[Node]) -> None:
     """Refuse what is too large for the object store of a node."""
     for node in nodes:
         if size > node.store:
-            raise InputError(
-                f"the documents need {_giga(size)} in the object store of every node, and {node.address} has "
-                f"{_giga(node.store)}; start Ray with a larger --object-store-memory, or use fewer features."
-            )
+            has = f"{node.address} has {_giga(node.store)}"
+            found = f"the documents need {_giga(size)} in the object store of every node, and {has}"
+            raise InputError(f"{found}; start Ray with a larger --object-store-memory, or use fewer features.")
 
 
 def describe_needs(needs: Needs) -> str:
@@ -106,9 +100,6 @@ def describe_needs(needs: Needs) -> str:
 
 def _giga(size: int) -> str:
     return f"{size / 1e9:.1f} GB"
-
-
-# ---- addresses and signals ------------------------------------------------------------------------------------------------
 
 
 def split_address(address: str) -> tuple[str, int]:
@@ -148,9 +139,6 @@ def first_line(error: Exception) -> str:
     """The beginning of a message that may have many lines."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[0][:160] if lines else type(error).__name__
-
-
-# ---- worker processes -----------------------------------------------------------------------------------------------------
 
 
 class WorkerProcess:

@@ -176,9 +176,8 @@ class RayWorkerGroup(WorkerGroup[W]):
                 if worker.actor is None:
                     worker.actor = idle.pop() if idle else _start_process(worker.node)
                 state = self.checkpoint.states[worker.number] if self.checkpoint.states else None
-                worker.result = worker.actor.start.remote(
-                    self.make, self.placed.reference, worker.partition, worker.saving, state
-                )
+                arguments = self.make, self.placed.reference, worker.partition, worker.saving, state
+                worker.result = worker.actor.start.remote(*arguments)
             try:
                 self._results()
                 return
@@ -228,16 +227,13 @@ class RayWorkerGroup(WorkerGroup[W]):
         self.executor.traffic.lost += 1
         if isinstance(error, (MemoryError, failures.OutOfMemoryError)) or "NODE_OUT_OF_MEMORY" in str(error):
             if worker.saving >= MOST_SAVING:
-                raise InputError(
-                    f"{name} at {worker.node.address} ran out of memory ({first_line(error)}); "
-                    "use more or larger nodes, fewer features, or mode=fast."
-                ) from None
+                found = f"{name} at {worker.node.address} ran out of memory ({first_line(error)})"
+                raise InputError(f"{found}; use more or larger nodes, fewer features, or mode=fast.") from None
             worker.saving += 1
             note(f"W{name[1:]} at {worker.node.address} ran out of memory; it continues with one thread and smaller blocks.")
         elif worker.losses > MOST_LOSSES:
-            raise InputError(
-                f"{name} was lost {worker.losses} times in the same round ({first_line(error)}); see Ray's logs."
-            ) from None
+            found = f"{name} was lost {worker.losses} times in the same round ({first_line(error)})"
+            raise InputError(f"{found}; see Ray's logs.") from None
         else:
             note(f"W{name[1:]} at {worker.node.address} was lost; the last saved round is repeated.")
         ray.kill(worker.actor)

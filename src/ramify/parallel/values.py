@@ -34,7 +34,7 @@ def arrays_in(value: Any) -> Iterator[NDArray[Any]]:
     elif issparse(value):
         yield from _sparse_parts(value)
     else:
-        for part in _parts_of(value):
+        for part in _parts_of(value) or ():
             yield from arrays_in(part)
 
 
@@ -50,9 +50,10 @@ def size_of(value: Any) -> int:
         return len(value)
     if issparse(value):
         return sum(int(part.nbytes) for part in _sparse_parts(value))
-    if isinstance(value, Placed) or not _is_container(value):
+    parts = None if isinstance(value, Placed) else _parts_of(value)
+    if parts is None:
         return 8
-    return sum(map(size_of, _parts_of(value))) + (sum(map(size_of, value)) if isinstance(value, Mapping) else 0)
+    return sum(map(size_of, parts)) + (sum(map(size_of, value)) if isinstance(value, Mapping) else 0)
 
 
 def digest_of(*values: Any) -> str:
@@ -68,19 +69,13 @@ def digest_of(*values: Any) -> str:
     return digest.hexdigest()
 
 
-def _is_container(value: Any) -> bool:
-    return isinstance(value, (Mapping, list, tuple)) or (is_dataclass(value) and not isinstance(value, type))
-
-
-def _parts_of(value: Any) -> list[Any]:
-    """The items of a container, the values of a mapping, the compared fields of a dataclass; nothing for other values."""
-    if isinstance(value, Mapping):
-        return list(value.values())
-    if isinstance(value, (list, tuple)):
-        return list(value)
+def _parts_of(value: Any) -> list[Any] | None:
+    """The items of a container, the values of a mapping, the compared fields of a dataclass; None for other values."""
+    if isinstance(value, (Mapping, list, tuple)):
+        return list(value.values() if isinstance(value, Mapping) else value)
     if is_dataclass(value) and not isinstance(value, type):
         return [getattr(value, each.name) for each in fields(value) if each.compare]
-    return []
+    return None
 
 
 def _sparse_parts(value: Any) -> tuple[NDArray[Any], ...]:
@@ -106,8 +101,7 @@ def _pieces(value: Any) -> Iterator[Any]:
     elif isinstance(value, (set, frozenset)):
         yield f"set {len(value)} ".encode()
         yield from sorted(digest_of(each).encode() for each in value)
-    elif _is_container(value):
-        parts = _parts_of(value)
+    elif (parts := _parts_of(value)) is not None:
         yield f"{'list' if isinstance(value, (list, tuple)) else type(value).__name__} {len(parts)} ".encode()
         for part in parts:
             yield from _pieces(part)
@@ -115,15 +109,9 @@ def _pieces(value: Any) -> Iterator[Any]:
         yield f"{value.__module__}.{value.__qualname__} ".encode()
     elif value is None or isinstance(value, PLAIN):
         yield f"{type(value).__name__} {value!r} ".encode()
-    else:
-        yield from _pieces(_pickled_parts(value))
-
-
-def _pickled_parts(value: Any) -> list[Any]:
-    """What pickle would send: how an object is built, and from what. Its repr may hide all of that."""
-    if isinstance(value, np.ndarray):
-        return ["array of objects", value.shape, value.tolist()]
-    found = value.__reduce_ex__(4)
-    if isinstance(found, str):
-        return [type(value), found]
-    return [type(value), *found[1:3], *(list(items) for items in found[3:5] if items is not None)]
+    elif isinstance(value, np.ndarray):
+        yield from _pieces(["array of objects", value.shape, value.tolist()])
+    else:  # what pickle would send: how an object is built, and from what; its repr may hide all of that
+        made = value.__reduce_ex__(4)
+        built = [made] if isinstance(made, str) else [*made[1:3], *(list(each) for each in made[3:5] if each is not None)]
+        yield from _pieces([type(value), *built])

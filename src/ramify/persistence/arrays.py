@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,13 +52,14 @@ def _mode_of_directory(path: Path) -> int:
 
 def map_arrays(path: Path, file: IO[bytes]) -> Arrays:
     """Read-only views of the arrays in an open file; the system loads pages on access."""
-    return _map_checked(path, file)[1]
+    return map_file(path, file).arrays
 
 
-def _map_checked(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays]:
-    """All bytes of a file, and its arrays."""
+def map_file(path: Path, file: IO[bytes], sha256: str | None = None) -> MappedFile:
+    """Map an open array file after checking its header."""
     try:
-        size = os.fstat(file.fileno()).st_size
+        found = os.fstat(file.fileno())
+        size = found.st_size
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(MAX_HEADER, size - 8):
             raise ValueError(f"its header has {length} bytes")
@@ -84,15 +85,12 @@ def _map_checked(path: Path, file: IO[bytes]) -> tuple[NDArray[np.uint8], Arrays
         raise ModelError(f"{path} is not a valid array file ({str(error)[:80]}); train the model again.") from None
     except OSError as error:
         raise ModelError(f"{path} cannot be mapped: {error.strerror}. {remedy(error, 'Free some memory.')}") from None
-    return data, arrays
+    return MappedFile(path, arrays, data, (found.st_dev, found.st_ino), sha256)
 
 
 def remedy(error: OSError, usual: str) -> str:
     """What to do when a file cannot be opened; a model with many shards needs many open files."""
     return "Let the process open more files ('ulimit -n')." if error.errno == errno.EMFILE else usual
-
-
-# ---- checks of arrays that were read -----------------------------------------------------------------------------------
 
 
 def is_increasing(values: NDArray[Any], *, strictly: bool = False) -> bool:
@@ -114,29 +112,15 @@ def are_offsets(offsets: NDArray[Any], n_rows: int, n_entries: int) -> bool:
     return fits and bool(offsets[0] == 0) and bool(offsets[-1] == n_entries) and is_increasing(offsets)
 
 
-# ---- array files that can be copied without loading them ----------------------------------------------------------------
-
-
-class ArrayFile(Protocol):
-    """Named arrays that can be written to a new file."""
-
-    @property
-    def sha256(self) -> str | None:
-        """The hash that the new file must have; None if unknown."""
-
-    def write_to(self, target: Path) -> None:
-        """Write the arrays to a path that does not exist yet."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyArrays:
-    """Arrays that are computed when they are written, and not kept."""
+    """Arrays that are computed when they are written, and not kept. sha256: the hash that the file must have, if known."""
 
     make: Callable[[], Arrays]
     sha256: str | None = None
 
     def write_to(self, target: Path) -> None:
-        """Compute the arrays and write them."""
+        """Compute the arrays, and write them to a path that does not exist yet."""
         write_arrays(target, self.make())
 
 
@@ -175,11 +159,7 @@ class MappedFile:
         target.chmod(_mode_of_directory(target))
 
 
-def map_file(path: Path, file: IO[bytes], sha256: str | None = None) -> MappedFile:
-    """Map an open array file after checking its header."""
-    data, arrays = _map_checked(path, file)
-    found = os.fstat(file.fileno())
-    return MappedFile(path, arrays, data, (found.st_dev, found.st_ino), sha256)
+ArrayFile = LazyArrays | MappedFile  # can be written to a new file
 
 
 def write_array_file(path: str | Path, arrays: Arrays) -> None:

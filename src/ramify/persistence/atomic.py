@@ -193,33 +193,26 @@ class Lock:
 
 def lock(path: Path) -> Lock | None:
     """Lock a file or directory; None if another process holds the lock, or the file is gone."""
-    handle = None
-    try:
+    with suppress(BlockingIOError, FileNotFoundError), ExitStack() as opened:
+        handle = None
         # locks on NFS require files open for writing; directories and files of other owners are opened for reading
         if stat.S_ISREG(os.lstat(path).st_mode):
             with suppress(PermissionError):
                 handle = os.open(path, os.O_RDWR | SAFE_OPEN)
         if handle is None:
             handle = os.open(path, os.O_RDONLY | SAFE_OPEN)
-    except FileNotFoundError:
-        return None
-    try:
+        opened.callback(os.close, handle)
         is_real = CAN_LOCK
-        if CAN_LOCK:
-            try:
+        try:
+            if CAN_LOCK:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno not in NO_LOCKS:
-                    raise
-                is_real = False
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                raise
+            is_real = False
         if os.path.samestat(os.stat(path), os.fstat(handle)):
+            opened.pop_all()
             return Lock(handle, is_real)
-    except (BlockingIOError, FileNotFoundError):
-        pass
-    except OSError:
-        os.close(handle)
-        raise
-    os.close(handle)
     return None
 
 

@@ -198,26 +198,22 @@ def open_array_file(path: str | Path) -> MappedFile:
 @contextmanager
 def _opened_directory(path: Path) -> Iterator[int]:
     """A handle of the directory, also while it is being replaced."""
-    handle = None
     for attempt in range(6):
         time.sleep(0.01 if attempt else 0)  # a directory that is being replaced is back by then
         for candidate in (path, *atomic.leftovers_of(path, "replaced")):
             try:
                 handle = os.open(candidate, OPEN_DIRECTORY)
-                break
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except OSError as error:
                 raise ModelError(f"{path} cannot be read: {error.strerror}.") from None
-        if handle is not None:
-            break
-    if handle is None:
-        found = "it is not a directory" if path.exists() else "there is no such directory"
-        raise ModelError(f"{path} is not a Ramify model: {found}. Give the directory that 'ramify train' wrote.")
-    try:
-        yield handle
-    finally:
-        os.close(handle)
+            try:
+                yield handle
+            finally:
+                os.close(handle)
+            return
+    found = "it is not a directory" if path.exists() else "there is no such directory"
+    raise ModelError(f"{path} is not a Ramify model: {found}. Give the directory that 'ramify train' wrote.")
 
 
 @contextmanager
