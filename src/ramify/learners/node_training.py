@@ -89,33 +89,6 @@ class LinearBase:
     figures: Floats | None = None
     has_weights: ClassVar[bool] = True
 
-    @classmethod
-    def fit(
-        cls,
-        X: csr_array,
-        problems: BinaryProblems,
-        taxonomy: Taxonomy,
-        setup: Setup,
-        sample_weight: Floats,
-        reused: NDArray[np.int64] | None = None,
-        known: LinearBase | None = None,
-    ) -> LinearBase:
-        """Solve all units; their objectives add up. reused: for every unit the one of `known` to reuse, -1 to solve it."""
-
-        def train_all(problems: BinaryProblems) -> TrainedWeights:
-            positive, included = problems.positive, problems.included
-            costs = weigh_classes(positive, setup, taxonomy, problems.nodes, sample_weight)
-            if included is None:
-                return train(X, csr_array(positive), flat_units(problems.nodes), costs, setup)
-            return train_subsets(X, positive, included, problems.groups, costs, setup)
-
-        if reused is None or known is None or known.figures is None:
-            trained = train_all(problems)
-        else:
-            trained = reuse_or_train(reused, known.weights, known.figures, lambda some: train_all(problems.of_units(some)))
-        found = trained.certificate
-        return cls(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
-
     def score(self, X: csr_array) -> Floats:
         """Documents × units."""
         return self.weights.score(X).astype(np.float64)
@@ -221,8 +194,14 @@ class EstimatorBase:
 
     def score(self, X: csr_array) -> Floats:
         """Documents × units: decision functions, or log-odds of probabilities."""
-        columns = [_margins(estimator, X) for estimator in self.fitted]
-        return np.column_stack(columns) if columns else np.zeros((X.shape[0], 0))
+        S = np.zeros((X.shape[0], len(self.fitted)))
+        for unit, estimator in enumerate(self.fitted):
+            if hasattr(estimator, "decision_function"):
+                S[:, unit] = np.ravel(estimator.decision_function(X))
+            else:
+                p = np.clip(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1], 1e-12, 1 - 1e-12)
+                S[:, unit] = np.log(p) - np.log1p(-p)
+        return S
 
     @property
     def has_weights(self) -> bool:
@@ -243,13 +222,6 @@ class EstimatorBase:
             f"a model with {type(self.fitted[0]).__name__} at its nodes cannot be saved, since model files hold no code; "
             "use base='svm', 'lr' or 'nb'."
         )
-
-
-def _margins(estimator: Any, X: csr_array) -> Floats:
-    if hasattr(estimator, "decision_function"):
-        return np.asarray(estimator.decision_function(X), dtype=np.float64)
-    p = np.clip(np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1], 1e-12, 1 - 1e-12)
-    return np.asarray(np.log(p) - np.log1p(-p))
 
 
 Base = LinearBase | NaiveBayesBase | EstimatorBase
@@ -273,12 +245,25 @@ class NodeTraining:
         learner, X, problems, weight = self.learner, self.X, self.units, self.weight
         if documents is not None:
             X, problems, weight = X[documents], problems.of_documents(documents).of_units(units), weight[documents]
-        if setup is not None:
-            before = None if reused is None or learner._warm_start is None else learner._warm_start.learner.base_
-            return LinearBase.fit(X, problems, self.targets.taxonomy, setup, weight, reused, before)
-        if isinstance(learner.base, str):
+        if setup is None and isinstance(learner.base, str):
             return NaiveBayesBase.fit(X, problems, float(learner.alpha), weight)
-        return EstimatorBase.fit(X, problems, learner.base, weight)
+        if setup is None:
+            return EstimatorBase.fit(X, problems, learner.base, weight)
+
+        def train_all(problems: BinaryProblems) -> TrainedWeights:  # the objectives of units add up
+            positive, included = problems.positive, problems.included
+            costs = weigh_classes(positive, setup, self.targets.taxonomy, problems.nodes, weight)
+            if included is None:
+                return train(X, csr_array(positive), flat_units(problems.nodes), costs, setup)
+            return train_subsets(X, positive, included, problems.groups, costs, setup)
+
+        if reused is None or learner._warm_start is None:
+            trained = train_all(problems)
+        else:
+            known = learner._warm_start.learner.base_
+            trained = reuse_or_train(reused, known.weights, known.figures, lambda some: train_all(problems.of_units(some)))
+        found = trained.certificate
+        return LinearBase(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
     def cross_score(self, setup: Setup | None, training: Any, held_out: Any) -> Iterator[tuple[slice, Scores]]:
         """Scores of held-out documents, documents × units; NaN where a unit has only one kind of training documents."""

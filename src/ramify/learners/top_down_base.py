@@ -39,17 +39,14 @@ class TopDownLearner(Learner):
         S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
         S[:, self._only_children] = 0
         if len(self.branch_nodes_):
-            log_conditional = self._log_softmax(self._margins(X))
+            margins = self._margins(X)
+            lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
+            margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
+            totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
+            log_conditional = margins - np.repeat(totals, lengths, axis=1)  # of the softmax over the branches of each node
             enters = self.branch_nodes_ != self.branch_parents_
             S[:, self.branch_nodes_[enters]] = log_conditional[:, enters]
         return S
-
-    def _log_softmax(self, margins: NDArray[np.float64]) -> NDArray[np.float64]:
-        """ln of the softmax over the branches of each node."""
-        lengths = np.diff(np.append(self._starts, len(self.branch_nodes_)))
-        margins = margins - np.repeat(np.maximum.reduceat(margins, self._starts, axis=1), lengths, axis=1)
-        totals = np.log(np.add.reduceat(np.exp(margins), self._starts, axis=1))
-        return np.asarray(margins - np.repeat(totals, lengths, axis=1))
 
     @abstractmethod
     def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:

@@ -15,6 +15,16 @@ from ramify.native import minimize_softmax_bound_in_place
 from ramify.parallel import Executor, check_deadline, row_blocks, stage
 
 BLOCK = 1 << 18  # bytes of scores that a thread takes at once
+LOG_2_PI = float(np.log(2 * np.pi))
+ALTERNATIONS = 10  # of α and Ψ in a round, with ξ held
+CONVERGED = 1e-4  # relative change of α
+ENOUGH = 0.1  # of the growth that ends the rounds: the gain that a step of the means must predict
+STEPS = 2  # of the means in one round
+PRODUCTS = 100  # in one step
+CLOSE = 0.3  # of the gradient that may remain after a step
+LEAST = 1e-4  # of the gain that the gradient predicts
+HALVINGS = 40
+TINY = 1e-300
 
 
 class Softmax(NamedTuple):
@@ -71,10 +81,6 @@ def invert(A: Floats) -> tuple[Floats, float]:
 
 
 # ---- the posterior --------------------------------------------------------------------------------------------------
-
-
-LOG_2_PI = float(np.log(2 * np.pi))
-CONVERGED = 1e-4  # relative change of α
 
 
 @dataclass(slots=True)
@@ -184,14 +190,6 @@ class Posterior:
 #
 # The paper solves class after class with λ for c, and level after level, by coordinate ascent on the same bound. Where
 # documents are certain of their class, λ is many times c, and its steps are that much too short.
-
-
-STEPS = 2  # in one round
-PRODUCTS = 100  # in one step
-CLOSE = 0.3  # of the gradient that may remain after a step
-LEAST = 1e-4  # of the gain that the gradient predicts
-HALVINGS = 40
-TINY = 1e-300
 
 
 def update_means(q: Posterior, enough: float) -> None:
@@ -321,10 +319,6 @@ class Elimination:
 
 
 # ---- coordinate ascent ----------------------------------------------------------------------------------------------
-
-
-ALTERNATIONS = 10  # of α and Ψ in a round, with ξ held
-ENOUGH = 0.1  # of the growth that ends the rounds: the gain that a step of the means must predict
 
 
 def fit_posterior(

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, is_fitted, top_features
 from ramify.learners.boosting.committee import Committee, CommitteeTree, Floats, Ints, committee_arrays, read_committees
-from ramify.learners.boosting.problems import Documents, TermSelection
+from ramify.learners.boosting.problems import Documents
 from ramify.learners.boosting.rounds import VARIANTS, Question, Settings, boost_all, reusable_committees
 from ramify.learners.linear.training import seed_of
 from ramify.learners.naive_bayes.word_counts import is_count
@@ -54,10 +54,6 @@ class BoostedLearner(PartialFitLearner):
     @abstractmethod
     def _document_nodes(self, targets: Targets) -> csr_array:
         """Documents × nodes: whether a document belongs to a node."""
-
-    def _selection(self) -> TermSelection | None:
-        """How each committee selects its terms; None for all terms."""
-        return None
 
     # ---- training ---------------------------------------------------------------------------------------------------
 
@@ -135,7 +131,7 @@ class BoostedLearner(PartialFitLearner):
 
     def _boost(self, documents: Documents, settings: Settings, before: list[Committee]) -> list[Committee]:
         executor = choose_executor(self.n_jobs if len(before) > 1 else None)
-        return boost_all(executor, documents, settings, self._selection(), before)
+        return boost_all(executor, documents, settings, before)
 
     def _later_targets(self, y: Any, n_documents: int, taxonomy: Taxonomy | None = None) -> Targets:
         """Labels of further documents; refuses nodes that no committee scores."""

@@ -48,7 +48,7 @@ Question = tuple[int, Ints]  # a node, and the classes to separate there
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The parameters of boosting: see :class:`~ramify.learners.AdaBoostMH`."""
+    """The parameters of boosting: see :class:`~ramify.learners.AdaBoostMH`. selection: of the terms of each committee."""
 
     variant: str
     n_rounds: int
@@ -56,6 +56,7 @@ class Settings:
     validation_fraction: float
     patience: int
     seed: int
+    selection: TermSelection | None = None
 
 
 def boost(problem: Problem, variant: str, n_rounds: int) -> Iterator[Committee]:
@@ -207,17 +208,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Boosting:
-    """What all committees share. selection: of the terms that each may use, None for all."""
+    """What all committees share."""
 
     documents: Documents
     settings: Settings
-    selection: TermSelection | None
     progress: Progress = field(compare=False)
 
 
-def boost_all(
-    executor: Executor, documents: Documents, settings: Settings, selection: TermSelection | None, before: list[Committee]
-) -> list[Committee]:
+def boost_all(executor: Executor, documents: Documents, settings: Settings, before: list[Committee]) -> list[Committee]:
     """Add rounds to committees in parallel, those with the most work first; gives them in their order.
 
     Progress advances by round where they are boosted in this process, by committee otherwise.
@@ -228,7 +226,7 @@ def boost_all(
     made, blocks = {}, [before[number] for number in order]
     with stage("boosting", settings.n_rounds * len(before)) as step:
         progress = Progress(step)
-        placed = executor.place(Boosting(documents, settings, selection, progress))
+        placed = executor.place(Boosting(documents, settings, progress))
         results = executor.distribute(add_rounds, placed, blocks, codec, stop=progress.stopped.set)
         for number, asked, committee in zip(order, blocks, results, strict=True):
             if committee.node != asked.node or not np.array_equal(committee.classes, asked.classes):  # of a damaged checkpoint
@@ -242,8 +240,8 @@ def add_rounds(boosting: Boosting, so_far: Committee) -> Committee:
     """A committee with more rounds, trained on the documents of its node; unchanged where there are none."""
     if not len(boosting.documents.at(so_far.node)):
         return so_far
-    problem = boosting.documents.problem(so_far)
-    selected = problem if boosting.selection is None else boosting.selection.apply(problem)
+    problem, selection = boosting.documents.problem(so_far), boosting.settings.selection
+    selected = problem if selection is None else selection.apply(problem)
     more = boost_until_best(selected, boosting.settings, partial(boosting.progress.report, so_far.node))
     if boosting.progress.stopped.is_set():
         raise CancelledError  # rounds may be missing

@@ -62,7 +62,8 @@ class TreeBoostMH(BoostedLearner):
         if self.n_terms is not None and not is_count(self.n_terms):
             raise InputError(f"n_terms is {self.n_terms!r}; give a whole number of 1 or more, or none for all terms.")
         TermSelector(measure=self.measure, join=self.join).check_settings()
-        return super()._settings()
+        selection = None if self.n_terms is None else TermSelection(int(self.n_terms), self.measure, self.join)
+        return replace(super()._settings(), selection=selection)
 
     def _questions(self, targets: Targets) -> tuple[list[Question], list[tuple[int, int]]]:
         taxonomy = targets.taxonomy
@@ -81,9 +82,6 @@ class TreeBoostMH(BoostedLearner):
 
     def _document_nodes(self, targets: Targets) -> csr_array:
         return expand_to_ancestors(targets.own, targets.taxonomy)
-
-    def _selection(self) -> TermSelection | None:
-        return None if self.n_terms is None else TermSelection(int(self.n_terms), self.measure, self.join)
 
     # ---- scoring ----------------------------------------------------------------------------------------------------
 

@@ -116,71 +116,44 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
-class EMSettings:
-    """When EM ends: no weights are better by tolerance (nats per word), or after max_iter steps. newton: take Newton steps."""
-
-    tolerance: float
-    max_iter: int
-    newton: bool
-    n_jobs: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class EMDocuments:
-    """Documents whose likelihood EM maximizes: words, sample weights, and how often each counts at each unit.
-
-    leave_one_out: whether they are among the counts, so that each is subtracted from them in turn.
-    """
-
-    X: csr_array
-    weight: Floats
-    members: csr_array
-    leave_one_out: bool
-
-    def take(self, documents: Ints, leave_one_out: bool) -> EMDocuments:
-        """Some of them."""
-        return EMDocuments(self.X[documents], self.weight[documents], csr_array(self.members[documents]), leave_one_out)
-
-
-@dataclass(frozen=True, slots=True)
 class MixtureProblem:
-    """The EM problem of all units. limits: leave_one_out, tolerance, max_iter, and the words that EM reads before Newton."""
+    """The EM problem of all units.
+
+    counts: words × units and their totals. documents, unit_documents: whose likelihood EM maximizes, and those of each unit.
+    limits: whether they are among the counts, so that each is subtracted from them in turn; the tolerance, in nats per word;
+    the most steps; and the words that EM reads before Newton steps take over. expected: words that earlier documents ascribe
+    to each part. sizes: the words of each unit.
+    """
 
     units: Units
     counts: WordCounts
     documents: LabelledDocuments
     unit_documents: Pattern
-    limits: tuple[Any, ...]
+    limits: tuple[bool, float, int, float]
     expected: Floats
+    sizes: NDArray[Any]
+
+    @classmethod
+    def of(
+        cls, units: Units, counts: WordCounts, X: csr_array, weight: Floats, members: csr_array, limits: Any, expected: Floats
+    ) -> MixtureProblem:
+        """weight, members: how much each document counts, and how often at each unit."""
+        members.sort_indices()
+        row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
+        sizes = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
+        repeats = members.data.astype(np.int32)
+        documents = LabelledDocuments(rows_of(X), np.ascontiguousarray(weight), pattern_of(members), repeats)
+        return cls(units, counts, documents, pattern_of(csc_array(members)), limits, expected, sizes)
 
 
-def fit_weights(
-    units: Units,
-    counts: WordCounts,
-    documents: EMDocuments,
-    wanted: NDArray[np.bool_],
-    settings: EMSettings,
-    expected: Floats,
-    weights: Floats,
-) -> list[int]:
-    """Write the weights of the wanted units; gives the steps that each took.
-
-    counts: words × units and their totals. expected: words that earlier documents ascribe to each part.
-    """
-    X, members = documents.X, documents.members
-    members.sort_indices()
-    row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
-    size = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
-    blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), size)
-    weight, of_member = np.ascontiguousarray(documents.weight), members.data.astype(np.int32)
-    labelled = LabelledDocuments(rows_of(X), weight, pattern_of(members), of_member)
-    limits = (documents.leave_one_out, settings.tolerance, settings.max_iter, EM_WORDS if settings.newton else np.inf)
-    problem = MixtureProblem(units, counts, labelled, pattern_of(csc_array(members)), limits, expected)
-    executor, steps = choose_executor(settings.n_jobs), list[int]()
+def fit_weights(problem: MixtureProblem, wanted: NDArray[np.bool_], n_jobs: int | None, weights: Floats) -> list[int]:
+    """Write the weights of the wanted units; gives the steps that each took."""
+    blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), problem.sizes)
+    executor, steps = choose_executor(n_jobs), list[int]()
     with stage("mixture weights", int(wanted.sum())) as step:
         results = executor.distribute(fit_block, executor.place(problem), blocks, CODEC)
         for block, found in zip(blocks, results, strict=True):
-            places = units.weights_of(block)
+            places = problem.units.weights_of(block)
             fits = [part.shape for part in found] == [places.shape, block.shape]
             if not fits or [part.dtype for part in found] != [np.float64, np.int32]:  # as a damaged checkpoint may hold
                 raise ModelError("the checkpoint holds mixture weights of other classes; train without --resume to begin anew.")

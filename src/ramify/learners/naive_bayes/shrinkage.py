@@ -26,7 +26,7 @@ from sklearn.utils import check_random_state
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, Evidence, Scores
 from ramify.learners.naive_bayes import word_counts
-from ramify.learners.naive_bayes.mixture_weights import EMDocuments, EMSettings, Units, fit_weights
+from ramify.learners.naive_bayes.mixture_weights import EM_WORDS, MixtureProblem, Units, fit_weights
 from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_count, is_positive
 from ramify.learners.path_probabilities import log_softmax
 from ramify.learners.targets import Targets
@@ -155,21 +155,20 @@ class ShrinkageNaiveBayes(WordCountLearner):
         members = csr_array(own[:, self.class_nodes_].astype(np.float64) @ units.above)
         wanted = np.ones(len(units), dtype=bool) if self.branches is not None else ~units.is_inner
         weights = np.zeros(units.n_weights)
-        settings = EMSettings(float(self.tol), int(self.max_iter), bool(self.newton), self.n_jobs)
+        limits = float(self.tol), int(self.max_iter), EM_WORDS if self.newton else np.inf
 
-        def fit(documents: EMDocuments, wanted: NDArray[np.bool_]) -> list[int]:
-            return fit_weights(units, self._word_counts, documents, wanted, settings, expected, weights)
+        def fit(parts: tuple[csr_array, Floats, csr_array], leave_one_out: bool, wanted: NDArray[np.bool_]) -> list[int]:
+            problem = MixtureProblem.of(units, self._word_counts, *parts, (leave_one_out, *limits), expected)
+            return fit_weights(problem, wanted, self.n_jobs, weights)
 
-        every = EMDocuments(X, sample_weight, members, True)
         aside = self.held_out_documents_
         if len(aside):
-            others = every.take(aside, leave_one_out=False)
-            has_held_out = np.diff(csc_array(others.members).indptr) > 0
-            steps = fit(others, wanted & has_held_out)
             rest = np.setdiff1d(np.arange(X.shape[0]), aside)
-            steps += fit(every.take(rest, leave_one_out=True), wanted & ~has_held_out)
+            held_out, others = ((X[some], sample_weight[some], csr_array(members[some])) for some in (aside, rest))
+            has_held_out = np.diff(csc_array(held_out[2]).indptr) > 0
+            steps = fit(held_out, False, wanted & has_held_out) + fit(others, True, wanted & ~has_held_out)
         else:
-            steps = fit(every, wanted)
+            steps = fit((X, sample_weight, members), True, wanted)
         self.n_iter_ = max([1, *steps])
         self._set_weights(weights)
 
