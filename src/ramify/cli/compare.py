@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Option
 
+import ramify
 from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
 from ramify.errors import InputError
-
-if TYPE_CHECKING:
-    from ramify.classifier import TextClassifier
 
 ALL = "all"  # --system all: every system
 
@@ -115,11 +113,11 @@ def compare(
         output.print(render_comparison(found, advice, output.width))
 
 
-def _new_systems(given: Sequence[str], wanted: workflows.TrainOptions) -> dict[str, TextClassifier]:
+def _new_systems(given: Sequence[str], wanted: workflows.TrainOptions) -> dict[str, ramify.TextClassifier]:
     from ramify.systems import SYSTEMS
 
     _refuse_few("system", given)
-    made: dict[str, TextClassifier] = {}
+    made: dict[str, ramify.TextClassifier] = {}
     for each in dict.fromkeys(name for one in given for name in (SYSTEMS if one == ALL else [one])):
         # among all systems, one that cannot use the term selector is left out of the comparison, with the reason
         made[each] = replace(wanted, system=each).new_classifier(checks_selector=each in given)

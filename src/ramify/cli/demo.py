@@ -8,6 +8,7 @@ from typing import Annotated
 
 from typer import Option
 
+import ramify
 from ramify.cli.console import output, print_plain, progress_shown
 
 EXAMPLES = (
@@ -29,16 +30,14 @@ def demo(
     Example:
       ramify demo
     """
-    from ramify.data import load_electronics
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import report_page
     from ramify.reports.terminal import render_report
-    from ramify.workflows import TrainOptions, train
 
     start = time.perf_counter()
     with progress_shown():
-        shop = load_electronics()
-        trained = train(shop.train, TrainOptions(system, taxonomy=shop.taxonomy, test=shop.test), model)
+        shop = ramify.data.load_electronics()
+        trained = ramify.train(shop.train, ramify.TrainOptions(system, taxonomy=shop.taxonomy, test=shop.test), model)
     output.print(
         f"Support requests of an electronics shop: {len(shop.train):,} training and {len(shop.test):,} test documents, "
         f"{len(shop.taxonomy)} nodes in {shop.taxonomy.n_levels} levels. "

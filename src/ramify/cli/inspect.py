@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
+import ramify
 from ramify.cli.console import output, print_json, progress_shown
 from ramify.cli.options import AsJson, Encoding, LabelColumn, LabelSeparator, TextColumn, load_model
 from ramify.errors import InputError
-
-if TYPE_CHECKING:
-    from ramify.data import Corpus
-    from ramify.taxonomy import Taxonomy
 
 
 def inspect(
@@ -40,9 +37,7 @@ def inspect(
       ramify inspect taxonomy.tsv --levels 2
       ramify inspect out --node food/fruit
     """
-    from ramify.data import read_corpus
     from ramify.reports.terminal import draw
-    from ramify.taxonomy import read_taxonomy
     from ramify.workflows.reading import note_contents, readable
 
     facts: dict[str, Any] = {}
@@ -55,12 +50,12 @@ def inspect(
         if kind == "model":
             facts, taxonomy = _inspect_model(file)
         elif kind == "taxonomy":
-            taxonomy = read_taxonomy(file)
+            taxonomy = ramify.read_taxonomy(file)
         elif kind == "data":
-            known = None if taxonomy_file is None else read_taxonomy(taxonomy_file)
+            known = None if taxonomy_file is None else ramify.read_taxonomy(taxonomy_file)
             is_label = None if known is None else known.__contains__
             columns: dict[str, Any] = {"text": text, "label": label, "label_separator": label_separator}
-            corpus = read_corpus(file, **columns, is_label=is_label, encoding=encoding)
+            corpus = ramify.data.read_corpus(file, **columns, is_label=is_label, encoding=encoding)
             note_contents(corpus)
             facts, taxonomy, counts = _inspect_corpus(corpus, known)
         else:
@@ -131,7 +126,7 @@ def _show_node(path: Path, kind: str, node: str, as_json: bool) -> None:
             output.print(table)
 
 
-def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy]:
+def _inspect_model(path: Path) -> tuple[dict[str, Any], ramify.Taxonomy]:
     classifier = load_model(path)
     learner = classifier.learner_
     values, arrays = learner.state()
@@ -147,7 +142,9 @@ def _inspect_model(path: Path) -> tuple[dict[str, Any], Taxonomy]:
     return facts, classifier.taxonomy_
 
 
-def _inspect_corpus(corpus: Corpus, known: Taxonomy | None) -> tuple[dict[str, Any], Taxonomy, list[int]]:
+def _inspect_corpus(
+    corpus: ramify.data.Corpus, known: ramify.Taxonomy | None
+) -> tuple[dict[str, Any], ramify.Taxonomy, list[int]]:
     import numpy as np
 
     from ramify.taxonomy import taxonomy_of_labels

@@ -6,17 +6,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import IO, Annotated, Any
 
 from typer import Argument, Option
 
+import ramify
 from ramify.cli.console import say
 from ramify.errors import DataError, InputError
 from ramify.formatting import counted
-
-if TYPE_CHECKING:
-    from ramify.classifier import TextClassifier
-    from ramify.decisions import DecisionRule
 
 MANY_FILES = "a directory or a quoted pattern of files; - for stdin."
 MEASURES = "accuracy, micro_f1, macro_f1, hierarchical_f1, h_loss"
@@ -83,7 +80,7 @@ CheckpointDirectory = Annotated[
 Resume = Annotated[bool, Option("--resume", help="Continue an interrupted run from its checkpoints.")]
 
 
-def parse_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | None:
+def parse_rule(name: str | None, pairs: Sequence[str] | None) -> ramify.decisions.DecisionRule | None:
     """The rule of --rule and --rule-param, if given."""
     if name is None:
         if pairs:
@@ -95,14 +92,15 @@ def parse_rule(name: str | None, pairs: Sequence[str] | None) -> DecisionRule | 
     return make_rule(name, parse_params(pairs or [], "--rule-param"))
 
 
-def load_model(model: Path, rule: DecisionRule | None = None, threads: int | None = None) -> TextClassifier:
+def load_model(
+    model: Path, rule: ramify.decisions.DecisionRule | None = None, threads: int | None = None
+) -> ramify.TextClassifier:
     """Load a model, with another decision rule if given."""
-    from ramify.classifier import load
     from ramify.parallel import count_workers
 
     if threads is not None:
         count_workers(threads)
-    classifier = load(model) if rule is None else load(model).redecided(rule)
+    classifier = ramify.load(model) if rule is None else ramify.load(model).redecided(rule)
     if threads is not None:
         classifier.use_threads(threads)
     return classifier

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from typer import Argument, Option
 
+import ramify
 from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import print_json, print_plain, progress_shown, say
 from ramify.errors import InputError
 from ramify.formatting import counted
-
-if TYPE_CHECKING:
-    from ramify.classifier import TextClassifier
 
 
 def predict(
@@ -62,15 +60,14 @@ def predict(
       ramify predict out 'parts/*.parquet' --out predictions/ --cluster auto
       ramify predict out 'parts/*.parquet' --out predictions/ --cluster auto --resume
     """
-    from ramify.data import is_file_set
     from ramify.workflows.predict_stream import predict_file
 
     if (data is None) == (sentence is None):
         raise InputError("give a file of documents to classify, or one text with --try, and not both.")
-    wanted = workflows.PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
+    wanted = ramify.PredictOptions(top, threshold, tuple(within or ()), tuple(without or ()), risk, nodes, by_branch)
     wanted.check()
     decision = options.parse_rule(rule, rule_param)
-    if data is not None and is_file_set(data):
+    if data is not None and ramify.data.is_file_set(data):
         settings = {"text": text, "encoding": encoding, "strict": strict, "resume": resume, "n_jobs": threads}
         with progress_shown(cluster):
             _predict_files(model, data, out, rule=decision, options=wanted, as_json=as_json, **settings)
@@ -88,7 +85,7 @@ def predict(
             options.write_predictions(rows, columns, data, out, kind, top, strict)
 
 
-def _warn_about_branches(classifier: TextClassifier, wanted: workflows.PredictOptions) -> None:
+def _warn_about_branches(classifier: ramify.TextClassifier, wanted: ramify.PredictOptions) -> None:
     """Name the branches that have no guarantee."""
     if wanted.by_branch and wanted.risk is not None:
         from ramify.classifier.guarantees import branches_without_guarantee
@@ -112,7 +109,7 @@ def _predict_files(model: Path, data: Path, out: Path | None, **settings: Any) -
     say(f"{documents} in {counted(done.written, 'file')} written to {out}")
 
 
-def _predict_sentence(classifier: TextClassifier, sentence: str, wanted: workflows.PredictOptions, as_json: bool) -> None:
+def _predict_sentence(classifier: ramify.TextClassifier, sentence: str, wanted: ramify.PredictOptions, as_json: bool) -> None:
     from ramify.workflows.reading import refuse_texts
 
     refuse_texts(classifier, "--try")
