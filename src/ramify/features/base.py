@@ -35,9 +35,9 @@ class BaseVectorizer(TransformerMixin, BaseEstimator, ABC):
     def weight_counts(self, counts: csr_array) -> csr_array:
         """Apply the weighting to a matrix of :meth:`fit_count`, which may be changed in place."""
 
-    @abstractmethod
     def select_columns(self, columns: Ints) -> None:
         """Use only some of the columns, increasing, from now on."""
+        self.selected_columns_ = columns if self.selected_columns_ is None else self.selected_columns_[columns]
 
     @abstractmethod
     def transform(self, documents: Any) -> csr_array:

@@ -19,18 +19,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.errors import InputError, ModelError
-from ramify.features.term_counts import (
-    Rows,
-    TermList,
-    as_matrix,
-    cut,
-    joined,
-    merge,
-    merge_all,
-    renumber,
-    stacked,
-    with_positions,
-)
+from ramify.features import term_counts
+from ramify.features.term_counts import Rows, TermList
 from ramify.features.text_analysis import WordRules
 from ramify.native import count_hashed_terms, count_new_terms, sort_terms
 from ramify.parallel import Executor, stage
@@ -84,13 +74,14 @@ class CountSettings:
 
     def count(self, texts: Iterable[str]) -> TermCounts:
         """Count the terms of texts, a block at a time."""
-        blocks = ((some, self.rules.for_kernel(some)) for some in cut(iter(texts), 1)[0])
+        blocks = ((some, self.rules.for_kernel(some)) for some in term_counts.cut(iter(texts), 1)[0])
         if self.hashing is not None:
-            return TermCounts(None, joined([count_hashed_terms(some, rules, self.hashing) for some, rules in blocks]))
+            hashed = [count_hashed_terms(some, rules, self.hashing) for some, rules in blocks]
+            return TermCounts(None, term_counts.joined(hashed))
         parts = [count_new_terms(some, rules, True) for some, rules in blocks]
-        terms, _, _, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
-        renumbered = [renumber(rows, part, len(terms)) for rows, part in with_positions(parts, positions)]
-        return TermCounts(terms, joined(renumbered))
+        terms, _, _, positions = term_counts.merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
+        numbered = term_counts.with_positions(parts, positions)
+        return TermCounts(terms, term_counts.joined([term_counts.renumber(rows, part, len(terms)) for rows, part in numbered]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +107,7 @@ class Shard:
         """Save counts for other workers; if that fails, shards are counted every time."""
         if self.file is None or not self.file.parent.is_dir():
             return
-        offsets, columns, values = counts.rows
-        arrays: dict[str, NDArray[Any]] = {"offsets": offsets, "columns": columns, "values": values}
+        arrays: dict[str, NDArray[Any]] = dict(zip(("offsets", "columns", "values"), counts.rows, strict=True))
         if counts.terms is not None:
             arrays |= {"terms": counts.terms.bytes, "ends": counts.terms.offsets}
         beside = name_beside(self.file, "partial")
@@ -183,17 +173,13 @@ class ShardedTexts:
     def joined(self, texts: Sequence[str], keys: Sequence[bytes]) -> ShardedTexts:
         """These texts, followed by texts in memory."""
         added = np.frombuffer(b"".join(keys), dtype=self.hashes.dtype)
-        return ShardedTexts(
-            self.settings,
-            (*self.shards, Shard(TextList(tuple(texts)))),
-            (*self.sizes, len(texts)),
-            np.concatenate([self.chosen, sum(self.sizes) + np.arange(len(texts))]),
-            np.concatenate([self.hashes, added]),
-        )
+        shards, sizes = (*self.shards, Shard(TextList(tuple(texts)))), (*self.sizes, len(texts))
+        chosen = np.concatenate([self.chosen, sum(self.sizes) + np.arange(len(texts))])
+        return ShardedTexts(self.settings, shards, sizes, chosen, np.concatenate([self.hashes, added]))
 
     def terms(self, executor: Executor) -> tuple[TermList, NDArray[np.float64], NDArray[np.float64]]:
         """All terms, sorted, with document frequencies and numbers of occurrences."""
-        return merge_all(self._map(executor, "counting terms", _terms_in, self.settings))
+        return term_counts.merge_all(self._map(executor, "counting terms", _terms_in, self.settings))
 
     def matrix(self, executor: Executor, wanted: Wanted, n_columns: int, n_entries: int | None = None) -> csr_array:
         """The matrix of counts. wanted: the terms; for hashed columns their new numbers, or None to use all columns.
@@ -204,14 +190,14 @@ class ShardedTexts:
             n_entries = sum(self._map(executor, "measuring", _count_entries, self.settings))
         blocks = self._map(executor, "building the matrix", _rows_over, (self.settings, wanted, n_columns))
         if n_entries is None:
-            return stacked(list(blocks), n_columns)
+            return term_counts.stacked(list(blocks), n_columns)
         offsets: list[NDArray[np.int64]] = [np.zeros(1, dtype=np.int64)]
         columns, values = np.empty(n_entries, dtype=np.int32), np.empty(n_entries, dtype=np.float32)
         for block in blocks:
             start, end = int(offsets[-1][-1]), int(offsets[-1][-1] + block[0][-1])
             columns[start:end], values[start:end] = block[1], block[2]
             offsets.append(block[0][1:] + start)
-        return as_matrix((np.concatenate(offsets), columns, values), n_columns)
+        return term_counts.as_matrix((np.concatenate(offsets), columns, values), n_columns)
 
     def _map(self, executor: Executor, title: str, job: Any, common: Any) -> Iterator[Any]:
         """Apply a job to each shard, in order, and report progress."""
@@ -258,5 +244,5 @@ def _rows_over(placed: tuple[CountSettings, Wanted, int], part: ShardRows) -> Ro
         _, offsets, positions = sort_terms([wanted.packed, counts.terms.packed])
         numbers = np.full(len(offsets) - 1, -1, dtype=np.int32)
         numbers[positions[: len(wanted)]] = np.arange(len(wanted))
-        return renumber(rows, numbers[positions[len(wanted) :]], n_columns)
-    return rows if wanted is None else renumber(rows, wanted, n_columns)
+        return term_counts.renumber(rows, numbers[positions[len(wanted) :]], n_columns)
+    return rows if wanted is None else term_counts.renumber(rows, wanted, n_columns)

@@ -12,32 +12,13 @@ from scipy.sparse import csr_array
 from sklearn.utils import murmurhash3_32
 from sklearn.utils.validation import check_is_fitted
 
+from ramify import native
 from ramify.errors import InputError, ModelError
+from ramify.features import term_counts
 from ramify.features.base import BaseVectorizer, Ints, State, checked_columns
 from ramify.features.streaming import CountSettings, ShardedTexts
-from ramify.features.term_counts import (
-    Rows,
-    TermList,
-    are_none,
-    cut,
-    find_limits,
-    keep_within,
-    merge,
-    merge_all,
-    renumber,
-    stacked,
-    with_positions,
-)
+from ramify.features.term_counts import Rows, TermList
 from ramify.features.text_analysis import WordRules, locate_terms, make_rules
-from ramify.native import (
-    Terms,
-    count_hashed_terms,
-    count_known_terms,
-    count_new_terms,
-    pattern_of,
-    sort_terms,
-    weigh_rows_in_place,
-)
 from ramify.parallel import SerialExecutor, choose_executor, count_workers, stage
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
@@ -94,24 +75,19 @@ class Vectorizer(BaseVectorizer):
         self.min_df, self.max_df, self.max_features = min_df, max_df, max_features
         self.hashing, self.n_jobs = hashing, n_jobs
 
-    # ---- fitting ---------------------------------------------------------------------------------------------------
-
     def fit(self, texts: Iterable[str], y: Any = None) -> Self:
         """Find the terms and their document frequencies."""
         self.check_settings()
         if self.hashing is not None:
             self._fit_columns(self._hashed_blocks(texts, None, int(self.hashing)))
             return self
-        parts = self._map(texts, lambda some: count_new_terms(some, self._rules().for_kernel(some), False))
-        n_texts = 0
+        sizes: list[int] = []
 
-        def counted() -> Iterator[tuple[Any, ...]]:
-            nonlocal n_texts
-            for part in parts:
-                n_texts += len(part[4][0]) - 1
-                yield part
+        def count(some: list[str]) -> Any:
+            sizes.append(len(some))
+            return native.count_new_terms(some, self._rules().for_kernel(some), False)
 
-        self._fit_terms(*merge_all(counted()), n_texts)
+        self._fit_terms(*term_counts.merge_all(self._map(texts, count)), sum(sizes))
         return self
 
     def fit_transform(self, texts: Iterable[str], y: Any = None) -> csr_array:
@@ -125,48 +101,44 @@ class Vectorizer(BaseVectorizer):
         sharded = texts if isinstance(texts, ShardedTexts) and texts.settings == self.count_settings else None
         if self.hashing is not None:
             n_columns = int(self.hashing)
-            if sharded is not None:
-                X = sharded.matrix(executor, None, n_columns)
-            else:
-                X = stacked(list(self._hashed_blocks(texts, None, n_columns)), n_columns)
+            blocks = [] if sharded is not None else list(self._hashed_blocks(texts, None, n_columns))
+            X = sharded.matrix(executor, None, n_columns) if sharded is not None else term_counts.stacked(blocks, n_columns)
             self._fit_columns(iter([(X.indptr, X.indices, X.data)]))
             return X
         if sharded is not None:
             found, documents, occurrences = sharded.terms(executor)
             kept = self._fit_terms(found, documents, occurrences, len(sharded))
             return sharded.matrix(executor, self._terms, len(kept), n_entries=int(documents[kept].sum()))
-        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules().for_kernel(some), True)))
-        found, documents, occurrences, positions = merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
+        parts = list(self._map(texts, lambda some: native.count_new_terms(some, self._rules().for_kernel(some), True)))
+        found, documents, occurrences, positions = term_counts.merge(TermList.of([]), np.zeros(0), np.zeros(0), parts)
         kept = self._fit_terms(found, documents, occurrences, sum(len(part[4][0]) - 1 for part in parts))
         numbers = np.full(len(found), -1, dtype=np.int32)
         numbers[kept] = np.arange(len(kept))
-        work = [(rows, numbers[part]) for rows, part in with_positions(parts, positions)]
-        return stacked(list(executor.map(lambda task: renumber(task[0], task[1], len(kept)), work)), len(kept))
+        work = [(rows, numbers[part], len(kept)) for rows, part in term_counts.with_positions(parts, positions)]
+        return term_counts.stacked(list(executor.map(lambda task: term_counts.renumber(*task), work)), len(kept))
 
     def check_settings(self) -> None:
         """Refuse invalid settings, before any text is read."""
         if self.weighting not in WEIGHTINGS:
             raise InputError(f"weighting is {self.weighting!r}; give one of {', '.join(WEIGHTINGS)}.")
-        find_limits(self.min_df, self.max_df, self.max_features, 1)
+        term_counts.find_limits(self.min_df, self.max_df, self.max_features, 1)
         for name, value in (("lowercase", self.lowercase), ("sublinear_tf", self.sublinear_tf)):
             if not isinstance(value, (bool, np.bool_)):
                 raise InputError(f"{name} is {value!r}; give true or false.")
         self._rules()
-        if self.hashing is None:
-            return
-        if not isinstance(self.hashing, (int, np.integer)) or not 1 <= self.hashing <= MOST_COLUMNS:
+        is_whole = isinstance(self.hashing, (int, np.integer))
+        if self.hashing is not None and not (is_whole and 1 <= self.hashing <= MOST_COLUMNS):
             raise InputError(f"hashing is {self.hashing!r}; give a number of columns from 1 to {MOST_COLUMNS:,}.")
-        if not are_none(self.min_df, self.max_df, self.max_features):
+        if self.hashing is not None and not term_counts.are_none(self.min_df, self.max_df, self.max_features):
             raise InputError("hashing stores no vocabulary, so min_df, max_df and max_features cannot be used with it.")
 
     def _fit_terms(self, found: TermList, documents: Any, occurrences: Any, n_texts: int) -> Ints:
         """Store the terms within the limits; return their numbers."""
         if not len(found):
-            raise InputError(
-                f"the {n_texts} texts have no words (other than stop words); give texts with words of two letters or more."
-            )
-        frequencies = documents if self.weighting == "binary" else occurrences
-        kept = keep_within(find_limits(self.min_df, self.max_df, self.max_features, n_texts), documents, frequencies)
+            advice = "give texts with words of two letters or more"
+            raise InputError(f"the {n_texts} texts have no words (other than stop words); {advice}.")
+        limits = term_counts.find_limits(self.min_df, self.max_df, self.max_features, n_texts)
+        kept = term_counts.keep_within(limits, documents, documents if self.weighting == "binary" else occurrences)
         self._terms = found if len(kept) == len(found) else found.take(kept)
         self.selected_columns_, self._is_selected, self._fitted_with = None, False, (None, self.weighting)
         self.idf_ = _smooth_idf(documents[kept], n_texts) if self.weighting == "tf-idf" else None
@@ -189,12 +161,12 @@ class Vectorizer(BaseVectorizer):
         if self._terms is not None:
             self._terms = self._terms.take(columns)
         else:
-            self.selected_columns_ = columns if self.selected_columns_ is None else self.selected_columns_[columns]
+            super().select_columns(columns)
 
     @property
     def can_add_terms(self) -> bool:
         """Whether :meth:`add_terms` works: terms have no weights, and none was left out."""
-        has_all = are_none(self.min_df, self.max_df, self.max_features) and not self._is_selected
+        has_all = term_counts.are_none(self.min_df, self.max_df, self.max_features) and not self._is_selected
         return has_all and self._terms is not None and self.idf_ is None
 
     def add_terms(self, texts: Iterable[str]) -> Ints:
@@ -202,13 +174,11 @@ class Vectorizer(BaseVectorizer):
         check_is_fitted(self)
         if self._terms is None or not self.can_add_terms:
             return super().add_terms(texts)
-        parts = list(self._map(texts, lambda some: count_new_terms(some, self._rules().for_kernel(some), False)))
-        arrays = sort_terms([self._terms.packed, *(Terms(part[0], part[1]) for part in parts)])
+        parts = list(self._map(texts, lambda some: native.count_new_terms(some, self._rules().for_kernel(some), False)))
+        arrays = native.sort_terms([self._terms.packed, *(native.Terms(part[0], part[1]) for part in parts)])
         columns: Ints = arrays[2][: len(self._terms)].astype(np.int64)
         self._terms = TermList(arrays[0], arrays[1])
         return columns
-
-    # ---- transforming -----------------------------------------------------------------------------------------------
 
     def transform(self, texts: Iterable[str]) -> csr_array:
         """The weighted matrix of texts; unknown terms are ignored."""
@@ -218,10 +188,10 @@ class Vectorizer(BaseVectorizer):
             return self.weight_counts(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
         if self._terms is None:
             blocks = self._hashed_blocks(texts, self._new_numbers(), int(self._fitted_with[0] or 0))
-            return self.weight_counts(stacked(list(blocks), self.n_features_out))
+            return self.weight_counts(term_counts.stacked(list(blocks), self.n_features_out))
         index = self._terms.index  # computed here, before threads share it
-        blocks = self._map(texts, lambda some: count_known_terms(some, self._rules().for_kernel(some), index))
-        return self.weight_counts(stacked(list(blocks), len(self._terms)))
+        blocks = self._map(texts, lambda some: native.count_known_terms(some, self._rules().for_kernel(some), index))
+        return self.weight_counts(term_counts.stacked(list(blocks), len(self._terms)))
 
     def weight_counts(self, counts: csr_array) -> csr_array:
         """Apply the weighting; changes the matrix in place."""
@@ -231,10 +201,8 @@ class Vectorizer(BaseVectorizer):
         elif weighting == "tf-idf":
             if self.sublinear_tf:
                 counts.data[:] = np.log(counts.data) + 1
-            weigh_rows_in_place(pattern_of(counts), self.idf_, counts.data)
+            native.weigh_rows_in_place(native.pattern_of(counts), self.idf_, counts.data)
         return counts
-
-    # ---- locating terms ---------------------------------------------------------------------------------------------
 
     def locate(self, text: str) -> list[tuple[int, int, int]]:
         """(start, end, column) of every known term in a text, in the order of their starts.
@@ -278,15 +246,14 @@ class Vectorizer(BaseVectorizer):
 
     def _hashed_blocks(self, texts: Iterable[str], numbers: NDArray[np.int32] | None, n_columns: int) -> Iterator[Rows]:
         def count(some: list[str]) -> Rows:
-            rows: Rows = count_hashed_terms(some, self._rules().for_kernel(some), n_columns)
-            return rows if numbers is None else renumber(rows, numbers, n_columns)
+            rows: Rows = native.count_hashed_terms(some, self._rules().for_kernel(some), n_columns)
+            return rows if numbers is None else term_counts.renumber(rows, numbers, n_columns)
 
         return self._map(texts, count)
 
     def _map(self, texts: Iterable[str], work: Callable[[list[str]], Result]) -> Iterator[Result]:
         """Apply work to blocks of texts, and report progress."""
-        workers = count_workers(self.n_jobs)
-        blocks, total = cut(texts, workers)
+        blocks, total = term_counts.cut(texts, count_workers(self.n_jobs))
         done: list[int] = []
 
         def count(block: list[str]) -> Result:
@@ -313,8 +280,6 @@ class Vectorizer(BaseVectorizer):
             self._cached_rules = key, make_rules(*settings)
         return self._cached_rules[1]
 
-    # ---- results -----------------------------------------------------------------------------------------------------
-
     @property
     def terms_(self) -> NDArray[np.object_]:
         """The terms, in column order; hashed columns are named by number."""
@@ -336,8 +301,6 @@ class Vectorizer(BaseVectorizer):
             return len(self._terms)
         return int(self._fitted_with[0] or 0) if self.selected_columns_ is None else len(self.selected_columns_)
 
-    # ---- saving -----------------------------------------------------------------------------------------------------
-
     def state(self) -> State:
         """Plain values and arrays from which :meth:`from_state` makes an equal vectorizer."""
         check_is_fitted(self)
@@ -349,9 +312,8 @@ class Vectorizer(BaseVectorizer):
             params["stop_words"] = sorted(params["stop_words"])
         arrays = {"idf": self.idf_, "columns": self.selected_columns_}
         terms = None if self._terms is None else self._terms.names
-        return {"params": params, "terms": terms, "selected": self._is_selected}, {
-            name: array for name, array in arrays.items() if array is not None
-        }
+        values = {"params": params, "terms": terms, "selected": self._is_selected}
+        return values, {name: array for name, array in arrays.items() if array is not None}
 
     @classmethod
     def from_state(cls, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Vectorizer:

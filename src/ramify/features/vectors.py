@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import ModelError
-from ramify.features.base import BaseVectorizer, Ints, State, check_documents, checked_columns
+from ramify.features.base import BaseVectorizer, State, check_documents, checked_columns
 
 
 class Vectors(BaseVectorizer):
@@ -27,10 +27,6 @@ class Vectors(BaseVectorizer):
         """Store the number of features, and return the matrix."""
         self.selected_columns_ = None
         return check_documents(self, X, reset=True, allow_nan=True)
-
-    def select_columns(self, columns: Ints) -> None:
-        """Use only some of the features, increasing, from now on."""
-        self.selected_columns_ = columns if self.selected_columns_ is None else self.selected_columns_[columns]
 
     def weight_counts(self, X: csr_array) -> csr_array:
         """The matrix as it is: features are weighted already."""
