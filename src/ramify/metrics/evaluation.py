@@ -48,8 +48,7 @@ class Report:
 
     def as_dict(self) -> dict[str, Any]:
         """The same as JSON-ready values."""
-        values = asdict(self)
-        return {name: value for name, value in values.items() if value or name not in OPTIONAL}
+        return {name: value for name, value in asdict(self).items() if value or name not in OPTIONAL}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Report:
@@ -98,15 +97,10 @@ def make_report(
         added, bins, calibration = _probability_figures(*pair, probabilities, uncalibrated)
         figures |= added
     losses, distance = h_loss_by_depth(*pair), flat.tree_distance(*pair)
-    confusions = [
-        {
-            "parent": " > ".join(taxonomy.path_of(found.true)[:-1]),
-            "true": taxonomy.titles[found.true],
-            "predicted": taxonomy.titles[found.predicted],
-            "count": found.count,
-        }
-        for found in sibling_confusion(*pair)[:MAX_CONFUSIONS]
-    ]
+    confusions, titles = [], taxonomy.titles
+    for found in sibling_confusion(*pair)[:MAX_CONFUSIONS]:
+        row: dict[str, Any] = {"parent": " > ".join(taxonomy.path_of(found.true)[:-1]), "true": titles[found.true]}
+        confusions.append({**row, "predicted": titles[found.predicted], "count": found.count})
     modified = asdict(modified_f1(*pair)) if hierarchy == "modified" else {}
     return Report(
         documents=len(distance),
@@ -137,19 +131,16 @@ def fits_dense(n_documents: int, taxonomy: Taxonomy) -> bool:
 def _decision_figures(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy) -> dict[str, float]:
     pair = Y_true, Y_pred, taxonomy
     distance = flat.tree_distance(*pair)
-    figures = {"accuracy": flat.accuracy(*pair)}
-    figures["hierarchical_precision"] = hierarchical.hierarchical_precision(*pair)
-    figures["hierarchical_recall"] = hierarchical.hierarchical_recall(*pair)
-    figures["hierarchical_f1"] = hierarchical.hierarchical_f1(*pair)
+    of_nodes = (hierarchical.hierarchical_precision, hierarchical.hierarchical_recall, hierarchical.hierarchical_f1)
+    figures = {metric.__name__: metric(*pair) for metric in (flat.accuracy, *of_nodes)}
     overs: tuple[flat.Over, ...] = ("own", "leaves", "nodes")
     for over in overs:
         figures[f"micro_f1_{over}"] = flat.micro_f1(*pair, over=over)
         figures[f"macro_f1_{over}"] = flat.macro_f1(*pair, over=over, empty="skip")
     figures |= {"h_loss": h_loss(*pair), "h_loss_siblings": h_loss(*pair, costs="siblings")}
     figures["mean_distance_of_errors"] = flat.mean(distance[distance > 0].astype(np.float64), of_nothing=0.0)
-    figures |= {"document_precision": flat.document_precision(*pair), "document_recall": flat.document_recall(*pair)}
-    figures["document_f1"] = flat.document_f1(*pair)
-    return figures
+    of_documents = (flat.document_precision, flat.document_recall, flat.document_f1)
+    return figures | {metric.__name__: metric(*pair) for metric in of_documents}
 
 
 def _probability_figures(

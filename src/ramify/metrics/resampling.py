@@ -17,21 +17,10 @@ import numpy as np
 from scipy.sparse import csr_array, hstack
 
 from ramify.errors import InputError
+from ramify.metrics import significance
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, per_document, per_node, ratio
 from ramify.metrics.hierarchical import first_errors
-from ramify.metrics.significance import (
-    Alternative,
-    Proportion,
-    Significance,
-    check_alternative,
-    macro_sign_test,
-    proportions_test,
-    rank_t_test,
-    same_decisions,
-    sign_test,
-    t_test,
-    wilcoxon_test,
-)
+from ramify.metrics.significance import Alternative, Proportion, Significance, check_alternative, same_decisions
 from ramify.parallel import row_blocks, stage
 from ramify.taxonomy import Taxonomy, most_specific
 
@@ -156,9 +145,8 @@ def paired_bootstrap(
     (0.5, True, 0.002)
     """
     check_alternative(alternative)
-    check_resamples(n_resamples)
     T, A, B = same_decisions(Y_true, A, B)
-    check_documents(T.shape[0])
+    check_resamples(n_resamples, T.shape[0])
     if isinstance(metric, str):
         named = {"micro_f1": micro, "macro_f1": macro}
         if metric not in named:
@@ -215,20 +203,17 @@ def resample_sums(rows: csr_array, finish: Callable[[Floats], Floats], n_resampl
     return np.concatenate(values)
 
 
-def check_documents(n_docs: int) -> None:
-    """Refuse to resample nothing."""
+def check_resamples(n_resamples: int, n_docs: int = 1) -> None:
+    """Refuse a number of resamples below 1, and to draw from no documents."""
+    if n_resamples < 1:
+        raise InputError(f"n_resamples is {n_resamples}; give 1 or more, such as 1000.")
     if n_docs == 0:
         raise InputError("there are no documents to draw from; give some.")
 
 
-def check_resamples(n_resamples: int) -> None:
-    """Refuse a number of resamples below 1."""
-    if n_resamples < 1:
-        raise InputError(f"n_resamples is {n_resamples}; give 1 or more, such as 1000.")
-
-
 Tested = Significance | BootstrapDifference
-_SIMPLE = {"sign": sign_test, "macro_sign": macro_sign_test, "t": t_test, "rank_t": rank_t_test, "wilcoxon": wilcoxon_test}
+_SIMPLE = ("sign", significance.sign_test), ("macro_sign", significance.macro_sign_test), ("t", significance.t_test)
+_ON_RANKS = ("rank_t", significance.rank_t_test), ("wilcoxon", significance.wilcoxon_test)
 _PROPORTIONS: tuple[Proportion, ...] = ("precision", "recall", "accuracy")
 
 
@@ -259,16 +244,15 @@ def compare_predictions(
 
 def decision_tests(T: csr_array, A: csr_array, B: csr_array, alternative: Alternative = "two-sided") -> dict[str, Tested]:
     """The tests without resampling, by name (T, A, B: documents × classes)."""
-    found: dict[str, Tested] = {name: test(T, A, B, alternative) for name, test in _SIMPLE.items()}
-    return found | {name: proportions_test(T, A, B, name, alternative) for name in _PROPORTIONS}
+    found: dict[str, Tested] = {name: test(T, A, B, alternative) for name, test in (*_SIMPLE, *_ON_RANKS)}
+    return found | {name: significance.proportions_test(T, A, B, name, alternative) for name in _PROPORTIONS}
 
 
 def draw_measures(rows: csr_array, n_resamples: int, seed: Seed) -> Floats:
     """Every metric on all documents, then on each resample (1 + resamples × metrics), losses negated (rows: measure_rows)."""
     observed = from_sums(np.asarray(rows.sum(axis=0)).ravel())
     signs = np.array([-1.0 if name in LOSSES else 1.0 for name in MEASURES])
-    values: Floats = signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)])
-    return values
+    return np.asarray(signs * np.vstack([observed, resample_sums(rows, from_sums, n_resamples, seed)]))
 
 
 Tests = dict[tuple[str, str], dict[str, Tested]]
@@ -294,11 +278,10 @@ def compare_all_predictions(
     ([('good', 'poor'), ('good', 'same'), ('poor', 'same')], 1.0)
     """
     check_alternative(alternative)
-    check_resamples(n_resamples)
     classes = modified_classes(Y_true, taxonomy)
     T = on_classes(label_pair(Y_true, Y_true, taxonomy)[0], classes, taxonomy)
     given = {name: on_classes(label_pair(Y_true, Y, taxonomy)[1], classes, taxonomy) for name, Y in predictions.items()}
-    check_documents(T.shape[0])
+    check_resamples(n_resamples, T.shape[0])
     drawn = {}
     with stage("resampling systems", len(given)) as step:
         for name, Y in predictions.items():
