@@ -13,7 +13,7 @@ from seeds import each_seed
 from strategies import as_matrix, build, parent_lists, random_forest, trees
 
 from ramify.calibration import CALIBRATIONS, LogPotentials, TreeCalibration, calibration_class
-from ramify.calibration.nested_logit import NestedLogit, conditional_probabilities, fit_nested_logit
+from ramify.calibration.nested_logit import NestedLogit
 from ramify.calibration.tree_calibration import ROUNDS, Curves, fit_curve, truth_of
 from ramify.errors import ModelError
 from ramify.metrics.calibration import calibration_errors
@@ -49,7 +49,7 @@ def plain(row):
 @settings(max_examples=200)
 def test_choices_equal_the_oracle(case):
     parents, log_potentials, fitted = case
-    found = conditional_probabilities(log_potentials, build(parents), fitted)
+    found = fitted.conditionals(log_potentials, build(parents))
     for row in range(len(log_potentials)):
         steps = None if log_potentials.steps is None else plain(log_potentials.steps[row])
         expected = oracle.conditionals(plain(log_potentials.ends[row]), steps, parents, listed(fitted))
@@ -70,7 +70,7 @@ def test_no_other_parameters_are_more_likely(seed):
             steps[row, [node, *taxonomy.ancestors_of(int(node))]] += 1.0
     Y = expand_to_ancestors(as_matrix([{int(node)} for node in truth], 8), taxonomy)
     log_potentials = LogPotentials(ends, steps)
-    fitted = fit_nested_logit(log_potentials, truth_of(Y, taxonomy), taxonomy)
+    fitted = NestedLogit.fit(log_potentials, truth_of(Y, taxonomy), taxonomy)
     documents = [(plain(ends[i]), plain(None if steps is None else steps[i]), int(truth[i])) for i in range(n)]
     deepest = taxonomy.n_levels - 1  # what lies above is fitted with what lies below as it is
     best = oracle.log_likelihood(documents, parents, listed(fitted))

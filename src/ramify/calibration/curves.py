@@ -71,8 +71,7 @@ class Calibration:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """What a model file stores."""
-        values = {"curve_margins": self.margins, "curve_probabilities": self.probabilities}
-        return {"curve_offsets": self.offsets, **values}
+        return {"curve_offsets": self.offsets, "curve_margins": self.margins, "curve_probabilities": self.probabilities}
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: dict[str, NDArray[Any]], n: int) -> Self:
@@ -120,9 +119,9 @@ def fit_calibration(
         m, true, weight = margins[counts, column].astype(np.float64), truth[counts, column], weights[counts]
         if MIN_DOCUMENTS <= true.sum() <= len(true) - MIN_DOCUMENTS:
             curves.append(_curve(kind, m, true, weight))
-            continue
-        pooled = pooled or _curve(kind, *_pool(margins, truth, weights))
-        curves.append(pooled)
+        else:
+            pooled = pooled or _curve(kind, *_pool(margins, truth, weights))
+            curves.append(pooled)
     offsets = np.cumsum([0, *(len(m) for m, _ in curves)])
     ends = [np.concatenate([curve[part] for curve in curves] or [np.zeros(0)]) for part in (0, 1)]
     return Calibration(kind, offsets.astype(np.int64), ends[0], ends[1])

@@ -68,6 +68,36 @@ class NestedLogit:
     dissimilarity: Floats
     stop_constant: Floats
 
+    @classmethod
+    def fit(cls, log_potentials: LogPotentials, truth: Truth, taxonomy: Taxonomy) -> Self:
+        """Fit the parameters of every depth; where v does not vary at a depth, the scale is that of a softmax over all ends."""
+        levels, utilities = levels_with_siblings(taxonomy), Utilities(log_potentials, taxonomy)
+        documents, ends, weights = truth
+        n, paths, softmax_scale = len(levels), _paths(ends, taxonomy), 1.0
+        if log_potentials.steps is None:  # the scale of a softmax over all nodes where documents end, from some documents
+            some, at, weight = (part[:MAX_DOCUMENTS] for part in truth)
+            step = _without_nan(log_potentials.ends[some])
+            known = np.isfinite(step)
+            counts = (known.sum(axis=1) > 1) & known[np.arange(len(at)), at]
+            if counts.any():
+                choice = Alternatives(step[counts], np.zeros_like(step[counts]), at[counts], weight[counts])
+                softmax_scale = _maximize_likelihood([choice], 1.0)[0]
+        fitted = cls(np.full(n, softmax_scale), np.ones(n), np.zeros(n))
+        for depth in range(n - 1, -1, -1):
+            groups = list(_alternatives(utilities, levels[depth], documents, weights, paths, depth))
+            if groups:
+                found = _maximize_likelihood(groups, fitted.scale[depth])
+                fitted.scale[depth], fitted.dissimilarity[depth], fitted.stop_constant[depth] = found
+            utilities.normalize(levels[depth], *fitted.at_depth(depth))
+        return fitted
+
+    def conditionals(self, log_potentials: LogPotentials, taxonomy: Taxonomy) -> Floats:
+        """P(node | parent), documents × nodes; the probability of stopping at a node is what its children leave of 1."""
+        utilities = Utilities(log_potentials, taxonomy)
+        for depth, level in reversed(list(enumerate(levels_with_siblings(taxonomy)))):
+            utilities.normalize(level, *self.at_depth(depth))
+        return utilities.conditionals
+
     def at_depth(self, depth: int) -> tuple[float, float, float]:
         """The parameters of a depth."""
         return float(self.scale[depth]), float(self.dissimilarity[depth]), float(self.stop_constant[depth])
@@ -143,37 +173,6 @@ class Utilities:
         parents, found = level.parents[inner], total[:, inner]
         self.inclusive[:, parents] = top[:, inner] + np.log(np.where(found > 0, found, 1.0))
         self.step[:, parents] = np.where(found > 0, self.step[:, parents], -np.inf)
-
-
-def fit_nested_logit(log_potentials: LogPotentials, truth: Truth, taxonomy: Taxonomy) -> NestedLogit:
-    """Fit the parameters of every depth; where v does not vary at a depth, the scale is that of a softmax over all ends."""
-    levels, utilities = levels_with_siblings(taxonomy), Utilities(log_potentials, taxonomy)
-    documents, ends, weights = truth
-    n, paths, softmax_scale = len(levels), _paths(ends, taxonomy), 1.0
-    if log_potentials.steps is None:  # the scale of a softmax over all nodes where documents end, from some documents
-        some, at, weight = (part[:MAX_DOCUMENTS] for part in truth)
-        step = _without_nan(log_potentials.ends[some])
-        known = np.isfinite(step)
-        counts = (known.sum(axis=1) > 1) & known[np.arange(len(at)), at]
-        if counts.any():
-            choice = Alternatives(step[counts], np.zeros_like(step[counts]), at[counts], weight[counts])
-            softmax_scale = _maximize_likelihood([choice], 1.0)[0]
-    fitted = NestedLogit(np.full(n, softmax_scale), np.ones(n), np.zeros(n))
-    for depth in range(n - 1, -1, -1):
-        groups = list(_alternatives(utilities, levels[depth], documents, weights, paths, depth))
-        if groups:
-            found = _maximize_likelihood(groups, fitted.scale[depth])
-            fitted.scale[depth], fitted.dissimilarity[depth], fitted.stop_constant[depth] = found
-        utilities.normalize(levels[depth], *fitted.at_depth(depth))
-    return fitted
-
-
-def conditional_probabilities(log_potentials: LogPotentials, taxonomy: Taxonomy, fitted: NestedLogit) -> Floats:
-    """P(node | parent), documents × nodes; the probability of stopping at a node is what its children leave of 1."""
-    utilities = Utilities(log_potentials, taxonomy)
-    for depth, level in reversed(list(enumerate(levels_with_siblings(taxonomy)))):
-        utilities.normalize(level, *fitted.at_depth(depth))
-    return utilities.conditionals
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,17 +24,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.isotonic import IsotonicRegression
 
-from ramify.calibration.nested_logit import (
-    Arrays,
-    Floats,
-    Ints,
-    LogPotentials,
-    NestedLogit,
-    Truth,
-    conditional_probabilities,
-    fit_nested_logit,
-    levels_with_siblings,
-)
+from ramify.calibration.nested_logit import Arrays, Floats, Ints, LogPotentials, NestedLogit, Truth, levels_with_siblings
 from ramify.errors import ModelError
 from ramify.metrics.calibration import binned_calibration_error
 from ramify.native import reallocate_probability_in_place
@@ -52,8 +42,7 @@ NO_CURVE = (np.zeros(0), np.zeros(0))
 
 def most_probable(P: Floats, nodes: Ints) -> Ints:
     """The most probable of some nodes, of every document; of equals the first."""
-    best: Ints = nodes[P[:, nodes].argmax(axis=1)]
-    return best
+    return np.asarray(nodes[P[:, nodes].argmax(axis=1)])
 
 
 def reallocate_in_place(P: Floats, taxonomy: Taxonomy, nodes: Ints, targets: Floats, *, raise_ancestors: bool) -> None:
@@ -148,7 +137,7 @@ class TreeCalibration:
         """From log potentials of documents that the learner was not trained on, and their labels."""
         truth = truth_of(Y, taxonomy)
         is_end = taxonomy.is_leaf | np.isin(np.arange(len(taxonomy)), truth[1])
-        nested_logit = fit_nested_logit(_ending_at(is_end, log_potentials), truth, taxonomy)
+        nested_logit = NestedLogit.fit(_ending_at(is_end, log_potentials), truth, taxonomy)
         curves: list[tuple[Floats, Floats]] = []
         closed = expand_to_ancestors(Y, taxonomy).toarray()
         cls(nested_logit, is_end, Curves.concatenate([])).apply(log_potentials, taxonomy, curves, closed)
@@ -159,7 +148,7 @@ class TreeCalibration:
 
         new_curves, truth: while fitting, the list to which curves are appended, and the labels (dense, closed upward).
         """
-        P = conditional_probabilities(_ending_at(self.is_end, log_potentials), taxonomy, self.nested_logit)
+        P = self.nested_logit.conditionals(_ending_at(self.is_end, log_potentials), taxonomy)
         levels, rows = levels_with_siblings(taxonomy), np.arange(len(P))
         for level in levels[1:]:
             P[:, level.nodes] *= P[:, level.parents][:, level.group]
@@ -207,12 +196,11 @@ class ClosureCalibration:
     @classmethod
     def fit(cls, log_potentials: LogPotentials, Y: csr_array, taxonomy: Taxonomy) -> Self:
         """From log potentials of documents that the learner was not trained on, and their labels."""
-        return cls(fit_nested_logit(LogPotentials(log_potentials.ends), truth_of(Y, taxonomy), Taxonomy.flat(taxonomy.names)))
+        return cls(NestedLogit.fit(LogPotentials(log_potentials.ends), truth_of(Y, taxonomy), Taxonomy.flat(taxonomy.names)))
 
     def apply(self, log_potentials: LogPotentials, taxonomy: Taxonomy) -> Floats:
         """P(node), documents × nodes."""
-        flat = Taxonomy.flat(taxonomy.names)
-        ending = conditional_probabilities(LogPotentials(log_potentials.ends), flat, self.nested_logit)
+        ending = self.nested_logit.conditionals(LogPotentials(log_potentials.ends), Taxonomy.flat(taxonomy.names))
         above = expand_to_ancestors(csr_array(np.eye(len(taxonomy), dtype=bool)), taxonomy).astype(np.float64)
         return np.asarray(ending @ above).clip(0, 1)
 
