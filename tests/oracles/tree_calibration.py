@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal  # utilities may be beyond the exponents of floats
 
 
 def children_of(parents, node):
@@ -21,7 +22,7 @@ def utility(node, ends, steps, parents, fitted):
     odds = alternatives_of(node, ends, steps, parents, fitted)
     if value is None or not (is_leaf or odds):
         return None
-    return scale * value + (0.0 if is_leaf else dissimilarity * math.log(sum(odds.values())))
+    return scale * value + (0.0 if is_leaf else dissimilarity * float(sum(odds.values()).ln()))
 
 
 def alternatives_of(node, ends, steps, parents, fitted):
@@ -31,9 +32,9 @@ def alternatives_of(node, ends, steps, parents, fitted):
         return {}
     scale, _, stopping = fitted[0 if node < 0 else depth_of(parents, node) + 1]
     values = {child: utility(child, ends, steps, parents, fitted) for child in children}
-    found = {child: math.exp(value) for child, value in values.items() if value is not None}
+    found = {child: Decimal(value).exp() for child, value in values.items() if value is not None}
     if node >= 0 and ends[node] is not None:
-        found["stop"] = math.exp(scale * ends[node] + stopping)
+        found["stop"] = Decimal(scale * ends[node] + stopping).exp()
     return found
 
 
@@ -44,7 +45,7 @@ def conditionals(ends, steps, parents, fitted):
         odds = alternatives_of(node, ends, steps, parents, fitted)
         for child in children_of(parents, node):
             if child in odds:
-                found[child] = odds[child] / sum(odds.values())
+                found[child] = float(odds[child] / sum(odds.values()))
     return found
 
 
