@@ -58,9 +58,8 @@ def split_rows(n_documents: int, keep_back: float) -> tuple[Ints, Ints]:
     order = np.random.default_rng(0).permutation(n_documents)
     n_kept = round(keep_back * n_documents)
     if n_kept in (0, n_documents):
-        raise InputError(
-            f"keep_back is {keep_back:g}, which keeps {n_kept} of {n_documents} documents back; keep some, not all."
-        )
+        found = f"keep_back is {keep_back:g}, which keeps {n_kept} of {n_documents} documents back"
+        raise InputError(f"{found}; keep some, not all.")
     return np.sort(order[n_kept:]), np.sort(order[:n_kept])
 
 
@@ -107,9 +106,8 @@ def selector_for(selector: Any, learner: Any) -> Any:
         return clone(selector).set_params(taxonomy=learner.taxonomy)
     name = next((name for name in ("n_words", "n_terms") if name in learner.get_params()), None)
     if name is None:
-        raise InputError(
-            "term selection at every node ('glocal') is for pachinko-nb and treeboost-mh; give scope 'flat' or 'hierarchical'."
-        )
+        found = "term selection at every node ('glocal') is for pachinko-nb and treeboost-mh"
+        raise InputError(f"{found}; give scope 'flat' or 'hierarchical'.")
     learner.set_params(**{name: selector.n_features}, measure=selector.measure, join=selector.join)
     return None
 
@@ -314,9 +312,8 @@ def _renumbered(matrix: csr_array, columns: NDArray[np.int64], n_columns: int) -
 def refuse_class_weight(learner: Any) -> None:
     """Refuse to keep training data for a learner that could not be trained on it again."""
     if learner.get_params().get("class_weight") is not None:
-        raise InputError(
-            "a model with class_weight cannot keep its training data, since model files do not hold the weights; leave one out."
-        )
+        found = "a model with class_weight cannot keep its training data, since model files do not hold the weights"
+        raise InputError(f"{found}; leave one out.")
 
 
 # ---- calibration ----------------------------------------------------------------------------------------------------------

@@ -41,10 +41,9 @@ def predictor_of(classifier: TextClassifier) -> ConformalPredictor:
     if classifier.learner_.scores_candidates_only:
         raise InputError("a model in shards scores few nodes per text and has no guarantee; train it without shards.")
     if classifier.guarantee_ is None:
-        raise InputError(
-            "the model has no guarantee, since it has no documents that were not used in training; train it with some kept "
-            "back, such as keep_back=0.1 (--keep-back 0.1), or call fit_guarantee() with new ones."
-        )
+        found = "the model has no guarantee, since it has no documents that were not used in training"
+        advice = "train it with some kept back, such as keep_back=0.1 (--keep-back 0.1), or call fit_guarantee() with new ones"
+        raise InputError(f"{found}; {advice}.")
     return classifier.guarantee_.predictor
 
 

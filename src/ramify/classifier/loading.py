@@ -44,9 +44,8 @@ def load(path: str | Path) -> TextClassifier:
     except RamifyError as error:
         raise ModelError(f"{path}: {error}") from None
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise ModelError(
-            f"{path} holds parts that do not fit together ({error}); train the model again, or restore it from a copy."
-        ) from None
+        advice = "train the model again, or restore it from a copy"
+        raise ModelError(f"{path} holds parts that do not fit together ({error}); {advice}.") from None
 
 
 def from_stored(stored: StoredModel) -> TextClassifier:

@@ -30,9 +30,8 @@ def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any)
         raise InputError("there is no labelled document to train on; give some.")
     taxonomy = larger_taxonomy(classifier, rows, given)
     if isinstance(classifier.decision_, FittableRule) and taxonomy is not classifier.taxonomy_:
-        raise InputError(
-            f"rule {classifier.decision_.kind!r} was fitted for the current nodes; train from scratch to add some."
-        )
+        rule = classifier.decision_.kind
+        raise InputError(f"rule {rule!r} was fitted for the current nodes; train from scratch to add some.")
     Y = taxonomy.encode(rows)
     if count_texts(texts) != Y.shape[0]:
         raise InputError(f"there are {count_texts(texts)} texts but labels for {Y.shape[0]}; give one entry per text.")

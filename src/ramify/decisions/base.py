@@ -240,10 +240,8 @@ def read_probabilities(probabilities: Any, taxonomy: Taxonomy) -> Scores:
     """Probabilities as documents × nodes; refuses numbers outside 0 to 1."""
     P = read_scores(probabilities, taxonomy)
     if P.size and (np.fmin.reduce(P, axis=None) < 0 or np.fmax.reduce(P, axis=None) > 1):
-        raise InputError(
-            f"probabilities lie between {np.nanmin(P):g} and {np.nanmax(P):g}; give numbers from 0 to 1, "
-            "such as sigmoids of scores, and NaN where a node has no classifier."
-        )
+        advice = "give numbers from 0 to 1, such as sigmoids of scores, and NaN where a node has no classifier"
+        raise InputError(f"probabilities lie between {np.nanmin(P):g} and {np.nanmax(P):g}; {advice}.")
     return P
 
 

@@ -264,10 +264,8 @@ class ConformalRiskControl:
     def decide(self, probabilities: Any, taxonomy: Taxonomy, risk: float, nodes: int = 1, by_branch: bool = False) -> csr_array:
         """All nodes above the lowest threshold at which the expected fraction of wrong labels is at most the risk."""
         if nodes != 1 or by_branch:
-            raise InputError(
-                "with multiple labels per document, or multiple parents per node, the guarantee bounds the fraction of wrong "
-                "labels; leave out nodes and by_branch."
-            )
+            where = "with multiple labels per document, or multiple parents per node"
+            raise InputError(f"{where}, the guarantee bounds the fraction of wrong labels; leave out nodes and by_branch.")
         P = read_probabilities(probabilities, taxonomy)
         return expand_to_ancestors(_cap_at_parents(P, taxonomy) >= self.threshold(risk), taxonomy)
 

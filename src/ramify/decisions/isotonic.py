@@ -73,10 +73,8 @@ def isotonic_smooth(
     largest = max(float(np.fmax.reduce(S, axis=None, initial=0)), -float(np.fmin.reduce(S, axis=None, initial=0)))
     each = max(1.0, float(w.max(initial=0)), float(a[np.isfinite(a)].max(initial=0)))
     if math.log10(max(largest, 1)) + math.log10(each) + math.log10(4 * max(1, len(w))) > 300:
-        raise InputError(
-            f"scores up to {largest:g} with weights or penalties up to {each:g} are too large to add up; scale them down, "
-            "or give penalty=inf to force a parent down to its children."
-        )
+        found = f"scores up to {largest:g} with weights or penalties up to {each:g} are too large to add up"
+        raise InputError(f"{found}; scale them down, or give penalty=inf to force a parent down to its children.")
     if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MAX_NODES**2:
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
     parent = taxonomy.parent.astype(np.int32)

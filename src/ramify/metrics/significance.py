@@ -159,9 +159,8 @@ def same_decisions(Y_true: Any, A: Any, B: Any) -> tuple[csr_array, csr_array, c
     matrices = []
     for Y in (Y if issparse(Y) else np.asarray(Y) for Y in (Y_true, A, B)):
         if Y.ndim != 2:
-            raise InputError(
-                f"a matrix of decisions has one row per document and one column per class, not {Y.ndim} dimensions."
-            )
+            shape = "one row per document and one column per class"
+            raise InputError(f"a matrix of decisions has {shape}, not {Y.ndim} dimensions.")
         matrices.append(csr_array(Y).astype(bool))
         matrices[-1].sum_duplicates()
         matrices[-1].eliminate_zeros()
