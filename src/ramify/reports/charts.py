@@ -345,10 +345,7 @@ class NamedPoint:
 def scatter(
     named: Sequence[NamedPoint], title: str, x: str, y: str, kinds: Sequence[tuple[str, int]], *, less_is_up: bool
 ) -> str:
-    """Named points with intervals over a logarithmic axis.
-
-    x, y: titles of the axes. kinds: name and colour of each kind of point. less_is_up: draw small values above large ones.
-    """
+    """Named points with intervals; x is logarithmic. kinds: name and colour of each. less_is_up: draw small values on top."""
     ends = [end for each in named for end in (each.low, each.y, each.high)]
     plot = replace(LARGE, across=axis((each.x for each in named), log=True), up=axis(ends, is_reversed=less_is_up))
     points = [(plot.x(each.x), plot.y(each.y)) for each in named]

@@ -158,10 +158,10 @@ def describe_audit(found: Audit) -> str:
 
 def siblings_table(found: Audit) -> Table:
     """Siblings that the classifier cannot tell apart."""
-    rows = [
-        [p.first, p.second, *(f"{n:,}" for n in p.documents), f"{p.accuracy:.0%}", f"{p.p_value:.2g}"]
-        for p in found.inseparable_siblings
-    ]
+    rows = []
+    for pair in found.inseparable_siblings:
+        n, m = pair.documents
+        rows.append([pair.first, pair.second, f"{n:,}", f"{m:,}", f"{pair.accuracy:.0%}", f"{pair.p_value:.2g}"])
     columns = ("sibling", "sibling", "documents", "documents", "accuracy", "p, corrected")
     note = "Guessing has an accuracy of 50%. Merge them, describe the difference more clearly, or review their labels."
     return Table("Siblings that cannot be distinguished", columns, rows, range(2), note)
@@ -200,14 +200,12 @@ def costs_table(systems: Iterable[SystemResult], letters: Mapping[str, str]) -> 
 
 def measures_table(found: Comparison, systems: Sequence[SystemResult], letters: Mapping[str, str]) -> Table:
     """All measures with their intervals."""
-    best = best_values(found)
-    rows = []
+    best, rows = best_values(found), []
     for system in systems:
-        cells = [
-            f"{value.value:.3f}{'*' if round(value.value, 3) == best[name] else ''} [{value.low:.3f}, {value.high:.3f}]"
-            for name, value in system.measures.items()
-        ]
-        rows.append([letters[system.name], system.name, *cells])
+        rows.append([letters[system.name], system.name])
+        for name, value in system.measures.items():
+            mark = "*" if round(value.value, 3) == best[name] else ""
+            rows[-1].append(f"{value.value:.3f}{mark} [{value.low:.3f}, {value.high:.3f}]")
     return Table("Measures", ("", "system", *LABELS.values()), rows, range(2), describe_measures(found))
 
 
@@ -229,10 +227,10 @@ def describe_measures(found: Comparison) -> str:
 def pairs_table(found: Comparison, systems: Sequence[SystemResult], letters: Mapping[str, str]) -> Table:
     """The p-values of all tests for every pair."""
     columns = ("pair", *(f"{symbol} {about.removesuffix(' on bootstrap resamples')}" for symbol, about in TESTS.values()))
-    rows = [
-        [f"{letters[a.name]} – {letters[b.name]}", *(p_and_winner(found.pair(a.name, b.name), test, letters) for test in TESTS)]
-        for a, b in combinations(systems, 2)
-    ]
+    rows = []
+    for a, b in combinations((system.name for system in systems), 2):
+        values = [p_and_winner(found.pair(a, b), test, letters) for test in TESTS]
+        rows.append([f"{letters[a]} – {letters[b]}", *values])
     return Table("Every pair", columns, rows, note=f"The letter is the better system where p < {LEVEL}.{missing_tests(found)}")
 
 

@@ -39,7 +39,6 @@ def render_table(table: Table, most: int | None = None, wrapped: Collection[int]
 
 
 def _grid(title: str, *columns: str) -> RichTable:
-    """A table of marks and values that are not wrapped."""
     table = RichTable(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for name in columns:
         table.add_column(name, no_wrap=True)

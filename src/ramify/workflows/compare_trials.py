@@ -143,10 +143,7 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class TrialResult:
-    """The predictions of a system on one split, its seconds (of training: None for a trained model) and megabytes.
-
-    reason: why the system cannot be used on the data; there is nothing else then.
-    """
+    """Predictions on one split, seconds (of training: None for a trained model) and megabytes, or only the reason for none."""
 
     predictions: csr_array | None = None
     training: float | None = None
@@ -157,10 +154,7 @@ class TrialResult:
 
 @dataclass(frozen=True, slots=True)
 class TrialContext:
-    """What all trials have in common.
-
-    first: a classifier for warming up, so that no trial pays for loading libraries. threads: of a remote trial.
-    """
+    """What all trials have in common. first: a classifier to warm up with. threads: of a remote trial."""
 
     splits: Splits | Sequence[Split]
     taxonomy: Taxonomy

@@ -24,12 +24,12 @@ from ramify.metrics.significance import Correction, check_correction
 from ramify.parallel import Executor, current_executor, single_stage
 from ramify.parallel.progress import SingleStage
 from ramify.systems import find_system
-from ramify.taxonomy import Taxonomy, as_taxonomy, taxonomy_of_labels
+from ramify.taxonomy import Taxonomy
 from ramify.workflows.compare_trials import Splits, Trial, TrialContext, TrialResult, run_remote_trial, run_trial, warm_up
 from ramify.workflows.comparison import Comparison, Pair, Skipped, SystemResult, enough_resamples, join_names
 from ramify.workflows.evaluation import check_labels
 from ramify.workflows.folds import split_into_folds
-from ramify.workflows.training import count_duplicates
+from ramify.workflows.training import count_duplicates, prepared
 
 Results = Mapping[str, list[TrialResult]]  # of every system, one per split
 TEST_STEPS = 2  # of the progress bar, for the tests of all pairs
@@ -100,14 +100,7 @@ def _common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) 
         raise InputError(f"a comparison needs two systems or more, not {len(classifiers)}; give another.")
     if len({_is_fitted(classifier) for classifier in classifiers.values()}) > 1:
         raise InputError("some of the systems are trained and some are not; give either trained ones only, or new ones only.")
-    found: dict[str, Taxonomy] = {}
-    for name, classifier in classifiers.items():
-        if _is_fitted(classifier):
-            found[name] = classifier.taxonomy_
-        elif classifier.taxonomy is None:
-            found[name] = taxonomy_of_labels(corpus.labels, classifier.separator)
-        else:
-            found[name] = as_taxonomy(classifier.taxonomy)
+    found = {name: each.taxonomy_ if _is_fitted(each) else prepared(each, corpus)[1] for name, each in classifiers.items()}
     first, one = next(iter(found.items()))
     for name, other in found.items():
         arrays = ((one.parent_offsets, other.parent_offsets), (one.parent_nodes, other.parent_nodes))
@@ -124,7 +117,6 @@ def _is_fitted(classifier: TextClassifier) -> bool:
 def _splits(
     classifiers: Mapping[str, TextClassifier], corpus: Corpus, test: Corpus | None, taxonomy: Taxonomy, folds: int, seed: int
 ) -> Splits:
-    """The train/test splits."""
     are_fitted = _is_fitted(next(iter(classifiers.values())))
     if are_fitted and test is not None:
         raise InputError("the systems are trained already; give only the documents to test on.")

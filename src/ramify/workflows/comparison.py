@@ -270,7 +270,6 @@ def _times(system: SystemResult, best: SystemResult, verb: str) -> float:
 
 
 def _other_measures(found: Comparison, by: str, best: SystemResult) -> Iterator[str]:
-    """Systems that are significantly better by another measure."""
     leads: dict[str, list[str]] = {}
     for measure in LABELS:
         first = found.ranked(measure)[0]
@@ -283,7 +282,6 @@ def _other_measures(found: Comparison, by: str, best: SystemResult) -> Iterator[
 
 
 def _limits(found: Comparison) -> Iterator[str]:
-    """What limits the comparison."""
     if found.documents < FEW_DOCUMENTS:
         yield f"Only {found.documents} documents were tested, so only large differences can be significant."
     needed = needed_resamples(len(found.systems), found.correction)
@@ -302,6 +300,5 @@ def _listed(systems: list[SystemResult], by: str) -> str:
 
 
 def _behind(system: SystemResult, best: SystemResult, by: str) -> float:
-    """How much worse the value of a system is."""
     apart = abs(system.measures[by].value - best.measures[by].value)
     return apart if apart > SAME else 0.0

@@ -28,11 +28,7 @@ TOO_LARGE = "documents × nodes is too large for ranking and calibration; evalua
 
 @dataclass(frozen=True, slots=True)
 class PredictionError:
-    """A document with a wrong prediction.
-
-    line: its place in the file. true, predicted: nodes. probabilities: of the predicted nodes, where known.
-    distance: edges of the tree between prediction and truth.
-    """
+    """A document with a wrong prediction. line: in the file. true, predicted: nodes. distance: edges of the tree between."""
 
     line: int
     document: Any

@@ -61,10 +61,9 @@ MAX_CACHED = 6  # folds whose features are cached
 
 @dataclass(slots=True)
 class TuningFolds:
-    """Training and test documents of every fold.
+    """Training and test documents of every fold, each document in one `fold`.
 
-    fold: the fold of each document. order: all positions, shuffled; a fraction of the documents is the first of them.
-    classes: nodes that F1 is averaged over.
+    order: all positions, shuffled; a fraction of the documents is the first of them. classes: nodes that F1 is averaged over.
     """
 
     corpus: Corpus

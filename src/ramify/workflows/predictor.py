@@ -243,7 +243,6 @@ def batch_size(n_nodes: int) -> int:
 
 
 def _row(P: Probabilities, row: int) -> NDArray[np.float32]:
-    """The probabilities of all nodes for one document."""
     return P[[row]].toarray()[0] if isinstance(P, csr_array) else np.asarray(P[row])
 
 

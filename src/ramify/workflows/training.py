@@ -216,7 +216,6 @@ def _scratch(data: Data, options: TrainOptions, model: str | Path | None) -> Ite
 
 
 def _note_replacement(model: Path, system: str) -> None:
-    """Warn where a model of another system will be replaced."""
     old = model_metadata(model).get("system")
     if old is not None and old != system:
         note(f"{model} holds a model of system {old!r}; it will be replaced by one of {system!r}. Keep it with --system {old}.")

@@ -30,10 +30,7 @@ MAX_ISSUES, FOLDS, MIN_DOCUMENTS, SIMILARITY = 200, 5, 5, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Duplicates:
-    """Documents with the same words, or almost the same, and different labels.
-
-    places, lines, texts, labels: one entry per document. is_equal: whether all have the same words.
-    """
+    """Documents with the same words (is_equal), or almost the same, and different labels; one entry per document."""
 
     places: tuple[str, ...]
     lines: tuple[int | None, ...]

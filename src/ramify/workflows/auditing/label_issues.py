@@ -37,11 +37,7 @@ TINY = 1e-13
 
 @dataclass(frozen=True, slots=True)
 class RankedIssues:
-    """Label issues as arrays, the most likely first.
-
-    documents: positions. given, suggested: nodes, or NO_NODE. kinds: places in KINDS.
-    p_given, p_suggested: their probabilities. scores: what issues are ranked by.
-    """
+    """Label issues as arrays, the most likely first. given, suggested: nodes, or NO_NODE. kinds: places in KINDS."""
 
     documents: Ints
     given: Ints

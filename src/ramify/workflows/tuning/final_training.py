@@ -61,7 +61,15 @@ class FinalTraining:
     def run(self, best: Trial, others: Sequence[Trial]) -> tuple[Trial, TrainResult]:
         """Train the winner in the best mode for which there is time; if that takes too long, in a quicker one."""
         for trial, mode, reserved in self._plans(best, others):
-            parts = replace(self.parts, classifier=self._classifier(trial, mode))
+            candidate, learner = trial.candidate, trial.candidate.learner()
+            if _has_tolerance(learner) and not mode.accurate:
+                learner.set_params(tol=max(LOOSE_TOL, learner.tol))
+            calibrate = mode.calibrated and self.parts.classifier.calibrate
+            settings = {"system": candidate.system, "learner": learner, "calibrate": calibrate}
+            settings["decision"] = None if trial.place == 0 and self.rule is None else trial.rule
+            if not self.parts.full.has_vectors:
+                settings["vectorizer"] = candidate.vectorizer()
+            parts = replace(self.parts, classifier=clone(self.parts.classifier).set_params(**settings))
             trained = self._in_time(partial(train_on_part, parts), reserved)
             if trained is not None and self._is_refitted and self._again(trial, mode) <= self.budget.left:
                 trained = self._in_time(partial(train_on_all, parts, trained), 0.0) or trained
@@ -114,17 +122,6 @@ class FinalTraining:
         is_calibrated = mode.calibrated and n_documents >= FEWEST_HELD_OUT and n_nodes <= MOST_NODES
         folds = few_folds(n_documents, n_nodes) if is_calibrated else []
         return once * (1 + (extra + len(folds))) + sum(map(len, folds)) * n_nodes / CALIBRATED_PER_SECOND
-
-    def _classifier(self, trial: Trial, mode: TrainingMode) -> Any:
-        candidate, learner = trial.candidate, trial.candidate.learner()
-        if _has_tolerance(learner) and not mode.accurate:
-            learner.set_params(tol=max(LOOSE_TOL, learner.tol))
-        calibrate = mode.calibrated and self.parts.classifier.calibrate
-        settings = {"system": candidate.system, "learner": learner, "calibrate": calibrate}
-        settings["decision"] = None if trial.place == 0 and self.rule is None else trial.rule
-        if not self.parts.full.has_vectors:
-            settings["vectorizer"] = candidate.vectorizer()
-        return clone(self.parts.classifier).set_params(**settings)
 
 
 def _has_tolerance(learner: Any) -> bool:

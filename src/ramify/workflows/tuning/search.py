@@ -25,10 +25,7 @@ STEP, CHANGE = 0.6, 0.5  # expected gain of another parameter value, and of othe
 
 
 def propose(fixed: Fixed, scores: Mapping[Candidate, float], closed: Collection[Candidate], has_texts: bool) -> list[Candidate]:
-    """Candidates without a trial, the one to try next first.
-
-    scores: of those with a trial, higher is better. closed: others that are not to be tried, or not again.
-    """
+    """Candidates without a trial or `closed`, the one to try next first. scores: of those with a trial, higher is better."""
     gains: dict[Candidate, float] = {start: fixed.prior(start.system).merit for start in fixed.starts()}
     highest = max(scores.values(), default=0.0)
     for system in dict.fromkeys(candidate.system for candidate in scores):

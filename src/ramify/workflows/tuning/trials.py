@@ -38,10 +38,7 @@ class FoldResult:
 def rules_for(
     candidate: Candidate, is_multi_label: bool, n_scores: int, given: DecisionRule | None = None
 ) -> list[DecisionRule]:
-    """The rules to choose from, the system's own first; only the given one, if there is one.
-
-    n_scores: documents × nodes; with too many, rules that need fitting are left out.
-    """
+    """The given rule, or the system's own and others; with too many `n_scores`, documents × nodes, none that needs fitting."""
     if given is not None:
         return [given]
     system = find_system(candidate.system)

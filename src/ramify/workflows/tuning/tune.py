@@ -14,7 +14,7 @@ from ramify.parallel import Clock, single_stage
 from ramify.workflows.comparison import check_measure
 from ramify.workflows.folds import make_folds
 from ramify.workflows.training import TrainResult, split_train_test
-from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed, Priors
+from ramify.workflows.tuning.candidates import DENSE_PRIORS, TEXT_PRIORS, Fixed
 from ramify.workflows.tuning.evaluator import Evaluator, RunFold, TimeBudget, Timings
 from ramify.workflows.tuning.final_training import FinalTraining
 from ramify.workflows.tuning.result import TuningResult, make_result
@@ -70,7 +70,9 @@ def tune(
     fixed.check()
     started = clock() if started is None else started
     parts = split_train_test(classifier, corpus, test, holdout=holdout, seed=seed, more=more)
-    fixed = replace(fixed, priors=priors_for(parts.train))
+    vectors = parts.train.documents if parts.train.has_vectors else None
+    is_dense = vectors is not None and vectors.nnz > DENSE * vectors.shape[0] * vectors.shape[1]
+    fixed = replace(fixed, priors=DENSE_PRIORS if is_dense else TEXT_PRIORS)
     budget, timings = TimeBudget(seconds - OVERHEAD - OVERHEAD_FRACTION * seconds, started, clock), Timings(fixed.priors)
     final_training = FinalTraining(parts, refit, budget, timings, fixed.rule)
     is_multi_label = multi_label_fraction(parts.taxonomy.encode(parts.train.labels), parts.taxonomy) >= MULTI_LABEL_FRACTION
@@ -87,11 +89,3 @@ def tune(
         tuning = replace(tuning, candidate=best.candidate, rule=best.rule, is_own_rule=best.place == 0, replaced=replaced)
     trained.classifier.figures_["tuning"] = tuning.as_dict()
     return Tuned(trained, tuning)
-
-
-def priors_for(corpus: Corpus) -> Priors:
-    """What is known of systems, for texts or for dense vectors."""
-    if not corpus.has_vectors:
-        return TEXT_PRIORS
-    n_documents, n_features = corpus.documents.shape
-    return DENSE_PRIORS if corpus.documents.nnz > DENSE * n_documents * n_features else TEXT_PRIORS
