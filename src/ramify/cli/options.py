@@ -17,8 +17,7 @@ from ramify.formatting import counted
 
 MANY_FILES = "a directory or a quoted pattern of files; - for stdin."
 MEASURES = "accuracy, micro_f1, macro_f1, hierarchical_f1, h_loss"
-JSON, TABBED, PLAIN = (".jsonl", ".ndjson"), (".tsv", ".tab"), (".csv", ".txt")
-TABLES = (*JSON, *TABBED, *PLAIN)
+TABLES = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".tsv": ".tsv", ".tab": ".tsv", ".csv": ".csv", ".txt": ".csv"}
 
 # models and documents
 ModelDirectory = Annotated[Path, Argument(help="Model directory that 'ramify train' wrote.")]
@@ -122,14 +121,10 @@ def refuse_output(output: Path | None, model: Path | None, *inputs: Path | None)
 
 def table_format(out: Path | None, as_json: bool = False) -> str:
     """The format of an output file, by --json or its suffix: ".csv", ".tsv" or ".jsonl"."""
-    suffix = "" if out is None else out.suffix.lower()
-    if as_json or suffix in JSON:
-        return ".jsonl"
-    if suffix in TABBED:
-        return ".tsv"
-    if suffix in ("", *PLAIN):
-        return ".csv"
-    raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv, .tsv or .jsonl.")
+    suffix = ".jsonl" if as_json else ("" if out is None else out.suffix.lower()) or ".csv"
+    if suffix not in TABLES:
+        raise InputError(f"cannot write a file that ends in {suffix!r}; give one that ends in .csv, .tsv or .jsonl.")
+    return TABLES[suffix]
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,7 @@ from typer import Argument, Option
 from ramify import workflows
 from ramify.cli import options
 from ramify.cli.console import output, print_json, progress_shown, say
-from ramify.errors import InputError
+from ramify.errors import InputError, TaxonomyError
 from ramify.formatting import counted
 
 if TYPE_CHECKING:
@@ -96,16 +97,14 @@ def _parse_groups(given: str) -> tuple[int, ...]:
 
 def _write(taxonomy: Taxonomy, out: Path) -> None:
     """Write a taxonomy; refuses labels that would not read back from the file."""
-    from ramify.errors import TaxonomyError
     from ramify.persistence import write_text_atomically
     from ramify.taxonomy.files import parse_taxonomy
     from ramify.taxonomy.formats import FORMATS
 
     text = FORMATS[FORMAT_OF[out.suffix.lower()]].render(taxonomy)
-    try:
+    is_kept = False
+    with suppress(TaxonomyError):
         is_kept = parse_taxonomy(text) == taxonomy
-    except TaxonomyError:
-        is_kept = False
     if not is_kept:
         raise InputError(f"some labels would not read back from {out.suffix}; write .json, or rename them.")
     write_text_atomically(out, text)

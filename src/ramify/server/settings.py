@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
@@ -57,10 +58,8 @@ class Settings:
     def check(self) -> None:
         """Refuse settings that would leave the server open by accident."""
         if not is_loopback(self.host) and self.keys is None and not self.is_open:
-            raise InputError(
-                f"other computers can reach {self.host}, and no key is required; give --keys FILE "
-                "(made with 'ramify keys add'), or --open to allow everyone."
-            )
+            way = "give --keys FILE (made with 'ramify keys add'), or --open to allow everyone"
+            raise InputError(f"other computers can reach {self.host}, and no key is required; {way}.")
         if self.review_below is not None and self.reviews is None:
             raise InputError("--review-below needs the review queue; leave out --no-reviews.")
 
@@ -79,12 +78,9 @@ def is_loopback(host: str) -> bool:
     >>> is_loopback("127.0.0.1"), is_loopback("0.0.0.0"), is_loopback("localhost")
     (True, False, True)
     """
-    if host == "localhost":
-        return True
-    try:
+    with suppress(ValueError):
         return ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+    return host == "localhost"
 
 
 def name_models(given: Sequence[str]) -> dict[str, Path]:
