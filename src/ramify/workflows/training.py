@@ -393,12 +393,11 @@ def train_on_part(parts: TrainTestSplit) -> TrainResult:
     """Train on the training documents, and evaluate on the test documents."""
     train, test = parts.train, parts.test
     fitted = clone(parts.classifier).fit(train.documents, train.labels)
-    _note_corpus(fitted, train, parts.from_labels)
     trained_on = int(fitted.figures_["documents"])
+    report = None if test is None else evaluate_with_errors(fitted, test, most_errors=0)[0]
+    _note(fitted, train, parts, report)
     if test is None:
         return TrainResult(fitted, None, trained_on)
-    report, _ = evaluate_with_errors(fitted, test, most_errors=0)
-    _note_report(fitted, report, parts)
     return TrainResult(fitted, report, trained_on, len(test), False, count_duplicates(train, test))
 
 
@@ -422,19 +421,16 @@ def train_on_all(parts: TrainTestSplit, trained: TrainResult) -> TrainResult:
     is_reused = tested.calibration_ is not None and not classifier.keep_back > 0
     classifier.set_params(calibrate=classifier.calibrate and not is_reused)
     fitted = classifier.fit(parts.full.documents, parts.full.labels)
-    _note_corpus(fitted, parts.full, parts.from_labels)
+    _note(fitted, parts.full, parts, trained.report)
     if is_reused:
         fitted.calibrate, fitted.calibration_, fitted.guarantee_ = True, tested.calibration_, tested.guarantee_
-    _note_report(fitted, trained.report, parts)
     return replace(trained, classifier=fitted, refitted=True)
 
 
-def _note_corpus(fitted: TextClassifier, corpus: Corpus, from_labels: bool) -> None:
+def _note(fitted: TextClassifier, corpus: Corpus, parts: TrainTestSplit, report: Report | None) -> None:
+    """Store the form of the documents and the figures of the test in a classifier."""
     fitted.form_ = replace(fitted.form_, multi_label=any(len(labels) != 1 for labels in corpus.labels))
-    fitted.figures_ |= {"columns": corpus.found, "taxonomy_from_labels": from_labels}
-
-
-def _note_report(fitted: TextClassifier, report: Report, parts: TrainTestSplit) -> None:
-    tested_on = 0 if parts.test is None else len(parts.test)
-    fitted.figures_ |= {"tested_on": tested_on, "held_out": parts.is_held_out, "evaluation": report.figures}
-    fitted.report_ = report.as_dict()
+    fitted.figures_ |= {"columns": corpus.found, "taxonomy_from_labels": parts.from_labels}
+    if parts.test is not None and report is not None:
+        fitted.figures_ |= {"tested_on": len(parts.test), "held_out": parts.is_held_out, "evaluation": report.figures}
+        fitted.report_ = report.as_dict()
