@@ -13,7 +13,7 @@ documents of its own is a class of its own.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -26,7 +26,6 @@ from ramify.learners.base import Contributions, Scores
 from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_positive
 from ramify.learners.path_probabilities import log_softmax
 from ramify.native import Rows, rows_of, score_units_in_place
-from ramify.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ class LaplaceScorer:
         return np.exp(self.log_theta(np.arange(len(everywhere)), column)), expected
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class MultinomialNaiveBayes(WordCountLearner):
     """Flat multinomial naive Bayes (system ``nb``).
 
@@ -87,11 +86,7 @@ class MultinomialNaiveBayes(WordCountLearner):
     """
 
     kind: ClassVar[str] = "multinomial-naive-bayes"
-    taxonomy: Taxonomy | None = None
-    _: KW_ONLY
     alpha: float = 1.0
-    fit_prior: bool = True
-    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)

@@ -11,7 +11,7 @@ selected by mutual information in place of their method.
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,10 +26,10 @@ from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is
 from ramify.learners.targets import Targets
 from ramify.learners.top_down_base import TopDownLearner, find_branches, only_children
 from ramify.persistence import are_offsets, is_increasing
-from ramify.taxonomy import Taxonomy, ancestor_matrix
+from ramify.taxonomy import ancestor_matrix
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
     """Naive Bayes among the children of every node (system ``pachinko-nb``).
 
@@ -41,6 +41,7 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
     Scores are ln P(node | parent). Fitted attributes are those of :class:`WordCountLearner` and :class:`TopDownLearner`, and
     ``sets_``: for every node with more than one branch (-1 above the roots) the words that it uses, None for all.
 
+    >>> from ramify import Taxonomy
     >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
     >>> fitted = PachinkoNaiveBayes(taxonomy).fit([[2, 0, 0], [1, 2, 0], [0, 0, 3]], ["pet/cat", "pet/dog", "car"])
     >>> fitted.predict([[1, 1, 0]]).tolist()
@@ -48,14 +49,10 @@ class PachinkoNaiveBayes(TopDownLearner, WordCountLearner):
     """
 
     kind: ClassVar[str] = "pachinko-naive-bayes"
-    taxonomy: Taxonomy | None = None
-    _: KW_ONLY
     alpha: float = 1.0
-    fit_prior: bool = True
     n_words: int | None = None
     measure: str = "mutual-information"
     join: str = "sum"
-    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         check_alpha(self.alpha)

@@ -15,7 +15,7 @@ roots, all documents are one more estimate above them. The weight of 1/V is at l
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -31,7 +31,6 @@ from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is
 from ramify.learners.path_probabilities import log_softmax
 from ramify.learners.targets import Targets
 from ramify.native import WordCounts, rows_of, score_mixtures_in_place
-from ramify.taxonomy import Taxonomy
 
 LEAST_UNIFORM = 1e-9
 PRUNED = -1e30  # ln of the probability of a class in a pruned branch
@@ -39,7 +38,7 @@ MOST_STEPS = 10**9
 ESTIMATES = ("leave-one-out", "held-out")
 
 
-@dataclass(eq=False, repr=False)
+@dataclass(eq=False, repr=False, kw_only=True)
 class ShrinkageNaiveBayes(WordCountLearner):
     """Naive Bayes with shrinkage to the nodes above a class (system ``shrinkage-nb``).
 
@@ -56,6 +55,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
     ``weights_``: see :meth:`mixture_weights`. ``n_iter_``: the most steps of any class.
     ``held_out_documents_``: the documents that were held out.
 
+    >>> from ramify import Taxonomy
     >>> taxonomy = Taxonomy.from_paths(["pet/cat", "pet/dog", "car"])
     >>> X = [[3, 1, 0, 0], [2, 1, 1, 0], [1, 3, 0, 0], [1, 2, 1, 0], [0, 0, 1, 3], [0, 0, 2, 2]]
     >>> y = ["pet/cat", "pet/cat", "pet/dog", "pet/dog", "car", "car"]
@@ -67,17 +67,13 @@ class ShrinkageNaiveBayes(WordCountLearner):
     """
 
     kind: ClassVar[str] = "shrinkage-naive-bayes"
-    taxonomy: Taxonomy | None = None
-    _: KW_ONLY
     weights: str = "leave-one-out"
     held_out: float = 0.3
-    fit_prior: bool = True
     tol: float = 1e-10
     max_iter: int = 1000
     newton: bool = True
     branches: int | None = None
     random_state: Any = None
-    n_jobs: int | None = None
 
     def _check_parameters(self) -> None:
         if self.weights not in ESTIMATES:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -22,6 +23,7 @@ from ramify.taxonomy import Taxonomy, ancestor_matrix
 Floats = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False)
 class WordCountLearner(MulticlassLearner, PartialFitLearner):
     """A learner whose model is word counts.
 
@@ -30,10 +32,10 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
     P(class).
     """
 
-    counts_: csr_array
-    class_weight_: Floats
-    log_prior_: Floats
-    fit_prior: bool
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    fit_prior: bool = True
+    n_jobs: int | None = None
 
     @abstractmethod
     def _check_parameters(self) -> None:
