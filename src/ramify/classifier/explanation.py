@@ -192,10 +192,7 @@ def explain(classifier: TextClassifier, text: Any, label: Any = None) -> Explana
 
 
 def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None = None) -> list[NodeExplanation]:
-    """Explain the relevant nodes of one text: predicted, true and contradictory nodes, and those with the highest values.
-
-    Nodes are in depth-first order, with all ancestors.
-    """
+    """Explain predicted, true and contradictory nodes, those with the highest values, and all ancestors, depth first."""
     case, taxonomy = Case(classifier, text), classifier.taxonomy_
     T = None if truth is None else taxonomy.encode([[taxonomy.names[taxonomy.index(label)] for label in truth]])
     true = None if T is None else set(T.indices.tolist())

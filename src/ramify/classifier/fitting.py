@@ -141,10 +141,7 @@ FEWEST = 1000  # documents of a calibration, however many nodes there are
 
 
 def cross_fit(learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], taker: Any) -> tuple[Ints, list[Any]]:
-    """Held-out documents, and fold by fold the values that a rule or a calibration takes of them.
-
-    A fold that leaves fewer than two classes to train on is skipped.
-    """
+    """Held-out documents, and by fold what a rule or a calibration takes; at least two classes must be left to train on."""
     documents, found = [np.zeros(0, dtype=np.int64)], list[Any]()
     with stage("fitting on held-out documents", len(folds)) as step:
         for held_out in folds:

@@ -34,10 +34,7 @@ LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR
 
 
 def load(path: str | Path) -> TextClassifier:
-    """Load a model directory.
-
-    Nothing in it is run; what does not fit is refused with a :class:`~ramify.errors.ModelError`.
-    """
+    """Load a model directory; nothing in it is run, and what does not fit raises a :class:`~ramify.errors.ModelError`."""
     stored = read_model(path)
     try:
         return from_stored(stored)

@@ -139,10 +139,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return vectorizer, learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
-        """Fit the guarantee of :meth:`predict` on texts that were not used in training, and their labels.
-
-        The guarantee then holds for texts from the same source.
-        """
+        """Fit the guarantee of :meth:`predict` on new texts and their labels; it then holds for texts from the same source."""
         check_is_fitted(self, "taxonomy_")
         if labels is None or not len(labels):
             raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")
@@ -226,10 +223,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self.decide_with_probabilities(texts)[1]
 
     def decide_with_probabilities(self, texts: Sequence[str], labels_only: bool = False) -> Decided:
-        """Labels and probabilities over all nodes, from one scoring of the texts.
-
-        labels_only: nodes that the rule rules out need not be scored, and may have probability 0.
-        """
+        """Labels and probabilities. labels_only: nodes that the rule rules out need no score, and may have probability 0."""
         return self._decide(texts, self.decide_both, labels_only)
 
     def decide_with_guarantee(self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False) -> Decided:
@@ -244,7 +238,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return self._decide(texts, decide, labels_only=False)
 
     def _decide(self, texts: Sequence[str], decide: Callable[[NDArray[np.float32]], Decided], labels_only: bool) -> Decided:
-        pairs, width = [pair for _, pair in self._map(texts, decide, labels_only)], len(self.taxonomy_)
+        pairs, width = [pair for _, pair in self.map_scores(texts, decide, labels_only)], len(self.taxonomy_)
         P = np.concatenate([p for _, p in pairs]) if pairs else np.empty((0, width), dtype=np.float32)
         return _stacked([Y for Y, _ in pairs], width), P
 
@@ -286,9 +280,16 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             return self.learner_.to_probabilities(scores)
         return np.nan_to_num(refined, nan=0.0).astype(np.float32)
 
-    def map_scores(self, texts: Sequence[str], work: Callable[[NDArray[np.float32]], Result]) -> Iterator[tuple[slice, Result]]:
+    def map_scores(
+        self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool = False
+    ) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of some texts at a time, documents × nodes."""
-        return self._map(texts, work, labels_only=False)
+        check_is_fitted(self, "taxonomy_")
+        vectorizer, learner = self._parts()
+        # top-down ignores everything below a node with a negative margin; a calibration needs the scores of all nodes
+        from_top = isinstance(self.decision_, TopDown) and self.decision_.threshold >= 0
+        positive_only = labels_only and from_top and self.calibration_ is None
+        return (learner.map_positive_scores if positive_only else learner.map_scores)(vectorizer.transform(texts), work)
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """Accuracy: the fraction of texts whose label set is exactly correct."""
@@ -296,10 +297,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return accuracy(self.taxonomy_.encode(normalize_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 
     def explain(self, text: str, label: Any = None) -> Explanation:
-        """Why a text gets its label: the words for it and against its rivals, node by node, and the reason of the rule.
-
-        label: explain this node instead of the predicted one.
-        """
+        """Why a text gets its label, or does not get another one: words and reasons, node by node, against its rivals."""
         check_is_fitted(self, "taxonomy_")
         return explain(self, text, label)
 
@@ -337,14 +335,6 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "taxonomy_" in self.__dict__
-
-    def _map(self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool) -> Iterator[tuple[slice, Result]]:
-        check_is_fitted(self, "taxonomy_")
-        vectorizer, learner = self._parts()
-        # top-down ignores everything below a node with a negative margin; a calibration needs the scores of all nodes
-        from_top = isinstance(self.decision_, TopDown) and self.decision_.threshold >= 0
-        positive_only = labels_only and from_top and self.calibration_ is None
-        return (learner.map_positive_scores if positive_only else learner.map_scores)(vectorizer.transform(texts), work)
 
     def _parts(self) -> tuple[Any, Learner]:
         """Vectorizer and learner, both over the features that the learner uses; they give the same scores."""

@@ -46,10 +46,7 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def fit_conformal(probabilities: Any, Y: Any, taxonomy: Taxonomy, multi_label: bool) -> ConformalPredictor:
-    """Fit a predictor on probabilities and labels of documents that nothing was trained on.
-
-    Where nodes have more than one parent there is no single path, so risk control is used there, too.
-    """
+    """Fit on documents that nothing was trained on; a DAG has no single path to a node, so it gets risk control."""
     P, truth = read_probabilities(probabilities, taxonomy), expand_to_ancestors(Y, taxonomy)
     if truth.shape != P.shape:
         found = f"there are probabilities of {len(P)} documents and labels of {truth.shape[0]}"
@@ -84,10 +81,7 @@ class NestedSets:
     nodes: Ints
 
     def last_above(self, threshold: Any) -> Ints:
-        """The nodes of the last set with a mass above a threshold, -1 where there are fewer or none.
-
-        threshold: one number, or one per document.
-        """
+        """The nodes of the last set with a mass above a threshold, or above one per document; -1 where there are fewer."""
         n_steps = (self.masses > np.reshape(threshold, (-1, 1))).sum(axis=1)
         last = self.nodes[np.arange(len(self.nodes)), np.maximum(n_steps, 1) - 1]
         return np.where((n_steps > 0)[:, None], last, -1)

@@ -97,9 +97,6 @@ def count_contingencies(X: csr_array, M: csr_array, measure: str) -> Contingency
     return ContingencyCounts(presence, class_documents, class_documents.sum(axis=1), presence.sum(axis=0), float(X.shape[0]))
 
 
-# ---- the measures, for some classes × all terms ---------------------------------------------------------------------
-
-
 def _information_gain(contingency: ContingencyCounts, classes: slice) -> FloatArray:
     inside, has = contingency.of_class[classes, None], contingency.of_term
     outside, lacks = contingency.of_all - inside, contingency.of_all - has
@@ -140,9 +137,6 @@ def _cell(excess: FloatArray, expected: FloatArray) -> FloatArray:
 def _divide(above: FloatArray, below: FloatArray) -> FloatArray:
     """above / below, or 0 if below is 0."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
-
-
-# ---- input checks ---------------------------------------------------------------------------------------------------
 
 
 def as_count_matrix(X: Any) -> csr_array:

@@ -229,10 +229,7 @@ def class_matrix(Y: Any) -> csr_array:
 
 
 def local_problems(Y: csr_array, taxonomy: Taxonomy) -> Iterator[tuple[int, IntArray, csr_array]]:
-    """Each inner node, its documents, and their classes that are not empty.
-
-    The virtual root (-1) above several roots has the documents with any label, and the roots as classes.
-    """
+    """Each inner node, or -1 above several roots, with its documents, and their classes that are not empty."""
     own, by_node = most_specific(Y, taxonomy), Y.tocsc()
     if len(taxonomy.roots) > 1:
         rows = np.flatnonzero(np.diff(Y.indptr))

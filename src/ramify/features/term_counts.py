@@ -79,9 +79,6 @@ class TermList:
         return TermList(np.concatenate([self.bytes[sources], np.zeros(PADDING, dtype=np.uint8)]), offsets)
 
 
-# ---- blocks of texts and their rows -------------------------------------------------------------------------------------
-
-
 def cut(texts: Iterable[str], workers: int) -> tuple[Iterator[list[str]], int | None]:
     """Blocks of checked texts, and the number of texts, if known."""
     if isinstance(texts, (str, bytes)):

@@ -96,10 +96,7 @@ def micro_f1(Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: Over = "leaves"
 def macro_f1(
     Y_true: Any, Y_pred: Any, taxonomy: Taxonomy, over: Over = "leaves", empty: float | Literal["skip"] = 1.0
 ) -> float:
-    """The mean of the chosen nodes' F1.
-
-    A node that occurs in neither matrix counts `empty`, or not at all with "skip".
-    """
+    """The mean of the chosen nodes' F1. empty: the F1 of a node in neither matrix, or "skip" to leave it out."""
     T, P, nodes = _compared(Y_true, Y_pred, taxonomy, over)
     correct, true, predicted = (per_node(Y)[nodes] for Y in (both(T, P), T, P))
     scores, occurs = f1(correct, true, predicted), (true + predicted) > 0
