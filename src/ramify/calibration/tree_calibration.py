@@ -144,10 +144,7 @@ class TreeCalibration:
         return cls(nested_logit, is_end, Curves.concatenate(curves))
 
     def apply(self, log_potentials: LogPotentials, taxonomy: Taxonomy, new_curves: Any = None, truth: Any = None) -> Floats:
-        """P(node), documents × nodes: from the top down, in rounds.
-
-        new_curves, truth: while fitting, the list to which curves are appended, and the labels (dense, closed upward).
-        """
+        """P(node), documents × nodes. new_curves, truth: while fitting, where curves go, and the labels (dense, closed)."""
         P = self.nested_logit.conditionals(_ending_at(self.is_end, log_potentials), taxonomy)
         levels, rows = levels_with_siblings(taxonomy), np.arange(len(P))
         for level in levels[1:]:

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from ramify.classifier.fitting import as_sized, count_texts
 from ramify.decisions import FittableRule
@@ -40,13 +38,18 @@ def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any)
         learner.widen(columns, vectorizer.n_features_out)
     X = vectorizer.transform(texts)
     learner.partial_fit(X, Y, taxonomy=taxonomy)
+    nodes = np.asarray([taxonomy.index(name) for name in classifier.taxonomy_.names], dtype=np.int64)
     if classifier.training_data_ is not None:
-        nodes = np.asarray([taxonomy.index(name) for name in classifier.taxonomy_.names], dtype=np.int64)
         classifier.training_data_ = classifier.training_data_.followed_by(X, most_specific(Y, taxonomy), columns, nodes)
-    classifier.sizes_, classifier.report_ = _added_sizes(classifier, taxonomy, Y), None
+    if classifier.sizes_ is not None:
+        sizes = np.bincount(Y.indices, minlength=len(taxonomy))
+        np.add.at(sizes, nodes, classifier.sizes_)
+        classifier.sizes_ = sizes
     form = classifier.form_
     classifier.form_ = replace(form, multi_label=form.multi_label or many, integers=form.integers and integers)
-    _drop_guarantee(classifier, keeps_calibration=taxonomy is classifier.taxonomy_ and learner.n_rounds_ is None)
+    classifier.guarantee_ = classifier.report_ = None  # they are about the old model; so is the calibration
+    if taxonomy is not classifier.taxonomy_ or learner.n_rounds_ is not None:  # unless only counts have grown
+        classifier.calibration_ = None
     classifier.taxonomy_ = taxonomy
     classifier.taxonomy = taxonomy if classifier.taxonomy is not None else None
     classifier.vectorizer_, classifier.learner_, classifier.classes_ = vectorizer, learner, learner.classes_
@@ -54,29 +57,13 @@ def partial_fit(classifier: TextClassifier, texts: Any, labels: Any, given: Any)
     classifier.figures_ = {**classifier.figures_, "documents": documents, "features": vectorizer.n_features_out}
 
 
-def _added_sizes(classifier: TextClassifier, taxonomy: Taxonomy, Y: csr_array) -> NDArray[np.int64] | None:
-    """The training documents at or below each node, with those of Y; None where the current ones are unknown."""
-    if classifier.sizes_ is None:
-        return None
-    sizes = np.bincount(Y.indices, minlength=len(taxonomy))
-    np.add.at(sizes, [taxonomy.index(name) for name in classifier.taxonomy_.names], classifier.sizes_)
-    return sizes
-
-
 def cut_rounds(classifier: TextClassifier, texts: Any, labels: Any) -> dict[int, float]:
     """Keep the number of boosting rounds that is best on some texts; returns micro F1 for each number tried."""
     Y = classifier.taxonomy_.encode(normalize_labels(labels)[0])
     best, quality = classifier.learner_.choose_rounds(classifier.vectorizer_.transform(texts), Y)
     classifier.learner_ = classifier.learner_.at_round(best)
-    _drop_guarantee(classifier, keeps_calibration=False)
+    classifier.guarantee_ = classifier.calibration_ = None
     return dict(quality)
-
-
-def _drop_guarantee(classifier: TextClassifier, keeps_calibration: bool) -> None:
-    """The guarantee does not hold for the new model; the calibration still does where only counts have grown."""
-    classifier.guarantee_ = None
-    if not keeps_calibration:
-        classifier.calibration_ = None
 
 
 def trainable(classifier: TextClassifier) -> PartialFitLearner:

@@ -139,7 +139,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         return vectorizer, learner.set_params(taxonomy=taxonomy, n_jobs=self.n_jobs)
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
-        """Fit the guarantee of :meth:`predict` on new texts and their labels; it then holds for texts from the same source."""
+        """Fit the guarantee of :meth:`predict` on texts not used in training; it then holds for texts of the same source."""
         check_is_fitted(self, "taxonomy_")
         if labels is None or not len(labels):
             raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")

@@ -18,7 +18,7 @@ E (1 + u) the observed one. This equals the formulas, is never negative, and is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -118,11 +118,7 @@ def _mutual_information(contingency: ContingencyCounts, classes: slice) -> Float
     return cells / (contingency.of_all or 1.0) ** 2
 
 
-MEASURES: dict[str, Callable[[ContingencyCounts, slice], FloatArray]] = {
-    "information-gain": _information_gain,
-    "chi2": _chi2,
-    "mutual-information": _mutual_information,
-}
+MEASURES = {"information-gain": _information_gain, "chi2": _chi2, "mutual-information": _mutual_information}
 
 
 def _cell(excess: FloatArray, expected: FloatArray) -> FloatArray:

@@ -69,10 +69,7 @@ class TermSelector(TransformerMixin, BaseEstimator):
         self.scope, self.taxonomy = scope, taxonomy
 
     def fit(self, X: Any, Y: Any = None) -> Self:
-        """Select terms.
-
-        X: documents × terms, counts or weights of 0 or more. Y: documents × nodes, or a class for each document.
-        """
+        """Select terms. X: documents × terms, counts or weights of 0 or more. Y: documents × nodes, or a class per document."""
         self.check_settings()
         counts = relevance.as_count_matrix(check_documents(self, X, reset=True))
         if Y is None:
