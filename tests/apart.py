@@ -4,7 +4,6 @@ import pickle
 from collections import deque
 
 from ramify.parallel import SerialExecutor, WorkerGroup
-from ramify.parallel.executor import LocalWorkerGroup
 
 
 def sent(value):
@@ -14,9 +13,7 @@ def sent(value):
     return pickle.loads(data, buffers=[bytes(buffer.raw()) for buffer in buffers])
 
 
-class ApartWorkerGroup(LocalWorkerGroup):
-    all_reduce = WorkerGroup.all_reduce
-
+class ApartWorkerGroup(WorkerGroup):
     def call(self, method, *arguments):
         return [sent(sent(method)(worker, *sent(arguments))) for worker in self.workers]
 

@@ -9,7 +9,7 @@ from directories import write_directory
 
 from ramify.data import make_web_directory
 from ramify.parallel import Checkpoints, checkpointing
-from ramify.parallel.executor import LocalWorkerGroup
+from ramify.parallel.executor import WorkerGroup
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +53,7 @@ def test_a_host_that_cannot_be_one_gets_a_sentence(host, data, tmp_path, capsys)
 
 def interrupt(patch):
     """Have training be interrupted after a few rounds, all of which are kept."""
-    save, rounds = LocalWorkerGroup.save, []
+    save, rounds = WorkerGroup.save, []
 
     def save_and_stop(group, driver):
         save(group, driver)
@@ -61,7 +61,7 @@ def interrupt(patch):
         if len(rounds) == 4:
             raise KeyboardInterrupt
 
-    patch.setattr(LocalWorkerGroup, "save", save_and_stop)
+    patch.setattr(WorkerGroup, "save", save_and_stop)
 
 
 def test_a_run_without_a_cluster_can_be_taken_up_again(data, tmp_path, capsys, monkeypatch):

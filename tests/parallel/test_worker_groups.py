@@ -9,7 +9,7 @@ from apart import ApartExecutor, ApartWorkerGroup
 from ramify.errors import InputError, ModelError, RamifyError
 from ramify.parallel import Checkpoints, SerialExecutor, ThreadExecutor, WorkerLostError, checkpointing, running_on
 from ramify.parallel.checkpoints import save_state
-from ramify.parallel.executor import LocalWorkerGroup, choose_executor
+from ramify.parallel.executor import WorkerGroup, choose_executor
 
 STEPS = 8
 
@@ -318,6 +318,6 @@ def test_a_run_that_was_interrupted_between_states_and_checkpoint_goes_on_from_t
 
 def test_workers_are_dropped_at_the_end():
     with SerialExecutor().start_workers(Power, MATRIX, PARTITIONS) as group:
-        assert isinstance(group, LocalWorkerGroup)
+        assert type(group) is WorkerGroup
         assert len(group.workers) == 2
     assert list(group.workers) == []

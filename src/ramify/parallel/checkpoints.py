@@ -232,11 +232,6 @@ class RoundCheckpoint:
     states: list[SavedState] = field(default_factory=list)
     _due: float = 0.0
 
-    def check(self, n_workers: int) -> None:
-        """Refuse a round of another number of workers."""
-        if self.driver is not None and len(self.states) != n_workers:
-            raise invalid_checkpoint(f"states of {len(self.states)} workers, not of {n_workers}")
-
     def write_if_due(
         self, directory: Path, driver: dict[str, Any], save: Callable[[list[Path]], list[SavedState]], n_workers: int
     ) -> None:

@@ -9,7 +9,6 @@ independent, so results do not depend on the executor. Kernels release the inter
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +20,8 @@ from pathlib import Path
 from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeVar
 
 from ramify.errors import InputError
-from ramify.parallel.checkpoints import Checkpoints, Codec, RoundCheckpoint, SavedState, restore_saved, save_state
+from ramify.parallel import checkpoints as saving
+from ramify.parallel.checkpoints import Checkpoints, Codec, RoundCheckpoint, SavedState
 from ramify.parallel.progress import check_deadline, in_time, set_in_block, with_deadline
 from ramify.persistence.arrays import Arrays
 
@@ -65,17 +65,18 @@ class Needs:
     seconds: float
 
 
-class WorkerGroup(ABC, Generic[W]):
-    """Workers that run the rounds of an algorithm together. Use it as a context.
+class WorkerGroup(Generic[W]):
+    """Workers that run the rounds of an algorithm together; these in this process, a subclass's anywhere. Use it as a context.
 
     A driver calls methods of all workers at once and saves after each round what it needs to continue. When the driver is
     started again, or a worker is lost, the group goes back to the last saved round. Rounds are deterministic, so repeating
     them gives the same results to the last bit.
     """
 
-    def __init__(self, checkpoint: RoundCheckpoint, n_workers: int) -> None:
-        checkpoint.check(n_workers)
-        self.checkpoint, self.n_workers = checkpoint, n_workers
+    def __init__(self, workers: Sequence[Any], checkpoint: RoundCheckpoint, run: Callable[..., Iterator[Any]]) -> None:
+        self.workers, self.checkpoint, self._run = workers, checkpoint, run
+        for worker, saved in zip(workers, checkpoint.states, strict=False):  # no states: nothing was saved
+            saving.restore_saved(saved, worker.restore)
 
     def __enter__(self) -> WorkerGroup[W]:
         return self
@@ -88,11 +89,13 @@ class WorkerGroup(ABC, Generic[W]):
         """What the driver saved with the last round; None at the very beginning."""
         return self.checkpoint.driver
 
-    @abstractmethod
     def call(
         self, method: Callable[Concatenate[W, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
     ) -> list[Result]:
         """Call a method of every worker, of several at once; the results come in the order of the workers."""
+        if len(self.workers) == 1:
+            return [method(self.workers[0], *args, **kwargs)]
+        return list(self._run(lambda worker: method(worker, *args, **kwargs), self.workers))
 
     def all_reduce(
         self, give: Callable[[W], Result], combine: Callable[[list[Result]], Reduced], take: Callable[[W, Reduced], None]
@@ -103,52 +106,23 @@ class WorkerGroup(ABC, Generic[W]):
     def save(self, driver: dict[str, Any]) -> None:
         """Save a round, if it is time: the workers' states, and what the driver needs to continue (plain JSON values)."""
         if self.checkpoint.directory is not None:
-            self.checkpoint.write_if_due(self.checkpoint.directory, driver, self._save_states, self.n_workers)
+            self.checkpoint.write_if_due(self.checkpoint.directory, driver, self._save_states, len(self.workers))
 
-    @abstractmethod
     def _save_states(self, paths: list[Path]) -> list[SavedState]:
         """Have every worker write its state to a path of its own."""
+        return [saving.save_state(path, worker.state()) for worker, path in zip(self.workers, paths, strict=True)]
 
-    @abstractmethod
     def restart(self) -> None:
         """After a :class:`WorkerLostError`: replace what was lost, and go back to the last saved round."""
+        raise NotImplementedError  # workers of this process are never lost
 
-    @abstractmethod
     def stop(self, is_done: bool) -> None:
         """Stop all workers; if the work is not done, without waiting for them."""
+        self.workers = []
 
     def traffic(self) -> str:
         """How much was sent over the network, in words; empty for workers in this process."""
         return ""
-
-
-class LocalWorkerGroup(WorkerGroup[W]):
-    """Workers in this process."""
-
-    def __init__(self, workers: Sequence[W], checkpoint: RoundCheckpoint, run: Callable[..., Iterator[Any]]) -> None:
-        super().__init__(checkpoint, len(workers))
-        self.workers, self._run = workers, run
-        for worker, saved in zip(workers, checkpoint.states, strict=False):  # no states: nothing was saved
-            restore_saved(saved, worker.restore)
-
-    def call(
-        self, method: Callable[Concatenate[W, Arguments], Result], *args: Arguments.args, **kwargs: Arguments.kwargs
-    ) -> list[Result]:
-        """Call a method of every worker."""
-        if len(self.workers) == 1:
-            return [method(self.workers[0], *args, **kwargs)]
-        return list(self._run(lambda worker: method(worker, *args, **kwargs), self.workers))
-
-    def _save_states(self, paths: list[Path]) -> list[SavedState]:
-        return [save_state(path, worker.state()) for worker, path in zip(self.workers, paths, strict=True)]
-
-    def restart(self) -> None:
-        """Workers of this process are never lost."""
-        raise NotImplementedError
-
-    def stop(self, is_done: bool) -> None:
-        """Drop the workers."""
-        self.workers = []
 
 
 # ---- executors -----------------------------------------------------------------------------------------------------------
@@ -207,12 +181,15 @@ class Executor:
         Memory saving is 0 at first, and rises by one whenever the worker ran out of memory.
         """
         checkpoint = self._open_checkpoint(placed, partitions)
-        return LocalWorkerGroup([make(placed, partition, 0) for partition in partitions], checkpoint, self.map)
+        return WorkerGroup([make(placed, partition, 0) for partition in partitions], checkpoint, self.map)
 
     def _open_checkpoint(self, placed: Any, partitions: Sequence[Any]) -> RoundCheckpoint:
         """The last saved round of a worker group that starts now."""
         checkpoints = _checkpoints.get()
-        return RoundCheckpoint() if checkpoints is None else checkpoints.rounds(placed, list(partitions))
+        found = RoundCheckpoint() if checkpoints is None else checkpoints.rounds(placed, list(partitions))
+        if found.driver is not None and len(found.states) != len(partitions):
+            raise saving.invalid_checkpoint(f"states of {len(found.states)} workers, not of {len(partitions)}")
+        return found
 
 
 class SerialExecutor(Executor):

@@ -162,7 +162,7 @@ class RayWorkerGroup(WorkerGroup[W]):
     def __init__(
         self, executor: RayExecutor, make: Any, placed: Placed, partitions: Sequence[Any], checkpoint: RoundCheckpoint
     ) -> None:
-        super().__init__(checkpoint, len(partitions))
+        super().__init__((), checkpoint, executor.map)
         self.executor, self.make, self.placed, nodes = executor, make, placed, executor.nodes
         self.workers = [RemoteWorker(k, ray.put(partition), nodes[k % len(nodes)]) for k, partition in enumerate(partitions)]
         executor.traffic.sent += sum(size_of(partition) for partition in partitions)
