@@ -83,18 +83,14 @@ def aggregate_sparse_upward(each: csr_array, nodes_above: csr_array, is_multi_la
     >>> aggregate_sparse_upward(each, above, is_multi_label=False).toarray()
     array([[0.25, 0.25, 0.  , 0.75]], dtype=float32)
     """
-    if is_multi_label:
-        return _largest_upward(each, nodes_above)
-    each = csr_array((each.data, each.indices, each.indptr), shape=each.shape)
-    each.data = each.data / np.repeat(np.maximum(each.sum(axis=1), np.finfo(np.float64).tiny), np.diff(each.indptr))
-    P = csr_array(each @ nodes_above)
-    P.sort_indices()
-    P.data = P.data.clip(0, 1)
-    return P.astype(np.float32)
-
-
-def _largest_upward(each: csr_array, nodes_above: csr_array) -> csr_array:
-    """For every node the largest probability of the classes at and below it."""
+    if not is_multi_label:
+        each = csr_array((each.data, each.indices, each.indptr), shape=each.shape)
+        each.data = each.data / np.repeat(np.maximum(each.sum(axis=1), np.finfo(np.float64).tiny), np.diff(each.indptr))
+        P = csr_array(each @ nodes_above)
+        P.sort_indices()
+        P.data = P.data.clip(0, 1)
+        return P.astype(np.float32)
+    # for every node the largest of the classes at and below it: the first, once they are sorted by row, node and size
     lengths = np.diff(nodes_above.indptr)[each.indices]
     starts = np.repeat(nodes_above.indptr[:-1][each.indices] - np.cumsum(lengths) + lengths, lengths)
     nodes = nodes_above.indices[starts + np.arange(len(starts))].astype(np.int64)
@@ -105,6 +101,5 @@ def _largest_upward(each: csr_array, nodes_above: csr_array) -> csr_array:
     is_first = np.ones(len(rows), dtype=bool)
     is_first[1:] = (rows[1:] != rows[:-1]) | (nodes[1:] != nodes[:-1])
     ends = np.concatenate([[0], np.cumsum(np.bincount(rows[is_first], minlength=each.shape[0]))])
-    return csr_array(
-        (probabilities[is_first].astype(np.float32), nodes[is_first], ends), shape=(each.shape[0], nodes_above.shape[1])
-    )
+    largest = probabilities[is_first].astype(np.float32)
+    return csr_array((largest, nodes[is_first], ends), shape=(each.shape[0], nodes_above.shape[1]))

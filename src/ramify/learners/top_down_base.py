@@ -26,11 +26,6 @@ class TopDownLearner(Learner):
     for staying there.
     """
 
-    branch_nodes_: NDArray[np.int64]
-    branch_parents_: NDArray[np.int64]
-    _only_children: NDArray[np.int64]
-    _starts: NDArray[np.int64]
-
     @abstractmethod
     def _margins(self, X: csr_array) -> NDArray[np.float64]:
         """Margins, documents × branches; of the branches of one node the highest wins."""

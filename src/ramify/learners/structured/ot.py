@@ -13,8 +13,7 @@ S_uu = 1 and −1 ≤ S_uv ≤ 1, and with the dual of the losses a concave maxi
 Source: Zhou, Xiao & Wu 2011; the system OT of Gopal & Yang 2013, section 4.2.
 Deviations: `solver="exact"` alternates dual ascent over documents and over the signs S until the duality gap is small;
 `solver="dual-averaging"` is the paper's method, with our bound. Where documents stay at an inner node, staying is one more
-branch.
-A softmax over siblings makes paths comparable. The bias is a constant feature.
+branch. A softmax over siblings makes paths comparable. The bias is a constant feature.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 Dual ascent visits one document after the other until the duality gap is small. It stalls on few dense features. There the
 maximum over outputs is smoothed, μ ln Σ_a exp(z_a / μ), which is above it by at most μ ln(number of outputs), and Newton's
-method
-minimizes the smooth objective for smaller and smaller μ. The softmax of z / μ is feasible in the dual, so every μ has a bound.
+method minimizes the smooth objective for smaller and smaller μ. The softmax of z / μ is feasible in the dual: a bound.
 """
 
 from __future__ import annotations
