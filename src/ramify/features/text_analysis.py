@@ -82,14 +82,6 @@ class WordRules:
                 stemmed = TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed
         return NativeRules(self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed)
 
-    def reduce(self, words: list[Place]) -> list[Place]:
-        """Drop stop words, and stem the other words."""
-        kept = [word for word in words if word[2] not in self.stop_words]
-        if self.stemmer is None:
-            return kept
-        stems = _stemming(self.stemmer).stems_of([word for _, _, word in kept])
-        return [(start, end, stems[word]) for start, end, word in kept]
-
     @cached_property
     def _stop_index(self) -> TermIndex | None:
         return TermList.of(sorted(self.stop_words)).index if self.stop_words else None
@@ -170,6 +162,9 @@ def locate_terms(text: str, rules: WordRules) -> list[Place]:
     if len(lowered) != len(text):  # lower case may turn one character into two, as of 'İ', which shifts what follows
         origin = list(chain.from_iterable([position] * len(letter.lower()) for position, letter in enumerate(text)))
         found = [(origin[start], origin[end - 1] + 1, word) for start, end, word in found]
-    words, sizes = rules.reduce(found), range(rules.shortest, rules.longest + 1)
+    words, sizes = [word for word in found if word[2] not in rules.stop_words], range(rules.shortest, rules.longest + 1)
+    if rules.stemmer is not None:
+        stems = _stemming(rules.stemmer).stems_of([word for _, _, word in words])
+        words = [(start, end, stems[word]) for start, end, word in words]
     runs = (words[first : first + size] for first in range(len(words)) for size in sizes if first + size <= len(words))
     return [(run[0][0], run[-1][1], " ".join(word for _, _, word in run)) for run in runs]
