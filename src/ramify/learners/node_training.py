@@ -18,10 +18,11 @@ from sklearn.base import clone
 from ramify.calibration import Calibration, fit_calibration
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Scores
+from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
 from ramify.learners.linear.select_C import FOLDS, assign_folds, cross_validate_C
 from ramify.learners.linear.taxonomy_ties import flat_units
-from ramify.learners.linear.training import MOST_COST, Setup, TrainedWeights, seed_of, train, train_subsets, weigh_classes
+from ramify.learners.linear.training import MOST_COST, Setup, seed_of, train, train_subsets, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import match_columns

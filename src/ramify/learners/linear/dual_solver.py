@@ -31,10 +31,10 @@ from ramify.learners.linear.candidates import Signatures, find_candidates, learn
 from ramify.learners.linear.flat_worker import FlatWorker
 from ramify.learners.linear.partition import count_weights, estimate_needs, partition_classes, sum_counts, sum_vectors, sums
 from ramify.learners.linear.problem import Certificate, Pairs, Problem, all_others, pair_up
-from ramify.learners.linear.shards import ShardedWeights
+from ramify.learners.linear.shards import ShardedWeights, score_classes
 from ramify.learners.linear.tree_worker import REACTIVATION, TreeWorker
 from ramify.learners.linear.warm_start import Dual, resume
-from ramify.learners.linear.weights import Weights, merge_weights
+from ramify.learners.linear.weights import merge_weights
 from ramify.parallel import Executor, Stage, WorkerGroup, WorkerLostError, describe, stage
 from ramify.parallel.checkpoints import invalid_checkpoint
 
@@ -57,24 +57,32 @@ PACE, SLOWEST = 0.17, 0.04  # how much a round over a tree should lower the loga
 
 
 @dataclass(frozen=True, slots=True)
-class Solution:
-    """Weights, and their certificate.
+class TrainedWeights:
+    """Weights, their certificate, and what a solution for other costs can start from.
 
-    signatures: how candidates were found, unless all pairs were used. pairs: the dual variables, if requested.
-    figures: for each class its part of the objective and of the bound; inner units add the same to both.
+    pairs: the dual variables, if requested; dual: the same for documents in their own order. figures: for each class its part
+    of the objective and of the bound; inner units add the same to both. signatures, n_candidates: how candidate classes of a
+    document are found, unless all pairs were used, and how many are scored.
     """
 
-    weights: Weights | ShardedWeights
+    weights: Any  # Weights or ShardedWeights
     certificate: Certificate
-    signatures: Signatures | None = None
+    start: Any = None
     pairs: Pairs | None = None
+    dual: Dual | None = None
     figures: NDArray[np.float64] | None = None
+    signatures: Signatures | None = None
+    n_candidates: int = 0
+
+    def score(self, X: csr_array) -> NDArray[np.float32]:
+        """Scores, documents × classes; in the fast mode only candidate classes have a score of their own."""
+        return score_classes(X, self.weights, self.signatures, self.n_candidates)
 
 
 def solve(
-    problem: Problem, executor: Executor, start: Solution | Dual | Pairs | None = None, keep_dual: bool = False,
+    problem: Problem, executor: Executor, start: TrainedWeights | Dual | Pairs | None = None, keep_dual: bool = False,
     shards: Path | None = None,
-) -> Solution:  # fmt: skip
+) -> TrainedWeights:  # fmt: skip
     """Solve a problem to the relative duality gap of its settings.
 
     start: a solution of the same classes with other costs; dual variables of classes that may have changed; or the pairs to
@@ -114,7 +122,7 @@ def solve(
                     units = [problem.forest.part(*each)[1] for each in ranges] if len(ranges) > 1 else []
                     weights = merge_weights(group.call(FlatWorker.weights), units, problem.forest, executor)
                 solved_pairs = Pairs.joined(group.call(FlatWorker.dual_variables)) if keep_dual else None
-                return Solution(weights, certificate, signatures, solved_pairs, figures)
+                return TrainedWeights(weights, certificate, pairs=solved_pairs, figures=figures, signatures=signatures)
             except WorkerLostError:
                 group.restart()
 

@@ -25,13 +25,14 @@ sums are sent. This file is the driver; it saves its own few numbers after each 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ramify.errors import InputError
+from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.graph_partition import (
     Given,
     GraphPartition,
@@ -57,17 +58,11 @@ PASSES = (2, 64)  # over the pairs of a class in a round, at least and at most
 CLOSER, LOOSER = 0.3, 0.03  # ratio of the classes' gap to the ties' gap beyond which passes double or halve
 
 
-@dataclass(frozen=True, slots=True)
-class GraphSolution:
-    """Weights of all units, their certificate, and the dual variables of the last round, if requested."""
+def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = False) -> TrainedWeights:
+    """Solve a problem to the relative duality gap of its settings, or until its rounds are used up.
 
-    weights: Weights
-    certificate: Certificate
-    pairs: Pairs | None = None
-
-
-def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = False) -> GraphSolution:
-    """Solve a problem to the relative duality gap of its settings, or until its rounds are used up."""
+    with_pairs: whether to return the dual variables of the last round.
+    """
     partitions = partition_units(problem.structure, problem.work, executor.worker_threads)
     n_features = problem.rows.n_features
     _refuse_too_many(partitions, n_features, len(executor.worker_threads))
@@ -82,7 +77,7 @@ def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = Fa
                 if pairs is not None and len(partitions) > 1:
                     pairs = in_order(pairs, np.concatenate([each.classes for each in partitions]))
                 weights = _join_weights(group.call(GraphWorker.weights), partitions, problem.structure, executor)
-                return GraphSolution(weights, certificate, pairs)
+                return TrainedWeights(weights, certificate, pairs=pairs)
             except WorkerLostError:
                 group.restart()
 

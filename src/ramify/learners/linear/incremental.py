@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import ModelError
-from ramify.learners.linear.dual_solver import Solution, solve
+from ramify.learners.linear.dual_solver import TrainedWeights, solve
 from ramify.learners.linear.problem import Certificate, Costs, Problem, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
-from ramify.learners.linear.training import Setup, TrainedWeights, suits
+from ramify.learners.linear.training import Setup, suits
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.learners.warm_start import WarmStart, match_columns
@@ -58,12 +58,7 @@ def reuse_or_train(
     train_some: trains some of the classes.
     """
     fresh, n = np.flatnonzero(reused < 0), len(figures)
-    if len(fresh):
-        trained = train_some(fresh)
-    else:
-        none = np.zeros(0, dtype=np.int64)
-        empty = Weights(csr_array((0, weights.n_features), dtype=np.float32), np.zeros(0), none.astype(np.int32), none)
-        trained = TrainedWeights(empty, Certificate(0.0, 0.0, 0), figures=np.zeros((0, 2)), dual=Dual.none())
+    trained = train_some(fresh) if len(fresh) else _nothing(weights.n_features)
     place = reused.copy()
     place[fresh] = n + np.arange(len(fresh))
     primal, bound = figures[reused[reused >= 0]].sum(axis=0)
@@ -75,6 +70,13 @@ def reuse_or_train(
     bias, units = np.concatenate([weights.bias, trained.weights.bias])[place], np.arange(len(place), dtype=np.int64)
     made = Weights(rows, bias, np.full(len(place), -1, dtype=np.int32), units)
     return TrainedWeights(made, certificate, dual=both, figures=joined)
+
+
+def _nothing(n_features: int) -> TrainedWeights:
+    """What there is to train where no class has changed."""
+    none = np.zeros(0, dtype=np.int64)
+    empty = Weights(csr_array((0, n_features), dtype=np.float32), np.zeros(0), none.astype(np.int32), none)
+    return TrainedWeights(empty, Certificate(0.0, 0.0, 0), figures=np.zeros((0, 2)), dual=Dual.none())
 
 
 def start_from(warm_start: WarmStart, own: csr_array) -> Dual | None:
@@ -216,9 +218,8 @@ def solve_changed_part(
     Otherwise returns the weights, the slack, and how many classes were reused. own: documents × classes. start: of all classes.
     """
     executor, other = choose_executor(setup.n_jobs), warm_start.learner
-    if len(executor.worker_threads) > 1 or other.class_figures_ is None or not warm_start.has_same_documents:
-        return start
-    if suits(X, own, setup):
+    has_one_worker = len(executor.worker_threads) == 1 and not suits(X, own, setup)
+    if not has_one_worker or other.class_figures_ is None or not warm_start.has_same_documents:
         return start
     nodes = other.class_nodes_[: len(other.class_figures_)]
     old = tie_along_paths(other.taxonomy_, np.sort(nodes))
@@ -230,7 +231,8 @@ def solve_changed_part(
         others = np.setdiff1d(np.arange(own.shape[1]), classes)
         figures = other.class_figures_[same[others]]
         part = _Part(X, own, ties, costs, setup, other, changed, classes, others, figures)
-        found = part.combine(part.solve(executor, start) if len(classes) else None, known)
+        trained = part.solve(executor, start) if len(classes) else _nothing(X.shape[1])
+        found = part.combine(trained, known)
         if not isinstance(found, Dual) or not changed.path:
             return found
         changed, start = changed.wider(ties), found
@@ -252,7 +254,7 @@ class _Part:
     others: Ints
     figures: NDArray[np.float64]
 
-    def solve(self, executor: Any, start: Dual) -> Solution:
+    def solve(self, executor: Any, start: Dual) -> TrainedWeights:
         rows, some, held = arrange_rows(self.X, self.setup.bias), self.classes, None
         if self.changed.path:  # weights of the unit above the part, in the feature order of the rows
             w, bias = self.other.weights_.of_unit(int(self.changed.old[self.changed.path[-1]]))
@@ -265,24 +267,20 @@ class _Part:
         left = tolerance * objective - (rest[0] - rest[1]) - self.other.slack_
         fraction = PART * left / max(objective - rest[0], 1e-12 * objective)
         settings = replace(self.setup.settings, tolerance=float(np.clip(fraction, LEAST * tolerance, tolerance)))
-        costs = Costs(self.costs.positive[some], self.costs.negative[some], self.costs.documents)
-        problem = Problem(rows, csc_array(self.own[:, some]), self.changed.forest(self.ties), costs, settings, held)
-        return solve(problem, executor, start.of_classes(some), keep_dual=True)
+        own, ties = csc_array(self.own[:, some]), self.changed.forest(self.ties)
+        problem = Problem(rows, own, ties, self.costs.of(some), settings, held)
+        trained = solve(problem, executor, start.of_classes(some), keep_dual=True)
+        assert trained.pairs is not None
+        return replace(trained, dual=Dual.of(trained.pairs, np.arange(len(rows))))
 
-    def combine(self, solution: Solution | None, known: Dual) -> tuple[TrainedWeights, float, int] | Dual:
+    def combine(self, trained: TrainedWeights, known: Dual) -> tuple[TrainedWeights, float, int] | Dual:
         """All classes; or, where the gap is above the tolerance, their dual variables. known: those of the reused classes."""
-        if solution is None:
-            figures, dual, certificate = np.zeros((0, 2)), Dual.none(), Certificate(0.0, 0.0, 0)
-        else:
-            assert solution.pairs is not None
-            assert solution.figures is not None
-            figures, certificate = solution.figures, solution.certificate
-            dual = Dual.of(solution.pairs, np.arange(self.X.shape[0]))
-        n = self.own.shape[1]
+        assert trained.dual is not None
+        n, certificate = self.own.shape[1], trained.certificate
         place, all_figures = np.empty(n, dtype=np.int64), np.empty((n, 2))
         place[self.others], place[self.classes] = self.others, n + np.arange(len(self.classes))
-        all_figures[self.others], all_figures[self.classes] = self.figures, figures
-        duals = known.followed_by(dual).of_classes(place)
+        all_figures[self.others], all_figures[self.classes] = self.figures, trained.figures
+        duals = known.followed_by(trained.dual).of_classes(place)
         slack = self._slack(duals)
         is_reused = self.ties.class_of < 0
         is_reused[self.changed.units] = False
@@ -293,8 +291,9 @@ class _Part:
         found = Certificate(primal, primal - gap - slack - self.other.slack_, certificate.rounds)
         if found.gap > self.setup.settings.tolerance:
             return duals
-        trained = TrainedWeights(self._combine_weights(solution), found, dual=duals, figures=all_figures)
-        return trained, slack + self.other.slack_, len(self.others)
+        weights = self._combine_weights(trained.weights)
+        combined = TrainedWeights(weights, found, dual=duals, figures=all_figures)
+        return combined, slack + self.other.slack_, len(self.others)
 
     def _slack(self, dual: Dual) -> float:
         """½ Σ ‖δ(W) − δ(α)‖² over the fixed units."""
@@ -314,13 +313,10 @@ class _Part:
             slack += 0.5 * float(difference @ difference + bias * bias)
         return slack
 
-    def _combine_weights(self, solution: Solution | None) -> Weights:
-        place, deltas, bias = self.changed.old.copy(), self.other.weights_.deltas, self.other.weights_.bias
-        if solution is not None:
-            assert isinstance(solution.weights, Weights)
-            first = len(bias) + bool(self.changed.path)  # the fixed unit comes first in the part
-            place[self.changed.units] = first + np.arange(len(self.changed.units))
-            deltas = csr_array(vstack([deltas, solution.weights.deltas], format="csr"))
-            bias = np.concatenate([bias, solution.weights.bias])
-        classes = np.flatnonzero(self.ties.class_of >= 0).astype(np.int64)
-        return Weights(csr_array(deltas[place]), bias[place], self.ties.parent, classes)
+    def _combine_weights(self, trained: Weights) -> Weights:
+        place, known = self.changed.old.copy(), self.other.weights_
+        first = len(known.bias) + bool(self.changed.path)  # the fixed unit comes first in the part
+        place[self.changed.units] = first + np.arange(len(self.changed.units))
+        deltas = csr_array(vstack([known.deltas, trained.deltas], format="csr")[place])
+        bias = np.concatenate([known.bias, trained.bias])[place]
+        return Weights(deltas, bias, self.ties.parent, np.flatnonzero(self.ties.class_of >= 0).astype(np.int64))

@@ -19,21 +19,15 @@ from scipy.sparse import csc_array, csr_array, issparse
 from scipy.special import expit
 
 from ramify.errors import ModelError
+from ramify.learners.linear import incremental
 from ramify.learners.linear.candidates import Signatures
-from ramify.learners.linear.incremental import (
-    add_empty_leaves,
-    check_figures,
-    has_same_parameters,
-    reuse_or_train,
-    solve_changed_part,
-    start_from,
-)
+from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.model import LinearModel
 from ramify.learners.linear.problem import Certificate
 from ramify.learners.linear.select_C import cross_validate_C, predict_classes
 from ramify.learners.linear.shards import ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units
-from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, train, warn_unless_converged, weigh_classes
+from ramify.learners.linear.training import Setup, check_setup, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.learners.path_probabilities import aggregate_sparse_upward, aggregate_upward
@@ -84,18 +78,15 @@ class LinearLearner(LinearModel):
     slack_: float = 0.0
     gap_: Gap
     is_multi_label_: bool
+    loss: str = "hinge"
+    mode: str = "exact"
     C: float | str
     C_: float
     C_scores_: dict[float, float]
     n_iter_: int
-    mode: str = "exact"
-
-    @abstractmethod
-    def _loss(self) -> str:
-        """The name of the loss."""
 
     def _check_parameters(self) -> None:
-        check_setup(self, self._loss(), self.mode)
+        check_setup(self, self.loss, self.mode)
 
     def _store(self, trained: TrainedWeights, setup: Setup, targets: Targets) -> None:
         """Set the fitted attributes; warns where the gap is above the tolerance."""
@@ -162,7 +153,7 @@ class LinearLearner(LinearModel):
         if "dual_offsets" in arrays:
             self.dual_ = Dual.from_arrays(arrays, self.weights_.n_classes)
         if "class_figures" in arrays:
-            self.class_figures_ = check_figures(arrays["class_figures"], self.weights_.n_classes)
+            self.class_figures_ = incremental.check_figures(arrays["class_figures"], self.weights_.n_classes)
         if isinstance(self.weights_, ShardedWeights):
             if self.weights_.is_fast != (self.n_candidates_ > 0):
                 raise ModelError("the shards are not those of this model: their mode differs; train the model again.")
@@ -191,7 +182,7 @@ class TiedLearner(LinearLearner):
         """The units, and which of them are regularized towards which."""
 
     def _fit(self, X: csr_array, targets: Targets, sample_weight: NDArray[np.float64]) -> None:
-        setup = check_setup(self, self._loss(), self.mode)
+        setup = check_setup(self, self.loss, self.mode)
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
         if self.C == "auto":
@@ -209,7 +200,9 @@ class TiedLearner(LinearLearner):
         self._set_classes(ties.class_nodes)
         if warm_start is not None and self.shrinks_to_parents and isinstance(ties, Forest):
             assert isinstance(self.weights_, Weights)
-            self.weights_, leaves = add_empty_leaves(self.weights_, ties, warm_start.leaves, targets.taxonomy.parent)
+            self.weights_, leaves = incremental.add_empty_leaves(
+                self.weights_, ties, warm_start.leaves, targets.taxonomy.parent
+            )
             self._set_classes(np.append(ties.class_nodes, leaves))
 
     def _select_C(self, X: csr_array, own: csr_array, ties: Any, weight: NDArray[np.float64], setup: Setup) -> float:
@@ -231,7 +224,7 @@ class TiedLearner(LinearLearner):
         """Reuse what has not changed since an earlier learner; start the rest from its dual variables."""
         other, start = warm_start.learner, None
         costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
-        if has_same_parameters(self, warm_start, setup.C) and isinstance(other.weights_, Weights):
+        if incremental.has_same_parameters(self, warm_start, setup.C) and isinstance(other.weights_, Weights):
             is_flat = isinstance(ties, Forest) and ties.is_flat
             if is_flat and warm_start.has_same_documents and other.class_figures_ is not None:
                 # reuse independent classes whose positive documents are the same; train the others
@@ -245,11 +238,11 @@ class TiedLearner(LinearLearner):
                     return self._train(X, part, flat_units(nodes), costs, setup)
 
                 dual = None if other.dual_ is None else other.dual_.numbered(warm_start.documents)
-                return reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)
-            start = start_from(warm_start, own)
+                return incremental.reuse_or_train(reused, other.weights_, other.class_figures_, train_some, dual)
+            start = incremental.start_from(warm_start, own)
             self.warm_started_ = start is not None
             if start is not None and isinstance(ties, Forest) and not is_flat and self.shrinks_to_parents:
-                found = solve_changed_part(X, own, ties, costs, setup, warm_start, start)
+                found = incremental.solve_changed_part(X, own, ties, costs, setup, warm_start, start)
                 if not isinstance(found, Dual):
                     trained, self.slack_, n_reused = found
                     self.reused_ = n_reused, own.shape[1]

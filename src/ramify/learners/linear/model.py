@@ -21,7 +21,7 @@ from ramify.learners.linear.shards import (
     ShardedWeights,
     best_first,
     index_weights,
-    score_by_signatures,
+    score_classes,
     score_likeliest,
     search,
 )
@@ -75,14 +75,9 @@ class LinearModel(MulticlassLearner):
             found = self._candidate_scores(X)
             S[np.repeat(np.arange(X.shape[0]), np.diff(found.indptr)), found.indices] = found.data
         else:
-            S[:, self.class_nodes_] = self._score_classes(X)
+            assert isinstance(self.weights_, Weights)
+            S[:, self.class_nodes_] = score_classes(X, self.weights_, self.signatures_, self.n_candidates_)
         return S
-
-    def _score_classes(self, X: csr_array) -> Scores:
-        assert isinstance(self.weights_, Weights)
-        if self.signatures_ is None:
-            return self.weights_.score(X)
-        return score_by_signatures(X, self.weights_, self.signatures_, self.n_candidates_)
 
     # ---- scoring candidates only --------------------------------------------------------------------------------------
 

@@ -50,7 +50,7 @@ class Costs:
     negative: Floats
     documents: Floats
 
-    def of(self, classes: slice) -> Costs:
+    def of(self, classes: Any) -> Costs:
         """Those of some classes."""
         return Costs(self.positive[classes], self.negative[classes], self.documents)
 

@@ -19,6 +19,7 @@ The bias is the weight of a constant feature.
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,23 +31,27 @@ from ramify.learners.targets import Targets, read_targets
 from ramify.taxonomy import LabelGraph, Taxonomy
 
 
+@dataclass(eq=False, repr=False)
 class OneVsRest(TiedLearner):
     """Flat classifiers, one per labelled node."""
 
     supports_shards: ClassVar[bool] = True
-
-    def __init__(
-        self, taxonomy: Taxonomy | None = None, *, C: float | str = 1.0, class_weight: Any = None, tol: float = 1e-3,
-        max_iter: int = 1000, mode: str = "exact", fit_intercept: bool = True, n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:  # fmt: skip
-        self.taxonomy, self.C, self.class_weight, self.tol, self.max_iter = taxonomy, C, class_weight, tol, max_iter
-        self.mode, self.fit_intercept, self.n_jobs, self.random_state = mode, fit_intercept, n_jobs, random_state
+    taxonomy: Taxonomy | None = None
+    _: KW_ONLY
+    C: float | str = 1.0
+    class_weight: Any = None
+    tol: float = 1e-3
+    max_iter: int = 1000
+    mode: str = "exact"
+    fit_intercept: bool = True
+    n_jobs: int | None = None
+    random_state: int | None = 0
 
     def _tie(self, taxonomy: Taxonomy, labelled: NDArray[np.int64]) -> Forest | Structure:
         return tie_flat(taxonomy, labelled)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OneVsRestSVM(OneVsRest):
     """Flat support vector machines (system ``svm``).
 
@@ -61,20 +66,7 @@ class OneVsRestSVM(OneVsRest):
     """
 
     kind: ClassVar[str] = "one-vs-rest-svm"
-
-    def __init__(
-        self, taxonomy: Taxonomy | None = None, *, C: float | str = 1.0, loss: str = "hinge", class_weight: Any = None,
-        tol: float = 1e-3, max_iter: int = 1000, mode: str = "exact", fit_intercept: bool = True, n_jobs: int | None = None,
-        random_state: int | None = 0,
-    ) -> None:  # fmt: skip
-        self.loss = loss
-        super().__init__(
-            taxonomy, C=C, class_weight=class_weight, tol=tol, max_iter=max_iter, mode=mode, fit_intercept=fit_intercept,
-            n_jobs=n_jobs, random_state=random_state,
-        )  # fmt: skip
-
-    def _loss(self) -> str:
-        return self.loss
+    loss: str = "hinge"
 
 
 class OneVsRestLogistic(OneVsRest):
@@ -85,9 +77,7 @@ class OneVsRestLogistic(OneVsRest):
     """
 
     kind: ClassVar[str] = "one-vs-rest-logistic"
-
-    def _loss(self) -> str:
-        return "logistic"
+    loss = "logistic"
 
 
 class RecursiveLearner(TiedLearner):

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from ramify.learners.linear.training import Setup, TrainedWeights, first_class_of
+from ramify.learners.linear.dual_solver import TrainedWeights
+from ramify.learners.linear.training import Setup, first_class_of
 from ramify.parallel import stage
 
 GRID = tuple(10.0**power for power in range(-3, 4))

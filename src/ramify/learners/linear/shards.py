@@ -290,12 +290,14 @@ def score_likeliest(X: csr_array, shards: Sequence[Shard], width: int, executor:
     return np.concatenate(classes), np.concatenate(scores)
 
 
-def score_by_signatures(X: csr_array, weights: Weights, signatures: Signatures, width: int) -> NDArray[np.float32]:
-    """Scores, documents × classes, of classes trained in the fast mode.
+def score_classes(X: csr_array, weights: Weights, signatures: Signatures | None, width: int) -> NDArray[np.float32]:
+    """Scores, documents × classes. signatures: of classes trained in the fast mode.
 
-    The `width` candidates of a document are scored. All other classes were not trained on documents like it: they get a score
-    just below -1, or just below the lowest of the candidates.
+    In that mode the `width` candidates of a document are scored. All other classes were not trained on documents like it: they
+    get a score just below -1, or just below the lowest of the candidates.
     """
+    if signatures is None:
+        return weights.score(X)
     candidates, scores = score_likeliest(X, [Shard.by_signatures(weights, signatures)], width, choose_executor(1))
     there = candidates >= 0
     lowest = np.where(there, scores, FAR).min(axis=1, initial=FAR)

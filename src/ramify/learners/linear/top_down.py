@@ -23,12 +23,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError
 from ramify.learners.base import Contributions
+from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
 from ramify.learners.linear.learner import LinearLearner
 from ramify.learners.linear.model import check_width
 from ramify.learners.linear.recursive import OneVsRestSVM
 from ramify.learners.linear.select_C import cross_validate_C
-from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, train_subsets, weigh_classes
+from ramify.learners.linear.training import Setup, check_setup, train_subsets, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.targets import Targets
 from ramify.learners.top_down_base import TopDownLearner, check_branches, find_branches, only_children

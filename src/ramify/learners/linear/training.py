@@ -15,9 +15,9 @@ from scipy.sparse import csc_array, csr_array, vstack
 from sklearn.exceptions import ConvergenceWarning
 
 from ramify.errors import InputError, suggest
-from ramify.learners.linear.candidates import Signatures, count_candidates
+from ramify.learners.linear.candidates import count_candidates
 from ramify.learners.linear.dense_solver import solve_dense
-from ramify.learners.linear.dual_solver import solve
+from ramify.learners.linear.dual_solver import TrainedWeights, solve
 from ramify.learners.linear.graph_problem import GraphProblem
 from ramify.learners.linear.graph_solver import solve_graph
 from ramify.learners.linear.problem import (
@@ -30,7 +30,6 @@ from ramify.learners.linear.problem import (
     pair_up,
     suits_dense_solver,
 )
-from ramify.learners.linear.shards import score_by_signatures
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units, matrix_of
 from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
@@ -142,31 +141,6 @@ def weigh_classes(own: csc_array, setup: Setup, taxonomy: Taxonomy, nodes: NDArr
 # ---- training -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class TrainedWeights:
-    """Weights, their certificate, and what a solution for other costs can start from.
-
-    dual: the dual variables, with keep_dual. figures: objective and bound of every class, where classes are independent and
-    solved one by one. signatures, n_candidates: in the fast mode, how the candidate classes of a document are found, and how
-    many are scored.
-    """
-
-    weights: Any  # Weights, or ShardedWeights where the setup has a directory for shards
-    certificate: Certificate
-    start: Any = None
-    dual: Dual | None = None
-    figures: NDArray[np.float64] | None = None
-    signatures: Signatures | None = None
-    n_candidates: int = 0
-
-    def score(self, X: csr_array) -> NDArray[np.float32]:
-        """Scores, documents × classes; in the fast mode only candidate classes have a score of their own."""
-        if self.signatures is None:
-            scores: NDArray[np.float32] = self.weights.score(X)
-            return scores
-        return score_by_signatures(X, self.weights, self.signatures, self.n_candidates)
-
-
 def train(
     X: csr_array, own: csr_array, ties: Forest | Structure, costs: Costs, setup: Setup, start: Any = None
 ) -> TrainedWeights:
@@ -178,8 +152,7 @@ def train(
         return _train_dense(X, own, ties, costs, setup, None if isinstance(start, Dual) else start)
     executor = choose_executor(setup.n_jobs)
     if isinstance(ties, Structure):
-        found = solve_graph(GraphProblem(arrange_rows(X, setup.bias), own.tocsc(), ties, costs, setup.settings), executor)
-        return TrainedWeights(found.weights, found.certificate)
+        return solve_graph(GraphProblem(arrange_rows(X, setup.bias), own.tocsc(), ties, costs, setup.settings), executor)
     order = np.argsort(first_class_of(own), kind="stable")  # documents of neighbours in the tree then share cached features
     rows = arrange_rows(X[order], setup.bias)
     costs = Costs(costs.positive, costs.negative, costs.documents[order])
@@ -187,9 +160,9 @@ def train(
     if isinstance(start, Dual):
         start = start.numbered(np.argsort(order))
     solution = solve(problem, executor, start, setup.keep_dual, setup.shards)
-    dual = None if solution.pairs is None else Dual.of(solution.pairs, order)
-    restart = solution if setup.keep_dual else None
-    trained = TrainedWeights(solution.weights, solution.certificate, restart, dual, solution.figures)
+    trained = replace(solution, signatures=None, pairs=None)  # those of the solution are in the order of its rows
+    if setup.keep_dual and solution.pairs is not None:
+        trained = replace(trained, start=solution, dual=Dual.of(solution.pairs, order))
     if solution.signatures is None or not setup.settings.fast:
         return trained
     n_candidates = count_candidates(rows, solution.signatures, csr_array(problem.own), executor)
@@ -247,8 +220,7 @@ def train_subsets(
     pairs = pair_up(positive, negative, costs.positive, costs.negative)
     own = csc_array((X.shape[0], len(pairs)), dtype=bool)
     problem = Problem(arrange_rows(X, setup.bias), own, flat_units(np.arange(len(pairs))), costs, setup.settings)
-    solution = solve(problem, choose_executor(setup.n_jobs), pairs)
-    return TrainedWeights(solution.weights, solution.certificate, figures=solution.figures)
+    return solve(problem, choose_executor(setup.n_jobs), pairs)
 
 
 def _train_dense_groups(

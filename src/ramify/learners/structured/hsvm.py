@@ -23,10 +23,11 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError
 from ramify.learners.base import Scores
+from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.learner import TiedLearner
 from ramify.learners.linear.problem import Costs
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
-from ramify.learners.linear.training import Setup, TrainedWeights
+from ramify.learners.linear.training import Setup
 from ramify.learners.path_probabilities import aggregate_upward, softmax_rows
 from ramify.learners.structured.problem import Floats, Outputs, build_problem, refuse_too_large, to_weights
 from ramify.learners.structured.solver import DualState, SquaredNorm, solve
@@ -63,9 +64,6 @@ class HierarchicalSVM(TiedLearner):
     fit_intercept: bool = True
     n_jobs: int | None = None
     random_state: int | None = 0
-
-    def _loss(self) -> str:
-        return "hinge"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()

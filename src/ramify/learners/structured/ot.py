@@ -29,9 +29,10 @@ from scipy.sparse import csc_array, csr_array
 from threadpoolctl import threadpool_limits
 
 from ramify.errors import InputError
+from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.problem import Certificate, Settings
 from ramify.learners.linear.top_down import TopDownLinear
-from ramify.learners.linear.training import Setup, TrainedWeights, check_setup, is_number, weigh_classes
+from ramify.learners.linear.training import Setup, check_setup, is_number, weigh_classes
 from ramify.learners.structured.problem import Floats, Outputs, Problem, build_problem, refuse_too_large, to_weights
 from ramify.learners.structured.solver import DualState, SquaredNorm, measure, solve
 from ramify.learners.targets import Targets, require_one_label
@@ -76,9 +77,6 @@ class OrthogonalTransfer(TopDownLinear):
     n_jobs: int | None = None
     random_state: int | None = 0
 
-    def _loss(self) -> str:
-        return "hinge"
-
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.solver not in COPIES:
@@ -95,7 +93,7 @@ class OrthogonalTransfer(TopDownLinear):
         taxonomy.require_tree("orthogonal transfer")
         self._check_parameters()
         require_one_label(targets, "ot", "system='td-svm'")
-        setup = check_setup(self, self._loss())
+        setup = check_setup(self, self.loss)
         if self.C == "auto":
             best, self.C_scores_ = self._cross_validate_C(X, targets, sample_weight, setup)
             setup = replace(setup, C=best)
