@@ -252,7 +252,7 @@ def test_classes_are_as_stiff_as_the_dense_inverse_says(structure, threads):
     M, T = task.structure.M.toarray(), np.empty(task.own.shape[1])
     for worker, partition in zip(workers, partitions, strict=True):
         worker.take_ties(complements)
-        T[partition.classes] = worker.ties.T
+        T[partition.classes] = worker.T
     np.testing.assert_allclose(T, np.sqrt(M.diagonal() / np.linalg.inv(M).diagonal())[task.structure.class_units], rtol=1e-9)
 
 
@@ -329,7 +329,7 @@ class Frugal(ApartExecutor):
 class FrugalWorker(GraphWorker):
     def __init__(self, problem, partition, memory_saving):
         super().__init__(problem, partition, memory_saving=8)
-        assert self.ties.block < 8 * len(self.ties.owned) * problem.rows.n_features
+        assert self.block < 8 * len(self.owned) * problem.rows.n_features
 
 
 def test_workers_give_the_weights_of_their_own_units():

@@ -119,8 +119,9 @@ def solve(
                     names = group.call(FlatWorker.write_shards, str(shards), stored)
                     weights: Any = ShardedWeights.open([shards / name for each in names for name in each])
                 else:
-                    units = [problem.forest.part(*each)[1] for each in ranges] if len(ranges) > 1 else []
-                    weights = merge_weights(group.call(FlatWorker.weights), units, problem.forest, executor)
+                    forest, parts = problem.forest, group.call(FlatWorker.weights)
+                    units = [forest.part(*each)[1] for each in ranges] if len(ranges) > 1 else []
+                    weights = merge_weights(parts, units, forest.parent, np.flatnonzero(forest.class_of >= 0), executor)
                 solved_pairs = Pairs.joined(group.call(FlatWorker.dual_variables)) if keep_dual else None
                 return TrainedWeights(weights, certificate, pairs=solved_pairs, figures=figures, signatures=signatures)
             except WorkerLostError:

@@ -43,34 +43,11 @@ class GraphProblem:
     settings: Settings
 
     @property
-    def work(self) -> NDArray[np.float64]:
+    def work(self) -> Doubles:
         """By unit: the size of its vector, and of all documents if it is a class."""
         work = np.full(len(self.structure), float(self.rows.n_features))
         work[self.structure.class_units] += len(self.rows.values)
         return work
-
-
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """Objective and bound after a round, the scale of the weights with this objective, and the gap of the classes alone."""
-
-    primal: float
-    scale: float
-    dual: float
-    class_gap: float
-
-    @classmethod
-    def at(cls, sizes: Sequence[float], losses: NDArray[np.float64]) -> Measures:
-        """From sums over all units: ½ W·MW, ½ u·M⁻¹u, Σ U h(α/U) and the gap of classes; and Σ U L for every scale."""
-        ties, bound, entropy, class_gap = sizes
-        primals = np.square(SCALES) * ties + losses
-        best = int(np.argmin(primals))
-        return cls(float(primals[best]), SCALES[best], entropy - bound, class_gap)
-
-    @property
-    def tie_gap(self) -> float:
-        """½ r·M⁻¹r, the rest of the gap."""
-        return max(0.0, self.primal - self.dual - self.class_gap)
 
 
 # ---- dual ascent of the classes, each regularized towards a centre ------------------------------------------------------

@@ -32,21 +32,14 @@ from typing import Any
 import numpy as np
 
 from ramify.errors import InputError
+from ramify.learners.linear import graph_partition
 from ramify.learners.linear.dual_solver import TrainedWeights
-from ramify.learners.linear.graph_partition import (
-    Given,
-    GraphPartition,
-    estimate_graph_needs,
-    partition_units,
-    sum_complements,
-    sum_vectors,
-)
-from ramify.learners.linear.graph_problem import SCALES, AndersonMixer, GraphProblem, Measures
+from ramify.learners.linear.graph_partition import Given, GraphPartition
+from ramify.learners.linear.graph_problem import SCALES, AndersonMixer, GraphProblem
 from ramify.learners.linear.graph_worker import GraphWorker, feature_ranges
 from ramify.learners.linear.partition import sums
 from ramify.learners.linear.problem import Certificate, Pairs, in_order
-from ramify.learners.linear.taxonomy_ties import Structure
-from ramify.learners.linear.weights import Weights, stack_rows
+from ramify.learners.linear.weights import merge_weights
 from ramify.parallel import Executor, WorkerGroup, WorkerLostError, stage
 from ramify.parallel.checkpoints import invalid_checkpoint
 
@@ -63,12 +56,12 @@ def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = Fa
 
     with_pairs: whether to return the dual variables of the last round.
     """
-    partitions = partition_units(problem.structure, problem.work, executor.worker_threads)
-    n_features = problem.rows.n_features
+    structure, n_features = problem.structure, problem.rows.n_features
+    partitions = graph_partition.partition_units(structure, problem.work, executor.worker_threads)
     _refuse_too_many(partitions, n_features, len(executor.worker_threads))
     size = 2 * n_features * max(len(each.classes) for each in partitions)
     partitions = [replace(each, depth=min(DEPTH, MEMORY // max(1, size))) for each in partitions]
-    needs = estimate_graph_needs(problem, partitions)
+    needs = graph_partition.estimate_graph_needs(problem, partitions)
     with executor.start_workers(GraphWorker, executor.place(problem), partitions, needs) as group:
         while True:
             try:
@@ -76,7 +69,9 @@ def solve_graph(problem: GraphProblem, executor: Executor, with_pairs: bool = Fa
                 pairs = Pairs.joined(group.call(GraphWorker.dual_variables)) if with_pairs else None
                 if pairs is not None and len(partitions) > 1:
                     pairs = in_order(pairs, np.concatenate([each.classes for each in partitions]))
-                weights = _join_weights(group.call(GraphWorker.weights), partitions, problem.structure, executor)
+                units, no_parents = [each.units for each in partitions], np.full(len(structure), -1, dtype=np.int32)
+                class_units = structure.class_units.astype(np.int64)
+                weights = merge_weights(group.call(GraphWorker.weights), units, no_parents, class_units, executor)
                 return TrainedWeights(weights, certificate, pairs=pairs)
             except WorkerLostError:
                 group.restart()
@@ -97,7 +92,8 @@ def _refuse_too_many(partitions: Sequence[GraphPartition], n_features: int, n_no
 def _run(problem: GraphProblem, group: WorkerGroup[GraphWorker], n_boundary: int) -> Certificate:
     """Rounds of ties and losses, until the gap is within the tolerance or rounds are used up."""
     best, passes, gap, mixer = _restored(group.saved_round)
-    complements, vectors = partial(sum_complements, n_boundary), partial(sum_vectors, n_boundary)
+    complements = partial(graph_partition.sum_complements, n_boundary)
+    vectors = partial(graph_partition.sum_vectors, n_boundary)
 
     def send_boundary(give: Callable[[GraphWorker], Given], take: Callable[[GraphWorker, Any], None]) -> None:
         """Add up the right-hand sides of the boundary, for one range of features after the other."""
@@ -112,21 +108,22 @@ def _run(problem: GraphProblem, group: WorkerGroup[GraphWorker], n_boundary: int
             send_boundary(GraphWorker.give_point, GraphWorker.take_point)
             group.call(GraphWorker.solve_classes, passes, CLASS_TOLERANCE * gap, best.rounds)
             send_boundary(GraphWorker.give_solved, GraphWorker.take_solved)
-            numbers = sums(group.call(GraphWorker.measure))
-            losses, products = numbers[4 : 4 + len(SCALES)], numbers[4 + len(SCALES) :]
-            found = Measures.at(numbers[:4], np.asarray(losses))
-            if found.primal < best.primal:
-                group.call(GraphWorker.keep_best, found.scale)
-            best = Certificate(min(best.primal, found.primal), max(best.dual, found.dual), best.rounds + 1)
+            ties, bound, entropy, class_gap, *others = sums(group.call(GraphWorker.measure))
+            losses, products = others[: len(SCALES)], others[len(SCALES) :]
+            primals = np.square(SCALES) * ties + losses
+            primal, dual = float(primals.min()), entropy - bound
+            if primal < best.primal:
+                group.call(GraphWorker.keep_best, SCALES[int(primals.argmin())])
+            best = Certificate(min(best.primal, primal), max(best.dual, dual), best.rounds + 1)
             step.advance()
             if best.gap <= problem.settings.tolerance or best.rounds >= problem.settings.max_iter:
                 send_boundary(GraphWorker.give_best, GraphWorker.take_best)
                 return best
             group.call(GraphWorker.step, mixer.next(products))
-            gap = min(gap, best.gap)
-            if found.class_gap > CLOSER * found.tie_gap:
+            gap, tie_gap = min(gap, best.gap), max(0.0, primal - dual - class_gap)
+            if class_gap > CLOSER * tie_gap:
                 passes = min(2 * passes, PASSES[1])
-            elif found.class_gap < LOOSER * found.tie_gap:
+            elif class_gap < LOOSER * tie_gap:
                 passes = max(passes // 2, PASSES[0])
             mixing = {"gram": mixer.gram.tolist(), "size": mixer.size, "is_first": mixer.is_first}
             group.save({"best": asdict(best), "passes": passes, "gap": gap, "mixer": mixing})
@@ -143,21 +140,3 @@ def _restored(saved: dict[str, Any] | None) -> tuple[Certificate, int, float, An
         return Certificate(**saved["best"]), int(saved["passes"]), float(saved["gap"]), mixer
     except (KeyError, TypeError, ValueError):
         raise invalid_checkpoint("a round of another solver") from None
-
-
-def _join_weights(
-    parts: list[Weights], partitions: Sequence[GraphPartition], structure: Structure, executor: Executor
-) -> Weights:
-    """The weights of all units, from those of the workers; each part is freed."""
-    n, n_features, bias = len(structure), parts[0].n_features, np.zeros(len(structure))
-    if len(parts) == 1:
-        return parts[0]
-    for each, part in zip(partitions, parts, strict=True):
-        bias[each.units] = part.bias
-    rows = [
-        (each.units, part.deltas.indptr[1:], part.deltas.indices, part.deltas.data)
-        for each, part in zip(partitions, parts, strict=True)
-    ]
-    parts.clear()
-    deltas = stack_rows(rows, n, n_features, executor)
-    return Weights(deltas, bias, np.full(n, -1, dtype=np.int32), structure.class_units.astype(np.int64))

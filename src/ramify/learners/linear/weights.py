@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from ramify.errors import ModelError
 from ramify.learners.base import Contributions
 from ramify.learners.linear.problem import Pairs, Problem
-from ramify.learners.linear.taxonomy_ties import Deltas, Forest
+from ramify.learners.linear.taxonomy_ties import Deltas
 from ramify.native import (
     Pattern,
     Rows,
@@ -253,20 +253,21 @@ def stack_rows(parts: list[Any], n_units: int, n_features: int, executor: Execut
     return csr_array((values, features, offsets.astype(narrow)), shape=(len(lengths), n_features))
 
 
-def merge_weights(parts: list[Weights], units: Sequence[NDArray[np.int32]], forest: Forest, executor: Executor) -> Weights:
-    """The weights of all units, from those of class ranges and the units above them; the parts are freed.
+def merge_weights(
+    parts: list[Weights], units: Sequence[NDArray[Any]], parent: NDArray[np.int32], class_units: Any, executor: Executor
+) -> Weights:
+    """The weights of all units, from those of the workers, which are freed.
 
-    units: the numbers of the units of every part. A unit of multiple parts is taken from the first one.
+    units: the numbers of the units of every part. A unit of multiple parts is taken from the first one. parent, class_units: of
+    all units.
     """
     if len(parts) == 1:
         return parts[0]
-    rows, bias, after, n_features = [], np.zeros(len(forest)), 0, parts[0].n_features
+    rows, bias, is_known, n_features = [], np.zeros(len(parent)), np.zeros(len(parent), dtype=bool), parts[0].n_features
     for mine, part in zip(units, parts, strict=True):
-        new = np.searchsorted(mine, after)  # units are in preorder, so new ones come last
+        new = int(is_known[mine].sum())  # units that several parts have are in preorder, so new ones come last
         ends = part.deltas.indptr[new:]
         rows.append((mine[new:], ends[1:] - ends[0], part.deltas.indices[ends[0] :], part.deltas.data[ends[0] :]))
-        bias[mine[new:]] = part.bias[new:]
-        after = int(mine[-1]) + 1
+        bias[mine[new:]], is_known[mine] = part.bias[new:], True
     parts.clear()
-    deltas = stack_rows(rows, len(forest), n_features, executor)
-    return Weights(deltas, bias, forest.parent, np.flatnonzero(forest.class_of >= 0))
+    return Weights(stack_rows(rows, len(parent), n_features, executor), bias, parent, class_units)
