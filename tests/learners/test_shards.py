@@ -98,7 +98,7 @@ def test_every_class_has_the_same_weights_in_its_shard_and_no_unit_is_unused(mod
     assert len(found) == weights.n_classes
     for part in parts:
         assert (part.parent < np.arange(len(part.parent))).all()
-        assert set(part.paths().indices.tolist()) == set(range(len(part.parent)))
+        assert set(part.paths.indices.tolist()) == set(range(len(part.parent)))
 
 
 @given(st.integers(1, 40), st.integers(1, 50))
@@ -226,13 +226,13 @@ def test_the_weights_stay_memory_mapped(tmp_path):
     opened = ShardedWeights.open([tmp_path / "shard"])
     search(made.X, opened.shards, 1, 10, SerialExecutor())
     shard = opened.shards[0]
-    deltas, bias, _ = shard.weights.along_paths()  # what the kernel that scores is given
+    deltas, bias, _ = shard.weights.along_paths  # what the kernel that scores is given
     _, (_, features, values, _) = deltas.__reduce__()
     mapped = {"features": features, "values": values, "bias": bias, "index": shard.index.classes}
     mapped |= {"weights": shard.index.weights, "offsets": shard.index.offsets}
     mapped |= {"rows": shard.weights.deltas.data, "columns": shard.weights.deltas.indices}
     assert {name: type(base_of(array)) for name, array in mapped.items()} == dict.fromkeys(mapped, np.memmap)
-    assert not shard.weights._cache.keys() & {"table", "by_feature"}
+    assert not vars(shard.weights).keys() & {"_table", "_by_feature"}
 
 
 def resident():

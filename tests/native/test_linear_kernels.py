@@ -12,6 +12,7 @@ from oracles import shards as shards_oracle
 from scipy.sparse import csc_array, csr_array
 from strategies import build, trees
 
+from ramify import native
 from ramify.learners.linear.problem import Pairs, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Deltas, add_changes, join, partition_by_thread, tie_along_paths
 from ramify.native import (
@@ -69,7 +70,7 @@ def pairs_of(listed, cost_positive=None, cost_negative=None):
 def no_ancestors(n_classes, n_features):
     """Classes without ancestors, and their vectors."""
     nothing = Pattern(np.zeros(n_classes + 1, dtype=np.int64), np.zeros(0, dtype=np.int32), 1)
-    return nothing, Deltas.zero(1).to_native(n_features)
+    return nothing, native.SparseVectors(*Deltas.zero(1).arrays, n_features)
 
 
 def vectors_of(W):
@@ -161,9 +162,8 @@ def screen(X, above, pairs, threshold, most=10**6, loss="hinge", documents=None,
     stretch = np.ones(n) if stretch is None else stretch
     documents = np.ones(len(X), dtype=np.float32) if documents is None else documents
     losses, classes = np.zeros(n), np.arange(n, dtype=np.int32)
-    found = screen_classes_in_place(
-        documents_of(X), pairs.to_native(len(X)), documents, *above, stretch, classes, loss, threshold, closely, most, losses
-    )
+    data = documents_of(X), native.Pairs(*pairs.arrays, len(X)), documents, *above, stretch
+    found = screen_classes_in_place(*data, classes, loss, threshold, closely, most, losses)
     listed = list(zip(*(part.tolist() for part in found), strict=True))
     assert len(set(listed)) == len(listed)
     return set(listed), losses
@@ -283,7 +283,7 @@ def test_assembled_class_weights_equal_the_oracle(data, n_classes):
     first = data.draw(st.integers(0, n_classes - 1))
     stretch = np.full(n_classes, 1.5)
     place = np.asarray(data.draw(st.permutations(range(X.shape[1]))), dtype=np.int32)
-    pairs = pairs_of(listed).to_native(len(X))
+    pairs = native.Pairs(*pairs_of(listed).arrays, len(X))
     result = assemble_class_weights_in_place(
         documents_of(X), pairs, stretch, place, 0.0, first, n_classes, bias := np.zeros(n_classes)
     )
@@ -299,7 +299,9 @@ def test_assembled_class_weights_equal_the_oracle(data, n_classes):
 def test_class_vectors_are_u_over_all_features_of_the_documents(data, n_classes):
     X, listed = data.draw(documents_and_pairs(n_classes))
     first = data.draw(st.integers(0, n_classes - 1))
-    offsets, features, values = sum_class_vectors(documents_of(X), pairs_of(listed).to_native(len(X)), first, n_classes)
+    offsets, features, values = sum_class_vectors(
+        documents_of(X), native.Pairs(*pairs_of(listed).arrays, len(X)), first, n_classes
+    )
     u = oracle.sum_class_vectors(X.tolist(), listed)
     for k, start, end in zip(range(first, n_classes), offsets[:-1].tolist(), offsets[1:].tolist(), strict=True):
         documents = [i for i, _, _ in listed[k]]
@@ -356,14 +358,14 @@ def test_assembled_deltas_equal_the_oracle_for_any_number_of_partitions(case, n_
     forest, X, listed = case
     pairs = pairs_of(listed)
     walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
-    documents, listed_pairs = documents_of(X), pairs.to_native(len(X))
+    documents, listed_pairs = documents_of(X), native.Pairs(*pairs.arrays, len(X))
     partitions = [TreePartition(forest.parent, forest.class_of, walks.n_threads, visited) for visited in walks.visited]
     deltas = join([assemble_tree_deltas(documents, partition, listed_pairs) for partition in partitions], len(forest))
     expected = oracle.assemble_tree_deltas(X.tolist(), listed, paths_of(forest), len(forest))
     assert table_of(deltas, X.shape[1]).tolist() == expected
     pairs.alphas[:] *= 2
     deltas.values[:] = 0
-    vectors = deltas.to_native(X.shape[1])
+    vectors = native.SparseVectors(*deltas.arrays, X.shape[1])
     parts = [reassemble_tree_deltas_in_place(documents, partition, vectors, listed_pairs) for partition in partitions]
     add_changes(deltas, parts)
     np.testing.assert_array_equal(table_of(deltas, X.shape[1]), 2 * np.asarray(expected))
@@ -380,7 +382,7 @@ def test_what_classes_and_inner_units_add_to_the_dual_is_all_of_it(loss, case):
     above = Pattern(forest.above_offsets, forest.above, len(forest)), vectors_of(inner)
     classes, found = np.arange(len(pairs), dtype=np.int32), np.zeros((len(pairs), 4))
     documents = np.ones(len(X), dtype=np.float32)
-    given = documents_of(X), pairs.to_native(len(X)), documents
+    given = documents_of(X), native.Pairs(*pairs.arrays, len(X)), documents
     solve_classes_in_place(*given, *above, classes, loss, 1.0, 0, 0, found)
     expected = oracle.dual_of(X.tolist(), listed, paths, len(forest), loss)
     np.testing.assert_allclose(found[:, 1].sum() + 0.5 * np.sum(inner**2), expected, rtol=1e-5, atol=1e-5)
@@ -405,7 +407,7 @@ def test_a_round_over_a_tree_updates_deltas_and_stored_vectors_and_never_lowers_
     listed = [[(i, sign, min(alpha, 1.0)) for i, sign, alpha in own] for own in listed]
     pairs = pairs_of(listed)
     walks = partition_by_thread(forest, np.diff(pairs.offsets) + 1, n_walks)
-    rows, listed_pairs = documents_of(X), pairs.to_native(len(X))
+    rows, listed_pairs = documents_of(X), native.Pairs(*pairs.arrays, len(X))
     stored = [(first, *sum_class_vectors(rows, listed_pairs, first, last)) for first, last in walks.classes(forest)]
     vectors = [ClassVectors(*mine, X.shape[1]) if is_stored else None for mine in stored]
     partitions = [TreePartition(forest.parent, forest.class_of, walks.n_threads, visited) for visited in walks.visited]
@@ -415,7 +417,7 @@ def test_a_round_over_a_tree_updates_deltas_and_stored_vectors_and_never_lowers_
     nothing = SiblingProducts(nobody, np.zeros(n + 1, dtype=np.int64), documents[:0])
     is_active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
     dual = oracle.dual_of(X.tolist(), listed, paths_of(forest), len(forest), loss)
-    shared, active = deltas.to_native(X.shape[1]), ActiveSet(is_active, slack)
+    shared, active = native.SparseVectors(*deltas.arrays, X.shape[1]), ActiveSet(is_active, slack)
     parts = [
         update_tree_duals_in_place(rows, partition, shared, listed_pairs, mine, documents, nothing, active, loss, 0, 1, seed)
         for partition, mine in zip(partitions, vectors, strict=True)
@@ -454,7 +456,7 @@ def solve_one(loss, x, sign, cost, above, weight=1.0):
     """α and the certificate of a class with one pair."""
     pairs, certificate = pairs_of([[(0, sign, 0.0)]], [cost], [cost]), np.zeros((1, 4))
     solve_classes_in_place(
-        documents_of([x]), pairs.to_native(1), np.full(1, weight, dtype=np.float32),
+        documents_of([x]), native.Pairs(*pairs.arrays, 1), np.full(1, weight, dtype=np.float32),
         *(no_ancestors(1, len(x)) if above is None else one_ancestor([above])),
         np.zeros(1, dtype=np.int32), loss, 1e-6, 100, 0, certificate,
     )  # fmt: skip
@@ -511,7 +513,7 @@ def test_features_that_no_document_of_a_class_has_change_nothing(loss, n_above, 
         pairs, found = pairs_of(listed), np.zeros((5, 4))
         wide, above = (np.hstack([part, np.full((len(part), n_more), more)]) for part, more in ((X, 0.0), (W, 7.0)))
         solve_classes_in_place(
-            documents_of(wide), pairs.to_native(40), np.ones(40, dtype=np.float32),
+            documents_of(wide), native.Pairs(*pairs.arrays, 40), np.ones(40, dtype=np.float32),
             *(one_ancestor(above) if n_above else no_ancestors(5, wide.shape[1])),
             np.arange(5, dtype=np.int32), loss, 1e-3, 100, seed, found,
         )  # fmt: skip

@@ -7,18 +7,18 @@ with it, so a lookup does not slow down with the number of classes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
+from ramify import native
 from ramify.errors import ModelError
 from ramify.learners.linear.problem import Rows, take_rows
 from ramify.learners.linear.weights import are_finite
-from ramify.native import Pattern, find_negative_candidates_in_place
-from ramify.native import Rows as NativeRows
 from ramify.parallel import Executor, row_blocks
 from ramify.persistence import are_offsets
 
@@ -30,7 +30,7 @@ SAMPLE = 2000  # documents on which recall is measured
 CLASSES_PER_BLOCK, DOCUMENTS_PER_BLOCK = 512, 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Signatures:
     """By feature: the classes that have it in their signatures, and its weight there."""
 
@@ -38,13 +38,11 @@ class Signatures:
     classes: NDArray[np.int32]
     weights: NDArray[np.float32]
     n_classes: int
-    _cache: dict[str, NativeRows] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def to_native(self) -> NativeRows:
+    @cached_property
+    def rows(self) -> native.Rows:
         """Features × classes as kernels take them."""
-        if "rows" not in self._cache:
-            self._cache["rows"] = NativeRows(self.offsets, self.classes, self.weights, self.n_classes)
-        return self._cache["rows"]
+        return native.Rows(self.offsets, self.classes, self.weights, self.n_classes)
 
     def in_original_order(self, place: NDArray[np.int32]) -> Signatures:
         """The same with features in the order of the given documents (place: of every feature in these rows)."""
@@ -149,6 +147,6 @@ def _find_in_block(known: tuple[Rows, Signatures, tuple[Any, Any], int], block: 
     rows, index, (offsets, classes), n_candidates = known
     nearest = np.empty((block.stop - block.start, n_candidates), dtype=np.int32)
     start = np.zeros(index.n_classes, dtype=np.float32)
-    own = Pattern(offsets[block.start : block.stop + 1], classes, index.n_classes)
-    find_negative_candidates_in_place(rows.block(block), index.to_native(), start, own, nearest)
+    own = native.Pattern(offsets[block.start : block.stop + 1], classes, index.n_classes)
+    native.find_negative_candidates_in_place(rows.block(block), index.rows, start, own, nearest)
     return nearest

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import native
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.partition import Partition
 from ramify.learners.linear.problem import Pairs, Problem, take_pairs, widen
 from ramify.learners.linear.shards import take_signatures, write_shard
 from ramify.learners.linear.taxonomy_ties import Deltas
 from ramify.learners.linear.weights import Weights, assemble_weights, class_blocks
-from ramify.native import Pattern, screen_classes_in_place, solve_classes_in_place
 from ramify.parallel import Arrays, choose_executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -63,7 +63,7 @@ class FlatWorker:
         self.n_threads = 1 if memory_saving else partition.n_threads
         self.executor = choose_executor(self.n_threads)
         self.X, forest = self.problem.rows.to_native(), self.problem.forest
-        self.ancestors = Pattern(forest.above_offsets, forest.above, len(forest))
+        self.ancestors = native.Pattern(forest.above_offsets, forest.above, len(forest))
         self.pairs = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
         self.results = ClassResults.empty(self.problem.n_classes)
         self.deltas = Deltas.zero(len(forest))
@@ -200,22 +200,21 @@ class FlatWorker:
 
         For each class the objective, bound, scale and passes are written to the certificates of the results.
         """
-        problem = self.problem
-        above = self.ancestors, self.deltas.to_native(problem.rows.n_features)
-        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *above
-        limits = tolerance, min(most, problem.settings.max_iter), problem.settings.seed
-        how = problem.settings.loss, *limits, results.certificates
+        rows, costs, settings = self.problem.rows, self.problem.costs, self.problem.settings
+        above = self.ancestors, native.SparseVectors(*self.deltas.arrays, rows.n_features)
+        data = self.X, native.Pairs(*pairs.arrays, len(rows)), costs.documents, *above
+        how = settings.loss, tolerance, min(most, settings.max_iter), settings.seed, results.certificates
         blocks = class_blocks(classes, self.n_threads)
-        list(self.executor.map(lambda some: solve_classes_in_place(*data, some, *how), blocks))
+        list(self.executor.map(lambda some: native.solve_classes_in_place(*data, some, *how), blocks))
 
     def _screen(self, pairs: Pairs, classes: Classes, margin: float, closely: bool) -> tuple[Classes, Classes]:
         """Documents and classes of missing pairs whose score may be above −1 − margin; also updates what they cost at most."""
-        problem, results = self.problem, self.results
+        rows, costs, results = self.problem.rows, self.problem.costs, self.results
         results.missing_cost[classes] = 0
-        above = self.ancestors, self.deltas.to_native(problem.rows.n_features)
-        data = self.X, pairs.to_native(len(problem.rows)), problem.costs.documents, *above, results.scale
-        how = problem.settings.loss, -1 - margin, closely, MOST_VIOLATORS, results.missing_cost
+        above = self.ancestors, native.SparseVectors(*self.deltas.arrays, rows.n_features)
+        data = self.X, native.Pairs(*pairs.arrays, len(rows)), costs.documents, *above, results.scale
+        how = self.problem.settings.loss, -1 - margin, closely, MOST_VIOLATORS, results.missing_cost
         blocks = class_blocks(classes, self.n_threads)
-        parts = list(self.executor.map(lambda some: screen_classes_in_place(*data, some, *how), blocks))
-        empty = np.zeros(0, dtype=np.int32)
-        return np.concatenate([empty, *(rows for rows, _ in parts)]), np.concatenate([empty, *(found for _, found in parts)])
+        found = list(self.executor.map(lambda some: native.screen_classes_in_place(*data, some, *how), blocks))
+        none = np.zeros(0, dtype=np.int32)
+        return np.concatenate([none, *(rows for rows, _ in found)]), np.concatenate([none, *(some for _, some in found)])

@@ -13,7 +13,6 @@ from scipy.special import entr
 from ramify import native
 from ramify.learners.linear.problem import Costs, Pairs, Rows, Settings, all_others, pair_up
 from ramify.learners.linear.taxonomy_ties import Structure
-from ramify.native import assemble_class_weights_in_place, solve_classes_in_place
 from ramify.parallel import Arrays, Executor, row_blocks
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -97,17 +96,17 @@ class Classes:
         shift, W, known = np.zeros_like(centres), np.empty_like(centres), np.zeros((len(self.pairs), 4))
         entropy = np.zeros(len(self.pairs))
         seed = self.settings.seed + 1_000_003 * n_rounds
-        documents, pairs = self.rows.to_native(), self.pairs.to_native(len(self.rows))
+        documents, pairs = self.rows.to_native(), native.Pairs(*self.pairs.arrays, len(self.rows))
         ones, same_order = np.ones(len(self.pairs)), np.arange(centres.shape[1], dtype=np.int32)
 
         def work(some: slice) -> Doubles:
             centred = self._centred(some, centres)
-            solve_classes_in_place(
+            native.solve_classes_in_place(
                 documents, pairs, self.costs.documents, *centred, np.arange(some.start, some.stop, dtype=np.int32),
                 self.settings.loss, tolerance, passes, seed, known,
             )  # fmt: skip
             found = documents, pairs, ones, same_order, 0.0, some.start, some.stop, np.empty(len(ones))
-            units, ends, features, values = assemble_class_weights_in_place(*found)
+            units, ends, features, values = native.assemble_class_weights_in_place(*found)
             shift[np.repeat(units, np.diff(ends, prepend=0)), features] = values
             W[some] = centres[some] + shift[some]
             entropy[some] = [self._entropy(k) for k in range(some.start, some.stop)]

@@ -155,7 +155,7 @@ class LinearLearner(LinearModel):
         if "class_figures" in arrays:
             self.class_figures_ = incremental.check_figures(arrays["class_figures"], self.weights_.n_classes)
         if isinstance(self.weights_, ShardedWeights):
-            if self.weights_.is_fast != (self.n_candidates_ > 0):
+            if self.weights_.shards[0].is_fast != (self.n_candidates_ > 0):
                 raise ModelError("the shards are not those of this model: their mode differs; train the model again.")
         elif self.n_candidates_ > 0:
             self.signatures_ = Signatures.from_arrays(arrays, self.n_features_in_, self.weights_.n_classes)

@@ -14,20 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, MulticlassLearner, Result, Scores, find_node, top_features
+from ramify.learners.linear import shards
 from ramify.learners.linear.candidates import Signatures
-from ramify.learners.linear.shards import (
-    BEAM,
-    Shard,
-    ShardedWeights,
-    best_first,
-    index_weights,
-    score_classes,
-    score_likeliest,
-    search,
-)
+from ramify.learners.linear.shards import Shard, ShardedWeights
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import Executor, SerialExecutor, choose_executor
-from ramify.persistence import ArrayFile, MappedFile
+from ramify.persistence import ArrayFile, LazyArrays, MappedFile
 from ramify.taxonomy import Taxonomy, ancestor_matrix
 
 IMPOSSIBLE = np.float32(-1e4)  # the score of the class that a document without candidates gets
@@ -46,7 +38,7 @@ class LinearModel(MulticlassLearner):
     weights_: Weights | ShardedWeights
     signatures_: Signatures | None = None
     n_candidates_: int = 0
-    beam_: int = BEAM
+    beam_: int = shards.BEAM
     _shard: Shard | None = None
 
     @abstractmethod
@@ -76,7 +68,7 @@ class LinearModel(MulticlassLearner):
             S[np.repeat(np.arange(X.shape[0]), np.diff(found.indptr)), found.indices] = found.data
         else:
             assert isinstance(self.weights_, Weights)
-            S[:, self.class_nodes_] = score_classes(X, self.weights_, self.signatures_, self.n_candidates_)
+            S[:, self.class_nodes_] = shards.score_classes(X, self.weights_, self.signatures_, self.n_candidates_)
         return S
 
     # ---- scoring candidates only --------------------------------------------------------------------------------------
@@ -110,7 +102,7 @@ class LinearModel(MulticlassLearner):
         A document without candidates gets the first class, with an impossible score.
         """
         beam = _checked_beam(self.beam_)
-        classes, scores = score_likeliest(X, self._shards(), min(beam, self.n_candidates_ or beam), executor)
+        classes, scores = shards.score_likeliest(X, self._shards(), min(beam, self.n_candidates_ or beam), executor)
         nodes = np.where(classes < 0, len(self.taxonomy_), self.class_nodes_[classes])
         order = np.argsort(nodes, axis=1)
         nodes, scores = np.take_along_axis(nodes, order, axis=1), np.take_along_axis(scores, order, axis=1)
@@ -134,7 +126,7 @@ class LinearModel(MulticlassLearner):
             return super().top_k(X, k)
         check_is_fitted(self, "taxonomy_")
         check_width(k, k)
-        return best_first(*self._score_candidates(self._validate(X, reset=False), choose_executor(self.n_jobs)), int(k))
+        return shards.best_first(*self._score_candidates(self._validate(X, reset=False), choose_executor(self.n_jobs)), int(k))
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[NDArray[np.int64], Scores]:
         """The k best of `width` candidate nodes of each document, and their scores.
@@ -145,7 +137,7 @@ class LinearModel(MulticlassLearner):
         check_is_fitted(self, "taxonomy_")
         check_width(k, width)
         X, width = self._validate(X, reset=False), min(int(width), self.n_candidates_ or int(width))
-        classes, scores = search(X, self._shards(), int(k), width, choose_executor(self.n_jobs))
+        classes, scores = shards.search(X, self._shards(), int(k), width, choose_executor(self.n_jobs))
         return np.where(classes < 0, -1, self.class_nodes_[classes]), scores
 
     def _shards(self) -> Sequence[Shard]:
@@ -155,14 +147,18 @@ class LinearModel(MulticlassLearner):
         if self.signatures_ is not None:
             return [Shard.by_signatures(self.weights_, self.signatures_)]
         if self._shard is None:
-            self._shard = Shard.by_weights(self.weights_, index_weights(self.weights_))
+            self._shard = Shard.by_weights(self.weights_, shards.index_weights(self.weights_))
         return [self._shard]
 
     # ---- explaining ---------------------------------------------------------------------------------------------------
 
     def contributions(self, x: csr_array, node: int) -> Contributions:
         """Features of a document, what each adds to the score of a class, and the bias."""
-        return self.weights_.contributions(x, self._class_of(node))
+        return self._class_contributions(x, self._class_of(node))
+
+    def _class_contributions(self, x: csr_array, k: int) -> Contributions:
+        w, bias = self.weights_.of_class(k)
+        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The features with the largest weights for a node, largest first, by number or by name.
@@ -197,7 +193,9 @@ class LinearModel(MulticlassLearner):
     @property
     def shard_bytes(self) -> int:
         """The size of the weights of a model in shards."""
-        return sum(shard.n_bytes for shard in self.weights_.shards) if isinstance(self.weights_, ShardedWeights) else 0
+        if not isinstance(self.weights_, ShardedWeights):
+            return 0
+        return sum(array.nbytes for shard in self.weights_.shards for array in shard.arrays().values())
 
     def training_facts(self) -> dict[str, Any]:
         """Of a model in shards: how many there are, and how many classes of a document are scored."""
@@ -207,7 +205,9 @@ class LinearModel(MulticlassLearner):
 
     def shard_files(self) -> list[ArrayFile]:
         """The files of a model in shards; empty for a model in one piece."""
-        return [shard.to_file() for shard in self.weights_.shards] if isinstance(self.weights_, ShardedWeights) else []
+        if not isinstance(self.weights_, ShardedWeights):
+            return []
+        return [LazyArrays(shard.arrays) if shard.file is None else shard.file for shard in self.weights_.shards]
 
     @classmethod
     def from_state(

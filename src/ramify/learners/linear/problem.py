@@ -197,10 +197,6 @@ class Pairs:
         """All of its arrays."""
         return self.offsets, self.documents, self.n_positive, self.cost_positive, self.cost_negative, self.alphas
 
-    def to_native(self, n_documents: int) -> native.Pairs:
-        """The pairs as kernels take them, which write to the alphas; to be made once for many calls."""
-        return native.Pairs(*self.arrays, n_documents)
-
     def part(self, first: int, last: int) -> Pairs:
         """The pairs of a range of classes."""
         if (first, last) == (0, len(self)):

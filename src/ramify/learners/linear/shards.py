@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import InputError, ModelError
-from ramify.learners.base import Contributions
 from ramify.learners.linear.candidates import Signatures, largest_of_rows
 from ramify.learners.linear.weights import Weights
 from ramify.native import Rows, find_candidates_in_place, find_top_classes_in_place, rows_of, score_candidates_in_place
@@ -65,8 +64,7 @@ class Shard:
     @classmethod
     def by_weights(cls, weights: Weights, index: Signatures, file: MappedFile | None = None) -> Self:
         """Candidates by bias and largest weights."""
-        start = (weights.paths() @ weights.bias).astype(np.float32)
-        return cls(weights, index, start, False, file)
+        return cls(weights, index, (weights.paths @ weights.bias).astype(np.float32), False, file)
 
     @classmethod
     def by_signatures(cls, weights: Weights, signatures: Signatures, file: MappedFile | None = None) -> Self:
@@ -77,18 +75,9 @@ class Shard:
         """The same shard with some classes as candidates only."""
         return replace(self, start=np.where(allowed, self.start, np.float32(-np.inf)))
 
-    @property
-    def n_bytes(self) -> int:
-        """Size of its arrays."""
-        return sum(array.nbytes for array in self.arrays().values())
-
     def arrays(self) -> Arrays:
         """The arrays of its file."""
         return self.weights.arrays() | self.index.to_arrays("signature" if self.is_fast else "index")
-
-    def to_file(self) -> ArrayFile:
-        """Its file, or one to be written."""
-        return LazyArrays(self.arrays) if self.file is None else self.file
 
 
 def _stamp(path: str | Path) -> tuple[int, int]:
@@ -96,9 +85,8 @@ def _stamp(path: str | Path) -> tuple[int, int]:
     try:
         found = os.stat(path)
     except OSError as error:
-        raise ModelError(
-            f"the shard {path} is gone ({error.strerror}); all computers must find it under the same path."
-        ) from None
+        why = f"the shard {path} is gone ({error.strerror}); all computers must find it under the same path."
+        raise ModelError(why) from None
     return found.st_size, found.st_mtime_ns
 
 
@@ -142,31 +130,16 @@ class ShardedWeights:
         """The number of classes in each shard."""
         return [shard.weights.n_classes for shard in self.shards]
 
-    @property
-    def is_fast(self) -> bool:
-        """Whether classes were trained in the fast mode."""
-        return self.shards[0].is_fast
-
     def of_class(self, k: int) -> tuple[NDArray[np.float64], float]:
         """Weights and bias of one class."""
-        weights, place = self._find(k)
-        return weights.of_class(place)
-
-    def contributions(self, x: csr_array, k: int) -> Contributions:
-        """Features of one document, what each adds to the score of a class, and the bias."""
-        weights, place = self._find(k)
-        return weights.contributions(x, place)
+        ends = np.cumsum(self.sizes)
+        number = int(np.searchsorted(ends, k, side="right"))
+        return self.shards[number].weights.of_class(k - int(ends[number] - self.sizes[number]))
 
     def among(self, allowed: NDArray[np.bool_]) -> Self:
         """The same weights with some classes as candidates only."""
         parts = np.split(allowed, np.cumsum(self.sizes)[:-1])
         return replace(self, shards=tuple(shard.among(part) for shard, part in zip(self.shards, parts, strict=True)))
-
-    def _find(self, k: int) -> tuple[Weights, int]:
-        """The weights of the shard of a class, and its number in that shard."""
-        ends = np.cumsum(self.sizes)
-        number = int(np.searchsorted(ends, k, side="right"))
-        return self.shards[number].weights, k - int(ends[number] - self.sizes[number])
 
 
 # ---- files --------------------------------------------------------------------------------------------------------------
@@ -208,7 +181,7 @@ def arrays_of(weights: Weights, signatures: Signatures | None) -> Arrays:
 
 def index_weights(weights: Weights) -> Signatures:
     """The largest weights of every class, by feature."""
-    paths = weights.paths().astype(np.float32)
+    paths = weights.paths.astype(np.float32)
     chunks = []
     for start in range(0, paths.shape[0], CLASSES_PER_CHUNK):
         rows = largest_of_rows(csr_array(paths[start : start + CLASSES_PER_CHUNK] @ weights.deltas), TOP_FEATURES)
@@ -238,7 +211,7 @@ def cut_evenly(n_classes: int, n_shards: int) -> list[slice]:
 
 def take_classes(weights: Weights, classes: slice) -> Weights:
     """The weights of a range of classes: their units and those above them, in the same order."""
-    units = np.unique(weights.paths()[classes].indices)
+    units = np.unique(weights.paths[classes].indices)
     place = np.full(len(weights.parent) + 1, -1, dtype=np.int64)  # the last one is for the parent of a root
     place[units] = np.arange(len(units))
     parent = place[weights.parent[units]].astype(np.int32)
@@ -314,7 +287,7 @@ def _likeliest(rows: Rows, n_rows: int, shards: Sequence[Shard], width: int) -> 
         shape = n_rows, min(width, shard.weights.n_classes)
         classes, likelihood = np.empty(shape, dtype=np.int32), np.empty(shape, dtype=np.float32)
         find = find_candidates_in_place if shard.is_fast else find_top_classes_in_place
-        find(rows, shard.index.to_native(), shard.start, classes, likelihood)
+        find(rows, shard.index.rows, shard.start, classes, likelihood)
         classes[classes >= 0] += first
         classes[likelihood == -np.inf] = -1  # not allowed
         best = _likelier(*best, classes, likelihood, width) if len(shards) > 1 else (classes, likelihood)
@@ -339,7 +312,7 @@ def _scores(rows: Rows, shards: Sequence[Shard], classes: NDArray[np.int32]) -> 
     for shard in shards:
         last = first + shard.weights.n_classes
         local = classes if len(shards) == 1 else np.where((classes >= first) & (classes < last), classes - first, -1)
-        score_candidates_in_place(rows, *shard.weights.along_paths(), local.astype(np.int32, copy=False), scores)
+        score_candidates_in_place(rows, *shard.weights.along_paths, local.astype(np.int32, copy=False), scores)
         first = last
     return scores
 

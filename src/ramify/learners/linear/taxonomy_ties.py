@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array
 
-from ramify import native
 from ramify.taxonomy import LabelGraph, Taxonomy
 
 ANCHOR = 1e-4  # ρ of every label of a graph
@@ -251,9 +250,10 @@ class Deltas:
         nowhere = np.zeros(n_units, dtype=np.int64)
         return cls(nowhere, nowhere, np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.float32))
 
-    def to_native(self, n_features: int) -> native.SparseVectors:
-        """The vectors as kernels take them; to be made once for many calls."""
-        return native.SparseVectors(self.start, self.end, self.features, self.values, n_features)
+    @property
+    def arrays(self) -> tuple[NDArray[Any], ...]:
+        """All of its arrays."""
+        return self.start, self.end, self.features, self.values
 
     def of(self, units: NDArray[np.int32]) -> Deltas:
         """Those of some units; vectors are not copied."""

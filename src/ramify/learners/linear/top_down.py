@@ -78,7 +78,7 @@ class TopDownLinear(TopDownLearner, LinearLearner):
         return int(found[0])
 
     def _branch_contributions(self, x: csr_array, branch: int) -> Contributions:
-        return self.weights_.contributions(x, branch)
+        return self._class_contributions(x, branch)
 
     def search(self, X: Any, k: int = 1, width: int = 10) -> tuple[Nodes, NDArray[np.float32]]:
         """The k likeliest end nodes of each document, by a beam search that keeps the `width` likeliest nodes of each level.

@@ -12,23 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ramify import native
 from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
 from ramify.learners.linear.partition import MOST_CACHED, Partition, Vectors, to_sparse
 from ramify.learners.linear.problem import Pairs, Problem, widen
 from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, join, partition_by_thread
-from ramify.native import (
-    ActiveSet,
-    ClassVectors,
-    Documents,
-    Pattern,
-    SiblingProducts,
-    TreePartition,
-    assemble_tree_deltas,
-    multiply_siblings_in_place,
-    reassemble_tree_deltas_in_place,
-    sum_class_vectors,
-    update_tree_duals_in_place,
-)
 from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
 
@@ -86,8 +74,8 @@ class TreeWorker(FlatWorker):
         problem, forest, pairs, paths = self.problem, self.problem.forest, self.pairs, self.paths
         # shared units have all features
         n_paths = np.where(paths.n_threads == 0, len(paths.visited) + 1, paths.n_threads).astype(np.float32)
-        listed, trees = pairs.to_native(len(problem.rows)), [self._partition(n_paths, visited) for visited in paths.visited]
-        parts = self.executor.map(lambda tree: assemble_tree_deltas(self.X, tree, listed), trees)
+        listed, trees = native.Pairs(*pairs.arrays, len(problem.rows)), self._trees(paths.visited, n_paths)
+        parts = self.executor.map(lambda tree: native.assemble_tree_deltas(self.X, tree, listed), trees)
         gathered = join(list(parts), len(forest))
         self.deltas = gathered if problem.held is None else gathered.with_first(problem.held)
         # u of each thread's classes over the features of their documents, unless that were too much
@@ -96,8 +84,7 @@ class TreeWorker(FlatWorker):
         if self.memory_saving > 0 or np.minimum(n_entries, rows.n_features).sum() > MOST_CACHED:
             cached: list[Any] = [_no_vectors(first) for first, _ in ranges]
         else:
-            vectors = self.executor.map(lambda some: (some[0], *sum_class_vectors(self.X, listed, *some)), ranges)
-            cached = list(vectors)
+            cached = list(self.executor.map(lambda some: (some[0], *native.sum_class_vectors(self.X, listed, *some)), ranges))
         active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
         self.ascent = Ascent(paths, cached, active, slack)
 
@@ -112,16 +99,18 @@ class TreeWorker(FlatWorker):
             ascent.active[:] = 1
         seed = problem.settings.seed + 1_000_003 * self.rounds
         passes = SIBLING_PASSES if self.rounds % SIBLING_ROUNDS == 0 else 0
-        n_features, active = problem.rows.n_features, ActiveSet(ascent.active, ascent.slack)
-        duals = self.deltas.to_native(n_features), self.pairs.to_native(len(problem.rows))
+        n_features, active = problem.rows.n_features, native.ActiveSet(ascent.active, ascent.slack)
+        pairs = native.Pairs(*self.pairs.arrays, len(problem.rows))
+        duals = native.SparseVectors(*self.deltas.arrays, n_features), pairs
         how = problem.costs.documents, self.siblings, active, problem.settings.loss, passes, 1, seed
 
-        def update(mine: tuple[NDArray[np.uint8], Any]) -> Any:
-            visited, cached = mine
-            vectors = ClassVectors(*cached, n_features) if len(cached[1]) > 1 else None
-            return update_tree_duals_in_place(self.X, self._partition(ascent.paths.n_threads, visited), *duals, vectors, *how)
+        def update(mine: tuple[native.TreePartition, Any]) -> Any:
+            tree, cached = mine
+            vectors = native.ClassVectors(*cached, n_features) if len(cached[1]) > 1 else None
+            return native.update_tree_duals_in_place(self.X, tree, *duals, vectors, *how)
 
-        changes = self.executor.map(update, zip(ascent.paths.visited, ascent.cached, strict=True))
+        trees = self._trees(ascent.paths.visited, ascent.paths.n_threads)
+        changes = self.executor.map(update, zip(trees, ascent.cached, strict=True))
         self.rounds += 1
         return self._apply(list(changes))
 
@@ -131,9 +120,11 @@ class TreeWorker(FlatWorker):
         self.deltas.values[:] = 0
         if problem.held is not None:
             self.deltas.values[self.deltas.start[0] : self.deltas.end[0]] = problem.held
-        duals = self.deltas.to_native(problem.rows.n_features), self.pairs.to_native(len(problem.rows))
-        trees = [self._partition(paths.n_threads, visited) for visited in paths.visited]
-        return self._apply(list(self.executor.map(lambda tree: reassemble_tree_deltas_in_place(self.X, tree, *duals), trees)))
+        pairs = native.Pairs(*self.pairs.arrays, len(problem.rows))
+        duals = native.SparseVectors(*self.deltas.arrays, problem.rows.n_features), pairs
+        trees = self._trees(paths.visited, paths.n_threads)
+        changes = self.executor.map(lambda tree: native.reassemble_tree_deltas_in_place(self.X, tree, *duals), trees)
+        return self._apply(list(changes))
 
     def add_changes(self, changes: Vectors) -> None:
         """Add to shared units what all workers changed."""
@@ -261,8 +252,10 @@ class TreeWorker(FlatWorker):
             paths.n_threads[0] = 0
         return paths
 
-    def _partition(self, n_threads: NDArray[np.float32], visited: NDArray[np.uint8]) -> TreePartition:
-        return TreePartition(self.problem.forest.parent, self.problem.forest.class_of, n_threads, visited)
+    def _trees(self, visited: NDArray[np.uint8], n_threads: NDArray[np.float32]) -> list[native.TreePartition]:
+        """The tree as each thread visits it."""
+        forest = self.problem.forest
+        return [native.TreePartition(forest.parent, forest.class_of, n_threads, mine) for mine in visited]
 
     def _restrict_ascent(self) -> None:
         """Visit only the paths of the active classes."""
@@ -316,7 +309,7 @@ def _no_vectors(first: int) -> tuple[int, NDArray[np.int64], NDArray[np.int32], 
 # ---- sibling classes, whose documents are solved together at the start of a round -----------------------------------------
 
 
-def gather_siblings(problem: Problem, X: Documents, executor: Executor) -> SiblingProducts:
+def gather_siblings(problem: Problem, X: native.Documents, executor: Executor) -> native.SiblingProducts:
     """For every unit some documents of the classes right below it, evenly from these, and the matrix of their products."""
     forest, own = problem.forest, problem.own
     groups: dict[int, list[int]] = {}
@@ -333,8 +326,8 @@ def gather_siblings(problem: Problem, X: Documents, executor: Executor) -> Sibli
     offsets, product_offsets = (np.concatenate([[0], np.cumsum(n)]).astype(np.int64) for n in (lengths, lengths**2))
     documents = np.concatenate(chosen) if chosen else np.zeros(0, dtype=np.int32)
     products = np.empty(product_offsets[-1], dtype=np.float32)
-    listed = Pattern(offsets, documents, len(problem.rows))
+    listed = native.Pattern(offsets, documents, len(problem.rows))
     blocks = [(first, min(first + 16, len(forest))) for first in range(0, len(forest), 16)]
-    for _ in executor.map(lambda some: multiply_siblings_in_place(X, listed, product_offsets, *some, products), blocks):
+    for _ in executor.map(lambda some: native.multiply_siblings_in_place(X, listed, product_offsets, *some, products), blocks):
         pass
-    return SiblingProducts(listed, product_offsets, products)
+    return native.SiblingProducts(listed, product_offsets, products)

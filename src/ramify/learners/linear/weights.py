@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from ramify import native
 from ramify.errors import ModelError
-from ramify.learners.base import Contributions
 from ramify.learners.linear.problem import Pairs, Problem
 from ramify.learners.linear.taxonomy_ties import Deltas
-from ramify.native import (
-    Pattern,
-    Rows,
-    assemble_class_weights_in_place,
-    pattern_of,
-    reorder_features_in_place,
-    rows_of,
-    score_rows_in_place,
-    score_units_in_place,
-)
 from ramify.parallel import Executor
 from ramify.persistence import are_offsets
 
@@ -32,7 +23,7 @@ SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller one
 BLOCK, BLOCKS_PER_THREAD = 32, 8  # classes that a thread takes together, and blocks of classes for every thread
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Weights:
     """One sparse row per unit; the weights of a unit are the sum of the rows on its path.
 
@@ -44,7 +35,6 @@ class Weights:
     bias: NDArray[np.float64]
     parent: NDArray[np.int32]
     class_units: NDArray[np.int64]
-    _cache: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def n_features(self) -> int:
@@ -65,11 +55,6 @@ class Weights:
         path = self.path_of(unit)
         return np.asarray(self.deltas[path].sum(axis=0), dtype=np.float64).ravel(), float(self.bias[path].sum())
 
-    def contributions(self, x: csr_array, k: int) -> Contributions:
-        """Features of a document, what each adds to the score of a class, and the bias."""
-        w, bias = self.of_class(k)
-        return x.indices.astype(np.int64), x.data.astype(np.float64) * w[x.indices], bias
-
     def path_of(self, unit: int) -> list[int]:
         """The units from the root down to one."""
         path = [unit]
@@ -80,75 +65,57 @@ class Weights:
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores of documents, documents × classes."""
         if self._fits_table:
-            table, bias = self._table()
+            table, bias = self._table
             S = np.empty((X.shape[0], len(bias)))
-            score_rows_in_place(rows_of(X), table, bias, S)
+            native.score_rows_in_place(native.rows_of(X), table, bias, S)
             return S.astype(np.float32)
         # every unit once per document; then the scores of the units above are added from the root down
         S = np.empty((X.shape[0], len(self.parent)))
-        score_units_in_place(rows_of(X), self._by_feature(), self.parent, self.bias, S)
+        native.score_units_in_place(native.rows_of(X), self._by_feature, self.parent, self.bias, S)
         return S[:, self.class_units].astype(np.float32)
 
     def make_ready(self) -> None:
         """Arrange weights for scoring, before threads share them."""
-        if self._fits_table:
-            self._table()
-        else:
-            self._by_feature()
+        _ = self._table if self._fits_table else self._by_feature
 
     @property
     def _fits_table(self) -> bool:
         return self.n_features * self.n_classes <= MAX_TABLE
 
-    def _by_feature(self) -> Rows:
-        if "by_feature" not in self._cache:
-            self._cache["by_feature"] = rows_of(self.deltas.tocsc())
-        by_feature: Rows = self._cache["by_feature"]
-        return by_feature
+    @cached_property
+    def _by_feature(self) -> native.Rows:
+        return native.rows_of(self.deltas.tocsc())
 
+    @cached_property
     def _table(self) -> tuple[NDArray[np.float32], NDArray[np.float64]]:
-        if "table" not in self._cache:
-            paths = self.paths()
-            weights = (paths.astype(np.float32) @ self.deltas).T.toarray()
-            self._cache["table"] = np.ascontiguousarray(weights, dtype=np.float32), paths @ self.bias
-        table: tuple[NDArray[np.float32], NDArray[np.float64]] = self._cache["table"]
-        return table
+        weights = (self.paths.astype(np.float32) @ self.deltas).T.toarray()
+        return np.ascontiguousarray(weights, dtype=np.float32), self.paths @ self.bias
 
-    def along_paths(self) -> tuple[Rows, NDArray[np.float64], Pattern]:
+    @cached_property
+    def along_paths(self) -> tuple[native.Rows, NDArray[np.float64], native.Pattern]:
         """Deltas, bias, and the units on the path to every class, as the kernel that scores a few classes takes them."""
-        if "along_paths" not in self._cache:
-            self._cache["along_paths"] = rows_of(self.deltas), pattern_of(self.paths())
-        deltas, paths = self._cache["along_paths"]
-        return deltas, self.bias, paths
+        return native.rows_of(self.deltas), self.bias, native.pattern_of(self.paths)
 
+    @cached_property
     def paths(self) -> csr_array:
         """Classes × units: one where a unit lies on the path to a class."""
-        if "paths" not in self._cache:
-            steps, level = [], self.class_units
-            while (level >= 0).any():
-                steps.append(level)
-                level = np.where(level >= 0, self.parent[level], -1)
-            # parents come first, so the units of a path rise from the root down
-            table = np.stack(steps[::-1], axis=1) if steps else np.zeros((self.n_classes, 0), dtype=np.int64)
-            there = table >= 0
-            ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
-            shape = self.n_classes, len(self.parent)
-            self._cache["paths"] = csr_array((np.ones(ends[-1]), table[there], ends), shape=shape)
-        paths: csr_array = self._cache["paths"]
-        return paths
+        steps, level = [], self.class_units
+        while (level >= 0).any():
+            steps.append(level)
+            level = np.where(level >= 0, self.parent[level], -1)
+        # parents come first, so the units of a path rise from the root down
+        table = np.stack(steps[::-1], axis=1) if steps else np.zeros((self.n_classes, 0), dtype=np.int64)
+        there = table >= 0
+        ends = np.concatenate([[0], np.cumsum(there.sum(axis=1))])
+        return csr_array((np.ones(ends[-1]), table[there], ends), shape=(self.n_classes, len(self.parent)))
 
     # ---- saving -------------------------------------------------------------------------------------------------------
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Plain arrays from which :meth:`from_arrays` makes the same weights."""
-        return {
-            "delta_offsets": self.deltas.indptr.astype(np.int64, copy=False),
-            "delta_features": self.deltas.indices.astype(np.int32, copy=False),
-            "delta_values": self.deltas.data.astype(np.float32, copy=False),
-            "unit_bias": self.bias,
-            "unit_parent": self.parent,
-            "class_units": self.class_units,
-        }
+        deltas = self.deltas
+        arrays = deltas.indptr, deltas.indices, deltas.data, self.bias, self.parent, self.class_units
+        return {name: array.astype(kind, copy=False) for (name, kind), array in zip(_TYPES.items(), arrays, strict=True)}
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, NDArray[Any]], n_features: int) -> Weights:
@@ -201,18 +168,19 @@ def assemble_weights(
     units, inner = (np.flatnonzero(which).astype(np.int32) for which in (forest.class_of >= 0, forest.class_of < 0))
     bias, bias_of_classes = np.zeros(len(forest)), np.zeros(len(units))
     least = SMALLEST if problem.settings.fast else 0.0
-    documents, pairs = rows.to_native(), leaves.to_native(len(rows))
+    documents, pairs = rows.to_native(), native.Pairs(*leaves.arrays, len(rows))
 
     def gather(some: NDArray[np.int32]) -> Any:
         first, last = int(some[0]), int(some[-1]) + 1
-        found = assemble_class_weights_in_place(documents, pairs, scale, rows.place, least, first, last, bias_of_classes)
+        to = rows.place, least, first, last, bias_of_classes
+        found = native.assemble_class_weights_in_place(documents, pairs, scale, *to)
         return units[first:last], *found[1:]
 
-    held = [deltas.to_native(rows.n_features)]
+    held = [native.SparseVectors(*deltas.arrays, rows.n_features)]
     del deltas  # frees memory for the weights of classes
 
     def arrange(some: NDArray[np.int32]) -> Any:
-        return reorder_features_in_place(held[0], some, rows.place, bias)
+        return native.reorder_features_in_place(held[0], some, rows.place, bias)
 
     parts = list(executor.map(arrange, class_blocks(inner, n_threads)))
     held.clear()
