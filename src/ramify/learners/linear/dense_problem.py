@@ -10,7 +10,7 @@ too many blocks would fill in, conjugate gradients solve the system, preconditio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dpotrf, dtrtrs
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import SuperLU
 
-from ramify.parallel import check_deadline
+from ramify.parallel import check_deadline, row_blocks
 
 Floats = NDArray[np.float64]
 
@@ -136,28 +136,20 @@ class ConjugateGradients:
         """Invert the diagonal blocks only."""
         return cls(M, blocks, np.asarray(np.linalg.inv(blocks), dtype=np.float64))
 
-    def _times(self, x: Floats) -> Floats:
-        product: Floats = self.M @ x - self.M.diagonal()[:, None] * x + np.matmul(self.blocks, x[:, :, None])[:, :, 0]
-        return product
-
-    def _precondition(self, r: Floats) -> Floats:
-        preconditioned: Floats = np.matmul(self.inverses, r[:, :, None])[:, :, 0]
-        return preconditioned
-
     def solve(self, r: Floats) -> Floats:
         """Hestenes & Stiefel 1952."""
         x, left = np.zeros_like(r), r.copy()
-        s = p = self._precondition(left)
+        s = p = np.matmul(self.inverses, left[:, :, None])[:, :, 0]
         size = target = float(np.vdot(left, s))
         for _ in range(GRADIENT_STEPS):
             check_deadline()
             if size <= GRADIENT_TOLERANCE**2 * target or size == 0.0:
                 break
-            product = self._times(p)
+            product = self.M @ p - self.M.diagonal()[:, None] * p + np.matmul(self.blocks, p[:, :, None])[:, :, 0]
             step = size / float(np.vdot(p, product))
             x += step * p
             left -= step * product
-            s = self._precondition(left)
+            s = np.matmul(self.inverses, left[:, :, None])[:, :, 0]
             size, last = float(np.vdot(left, s)), size
             p = s + size / last * p
         return x
@@ -185,11 +177,10 @@ class DenseProblem:
         """Units and features."""
         return self.M.shape[0], self.X.shape[1]
 
-    def parts(self) -> Iterator[slice]:
+    def parts(self) -> list[slice]:
         """Ranges of classes for which temporary arrays stay small."""
         n_classes, n_documents = self.signs.shape
-        step = max(1, PAIRS_AT_ONCE // max(n_documents, 1))
-        return (slice(start, min(start + step, n_classes)) for start in range(0, n_classes, step))
+        return row_blocks(n_classes, n_documents, PAIRS_AT_ONCE)
 
     def costs_of(self, classes: slice | int) -> Floats:
         """The cost of a unit of loss, for all documents of some classes, or of one."""

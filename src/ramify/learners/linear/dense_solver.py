@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from ramify.learners.linear.dense_problem import Best, DenseProblem, Floats, ord
 from ramify.learners.linear.problem import Costs
 from ramify.parallel import Executor, SerialExecutor, check_deadline
 
+Ints = NDArray[np.intp]
 FREE_WORK = 1000.0  # products of blocks that are always worthwhile
 
 # Newton's method
@@ -54,18 +54,18 @@ def solve_dense(
 
     Threads work on different groups of units, since the blocks of one group are too small to share.
     """
-    W = np.zeros((M.shape[0], X.shape[1]))
-    alphas = np.zeros((own.shape[1], X.shape[0]))
+    W, alphas = np.zeros((M.shape[0], X.shape[1])), np.zeros((own.shape[1], X.shape[0]))
     primal, dual, iterations = 0.0, 0.0, 0
 
-    def work(group: Group) -> tuple[Group, Best]:
-        first = np.zeros(group.problem.shape) if start is None else np.nan_to_num(start[group.units])
-        return group, _solve_group(group.problem, loss, tolerance, max_iter, first)
+    def work(group: tuple[Ints, Ints, DenseProblem]) -> tuple[Ints, Ints, Best]:
+        units, classes, problem = group
+        first = np.zeros(problem.shape) if start is None else np.nan_to_num(start[units])
+        return units, classes, _solve_group(problem, loss, tolerance, max_iter, first)
 
     groups = _groups(np.ascontiguousarray(X, dtype=np.float64), own, M, class_units, costs)
     with threadpool_limits(1, "blas"):
-        for group, best in (executor or SerialExecutor()).map(work, groups):
-            W[group.units], alphas[group.classes] = best.W, best.alphas
+        for units, classes, best in (executor or SerialExecutor()).map(work, groups):
+            W[units], alphas[classes] = best.W, best.alphas
             primal, dual, iterations = primal + best.primal, dual + best.dual, max(iterations, best.iterations)
     return Best(W, alphas.T, primal, dual, iterations)
 
@@ -81,16 +81,10 @@ def _solve_group(problem: DenseProblem, loss: str, tolerance: float, max_iter: i
     return _solve_group(problem, loss, tolerance, max_iter, np.zeros(problem.shape))  # the start was too far off
 
 
-class Group(NamedTuple):
-    """Units that M connects, the classes among them, and their problem."""
-
-    units: NDArray[np.intp]
-    classes: NDArray[np.intp]
-    problem: DenseProblem
-
-
-def _groups(X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs) -> Iterator[Group]:
-    """All groups that have classes."""
+def _groups(
+    X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.integer], costs: Costs
+) -> Iterator[tuple[Ints, Ints, DenseProblem]]:
+    """All groups of units that M connects and that have classes: units, classes, and their problem."""
     M = csr_array(M, dtype=np.float64, copy=True)
     M.sum_duplicates()
     M.eliminate_zeros()
@@ -106,7 +100,7 @@ def _groups(X: Floats, own: csc_array, M: csr_array, class_units: NDArray[np.int
         some = costs.positive[classes], costs.negative[classes], costs.documents
         positive, negative, weights = (each.astype(np.float64) for each in some)
         ties = M_group, splu(M_group.tocsc()), place[class_units[classes]], order_units(M_group, most_work)
-        yield Group(units, classes, DenseProblem(X, signs, positive, negative, weights, *ties))
+        yield units, classes, DenseProblem(X, signs, positive, negative, weights, *ties)
 
 
 # ---- smooth losses: Newton's method with a line search ------------------------------------------------------------------

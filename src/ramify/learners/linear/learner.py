@@ -199,10 +199,8 @@ class TiedLearner(LinearLearner):
         self._store(trained, setup, targets)
         self._set_classes(ties.class_nodes)
         if warm_start is not None and self.shrinks_to_parents and isinstance(ties, Forest):
-            assert isinstance(self.weights_, Weights)
-            self.weights_, leaves = incremental.add_empty_leaves(
-                self.weights_, ties, warm_start.leaves, targets.taxonomy.parent
-            )
+            leaves, parent = warm_start.leaves, targets.taxonomy.parent
+            self.weights_, leaves = incremental.add_empty_leaves(trained.weights, ties, leaves, parent)
             self._set_classes(np.append(ties.class_nodes, leaves))
 
     def _select_C(self, X: csr_array, own: csr_array, ties: Any, weight: NDArray[np.float64], setup: Setup) -> float:

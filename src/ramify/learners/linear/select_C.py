@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.training import Setup, first_class_of
-from ramify.parallel import stage
+from ramify.parallel import row_blocks, stage
 
 GRID = tuple(10.0**power for power in range(-3, 4))
 HALF_STEP = 10**0.5
@@ -100,16 +100,13 @@ def assign_folds(own: csr_array, rng: np.random.Generator, n_folds: int = FOLDS)
 def predict_classes(trained: TrainedWeights, X: csr_array, is_multi_label: bool) -> csr_array:
     """The best class of each document, and with multiple labels every class above zero (documents × classes)."""
     n_classes = len(trained.weights.class_units)
-    block, rows, columns = max(1, MOST_SCORES // n_classes), [], []
-    for start in range(0, X.shape[0], block):
-        scores = trained.score(X[start : start + block])
+    parts = []
+    for block in row_blocks(X.shape[0], n_classes, MOST_SCORES):
+        scores = trained.score(X[block])
         predicted = scores > 0 if is_multi_label else np.zeros(scores.shape, dtype=bool)
         predicted[np.arange(len(scores)), scores.argmax(axis=1)] = True
-        found = np.nonzero(predicted)
-        rows.append(start + found[0])
-        columns.append(found[1])
-    there = np.concatenate(rows), np.concatenate(columns)
-    return csr_array((np.ones(len(there[0]), dtype=bool), there), shape=(X.shape[0], n_classes))
+        parts.append(csr_array(predicted))
+    return csr_array(vstack(parts, format="csr"))
 
 
 def _mean_f1(counts: NDArray[np.float64]) -> float:

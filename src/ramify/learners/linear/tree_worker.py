@@ -30,10 +30,11 @@ SIBLING_SCORES = 1 << 17  # documents × classes of one group at most
 class Ascent:
     """Where dual ascent stands.
 
-    paths: which units each thread visits. cached: for each thread, u of its classes. active: whether each pair is visited.
+    trees: for each thread, the units that it visits. cached: for each thread, u of its classes. active: whether each pair is
+    visited.
     """
 
-    paths: ThreadPartition
+    trees: list[native.TreePartition]
     cached: list[Any]
     active: NDArray[np.uint8]
     slack: NDArray[np.float32]
@@ -86,7 +87,7 @@ class TreeWorker(FlatWorker):
         else:
             cached = list(self.executor.map(lambda some: (some[0], *native.sum_class_vectors(self.X, listed, *some)), ranges))
         active, slack = np.ones(len(pairs.documents), dtype=np.uint8), np.full(len(pairs), np.inf, dtype=np.float32)
-        self.ascent = Ascent(paths, cached, active, slack)
+        self.ascent = Ascent(self._trees(paths.visited, paths.n_threads), cached, active, slack)
 
     def give_deltas(self) -> Vectors:
         """What its own classes add to δ of the shared units, which is zero then until the sum is added."""
@@ -109,8 +110,7 @@ class TreeWorker(FlatWorker):
             vectors = native.ClassVectors(*cached, n_features) if len(cached[1]) > 1 else None
             return native.update_tree_duals_in_place(self.X, tree, *duals, vectors, *how)
 
-        trees = self._trees(ascent.paths.visited, ascent.paths.n_threads)
-        changes = self.executor.map(update, zip(trees, ascent.cached, strict=True))
+        changes = self.executor.map(update, zip(ascent.trees, ascent.cached, strict=True))
         self.rounds += 1
         return self._apply(list(changes))
 
@@ -268,7 +268,7 @@ class TreeWorker(FlatWorker):
         # shared units keep the number of paths of all workers, which is then on the safe side
         n_paths = np.where(self.is_shared, self.paths.n_threads, np.maximum(1, visited.sum(axis=0))).astype(np.float32)
         n_paths[self.paths.n_threads == 0] = 0
-        self.ascent = replace(self._ascent, paths=ThreadPartition(visited, n_paths), cached=[_no_vectors(0)] * len(visited))
+        self.ascent = replace(self._ascent, trees=self._trees(visited, n_paths), cached=[_no_vectors(0)] * len(visited))
 
     def _apply(self, parts: list[Vectors]) -> Vectors:
         """Add changes of its own units; gives those of shared units."""
