@@ -20,9 +20,8 @@ from ramify.data.corpus import StoredTexts
 from ramify.decisions import DecisionRule, FittableRule, RefiningRule, fit_conformal
 from ramify.errors import InputError, ModelError, suggest
 from ramify.features.base import BaseVectorizer
-from ramify.learners.linear.weights import are_finite
 from ramify.parallel import stage
-from ramify.persistence import are_offsets
+from ramify.persistence import are_finite, are_offsets
 from ramify.taxonomy import Taxonomy, most_specific
 
 Ints = NDArray[np.int64]

@@ -112,6 +112,11 @@ def are_offsets(offsets: NDArray[Any], n_rows: int, n_entries: int) -> bool:
     return fits and bool(offsets[0] == 0) and bool(offsets[-1] == n_entries) and is_increasing(offsets)
 
 
+def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
+    """Whether all numbers are finite; makes no copy, since they may be memory-mapped."""
+    return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class LazyArrays:
     """Arrays that are computed when they are written, and not kept. sha256: the hash that the file must have, if known."""

@@ -18,9 +18,8 @@ from scipy.sparse import csc_array, csr_array, vstack
 from ramify import native
 from ramify.errors import ModelError
 from ramify.learners.linear.problem import Rows, take_rows
-from ramify.learners.linear.weights import are_finite
 from ramify.parallel import Executor, row_blocks
-from ramify.persistence import are_offsets
+from ramify.persistence import are_finite, are_offsets
 
 SIGNATURE = 100
 LONGEST = 500  # classes listed for a feature at most

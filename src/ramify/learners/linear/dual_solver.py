@@ -30,10 +30,9 @@ from scipy.sparse import csc_array, csr_array
 from ramify.learners.linear.candidates import Signatures, find_candidates, learn_signatures
 from ramify.learners.linear.flat_worker import FlatWorker
 from ramify.learners.linear.partition import count_weights, estimate_needs, partition_classes, sum_counts, sum_vectors, sums
-from ramify.learners.linear.problem import Certificate, Pairs, Problem, all_others, pair_up
+from ramify.learners.linear.problem import Certificate, Dual, Pairs, Problem, all_others, pair_up, resume
 from ramify.learners.linear.shards import ShardedWeights, score_classes
 from ramify.learners.linear.tree_worker import REACTIVATION, TreeWorker
-from ramify.learners.linear.warm_start import Dual, resume
 from ramify.learners.linear.weights import merge_weights
 from ramify.parallel import Executor, Stage, WorkerGroup, WorkerLostError, describe, stage
 from ramify.parallel.checkpoints import invalid_checkpoint
@@ -112,7 +111,7 @@ def solve(
         while True:
             try:
                 certificate = solver(problem, group, len(ranges), complete, is_warm).run()
-                figures = np.concatenate(group.call(FlatWorker.objective_by_class))
+                figures = np.concatenate(group.call(make.objective_by_class))
                 if shards is not None and n_weights > MOST_GATHERED:
                     in_fast = signatures if problem.settings.fast else None
                     stored = None if in_fast is None else in_fast.in_original_order(problem.rows.place)

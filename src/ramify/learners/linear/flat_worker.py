@@ -54,7 +54,9 @@ class ClassResults:
 class FlatWorker:
     """Owns a range of independent classes.
 
-    pairs: the working set of (document, class) pairs. chosen: the classes that still have to be solved.
+    pairs: the working set of (document, class) pairs. solved: the same with the dual variables of the weights. wider: all pairs
+    that were ever found, with dual variables to start from. Only in a tree do they differ. chosen: the classes that still have
+    to be solved.
     """
 
     def __init__(self, problem: Problem, partition: Partition, memory_saving: int = 0) -> None:
@@ -64,7 +66,7 @@ class FlatWorker:
         self.executor = choose_executor(self.n_threads)
         self.X, forest = self.problem.rows.to_native(), self.problem.forest
         self.ancestors = native.Pattern(forest.above_offsets, forest.above, len(forest))
-        self.pairs = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
+        self.pairs = self.solved = self.wider = replace(partition.pairs, alphas=partition.pairs.alphas.copy())
         self.results = ClassResults.empty(self.problem.n_classes)
         self.deltas = Deltas.zero(len(forest))
         self.chosen = self.problem.classes
@@ -75,7 +77,7 @@ class FlatWorker:
     def solve_classes(self, tolerance: float, part: int = 0, parts: int = 1) -> int:
         """Solve one of several parts of the chosen classes, with the weights above them fixed; gives the most passes."""
         classes, results = np.array_split(self.chosen, parts)[part], self.results
-        self._inner_passes(self.solved_pairs, results, classes, tolerance)
+        self._inner_passes(self.solved, results, classes, tolerance)
         results.scale[classes] = results.certificates[classes, 2]
         return int(results.certificates[classes, 3].max(initial=0))
 
@@ -91,13 +93,14 @@ class FlatWorker:
         """Add the pairs that screening found; from now on solve all classes, or only those of the added pairs."""
         assert self._violators is not None
         documents, classes = self._violators
-        self.pairs, self._violators = widen(self.pairs, documents, classes), None
+        self.pairs = self.solved = self.wider = widen(self.pairs, documents, classes)
+        self._violators = None
         self.chosen = np.unique(classes) if only_their_classes else self.problem.classes
 
     def estimate_missing_cost(self, sample: list[int]) -> float:
         """What the missing pairs of a sample of all classes cost at most, as far as the classes are its own."""
         mine = self._own_of(sample)
-        self._screen(self.solved_pairs, mine, 0.0, closely=False)
+        self._screen(self.solved, mine, 0.0, closely=False)
         cost = float(self.results.missing_cost[mine].sum())
         self.results.missing_cost[:] = 0
         return cost
@@ -110,13 +113,13 @@ class FlatWorker:
 
     def objective_by_class(self) -> NDArray[np.float64]:
         """For each class its objective, missing pairs included, and its bound."""
-        return np.column_stack([self.results.certificates[:, 0] + self.results.missing_cost, self.class_bounds])
+        return np.column_stack([self.results.certificates[:, 0] + self.results.missing_cost, self.results.certificates[:, 1]])
 
     def weights(self) -> Weights:
         """The weights of all units, those above the classes included; the worker cannot be used afterwards."""
         self.free_memory()
         deltas, self.deltas = self.deltas, Deltas.zero(len(self.problem.forest))
-        return assemble_weights(self.problem, self.solved_pairs, self.results.scale, deltas, self.n_threads, self.executor)
+        return assemble_weights(self.problem, self.solved, self.results.scale, deltas, self.n_threads, self.executor)
 
     def write_shards(self, directory: str, candidates: Signatures | None) -> list[str]:
         """Write the weights of all units to files, a range of classes at a time; gives the names.
@@ -126,12 +129,12 @@ class FlatWorker:
         self.free_memory()
         # ranges of classes with so many weights that these can be assembled at once
         rows, names = self.problem.rows, []
-        n_weights = np.minimum(np.diff(self.solved_pairs.offsets) * (len(rows.values) / max(1, len(rows))), rows.n_features)
+        n_weights = np.minimum(np.diff(self.solved.offsets) * (len(rows.values) / max(1, len(rows))), rows.n_features)
         number = (np.cumsum(n_weights) // SHARD_WEIGHTS).astype(np.int64)
         ends = [*(np.flatnonzero(np.diff(number)) + 1).tolist(), self.problem.n_classes]
         for first, last in zip([0, *ends[:-1]], ends, strict=True):
             problem, units = self.problem.part(first, last)
-            parts = self.solved_pairs.part(first, last), self.results.scale[first:last], self.deltas.of(units)
+            parts = self.solved.part(first, last), self.results.scale[first:last], self.deltas.of(units)
             weights = assemble_weights(problem, *parts, self.n_threads, self.executor)
             classes = slice(self.partition.first + first, self.partition.first + last)
             names.append(f"{classes.start:09d}.safetensors")
@@ -141,27 +144,10 @@ class FlatWorker:
 
     def dual_variables(self) -> Pairs:
         """The pairs and their dual variables, from which a problem with other costs can start."""
-        return self.known_pairs
-
-    # ---- what workers of a tree replace -------------------------------------------------------------------------------
-
-    @property
-    def solved_pairs(self) -> Pairs:
-        """The pairs with the dual variables of the weights."""
-        return self.pairs
-
-    @property
-    def known_pairs(self) -> Pairs:
-        """All pairs that were ever found, with dual variables to start from."""
-        return self.pairs
-
-    @property
-    def class_bounds(self) -> NDArray[np.float64]:
-        """Each class's part of the bound."""
-        return self.results.certificates[:, 1]
+        return self.wider
 
     def free_memory(self) -> None:
-        """Drop what the weights are not made of."""
+        """Drop what the weights are not made of; only workers of a tree have such."""
 
     # ---- checkpoints --------------------------------------------------------------------------------------------------
 
@@ -181,7 +167,8 @@ class FlatWorker:
         self.results = ClassResults(
             certificates, *(take_array(state, name, np.float64, n) for name in ("scale", "missing_cost"))
         )
-        self.pairs, self.chosen = take_pairs(state, self.pairs, len(self.problem.rows)), chosen
+        self.pairs = self.solved = self.wider = take_pairs(state, self.pairs, len(self.problem.rows))
+        self.chosen = chosen
 
     def _take_classes(self, state: Arrays, name: str) -> Classes:
         classes = take_array(state, name, np.int32, state[name].size)

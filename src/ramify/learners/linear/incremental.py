@@ -21,10 +21,9 @@ from scipy.sparse import csc_array, csr_array, vstack
 
 from ramify.errors import ModelError
 from ramify.learners.linear.dual_solver import TrainedWeights, solve
-from ramify.learners.linear.problem import Certificate, Costs, Problem, arrange_rows
+from ramify.learners.linear.problem import Certificate, Costs, Dual, Problem, arrange_rows
 from ramify.learners.linear.taxonomy_ties import Forest, tie_along_paths
 from ramify.learners.linear.training import Setup, suits
-from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.learners.warm_start import WarmStart, match_columns
 from ramify.parallel import choose_executor

@@ -23,12 +23,11 @@ from ramify.learners.linear import incremental
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.model import LinearModel
-from ramify.learners.linear.problem import Certificate
+from ramify.learners.linear.problem import Certificate, Dual
 from ramify.learners.linear.select_C import cross_validate_C, predict_classes
 from ramify.learners.linear.shards import ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units
 from ramify.learners.linear.training import Setup, check_setup, train, warn_unless_converged, weigh_classes
-from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.learners.path_probabilities import aggregate_sparse_upward, aggregate_upward
 from ramify.learners.targets import Targets

@@ -24,6 +24,7 @@ from ramify.learners.linear.problem import (
     LOSSES,
     Certificate,
     Costs,
+    Dual,
     Problem,
     Settings,
     arrange_rows,
@@ -31,7 +32,6 @@ from ramify.learners.linear.problem import (
     suits_dense_solver,
 )
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units, matrix_of
-from ramify.learners.linear.warm_start import Dual
 from ramify.learners.linear.weights import Weights
 from ramify.parallel import choose_executor, count_workers
 from ramify.taxonomy import Taxonomy

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ramify import native
 from ramify.learners.linear.flat_worker import ClassResults, FlatWorker
 from ramify.learners.linear.partition import MOST_CACHED, Partition, Vectors, to_sparse
-from ramify.learners.linear.problem import Pairs, Problem, widen
+from ramify.learners.linear.problem import Problem, widen
 from ramify.learners.linear.taxonomy_ties import ThreadPartition, add_changes, join, partition_by_thread
 from ramify.parallel import Arrays, Executor
 from ramify.parallel.checkpoints import invalid_checkpoint, take_array
@@ -43,14 +43,13 @@ class Ascent:
 class TreeWorker(FlatWorker):
     """Owns classes that are tied along the paths of a tree.
 
-    pairs: those of dual ascent. solved: the same after inner passes over the classes. wider: with pairs that inner passes
-    found. active_classes: those that take part in dual ascent. rounds: how many there were.
+    pairs: those of dual ascent. solved: the same after inner passes over the classes. wider: with those that they added,
+    whose dual variables are 0. active_classes: those that take part in dual ascent. rounds: how many there were.
     """
 
     def __init__(self, problem: Problem, partition: Partition, memory_saving: int = 0) -> None:
         super().__init__(problem, partition, memory_saving)
-        self.solved, self.wider, self.rounds = self.pairs, self.pairs, 0
-        self.active_classes = self.problem.classes
+        self.rounds, self.active_classes = 0, self.problem.classes
         self.is_shared = np.isin(self.units, partition.shared)
         self.is_counted = ~self.is_shared | np.isin(self.units, partition.counted)
         self.ascent: Ascent | None = None
@@ -184,22 +183,9 @@ class TreeWorker(FlatWorker):
         self.free_memory()
         self.pairs = self.solved = self.wider
 
-    # ---- results ------------------------------------------------------------------------------------------------------
-
-    @property
-    def solved_pairs(self) -> Pairs:
-        """The pairs as inner passes left them."""
-        return self.solved
-
-    @property
-    def known_pairs(self) -> Pairs:
-        """The pairs of dual ascent, and those that inner passes added, whose dual variables are 0."""
-        return self.wider
-
-    @property
-    def class_bounds(self) -> NDArray[np.float64]:
-        """Each class's part of the dual when it was last certified."""
-        return self.bounds
+    def objective_by_class(self) -> NDArray[np.float64]:
+        """For each class its objective, missing pairs included, and its part of the dual when it was last certified."""
+        return np.column_stack([super().objective_by_class()[:, 0], self.bounds])
 
     def free_memory(self) -> None:
         """Drop the ascent, which needs most memory."""
@@ -219,7 +205,6 @@ class TreeWorker(FlatWorker):
     def restore(self, state: Arrays) -> None:
         """Set the state that another worker of the same partition had."""
         super().restore(state)
-        self.solved = self.wider = self.pairs
         self.rounds = int(take_array(state, "rounds", np.int64, 1)[0])
         if not 0 <= self.rounds <= self.problem.settings.max_iter + 1:
             raise invalid_checkpoint("an impossible number of rounds")

@@ -16,7 +16,7 @@ from ramify.errors import ModelError
 from ramify.learners.linear.problem import Pairs, Problem
 from ramify.learners.linear.taxonomy_ties import Deltas
 from ramify.parallel import Executor
-from ramify.persistence import are_offsets
+from ramify.persistence import are_finite, are_offsets
 
 MAX_TABLE = 1 << 28  # weights up to which scoring uses a dense table, features × classes
 SMALLEST = 0.005  # of a class's largest weight: the fast mode drops smaller ones
@@ -139,11 +139,6 @@ class Weights:
         narrow = np.int32 if len(features) < 2**31 else np.int64
         deltas.indptr, deltas.indices, deltas.data = offsets.astype(narrow), features.astype(narrow, copy=False), values
         return cls(deltas, bias, parent, class_units)
-
-
-def are_finite(numbers: NDArray[np.floating[Any]]) -> bool:
-    """Whether all numbers are finite; makes no copy, since they may be memory-mapped."""
-    return not len(numbers) or bool(np.isfinite([numbers.min(), numbers.max()]).all())
 
 
 _TYPES = {
