@@ -146,7 +146,8 @@ class Rows:
 
     def to_native(self) -> native.Documents:
         """All documents as kernels take them; to be made once for many calls."""
-        return native.Documents(self.block(slice(0, len(self))), self.squared_norms)
+        rows = native.Rows(self.offsets, self.features, self.values, self.n_features)
+        return native.Documents(rows, self.squared_norms)
 
 
 def arrange_rows(X: csr_array, bias: bool = True) -> Rows:
