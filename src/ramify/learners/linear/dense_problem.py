@@ -185,8 +185,7 @@ class DenseProblem:
     def costs_of(self, classes: slice | int) -> Floats:
         """The cost of a unit of loss, for all documents of some classes, or of one."""
         positive, negative = self.positive[classes, ..., None], self.negative[classes, ..., None]
-        costs: Floats = np.where(self.signs[classes] > 0, positive, negative) * self.weights
-        return costs
+        return np.asarray(np.where(self.signs[classes] > 0, positive, negative) * self.weights)
 
     def margins(self, W: Floats) -> Floats:
         """Z: scores times signs."""

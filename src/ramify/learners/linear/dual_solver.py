@@ -96,7 +96,11 @@ def solve(
     elif isinstance(start, Dual):
         pairs = resume(start, problem, complete)
     elif start is not None and start.pairs is not None:
-        signatures, pairs = start.signatures, _rescaled(start.pairs, problem)
+        # dual variables in proportion to the new costs, so that those at a bound stay there
+        known, costs, signatures = start.pairs, problem.costs, start.signatures
+        factor = costs.negative / np.maximum(known.cost_negative, np.float32(1e-30))
+        alphas = known.alphas * np.repeat(factor, np.diff(known.offsets))
+        pairs = replace(known, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
     else:
         signatures, others = (None, all_others(problem.own)) if complete else _find_candidates(problem, executor, placed)
         pairs = pair_up(problem.own, others, problem.costs.positive, problem.costs.negative)
@@ -137,14 +141,6 @@ def _find_candidates(problem: Problem, executor: Executor, placed: Any) -> tuple
         others = csc_array(find_candidates(problem.rows, signatures, csr_array(problem.own), count, executor, placed))
         step.advance()
     return signatures, others
-
-
-def _rescaled(pairs: Pairs, problem: Problem) -> Pairs:
-    """Dual variables in proportion to the new costs, so that those at a bound stay there."""
-    costs = problem.costs
-    factor = costs.negative / np.maximum(pairs.cost_negative, np.float32(1e-30))
-    alphas = pairs.alphas * np.repeat(factor, np.diff(pairs.offsets))
-    return replace(pairs, cost_positive=costs.positive, cost_negative=costs.negative, alphas=alphas)
 
 
 @dataclass(slots=True)

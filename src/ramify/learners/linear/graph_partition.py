@@ -104,8 +104,7 @@ class PartialSystem:
     def complement(self) -> Doubles:
         """Its part of S, rim × rim."""
         found: Doubles = self.among.copy()
-        n = len(self.owned.inner)
-        for some in row_blocks(len(self.owned.rim), 8 * n, BLOCK):
+        for some in row_blocks(len(self.owned.rim), 8 * len(self.owned.inner), BLOCK):
             found[:, some] -= self.outward @ self.solve_inner(self.inward[:, some].toarray())
         return found
 
@@ -117,8 +116,7 @@ class PartialSystem:
         """Its part of the right-hand side of the boundary, for the touched units. b: by unit, zero for those of others."""
         if not len(self.owned.touched):
             return np.zeros((0, b.shape[1]))
-        condensed: Doubles = b[self.owned.rim[self.owned.touched]] - self.touching @ self.solve_inner(b[self.owned.inner])
-        return condensed
+        return np.asarray(b[self.owned.rim[self.owned.touched]] - self.touching @ self.solve_inner(b[self.owned.inner]))
 
     def solve(self, b: Doubles, given: NDArray[Any]) -> Doubles:
         """x of its units. given: the right-hand side of the boundary, all parts added up."""
@@ -306,8 +304,7 @@ def _crossing(M: csr_array, order: Ints) -> Ints:
     # the unit at place i has ties over the cuts i + 1 … last[i], and first[i] + 1 … i
     ahead = np.bincount(places + 1, minlength=n + 2) - np.bincount(last + 1, minlength=n + 2)
     behind = np.bincount(first + 1, minlength=n + 2) - np.bincount(places + 1, minlength=n + 2)
-    crossing: Ints = np.minimum(np.cumsum(ahead), np.cumsum(behind))[: n + 1]
-    return crossing
+    return np.asarray(np.minimum(np.cumsum(ahead), np.cumsum(behind))[: n + 1])
 
 
 def _smooth(M: csr_array, owner: Ints, work: NDArray[np.float64], is_class: Ints, parts: NDArray[np.float64]) -> Ints:

@@ -192,8 +192,7 @@ class AndersonMixer:
         gram[-1], gram[:, -1] = newest, newest
         self.gram = gram
         ridge = RIDGE * max(float(np.trace(gram)), 1e-300) * np.eye(n)
-        gamma: list[float] = np.linalg.solve(gram + ridge, products[n + 1 :]).tolist()
-        return gamma
+        return list(np.linalg.solve(gram + ridge, products[n + 1 :]).tolist())
 
 
 @dataclass(slots=True)

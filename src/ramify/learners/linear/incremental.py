@@ -66,15 +66,13 @@ def reuse_or_train(
     joined = None if trained.figures is None else np.concatenate([figures, trained.figures])[place]
     both = None if dual is None or trained.dual is None else dual.followed_by(trained.dual).of_classes(place)
     rows = csr_array(vstack([weights.deltas, trained.weights.deltas], format="csr")[place])
-    bias, units = np.concatenate([weights.bias, trained.weights.bias])[place], np.arange(len(place), dtype=np.int64)
-    made = Weights(rows, bias, np.full(len(place), -1, dtype=np.int32), units)
+    made = Weights.flat(rows, np.concatenate([weights.bias, trained.weights.bias])[place])
     return TrainedWeights(made, certificate, dual=both, figures=joined)
 
 
 def _nothing(n_features: int) -> TrainedWeights:
     """What there is to train where no class has changed."""
-    none = np.zeros(0, dtype=np.int64)
-    empty = Weights(csr_array((0, n_features), dtype=np.float32), np.zeros(0), none.astype(np.int32), none)
+    empty = Weights.flat(csr_array((0, n_features), dtype=np.float32), np.zeros(0))
     return TrainedWeights(empty, Certificate(0.0, 0.0, 0), figures=np.zeros((0, 2)), dual=Dual.none())
 
 

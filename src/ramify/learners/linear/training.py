@@ -234,9 +234,8 @@ def _train_dense_groups(
         found = trained.certificate
         parts.append(trained.weights)
         primal, dual, rounds = primal + found.primal, dual + found.dual, max(rounds, found.rounds)
-    deltas, n = csr_array(vstack([part.deltas for part in parts], format="csr")), len(group)
-    bias, units = np.concatenate([part.bias for part in parts]), np.arange(n, dtype=np.int64)
-    return TrainedWeights(Weights(deltas, bias, np.full(n, -1, dtype=np.int32), units), Certificate(primal, dual, rounds))
+    deltas, bias = csr_array(vstack([part.deltas for part in parts], format="csr")), [part.bias for part in parts]
+    return TrainedWeights(Weights.flat(deltas, np.concatenate(bias)), Certificate(primal, dual, rounds))
 
 
 def first_class_of(own: csr_array) -> NDArray[np.int64]:

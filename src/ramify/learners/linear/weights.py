@@ -36,6 +36,11 @@ class Weights:
     parent: NDArray[np.int32]
     class_units: NDArray[np.int64]
 
+    @classmethod
+    def flat(cls, deltas: csr_array, bias: NDArray[np.float64]) -> Weights:
+        """Independent classes, whose rows are their weights."""
+        return cls(deltas, bias, np.full(len(bias), -1, dtype=np.int32), np.arange(len(bias), dtype=np.int64))
+
     @property
     def n_features(self) -> int:
         """The width of the documents that can be scored."""
