@@ -8,6 +8,7 @@ method minimizes the smooth objective for smaller and smaller μ. The softmax of
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -27,6 +28,7 @@ STEPS = 10  # between the outputs of one document, at most
 QUIET = 0.1  # of the mean violation: documents with less are inactive until the next round
 CLOSEST = 0.01  # of the tolerance: outputs of a document that violate less need no step
 PATIENCE = 20  # rounds of dual ascent after which Newton steps are tried
+LAST = 200  # rounds of dual ascent where these do not reach the tolerance
 
 MOST_WEIGHTS = 1024  # for which Newton steps are tried
 MOST_WORK = 1 << 28  # documents × weights², of one Newton step
@@ -124,15 +126,21 @@ def measure(problem: Problem, weights: Floats) -> tuple[Floats, NDArray[np.int32
 
 
 def solve(state: DualState, settings: Settings) -> tuple[Floats, Certificate]:
-    """Dual ascent; where it stalls and weights are few, Newton steps on the smoothed objective from there."""
+    """Dual ascent; where it stalls and weights are few, Newton steps on the smoothed objective; if these stall, more ascent."""
     n_weights = state.weights.size
     if n_weights > MOST_WEIGHTS or len(state.problem) * n_weights**2 > MOST_WORK:
         return state.weights, solve_dual(state, settings)
     certificate = solve_dual(state, replace(settings, max_iter=min(PATIENCE, settings.max_iter)))
     if certificate.gap <= settings.tolerance or settings.max_iter <= PATIENCE:
         return state.weights, certificate
+    before = replace(state, regularizer=copy(state.regularizer), alphas=state.alphas.copy(), weights=state.weights.copy())
     W, closer = solve_smoothed(state, replace(settings, max_iter=settings.max_iter - PATIENCE))
-    return W, replace(closer, rounds=PATIENCE + closer.rounds)
+    done = PATIENCE + closer.rounds
+    if closer.gap > settings.tolerance and done < settings.max_iter:
+        last = solve_dual(before, replace(settings, max_iter=min(LAST, settings.max_iter - done)))
+        done += last.rounds
+        W, closer = (before.weights, last) if last.gap < closer.gap else (W, closer)
+    return W, replace(closer, rounds=done)
 
 
 def solve_dual(state: DualState, settings: Settings) -> Certificate:
