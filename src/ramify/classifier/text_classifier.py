@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse, vstack
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted
 
 from ramify.classifier import fitting
 from ramify.classifier.explanation import Explanation, explain
@@ -22,7 +21,7 @@ from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_witho
 from ramify.classifier.partial_fit import partial_fit
 from ramify.decisions import DecisionRule, FittableRule, Sign, TopDown, fit_conformal
 from ramify.errors import InputError
-from ramify.features.base import BaseVectorizer
+from ramify.features.base import BaseVectorizer, check_fitted
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
 from ramify.persistence import ArrayFile, StoredModel, write_model
@@ -140,7 +139,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def fit_guarantee(self, texts: Sequence[str], labels: Sequence[Any]) -> Self:
         """Fit the guarantee of :meth:`predict` on texts not used in training; it then holds for texts of the same source."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         if labels is None or not len(labels):
             raise InputError("there are no labelled texts to fit a guarantee on; give some that were not used in training.")
         Y = self.taxonomy_.encode(normalize_labels(labels)[0])
@@ -177,7 +176,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         by_branch: the guarantee also holds within every top-level branch; texts of branches with too few held-out documents
         get no label.
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         if risk is None and (nodes != 1 or by_branch):
             raise InputError(WITHOUT_RISK)
         if by_branch and risk is not None and (problem := branches_without_guarantee(self, risk)):
@@ -191,7 +190,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_matrix(self, texts: Sequence[str]) -> csr_array:
         """The labels of each text over all nodes: boolean CSR, closed upward."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         vectorizer, learner = self._parts()
         X = vectorizer.transform(texts)
         by_sign = isinstance(self.decision_, (Sign, TopDown)) and self.decision_.threshold == 0
@@ -207,7 +206,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def redecided(self, decision: DecisionRule) -> Self:
         """The same classifier with another decision rule; nothing is trained again."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         if isinstance(decision, FittableRule) and not decision.is_fitted:
             advice = "give its parameters as numbers, fit it on held-out scores, or train the model with it"
             raise InputError(f"rule {decision.kind!r} is not fitted; {advice}.")
@@ -228,7 +227,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def decide_with_guarantee(self, texts: Sequence[str], risk: float, nodes: int = 1, by_branch: bool = False) -> Decided:
         """Labels within a risk, as in :meth:`predict`, and probabilities over all nodes."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         predictor = predictor_of(self)
 
         def decide(scores: NDArray[np.float32]) -> Decided:
@@ -245,7 +244,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
     @property
     def scores_candidates_only(self) -> bool:
         """Whether only a few nodes of each text are scored: the model is in shards, and its rule takes sparse scores."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         return self.learner_.scores_candidates_only and self.decision_.takes_sparse
 
     def decide_sparse(self, texts: Sequence[str]) -> tuple[csr_array, csr_array]:
@@ -284,7 +283,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool = False
     ) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of some texts at a time, documents × nodes."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         vectorizer, learner = self._parts()
         # top-down ignores everything below a node with a negative margin; a calibration needs the scores of all nodes
         from_top = isinstance(self.decision_, TopDown) and self.decision_.threshold >= 0
@@ -293,17 +292,17 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def score(self, texts: Sequence[str], labels: Sequence[Any]) -> float:
         """Accuracy: the fraction of texts whose label set is exactly correct."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         return accuracy(self.taxonomy_.encode(normalize_labels(labels)[0]), self.predict_matrix(texts), self.taxonomy_)
 
     def explain(self, text: str, label: Any = None) -> Explanation:
         """Why a text gets its label, or does not get another one: words and reasons, node by node, against its rivals."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         return explain(self, text, label)
 
     def use_threads(self, n_jobs: int | None) -> None:
         """Set the number of threads, as in scikit-learn."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         self.n_jobs = self.learner_.n_jobs = n_jobs
         if "n_jobs" in self.vectorizer_.get_params():
             self.vectorizer_.n_jobs = n_jobs
@@ -324,7 +323,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         shards: split the weights of a large svm, lr, hr-svm or hr-lr into so many files, at most one per class. They stay on
         disk when loaded, and only the most probable classes of a text are scored. A model loaded from shards stays in shards.
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         write_model(path, to_stored(self, shards))
 
     def __sklearn_tags__(self) -> Any:

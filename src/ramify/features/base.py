@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
 from ramify.errors import InputError, ModelError, first_sentence
@@ -83,6 +84,12 @@ def checked_columns(columns: NDArray[Any] | None, n_columns: int) -> Ints | None
     if not fits or columns[0] < 0 or columns[-1] >= n_columns or not is_increasing(columns, strictly=True):
         raise ModelError("the selected columns do not fit the features; train the model again.")
     return columns
+
+
+def check_fitted(estimator: Any, attribute: str = "taxonomy_") -> None:
+    """Raise scikit-learn's NotFittedError where `fit` has not set the attribute yet; quicker than scikit-learn's check."""
+    if attribute not in vars(estimator):
+        raise NotFittedError(f"this {type(estimator).__name__} is not fitted yet; call 'fit' first.")
 
 
 def check_documents(estimator: Any, X: Any, reset: bool, allow_nan: bool = False) -> csr_array:

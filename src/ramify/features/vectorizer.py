@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.utils import murmurhash3_32
-from sklearn.utils.validation import check_is_fitted
 
 from ramify import native
 from ramify.errors import InputError, ModelError
 from ramify.features import term_counts
-from ramify.features.base import BaseVectorizer, Ints, State, checked_columns
+from ramify.features.base import BaseVectorizer, Ints, State, check_fitted, checked_columns
 from ramify.features.streaming import CountSettings, ShardedTexts
 from ramify.features.term_counts import Rows, TermList
 from ramify.features.text_analysis import WordRules, locate_terms, make_rules
@@ -155,7 +154,7 @@ class Vectorizer(BaseVectorizer):
 
     def select_columns(self, columns: Ints) -> None:
         """Use only some of the columns, increasing, from now on."""
-        check_is_fitted(self)
+        check_fitted(self, "_terms")
         self._is_selected = True
         self.idf_ = None if self.idf_ is None else self.idf_[columns]
         if self._terms is not None:
@@ -171,7 +170,7 @@ class Vectorizer(BaseVectorizer):
 
     def add_terms(self, texts: Iterable[str]) -> Ints:
         """Add the terms of more texts; return the new columns of the old terms."""
-        check_is_fitted(self)
+        check_fitted(self, "_terms")
         if self._terms is None or not self.can_add_terms:
             return super().add_terms(texts)
         parts = list(self._map(texts, lambda some: native.count_new_terms(some, self._rules().for_kernel(some), False)))
@@ -182,7 +181,7 @@ class Vectorizer(BaseVectorizer):
 
     def transform(self, texts: Iterable[str]) -> csr_array:
         """The weighted matrix of texts; unknown terms are ignored."""
-        check_is_fitted(self)
+        check_fitted(self, "_terms")
         if isinstance(texts, ShardedTexts) and texts.settings == CountSettings(self._rules(), self._fitted_with[0]):
             wanted = self._new_numbers() if self._terms is None else self._terms
             return self.weight_counts(texts.matrix(choose_executor(self.n_jobs), wanted, self.n_features_out))
@@ -283,7 +282,7 @@ class Vectorizer(BaseVectorizer):
     @property
     def terms_(self) -> NDArray[np.object_]:
         """The terms, in column order; hashed columns are named by number."""
-        check_is_fitted(self)
+        check_fitted(self, "_terms")
         if self._terms is not None:
             return np.asarray([*self._terms.names, None], dtype=object)[:-1]
         columns = np.arange(self._fitted_with[0] or 0) if self.selected_columns_ is None else self.selected_columns_
@@ -296,14 +295,14 @@ class Vectorizer(BaseVectorizer):
     @property
     def n_features_out(self) -> int:
         """The number of columns."""
-        check_is_fitted(self)
+        check_fitted(self, "_terms")
         if self._terms is not None:
             return len(self._terms)
         return int(self._fitted_with[0] or 0) if self.selected_columns_ is None else len(self.selected_columns_)
 
     def state(self) -> State:
         """Plain values and arrays from which :meth:`from_state` makes an equal vectorizer."""
-        check_is_fitted(self)
+        check_fitted(self, "_terms")
         given = self.get_params(deep=False).items()
         params = {name: value.item() if isinstance(value, np.generic) else value for name, value in given if name != "n_jobs"}
         params["ngram_range"] = [int(n) for n in self.ngram_range]

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from ramify.calibration import LogPotentials
 from ramify.errors import InputError
-from ramify.features.base import check_documents
+from ramify.features.base import check_documents, check_fitted
 from ramify.learners.path_probabilities import MIN_PROBABILITY
 from ramify.learners.targets import Targets, read_targets
 from ramify.learners.warm_start import WarmStart
@@ -337,7 +337,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         self, X: Any, work: Callable[[csr_array], Result], bytes_per_row: int | None = None
     ) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to one block of rows after the other, none with more scores than BLOCK_BYTES."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         X = self._validate(X, reset=False)
         blocks = row_blocks(X.shape[0], bytes_per_row or 16 * len(self.taxonomy_), BLOCK_BYTES)
         with stage("scoring", X.shape[0]) as step:

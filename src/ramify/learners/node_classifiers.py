@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from ramify.calibration import Calibration, LogPotentials, check_kind
 from ramify.errors import InputError, ModelError, suggest
+from ramify.features.base import check_fitted
 from ramify.learners.base import Contributions, Evidence, Learner, Result, Scores, find_node, top_features
 from ramify.learners.linear.incremental import check_figures
 from ramify.learners.linear.learner import Gap
@@ -142,7 +142,7 @@ class NodeClassifiers(Learner):
 
     def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         if isinstance(self.base_, LinearBase):
             self.base_.weights.make_ready()
         return super().map_scores(X, work)
@@ -222,7 +222,7 @@ class NodeClassifiers(Learner):
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The features with the largest weights of a node's classifier, largest first, by number or by name."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         place = find_node(self.taxonomy_, node)
         found = np.flatnonzero(self.unit_nodes_ == place)
         if not len(found):

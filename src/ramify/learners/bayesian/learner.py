@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError, suggest
+from ramify.features.base import check_fitted
 from ramify.learners.base import Scores
 from ramify.learners.bayesian.problem import PRECISIONS, DenseDocuments, Documents, Groups, Problem, SparseDocuments
 from ramify.learners.bayesian.variational import fit_posterior
@@ -156,7 +156,7 @@ class BayesianLogistic(LinearModel):
 
     def mean_precision_by_level(self) -> list[float]:
         """The mean of α over the units of every level, from the top down; a document's own class below its node is a level."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         depth = np.zeros(len(self.precisions_), dtype=np.int64)
         for unit, above in enumerate(self.weights_.parent.tolist()):  # parents come first
             depth[unit] = 0 if above < 0 else depth[above] + 1

@@ -12,9 +12,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from ramify.errors import InputError, ModelError
+from ramify.features.base import check_fitted
 from ramify.learners.base import Contributions, PartialFitLearner, Result, Scores, find_node, is_fitted, top_features
 from ramify.learners.boosting.committee import Committee, CommitteeTree, Floats, Ints, committee_arrays, read_committees
 from ramify.learners.boosting.problems import Documents
@@ -117,7 +118,7 @@ class BoostedLearner(PartialFitLearner):
 
     def with_used_features(self) -> tuple[NDArray[np.int64], Self]:
         """The columns of all pivots, and the same learner over these columns alone."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         self._compact.n_jobs = self.n_jobs
         return self._tree.columns, self._compact
 
@@ -203,7 +204,7 @@ class BoostedLearner(PartialFitLearner):
 
     def at_round(self, rounds: int) -> Self:
         """The same learner after some rounds of every committee; all of them where there are fewer."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         if not is_count(rounds):
             raise InputError(f"rounds is {rounds!r}; give a whole number of 1 or more.")
         made = copy(self)
@@ -216,7 +217,7 @@ class BoostedLearner(PartialFitLearner):
 
         rounds: the numbers to try; by default some thirty up to all. The least of equally good ones wins.
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         X = self._validate(X, reset=False)
         own = self._later_targets(y, X.shape[0]).own
         tried = sorted(set(rounds)) if rounds is not None else _rounds_to_try(self.n_rounds_)
@@ -240,7 +241,7 @@ class BoostedLearner(PartialFitLearner):
 
     def top_terms(self, node: int | str, n: int = 10, feature_names: Any = None) -> list[tuple[Any, float]]:
         """The terms whose presence speaks most for a node, largest first, by number or by name."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         place = find_node(self.taxonomy_, node)
         votes = self._tree.votes_for(place) if place in self._tree.nodes else None
         if votes is None:

@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError, ModelError
+from ramify.features.base import check_fitted
 from ramify.learners.base import Contributions, MulticlassLearner, Result, Scores, find_node, top_features
 from ramify.learners.linear import shards
 from ramify.learners.linear.candidates import Signatures
@@ -56,7 +56,7 @@ class LinearModel(MulticlassLearner):
 
     def map_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """Apply `work` to the scores of one block of rows after the other; documents × nodes is never held whole."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         if isinstance(self.weights_, Weights) and self.signatures_ is None:
             self.weights_.make_ready()
         return super().map_scores(X, work)
@@ -76,7 +76,7 @@ class LinearModel(MulticlassLearner):
     @property
     def scores_candidates_only(self) -> bool:
         """Whether only candidate classes of a document are scored, as in a model in shards; others have NaN."""
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         return isinstance(self.weights_, ShardedWeights)
 
     def map_candidate_scores(self, X: Any, work: Callable[[csr_array], Result]) -> Iterator[tuple[slice, Result]]:
@@ -124,7 +124,7 @@ class LinearModel(MulticlassLearner):
         """
         if not self.scores_candidates_only:
             return super().top_k(X, k)
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         check_width(k, k)
         return shards.best_first(*self._score_candidates(self._validate(X, reset=False), choose_executor(self.n_jobs)), int(k))
 
@@ -134,7 +134,7 @@ class LinearModel(MulticlassLearner):
         Candidates are the likeliest nodes by their largest weights, in the fast mode by their signatures. Scores are exact,
         but other nodes are not scored; :meth:`top_k` scores all.
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         check_width(k, width)
         X, width = self._validate(X, reset=False), min(int(width), self.n_candidates_ or int(width))
         classes, scores = shards.search(X, self._shards(), int(k), width, choose_executor(self.n_jobs))
@@ -168,7 +168,7 @@ class LinearModel(MulticlassLearner):
         >>> fitted.top_terms("a", n=1, feature_names=["apple", "bread"])[0][0]
         'apple'
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         w, _ = self.weights_.of_class(self._class_of(find_node(self.taxonomy_, node)))
         return top_features(w, n, feature_names)
 

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 
 from ramify.errors import InputError
+from ramify.features.base import check_fitted
 from ramify.learners.base import Contributions
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.incremental import has_same_parameters, reuse_or_train
@@ -86,7 +86,7 @@ class TopDownLinear(TopDownLearner, LinearLearner):
         Returns nodes (-1 where there are fewer) and their log probabilities, documents × k. Only the classifiers of nodes in
         the beam are evaluated.
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         check_width(k, width)
         return _BeamSearch(self, self._validate(X, reset=False), k, width).run()
 

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import _check_sample_weight
 
 from ramify.errors import InputError, ModelError
+from ramify.features.base import check_fitted
 from ramify.learners.base import MulticlassLearner, PartialFitLearner, Scores, find_node, is_fitted, top_features
 from ramify.learners.targets import Targets, read_further_targets, refuse_single_class
 from ramify.parallel import stage
@@ -127,7 +128,7 @@ class WordCountLearner(MulticlassLearner, PartialFitLearner):
         >>> fitted.top_terms("a", n=1, feature_names=["apple", "bread", "the"])[0][0]
         'apple'
         """
-        check_is_fitted(self, "taxonomy_")
+        check_fitted(self)
         everywhere = np.asarray(self.counts_.sum(axis=1), dtype=np.float64)
         theta, expected = self._probabilities_of(find_node(self.taxonomy_, node), everywhere / max(everywhere.sum(), 1.0))
         both = (theta > 0) & (expected > 0)
