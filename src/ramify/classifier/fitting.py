@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sized
+from collections.abc import Iterator, Sized
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, Self
@@ -139,18 +139,16 @@ UNIT = 1e-3  # tolerance of unit length
 FEWEST = 1000  # documents of a calibration, however many nodes there are
 
 
-def cross_fit(learner: Any, X: csr_array, Y: csr_array, folds: list[Ints], taker: Any) -> tuple[Ints, list[Any]]:
-    """Held-out documents, and by fold what a rule or a calibration takes; at least two classes must be left to train on."""
-    documents, found = [np.zeros(0, dtype=np.int64)], list[Any]()
+def cross_fit(
+    learner: Any, X: csr_array, Y: csr_array, folds: list[Ints]
+) -> Iterator[tuple[Ints, tuple[csr_array, csr_array], csr_array]]:
+    """By fold: held-out documents, X and Y of the others, X of those held out; folds that leave one class are skipped."""
     with stage("fitting on held-out documents", len(folds)) as step:
         for held_out in folds:
             others = np.setdiff1d(np.arange(X.shape[0]), held_out)
             if len(held_out) and len(np.unique(most_specific(Y[others], learner.taxonomy_).indices)) > 1:
-                fitted = unfitted_copy(learner).fit(X[others], Y[others])
-                found.append(values_for(taker, fitted, fitted.scores(as_new(X, held_out, others))))
-                documents.append(held_out)
+                yield held_out, (X[others], Y[others]), as_new(X, held_out, others)
             step.advance()
-    return np.concatenate(documents), found
 
 
 def as_new(X: csr_array, held_out: Ints, others: Ints) -> csr_array:
@@ -245,7 +243,10 @@ def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> Fi
         values = values_for(rule, learner, scores)
     else:
         used = np.random.default_rng(0).permutation(n_docs)[: max(RULE_FOLDS, MAX_SCORES // max(1, n_nodes))]
-        documents, parts = cross_fit(learner, X, Y, [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)], rule)
+        documents, parts = np.zeros(0, dtype=np.int64), list[Any]()
+        for held_out, train, new in cross_fit(learner, X, Y, [np.sort(used[k::RULE_FOLDS]) for k in range(RULE_FOLDS)]):
+            fitted = unfitted_copy(learner).fit(*train)
+            documents, parts = np.append(documents, held_out), [*parts, values_for(rule, fitted, fitted.scores(new))]
         scores = values = np.concatenate(parts or [np.zeros((0, n_nodes))])
     own = most_specific(Y[documents], learner.taxonomy_).tocoo()
     if np.isfinite(scores[own.row, own.col]).any():
@@ -329,7 +330,10 @@ def calibrate_learner(learner: Any, X: csr_array, Y: csr_array, has_guarantee: b
         documents, scores = learner.held_out_
         found = [values_for(kind, learner, scores)]
     else:
-        documents, found = cross_fit(learner, X, Y, few_folds(n_docs, n_nodes), kind)
+        documents, found = np.zeros(0, dtype=np.int64), []
+        for held_out, train, new in cross_fit(learner, X, Y, few_folds(n_docs, n_nodes)):
+            fitted = unfitted_copy(learner).fit(*train)
+            documents, found = np.append(documents, held_out), [*found, values_for(kind, fitted, fitted.scores(new))]
     if not len(documents):
         return None, None
     values = LogPotentials.concatenate(found) if isinstance(found[0], LogPotentials) else np.concatenate(found)
