@@ -19,6 +19,13 @@ SETTINGS = st.fixed_dictionaries(
         "stemmer": st.sampled_from([None, "english", "turkish"]),
         "hashing": st.sampled_from([None, 7, 1024]),
     }
+) | st.fixed_dictionaries(
+    {
+        "analyzer": st.sampled_from(["char", "char_wb"]),
+        "ngram_range": st.sampled_from([(1, 1), (1, 3), (2, 5)]),
+        "lowercase": st.booleans(),
+        "hashing": st.sampled_from([None, 7, 1024]),
+    }
 )
 
 
@@ -27,13 +34,16 @@ def assert_located(vectorizer, text):
     counted = vectorizer.transform([text])
     assert Counter(column for _, _, column in places) == dict(zip(counted.indices.tolist(), counted.data.tolist(), strict=True))
     assert [start for start, _, _ in places] == sorted(start for start, _, _ in places)
-    assert all(0 <= start < end <= len(text) for start, end, _ in places)
+    # the space before and after a word is no character of the text
+    is_empty_allowed = vectorizer.analyzer == "char_wb" and vectorizer.ngram_range[0] == 1
+    assert all(0 <= start <= end <= len(text) and (start < end or is_empty_allowed) for start, end, _ in places)
     return places
 
 
 @given(st.text(ANY, max_size=40) | st.text(HARD, max_size=40), SETTINGS)
 @example("İstanbul aİ İİab ΑΣ ΑΣΑ", {"ngram_range": (1, 2)})
 @example("running runs ran", {"stemmer": "english"})
+@example("İa  b\n", {"analyzer": "char_wb", "ngram_range": (1, 3)})
 def test_a_column_is_located_as_often_as_it_is_counted(text, settings):
     assert_located(Vectorizer("counts", **settings).fit([text, "Some words and more words"]), text)
 

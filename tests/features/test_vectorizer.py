@@ -26,6 +26,8 @@ SETTINGS = [
     {"min_df": 2},
     {"max_df": 0.3},
     {"max_features": 3},
+    {"analyzer": "char", "ngram_range": (2, 5)},
+    {"analyzer": "char_wb", "ngram_range": (2, 5)},
 ]
 
 
@@ -194,6 +196,8 @@ def test_texts_that_cannot_be_read_are_refused(texts, message):
         ({"stemmer": "englich"}, "Did you mean 'english'"),
         ({"ngram_range": (0, 1)}, "ngram_range is"),
         ({"ngram_range": (1, 21)}, "ngram_range is"),
+        ({"analyzer": "chars"}, "analyzer is 'chars'; give one of 'word', 'char', 'char_wb'"),
+        ({"analyzer": "char", "stop_words": "english"}, "stop words and stems are of words"),
         ({"stop_words": [3]}, "stop_words is not a list of words"),
         ({"min_df": 10}, "leave no term"),
         ({"min_df": 0}, "min_df is 0"),
@@ -207,6 +211,11 @@ def test_texts_that_cannot_be_read_are_refused(texts, message):
 def test_settings_that_make_no_sense_are_refused(settings, message):
     with pytest.raises(InputError, match=message):
         Vectorizer(**settings).fit(TEXTS)
+
+
+def test_texts_that_are_too_short_for_a_term_are_refused():
+    with pytest.raises(InputError, match="the 2 texts have too few characters for a term; give longer texts"):
+        Vectorizer(analyzer="char", ngram_range=(4, 5)).fit(["abc", ""])
 
 
 def test_transform_before_fit_says_so():

@@ -17,6 +17,8 @@ SETTINGS = [
     {"weighting": "counts", "ngram_range": (1, 2)},
     {"stemmer": "english", "stop_words": "english-long"},
     {"min_df": 2, "max_df": 0.5, "max_features": 30, "sublinear_tf": True},
+    {"analyzer": "char_wb", "ngram_range": (2, 4)},
+    {"analyzer": "char", "ngram_range": (1, 3), "hashing": 64},
     {"hashing": 50},
     {"weighting": "binary", "hashing": 1 << 12},
 ]

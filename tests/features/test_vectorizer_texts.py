@@ -12,6 +12,7 @@ from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 
 from ramify.features import Vectorizer
 
+ANALYZERS = st.sampled_from(["word", "char", "char_wb"])
 ANY = st.characters(exclude_categories=())  # lone surrogates too
 HARD = "aAzZ09_ \n\t\0.ΣσςΑαİıIißẞKÅµǅDžﬁŒſȺⱥÀ่̀́ー中文字漢あアلعرहिन्दी٠١२३𝟘𝔸𐐀𐐨😀\u200d\u200c\u200e\u200f\u202e\u2060\ufeff\u00ad\u0345'’\ud800\udfff\U0010ffff"
 HARD_TEXTS = {
@@ -50,15 +51,22 @@ def with_words(texts):
     return [*texts, "Some words"]
 
 
-@given(st.lists(st.text(ANY, max_size=30), max_size=5), st.sampled_from([(1, 1), (1, 2), (2, 3)]), st.booleans())
-def test_any_text_has_the_terms_that_scikit_learn_finds(texts, ngram_range, lowercase):
-    assert_same(with_words(texts), ngram_range=ngram_range, lowercase=lowercase)
+RANGES = st.sampled_from([(1, 1), (1, 2), (2, 3), (3, 9)])
 
 
-@given(st.lists(st.text(HARD, max_size=40), max_size=5), st.booleans())
-@example(["ΑΣ", "ΑΣΑ", "İΣ"], True)
-def test_hard_characters_have_the_terms_that_scikit_learn_finds(texts, lowercase):
-    assert_same(with_words(texts), ngram_range=(1, 2), lowercase=lowercase)
+@given(st.lists(st.text(ANY, max_size=30), max_size=5), ANALYZERS, RANGES, st.booleans())
+def test_any_text_has_the_terms_that_scikit_learn_finds(texts, analyzer, ngram_range, lowercase):
+    texts = [*texts, "Some words in nine other longer words, here and there"]
+    assert_same(texts, analyzer=analyzer, ngram_range=ngram_range, lowercase=lowercase)
+
+
+@given(st.lists(st.text(HARD, max_size=40), max_size=5), ANALYZERS, st.booleans())
+@example(["ΑΣ", "ΑΣΑ", "İΣ"], "word", True)
+@example(["ΑΣ", "ΑΣΑ", "İΣ"], "char", True)
+@example(["a\n\nb c\t", "\x1c\x85 a", "  "], "char", True)
+@example(["a\n\nb c\t", "\x1c\x85 a", "  "], "char_wb", True)
+def test_hard_characters_have_the_terms_that_scikit_learn_finds(texts, analyzer, lowercase):
+    assert_same(with_words(texts), analyzer=analyzer, ngram_range=(1, 2), lowercase=lowercase)
 
 
 @given(st.lists(st.text(HARD + "abcdefgh", max_size=30), max_size=4), st.sampled_from(["english", "german", "turkish"]))
@@ -74,16 +82,21 @@ def test_stems_of_any_text_equal_the_oracle(texts, stemmer):
 @pytest.mark.parametrize("lowercase", [True, False])
 @pytest.mark.parametrize("text", HARD_TEXTS.values(), ids=HARD_TEXTS)
 def test_hard_texts_have_the_terms_that_scikit_learn_finds(text, lowercase):
-    assert_same([text, "Some words"], lowercase=lowercase, ngram_range=(1, 2))
-    assert_same([text] * 70 + ["Some words"], lowercase=lowercase)
+    for analyzer in ("word", "char", "char_wb"):
+        assert_same([text, "Some words"], analyzer=analyzer, lowercase=lowercase, ngram_range=(1, 2))
+        assert_same([text] * 70 + ["Some words"], analyzer=analyzer, lowercase=lowercase)
 
 
-@pytest.mark.parametrize(("before", "lowercase"), [("", True), ("", False), ("ΟΔΟΣ ", True)])
-def test_every_character_is_read_as_python_reads_it(before, lowercase):
+@pytest.mark.parametrize(
+    ("before", "lowercase", "analyzer"),
+    [("", True, "word"), ("", False, "word"), ("ΟΔΟΣ ", True, "word"), ("", True, "char"), ("ΟΔΟΣ ", False, "char_wb")],
+)
+def test_every_character_is_read_as_python_reads_it(before, lowercase, analyzer):
     """Alone, doubled, and inside a word; beside a capital sigma, for which Python itself makes the lower case."""
+    settings = {"lowercase": lowercase, "analyzer": analyzer}
     pieces = [f"ab{chr(c)}cd {chr(c)}{chr(c)}" for c in range(0x110000)]
     texts = [before + " . ".join(pieces[start : start + 1024]) for start in range(0, len(pieces), 1024)]
-    ours, analyze = Vectorizer("counts", lowercase=lowercase), CountVectorizer(lowercase=lowercase).build_analyzer()
+    ours, analyze = Vectorizer("counts", **settings), CountVectorizer(**settings).build_analyzer()
     X, expected = ours.fit_transform(texts), [Counter(analyze(text)) for text in texts]
     assert slow.as_dicts(X, ours.terms_) == expected
     assert ours.terms_.tolist() == sorted(set().union(*expected))

@@ -64,7 +64,7 @@ def terms():
 
 
 def word_rules():
-    return native.WordRules(True, 1, 1, None, None, None)
+    return native.TermRules("word", True, 1, 1, None, None, None)
 
 
 def tree_arguments():
@@ -170,7 +170,8 @@ EXAMPLES = {
     },
     "Terms": lambda: {"bytes": np.frombuffer(b"teacoffee" + bytes(8), dtype=U1), "offsets": longs(0, 3, 9)},
     "TermIndex": lambda: {"terms": terms(), "slots": native.index_terms(terms(), 7), "seed": 7},
-    "WordRules": lambda: {
+    "TermRules": lambda: {
+        "analyzer": "word",
         "lowercase": True,
         "shortest": 1,
         "longest": 2,
@@ -523,7 +524,7 @@ def test_a_struct_of_another_class_is_refused(name):
     for key, value in EXAMPLES[name]().items():
         if type(value).__module__ == "ramify.native._core":
             assert is_refused(name, key, other, TypeError), key
-            if (name, key) != ("update_tree_duals_in_place", "class_vectors") and name != "WordRules":
+            if (name, key) != ("update_tree_duals_in_place", "class_vectors") and name != "TermRules":
                 assert is_refused(name, key, None, TypeError), key
 
 
@@ -567,8 +568,10 @@ def test_scores_of_units_in_another_precision_are_refused():
         ("sum_class_vectors", {"last": 3}, "the range is 0 to 3; give one within 0 to 2."),
         ("screen_classes_in_place", {"max_pairs": 0}, "max_pairs is 0; give at least 1."),
         ("count_hashed_terms", {"n_columns": 0}, "n_columns is 0 or too large"),
-        ("WordRules", {"shortest": 3}, "give 1 ≤ shortest ≤ longest"),
-        ("WordRules", {"stems": None}, "only one of stemmed and stems is given"),
+        ("TermRules", {"shortest": 3}, "give 1 ≤ shortest ≤ longest"),
+        ("TermRules", {"analyzer": "chars"}, "analyzer is 'chars'; give 'word', 'char' or 'char_wb'"),
+        ("TermRules", {"analyzer": "char"}, "leave them out for characters"),
+        ("TermRules", {"stems": None}, "only one of stemmed and stems is given"),
     ],
 )
 def test_a_refusal_says_what_was_found_and_what_to_give(name, changed, message):

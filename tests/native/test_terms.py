@@ -17,7 +17,7 @@ from ramify.native import (
     Pattern,
     Rows,
     TermIndex,
-    WordRules,
+    TermRules,
     count_hashed_terms,
     count_known_terms,
     count_new_terms,
@@ -28,7 +28,7 @@ from ramify.native import (
 )
 
 SEED = 0x9E3779B97F4A7C15
-PLAIN = WordRules(True, 1, 1, None, None, None)  # lower case, runs of one word, no stop list, no stems
+PLAIN = TermRules("word", True, 1, 1, None, None, None)  # lower case, runs of one word, no stop list, no stems
 TERMS = st.text(st.characters(exclude_categories=()), max_size=12)
 
 
@@ -50,7 +50,7 @@ def as_counters(rows, names):
 @given(st.lists(st.text("abcΣİé中 .", max_size=30), max_size=6), st.booleans(), st.integers(1, 3), st.integers(0, 2))
 def test_new_terms_equal_the_oracle(texts, lowercase, shortest, more):
     rules = {"lowercase": lowercase, "ngram_range": (shortest, shortest + more)}
-    found = count_new_terms(texts, WordRules(lowercase, shortest, shortest + more, None, None, None), True)
+    found = count_new_terms(texts, TermRules("word", lowercase, shortest, shortest + more, None, None, None), True)
     names, expected = names_of(*found[:2]), slow.count_terms(texts, **rules)
     assert as_counters(found[4], names) == expected
     assert dict(zip(names, found[2].tolist(), strict=True)) == Counter(term for row in expected for term in row)
@@ -81,7 +81,7 @@ def test_hashed_terms_equal_the_oracle(texts, n_columns, times):
 
 def test_stop_words_go_before_stems_and_stems_before_runs():
     left_out, words = TermList.of(["the"]).index, ["foxes", "dogs", "the"]
-    rules = WordRules(True, 2, 2, left_out, TermList.of(words).index, TermList.of(["fox", "the", "never"]).packed)
+    rules = TermRules("word", True, 2, 2, left_out, TermList.of(words).index, TermList.of(["fox", "the", "never"]).packed)
     found = count_new_terms(["Foxes the dogs The wolves"], rules, False)
     assert names_of(*found[:2]) == ["fox the", "the wolves"]
 
@@ -89,7 +89,7 @@ def test_stop_words_go_before_stems_and_stems_before_runs():
 @pytest.mark.parametrize("stem", ["", "x", "a stem that is much longer than its word " * 30, "é" * 99])
 def test_stems_may_be_of_any_length(stem):
     texts = ["ab cd ab ef", "ab", "ab ab", "cd" * 50]
-    rules = WordRules(True, 1, 2, None, TermList.of(["ab"]).index, TermList.of([stem]).packed)
+    rules = TermRules("word", True, 1, 2, None, TermList.of(["ab"]).index, TermList.of([stem]).packed)
     found = count_new_terms(texts, rules, True)
     words = [[stem if word == "ab" else word for word in text.split()] for text in texts]
     runs = [Counter(row) + Counter(" ".join(pair) for pair in itertools.pairwise(row)) for row in words]
@@ -156,7 +156,7 @@ def test_terms_with_the_same_hash_are_told_apart():
     assert len(set(slots[::2][taken].tolist())) == 1
     texts = [" ".join(terms[k:] + terms[:5]) for k in range(70)]
     expected = slow.count_terms(texts, lowercase=False)
-    rules = WordRules(False, 1, 1, None, None, None)
+    rules = TermRules("word", False, 1, 1, None, None, None)
     found = count_new_terms(texts, rules, True)
     assert as_counters(found[4], names_of(*found[:2])) == expected
     known = TermIndex(listed.packed, slots, SEED)

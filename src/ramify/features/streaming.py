@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from ramify.errors import InputError, ModelError
 from ramify.features import term_counts
 from ramify.features.term_counts import Rows, TermList
-from ramify.features.text_analysis import WordRules
+from ramify.features.text_analysis import TermRules
 from ramify.native import count_hashed_terms, count_new_terms, sort_terms
 from ramify.parallel import Executor, stage
 from ramify.persistence.arrays import is_increasing, map_arrays, write_arrays
@@ -69,7 +69,7 @@ class TermCounts:
 class CountSettings:
     """How to count terms. hashing: the number of hashed columns; None for a vocabulary."""
 
-    rules: WordRules
+    rules: TermRules
     hashing: int | None
 
     def count(self, texts: Iterable[str]) -> TermCounts:

@@ -1,4 +1,7 @@
-"""How a text becomes terms: lower case, words, stop words, stems, n-grams. The only file that imports snowballstemmer."""
+"""How a text becomes terms: lower case, words or characters, stop words, stems, n-grams.
+
+The only file that imports snowballstemmer.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,13 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from ramify.errors import InputError, suggest
 from ramify.features.term_counts import TermList
 from ramify.native import TermIndex, count_new_terms
-from ramify.native import WordRules as NativeRules
+from ramify.native import TermRules as NativeRules
 
 MAX_NGRAM = 20
-WORD = re.compile(r"\w\w+")
+ANALYZERS = ("word", "char", "char_wb")
+WORD, NOT_SPACE = re.compile(r"\w\w+"), re.compile(r"\S+")
 
-Place = tuple[int, int, str]  # start, end, word or term
+Place = tuple[int, int, str]  # start, end; word, character or term
 
 # Function words of English by kind, and contractions split at the apostrophe.
 _LONG = """
@@ -60,13 +64,15 @@ STOP_LISTS: dict[str, frozenset[str]] = {"english": frozenset(ENGLISH_STOP_WORDS
 
 
 @dataclass(frozen=True)
-class WordRules:
-    """What counts as a term.
+class TermRules:
+    """What counts as a term, as in scikit-learn: each n-gram of `shortest` to `longest` words or characters.
 
-    A word is two or more letters, digits and underscores, as in scikit-learn. Stop words are left out, then words are
-    stemmed, then each n-gram of `shortest` to `longest` words is a term.
+    analyzer: "word": two or more letters, digits and underscores; stop words are left out, then words are stemmed. "char":
+    all characters, where white space of two or more becomes one space. "char_wb": characters of each run without white space,
+    with a space before and after it; one that is shorter than an n-gram is a term as it is.
     """
 
+    analyzer: str
     shortest: int
     longest: int
     lowercase: bool
@@ -77,10 +83,10 @@ class WordRules:
         """The rules in the form that kernels take, for some texts."""
         stemmed: tuple[Any, Any] = (None, None)
         if self.stemmer is not None:
-            found = count_new_terms(texts, NativeRules(self.lowercase, 1, 1, self._stop_index, None, None), False)
+            found = count_new_terms(texts, NativeRules("word", self.lowercase, 1, 1, self._stop_index, None, None), False)
             if stems := _stemming(self.stemmer).stems_of(TermList(found[0], found[1]).names):
                 stemmed = TermList.of(list(stems)).index, TermList.of(list(stems.values())).packed
-        return NativeRules(self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed)
+        return NativeRules(self.analyzer, self.lowercase, self.shortest, self.longest, self._stop_index, *stemmed)
 
     @cached_property
     def _stop_index(self) -> TermIndex | None:
@@ -88,9 +94,13 @@ class WordRules:
 
 
 def make_rules(
-    ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
-) -> WordRules:
+    analyzer: str, ngram_range: tuple[int, int], lowercase: bool, stop_words: str | Iterable[str] | None, stemmer: str | None
+) -> TermRules:
     """Make rules from checked settings."""
+    if analyzer not in ANALYZERS:
+        raise InputError(f"analyzer is {analyzer!r}; give one of {', '.join(map(repr, ANALYZERS))}.")
+    if analyzer != "word" and not (stop_words is None and stemmer is None):
+        raise InputError(f"analyzer is {analyzer!r}, and stop words and stems are of words; leave them out, or use 'word'.")
     try:
         shortest, longest = (int(n) for n in ngram_range)
     except (TypeError, ValueError):
@@ -100,7 +110,7 @@ def make_rules(
         raise InputError(f"ngram_range is {ngram_range!r}; {allowed}.")
     if stemmer is not None:
         _stemming(stemmer)
-    return WordRules(shortest, longest, bool(lowercase), find_stop_words(stop_words), stemmer)
+    return TermRules(analyzer, shortest, longest, bool(lowercase), find_stop_words(stop_words), stemmer)
 
 
 def find_stop_words(stop_words: str | Iterable[str] | None) -> frozenset[str]:
@@ -149,22 +159,42 @@ def _stemming(language: str) -> _Stemming:
     return _Stemming(snowballstemmer.stemmer(language))
 
 
-def locate_terms(text: str, rules: WordRules) -> list[Place]:
+def locate_terms(text: str, rules: TermRules) -> list[Place]:
     """(start, end, term) of every term, in the order of their starts, shorter ones first; offsets count characters of `text`.
 
     For one text, in Python; kernels count many texts.
 
-    >>> locate_terms("Red fox", WordRules(1, 2, True, frozenset(), None))
+    >>> locate_terms("Red fox", make_rules("word", (1, 2), True, None, None))
     [(0, 3, 'red'), (0, 7, 'red fox'), (4, 7, 'fox')]
+    >>> locate_terms("Ox", make_rules("char_wb", (3, 3), True, None, None))
+    [(0, 2, ' ox'), (0, 2, 'ox ')]
     """
     lowered = str.lower(text) if rules.lowercase else text
-    found = [(match.start(), match.end(), match.group()) for match in WORD.finditer(lowered)]
+    origin = list(range(len(text) + 1))
     if len(lowered) != len(text):  # lower case may turn one character into two, as of 'İ', which shifts what follows
-        origin = list(chain.from_iterable([position] * len(letter.lower()) for position, letter in enumerate(text)))
-        found = [(origin[start], origin[end - 1] + 1, word) for start, end, word in found]
-    words, sizes = [word for word in found if word[2] not in rules.stop_words], range(rules.shortest, rules.longest + 1)
-    if rules.stemmer is not None:
-        stems = _stemming(rules.stemmer).stems_of([word for _, _, word in words])
-        words = [(start, end, stems[word]) for start, end, word in words]
-    runs = (words[first : first + size] for first in range(len(words)) for size in sizes if first + size <= len(words))
-    return [(run[0][0], run[-1][1], " ".join(word for _, _, word in run)) for run in runs]
+        origin = [*chain.from_iterable([at] * len(letter.lower()) for at, letter in enumerate(text)), len(text)]
+    found, joint = list[Place](), " " if rules.analyzer == "word" else ""
+    for run in _runs(lowered, rules):
+        most = len(run) if rules.analyzer == "char_wb" else rules.longest  # a short word is one term
+        sizes = sorted({min(size, most) for size in range(rules.shortest, rules.longest + 1)})
+        for first in range(len(run)):
+            for some in (run[first : first + size] for size in sizes if first + size <= len(run)):
+                start, end = some[0][0], some[-1][1]
+                places = origin[start], origin[end - 1] + 1 if end > start else origin[start]
+                found.append((*places, joint.join(each for _, _, each in some)))
+    return found
+
+
+def _runs(text: str, rules: TermRules) -> list[list[Place]]:
+    """Words or characters that terms are made of; no term goes from one list into the next."""
+    if rules.analyzer == "word":
+        words = [(m.start(), m.end(), m.group()) for m in WORD.finditer(text) if m.group() not in rules.stop_words]
+        if rules.stemmer is not None:
+            stems = _stemming(rules.stemmer).stems_of([word for _, _, word in words])
+            words = [(start, end, stems[word]) for start, end, word in words]
+        return [words]
+    if rules.analyzer == "char_wb":
+        spans = [match.span() for match in NOT_SPACE.finditer(text)]
+        return [[(a, a, " "), *((at, at + 1, text[at]) for at in range(a, b)), (b, b, " ")] for a, b in spans]
+    pieces = re.finditer(r"\s\s+|.", text, re.DOTALL)
+    return [[(m.start(), m.end(), " " if m.end() - m.start() > 1 else m.group()) for m in pieces]]

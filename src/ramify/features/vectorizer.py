@@ -17,7 +17,7 @@ from ramify.features import term_counts
 from ramify.features.base import BaseVectorizer, Ints, State, check_fitted, checked_columns
 from ramify.features.streaming import CountSettings, ShardedTexts
 from ramify.features.term_counts import Rows, TermList
-from ramify.features.text_analysis import WordRules, locate_terms, make_rules
+from ramify.features.text_analysis import TermRules, locate_terms, make_rules
 from ramify.parallel import SerialExecutor, choose_executor, count_workers, stage
 
 WEIGHTINGS = ("tf-idf", "counts", "binary")
@@ -31,7 +31,8 @@ class Vectorizer(BaseVectorizer):
     """Turn texts into a CSR float32 matrix, documents × terms; equals scikit-learn's TfidfVectorizer, on all cores.
 
     weighting: "tf-idf" (smoothed idf, rows of unit length), "counts" or "binary".
-    ngram_range: fewest and most words in a term.
+    analyzer: "word", "char" (n-grams of characters), or "char_wb" (n-grams of characters within words).
+    ngram_range: fewest and most words or characters in a term.
     stop_words: "english" (scikit-learn's), "english-long" (more words), a list, or None.
     stemmer: a Snowball language such as "english" or "porter", or None; needs ``ramify[stem]``.
     min_df, max_df: terms in fewer or more documents are left out; a float is a fraction of the documents.
@@ -45,6 +46,8 @@ class Vectorizer(BaseVectorizer):
 
     >>> Vectorizer(weighting="counts").fit_transform(["red fox", "red red"]).toarray()
     array([[1., 1.], [0., 2.]], dtype=float32)
+    >>> Vectorizer(analyzer="char_wb", ngram_range=(3, 3)).fit(["red ox"]).terms_.tolist()
+    [' ox', ' re', 'ed ', 'ox ', 'red']
     """
 
     kind: ClassVar[str] = "vectorizer"
@@ -52,12 +55,13 @@ class Vectorizer(BaseVectorizer):
     _terms: TermList | None
     _is_selected: bool
     _fitted_with: tuple[int | None, str]  # hashing and weighting at fit
-    _cached_rules: tuple[str, WordRules] | None = None
+    _cached_rules: tuple[str, TermRules] | None = None
 
     def __init__(
         self,
         weighting: str = "tf-idf",
         *,
+        analyzer: str = "word",
         ngram_range: tuple[int, int] = (1, 1),
         lowercase: bool = True,
         stop_words: str | Sequence[str] | None = None,
@@ -70,6 +74,7 @@ class Vectorizer(BaseVectorizer):
         n_jobs: int | None = None,
     ) -> None:
         self.weighting, self.sublinear_tf = weighting, sublinear_tf
+        self.analyzer = analyzer
         self.ngram_range, self.lowercase, self.stop_words, self.stemmer = ngram_range, lowercase, stop_words, stemmer
         self.min_df, self.max_df, self.max_features = min_df, max_df, max_features
         self.hashing, self.n_jobs = hashing, n_jobs
@@ -134,6 +139,8 @@ class Vectorizer(BaseVectorizer):
     def _fit_terms(self, found: TermList, documents: Any, occurrences: Any, n_texts: int) -> Ints:
         """Store the terms within the limits; return their numbers."""
         if not len(found):
+            if self.analyzer != "word":
+                raise InputError(f"the {n_texts} texts have too few characters for a term; give longer texts.")
             advice = "give texts with words of two letters or more"
             raise InputError(f"the {n_texts} texts have no words (other than stop words); {advice}.")
         limits = term_counts.find_limits(self.min_df, self.max_df, self.max_features, n_texts)
@@ -232,7 +239,8 @@ class Vectorizer(BaseVectorizer):
             return dict(zip(self._terms.names_of(columns), columns.tolist(), strict=True))
         hashed = columns if self.selected_columns_ is None else self.selected_columns_[columns]
         position = dict(zip(hashed.tolist(), columns.tolist(), strict=True))
-        hashes = {term: abs(murmurhash3_32(term)) % int(self._fitted_with[0] or 1) for term in terms}
+        n_columns = int(self._fitted_with[0] or 1)
+        hashes = {term: abs(murmurhash3_32(term.encode("utf-8", "surrogatepass"))) % n_columns for term in terms}
         return {term: position[column] for term, column in hashes.items() if column in position}
 
     def _new_numbers(self) -> NDArray[np.int32] | None:
@@ -272,8 +280,8 @@ class Vectorizer(BaseVectorizer):
         """The settings for counting terms in shards."""
         return CountSettings(self._rules(), None if self.hashing is None else int(self.hashing))
 
-    def _rules(self) -> WordRules:
-        settings = (self.ngram_range, self.lowercase, self.stop_words, self.stemmer)
+    def _rules(self) -> TermRules:
+        settings = (self.analyzer, self.ngram_range, self.lowercase, self.stop_words, self.stemmer)
         key = repr(settings)
         if self._cached_rules is None or self._cached_rules[0] != key:
             self._cached_rules = key, make_rules(*settings)

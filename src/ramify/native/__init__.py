@@ -10,8 +10,8 @@ import numpy as np
 
 # isort: off
 from ramify.native._core import ActiveSet, BoostRounds, ClassVectors, Committees, Documents, DoubleRows, LabelledDocuments
-from ramify.native._core import Pairs, Pattern, Rows, SiblingProducts, SparseVectors, StructuredProblem, TermIndex, Terms
-from ramify.native._core import TreePartition, WordCounts, WordRules
+from ramify.native._core import Pairs, Pattern, Rows, SiblingProducts, SparseVectors, StructuredProblem, TermIndex
+from ramify.native._core import TermRules, Terms, TreePartition, WordCounts
 from ramify.native._core import assemble_class_weights_in_place, assemble_tree_deltas, boost_in_place, close_upward
 from ramify.native._core import compact_columns_in_place, compute_structured_losses_in_place, count_hashed_terms
 from ramify.native._core import count_known_terms, count_new_terms, find_candidates_in_place, find_negative_candidates_in_place
@@ -27,8 +27,8 @@ from ramify.native._core import update_structured_duals_in_place, update_tree_du
 
 __all__ = [
     "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "LabelledDocuments", "Pairs",
-    "Pattern", "Rows", "SiblingProducts", "SparseVectors", "StructuredProblem", "TermIndex", "Terms", "TreePartition",
-    "WordCounts", "WordRules", "assemble_class_weights_in_place", "assemble_tree_deltas", "boost_in_place", "close_upward",
+    "Pattern", "Rows", "SiblingProducts", "SparseVectors", "StructuredProblem", "TermIndex", "TermRules", "Terms",
+    "TreePartition", "WordCounts", "assemble_class_weights_in_place", "assemble_tree_deltas", "boost_in_place", "close_upward",
     "compact_columns_in_place", "compute_structured_losses_in_place", "count_hashed_terms", "count_known_terms",
     "count_new_terms", "find_candidates_in_place", "find_negative_candidates_in_place", "find_top_classes_in_place",
     "fit_mixtures_in_place", "index_terms", "keep_most_general", "keep_most_specific", "minimize_h_loss",

@@ -6,6 +6,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -78,6 +79,7 @@ template <class View>
 nb::object to_object(const Held<View> &held) { return nb::find(held); }
 template <class View>
 nb::object to_object(const Held<View> *held) { return held ? nb::find(*held) : nb::none(); }
+inline nb::object to_object(std::string_view text) { return nb::str(text.data(), text.size()); }
 template <typename Number, std::enable_if_t<std::is_arithmetic_v<Number>, int> = 0>
 nb::object to_object(Number number) { return nb::cast(number); }
 

@@ -1,4 +1,6 @@
 // Bindings of terms: Python's strings are read in place, while references to them are held.
+#include <nanobind/stl/string_view.h>
+
 #include <algorithm>
 #include <limits>
 #include <random>
@@ -8,10 +10,11 @@
 
 namespace {
 
+using ramify::Analyzer;
 using ramify::Rows;
 using ramify::TermIndex;
 using ramify::Terms;
-using ramify::WordRules;
+using ramify::TermRules;
 
 constexpr uint32_t kCapitalSigma = 0x3a3, kCapitalIWithDot = 0x130;  // their lower case is not one fixed character
 
@@ -19,10 +22,11 @@ constexpr uint32_t kCapitalSigma = 0x3a3, kCapitalIWithDot = 0x130;  // their lo
 const ramify::Characters &characters() {
   static const ramify::Characters found = [] {
     constexpr uint32_t kCharacters = 0x110000;
-    ramify::Characters made{std::vector<uint32_t>(kCharacters), std::vector<uint8_t>(kCharacters)};
+    ramify::Characters made{std::vector<uint32_t>(kCharacters), std::vector<uint8_t>(kCharacters), std::vector<uint8_t>(kCharacters)};
     for (uint32_t c = 0; c < kCharacters; ++c) {
       made.lower[c] = static_cast<uint32_t>(Py_UNICODE_TOLOWER(static_cast<Py_UCS4>(c)));
       made.is_word[c] = Py_UNICODE_ISALNUM(static_cast<Py_UCS4>(c)) || c == '_';
+      made.is_space[c] = Py_UNICODE_ISSPACE(static_cast<Py_UCS4>(c));
     }
     return made;
   }();
@@ -91,16 +95,19 @@ TermIndex make_term_index(const Held<Terms> &terms, const In<uint64_t> &slots, u
   return {terms, table, n_slots, seed};
 }
 
-WordRules make_word_rules(bool lowercase, size_t shortest, size_t longest, const Held<TermIndex> *stop_words,
-                          const Held<TermIndex> *stemmed, const Held<Terms> *stems) {
-  check(shortest >= 1 && shortest <= longest, "shortest is 0 or above longest; give 1 ≤ shortest ≤ longest words of a term.");
+TermRules make_term_rules(std::string_view analyzer, bool lowercase, size_t shortest, size_t longest,
+                          const Held<TermIndex> *stop_words, const Held<TermIndex> *stemmed, const Held<Terms> *stems) {
+  const auto kind = find_option<Analyzer>(
+      "analyzer", analyzer, {{"word", Analyzer::kWord}, {"char", Analyzer::kChar}, {"char_wb", Analyzer::kCharWb}});
+  check(shortest >= 1 && shortest <= longest, "shortest is 0 or above longest; give 1 ≤ shortest ≤ longest pieces of a term.");
+  check(kind == Analyzer::kWord || (!stop_words && !stemmed), "stop words and stems are of words; leave them out for characters.");
   check((stemmed == nullptr) == (stems == nullptr), "only one of stemmed and stems is given; give both or None for both.");
   if (stemmed) check_size("stems", stems->n, stemmed->terms.n, "one for each stemmed word");
-  return {lowercase, shortest, longest, nullptr, stop_words, stemmed, stems};
+  return {kind, lowercase, shortest, longest, nullptr, stop_words, stemmed, stems};
 }
 
-WordRules with_characters(const WordRules &rules, const Texts &texts) {
-  WordRules complete = rules;
+TermRules with_characters(const TermRules &rules, const Texts &texts) {
+  TermRules complete = rules;
   complete.characters = texts.needed();
   return complete;
 }
@@ -117,9 +124,9 @@ nb::tuple to_tuple(ramify::TermRows &&rows) {
 
 std::vector<uint8_t> to_bytes(const char *first, size_t n) { return std::vector<uint8_t>(first, first + n); }
 
-nb::tuple count_new_terms(nb::list texts, const Held<WordRules> &rules, bool with_rows) {
+nb::tuple count_new_terms(nb::list texts, const Held<TermRules> &rules, bool with_rows) {
   const Texts strings(texts, rules.lowercase);
-  const WordRules complete = with_characters(rules, strings);
+  const TermRules complete = with_characters(rules, strings);
   ramify::TermTable table(process_seed());
   std::vector<int64_t> documents, occurrences, offsets;
   ramify::TermRows rows;
@@ -134,19 +141,19 @@ nb::tuple count_new_terms(nb::list texts, const Held<WordRules> &rules, bool wit
                         to_numpy(std::move(occurrences)), to_tuple(std::move(rows)));
 }
 
-nb::tuple count_known_terms(nb::list texts, const Held<WordRules> &rules, const Held<TermIndex> &known) {
+nb::tuple count_known_terms(nb::list texts, const Held<TermRules> &rules, const Held<TermIndex> &known) {
   const Texts strings(texts, rules.lowercase);
-  const WordRules complete = with_characters(rules, strings);
+  const TermRules complete = with_characters(rules, strings);
   ramify::TermRows rows;
   without_gil([&] { ramify::count_known_terms(strings.data(), strings.size(), complete, known, rows); });
   return to_tuple(std::move(rows));
 }
 
-nb::tuple count_hashed_terms(nb::list texts, const Held<WordRules> &rules, size_t n_columns) {
+nb::tuple count_hashed_terms(nb::list texts, const Held<TermRules> &rules, size_t n_columns) {
   check(n_columns > 0 && n_columns <= static_cast<size_t>(std::numeric_limits<int32_t>::max()),
         "n_columns is 0 or too large; give 1 to 2147483647.");
   const Texts strings(texts, rules.lowercase);
-  const WordRules complete = with_characters(rules, strings);
+  const TermRules complete = with_characters(rules, strings);
   ramify::TermRows rows;
   without_gil([&] { ramify::count_hashed_terms(strings.data(), strings.size(), complete, n_columns, rows); });
   return to_tuple(std::move(rows));
@@ -193,7 +200,7 @@ void bind_terms(nb::module_ &m) {
   def_struct(m, "Terms", "Terms in UTF-8, one after the other, with 8 bytes of padding behind the last.", &make_terms, "bytes",
              "offsets");
   def_struct(m, "TermIndex", "A hash table of terms.", &make_term_index, "terms", "slots", "seed");
-  def_struct(m, "WordRules", "What counts as a word, and how many words make a term.", &make_word_rules, "lowercase",
+  def_struct(m, "TermRules", "What a term is made of: so many words or characters.", &make_term_rules, "analyzer", "lowercase",
              "shortest", "longest", "stop_words", "stemmed", "stems");
   def_kernel(m, "count_new_terms", &count_new_terms, "texts", "rules", "with_rows");
   def_kernel(m, "count_known_terms", &count_known_terms, "texts", "rules", "known");

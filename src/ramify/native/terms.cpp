@@ -7,56 +7,76 @@
 namespace ramify {
 namespace {
 
-// What an ASCII character becomes inside a word; 0 for one that ends it.
+// ASCII characters: what each becomes in lower case, if asked, and inside a word, where 0 ends it; and which are white space.
 struct Ascii {
-  char inside[128];
+  char lower[128], inside[128];
+  bool is_space[128];
   explicit Ascii(bool lowercase) {
     for (int c = 0; c < 128; ++c) {
       const bool is_upper = c >= 'A' && c <= 'Z';
       const bool is_word = is_upper || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_';
-      inside[c] = is_word ? static_cast<char>(is_upper && lowercase ? c + 32 : c) : '\0';
+      lower[c] = static_cast<char>(is_upper && lowercase ? c + 32 : c);
+      inside[c] = is_word ? lower[c] : '\0';
+      is_space[c] = c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f);
     }
   }
 };
 
-// The words of one text, written one after the other with a space between, so that a run of words is a run of bytes.
-class Words {
+// The terms of one text. Words are written one after the other with a space between, so that a run of words is a run of bytes;
+// so is a run of characters.
+class TermReader {
  public:
-  explicit Words(const WordRules &rules) : rules_(rules), ascii_(rules.lowercase) {
+  explicit TermReader(const TermRules &rules) : rules_(rules), ascii_(rules.lowercase) {
     for (size_t t = 0; rules.stems && t < rules.stems->n; ++t)
       if (rules.stems->length(t) > rules.stemmed->terms.length(t))
         longer_ = std::max(longer_, rules.stems->length(t) - rules.stemmed->terms.length(t));
   }
 
-  void read(const Text &text) {
-    words_.clear();
+  // Uses every term of a text; where it will be looked for is announced some terms before.
+  template <typename Expect, typename Use>
+  void each_term(const Text &text, uint64_t seed, Expect expect, Use use) {
+    pieces_.clear(), runs_.clear();
     if (text.width == 1) read_as<uint8_t>(text);
     else if (text.width == 2) read_as<uint16_t>(text);
     else read_as<uint32_t>(text);
+    terms_.clear();
+    for (const Run &run : runs_)
+      for (size_t size = rules_.shortest; size <= rules_.longest; ++size) {
+        // a word that is shorter than a term of characters is one term
+        const bool is_whole = rules_.analyzer == Analyzer::kCharWb && size >= run.n;
+        const size_t taken = is_whole ? run.n : size;
+        for (size_t k = run.first; k + taken <= run.first + run.n; ++k) {
+          const Piece &first = pieces_[k], &last = pieces_[k + taken - 1];
+          const size_t length = last.start + last.length - first.start;
+          terms_.push_back({written_.data() + first.start, length, hash_of(written_.data() + first.start, length, seed)});
+          if (terms_.size() == kMost) flush(expect, use);
+        }
+        if (is_whole) break;
+      }
+    flush(expect, use);
   }
 
-  // Uses every run of so many words, shorter ones first; where they will be looked for is announced some terms before.
+ private:
   template <typename Expect, typename Use>
-  void each_term(uint64_t seed, Expect expect, Use use) {
-    terms_.clear();
-    for (size_t size = rules_.shortest; size <= rules_.longest && size <= words_.size(); ++size)
-      for (size_t k = 0; k + size <= words_.size(); ++k) {
-        const Word &first = words_[k], &last = words_[k + size - 1];
-        const size_t length = last.start + last.length - first.start;
-        terms_.push_back({written_.data() + first.start, length, hash_of(written_.data() + first.start, length, seed)});
-      }
+  void flush(Expect expect, Use use) {
     const size_t n = terms_.size();
     for (size_t k = 0; k < std::min(kAhead, n); ++k) expect(terms_[k].hash);
     for (size_t k = 0; k < n; ++k) {
       if (k + kAhead < n) expect(terms_[k + kAhead].hash);
       use(terms_[k].bytes, terms_[k].length, terms_[k].hash);
     }
+    terms_.clear();
   }
 
- private:
-  // Bytes are written through a pointer that nothing else refers to, into room for the whole text.
   template <typename Character>
   void read_as(const Text &text) {
+    if (rules_.analyzer == Analyzer::kWord) read_words<Character>(text);
+    else read_characters<Character>(text);
+  }
+
+  // Bytes are written through a pointer that nothing else refers to, into room for the whole text.
+  template <typename Character>
+  void read_words(const Text &text) {
     const auto *next = static_cast<const Character *>(text.characters), *last = next + text.length;
     reserve((sizeof(Character) + 1 + (sizeof(Character) == 1) + longer_) * text.length);
     char *out = written_.data();
@@ -78,6 +98,47 @@ class Words {
       out = n_characters < 2 ? word : end_word(word, out);
       ++next;
     }
+    if (!pieces_.empty()) runs_.push_back({0, pieces_.size()});
+  }
+
+  // One run of all characters, or one for every word.
+  template <typename Character>
+  void read_characters(const Text &text) {
+    const auto *next = static_cast<const Character *>(text.characters), *last = next + text.length;
+    reserve((std::min<size_t>(sizeof(Character) + 1, 4) + 1) * text.length + 2);
+    const bool by_words = rules_.analyzer == Analyzer::kCharWb;
+    char *out = written_.data();
+    size_t first = 0;
+    while (next < last) {
+      if (!is_space(*next)) {
+        if (by_words && pieces_.size() == first) out = add(' ', out);
+        out = add(lower(*next++), out);
+        if (next < last) continue;
+      }
+      const auto *space = next;
+      while (next < last && is_space(*next)) ++next;
+      if (!by_words) {
+        if (space < next) out = add(next - space > 1 ? uint32_t{' '} : *space, out);
+      } else if (pieces_.size() > first) {
+        out = add(' ', out);
+        runs_.push_back({first, pieces_.size() - first});
+        first = pieces_.size();
+      }
+    }
+    if (!by_words && !pieces_.empty()) runs_.push_back({0, pieces_.size()});
+  }
+
+  bool is_space(uint32_t c) const { return c < 128 ? ascii_.is_space[c] : rules_.characters->is_space[c] != 0; }
+  uint32_t lower(uint32_t c) const {
+    if (c < 128) return static_cast<uint8_t>(ascii_.lower[c]);
+    return rules_.lowercase ? rules_.characters->lower[c] : c;
+  }
+
+  // Adds a character as a piece.
+  char *add(uint32_t c, char *out) {
+    char *end = write(c, out);
+    pieces_.push_back({static_cast<size_t>(out - written_.data()), static_cast<size_t>(end - out)});
+    return end;
   }
 
   void reserve(size_t n_bytes) {
@@ -112,14 +173,17 @@ class Words {
         out = word + length;
       }
     }
-    words_.push_back({static_cast<size_t>(word - written_.data()), length});
+    pieces_.push_back({static_cast<size_t>(word - written_.data()), length});
     *out = ' ';
     return out + 1;
   }
 
-  static constexpr size_t kAhead = 12;
-  struct Word {
+  static constexpr size_t kAhead = 12, kMost = 1 << 14;
+  struct Piece {  // a word or a character
     size_t start, length;
+  };
+  struct Run {  // pieces that terms may be made of
+    size_t first, n;
   };
   struct Term {
     const char *bytes;
@@ -127,10 +191,11 @@ class Words {
     uint64_t hash;
   };
 
-  const WordRules &rules_;
+  const TermRules &rules_;
   const Ascii ascii_;
   std::vector<char> written_;
-  std::vector<Word> words_;
+  std::vector<Piece> pieces_;
+  std::vector<Run> runs_;
   std::vector<Term> terms_;
   size_t longer_ = 0;  // by how much a stem is longer than its word, at most
 };
@@ -235,18 +300,17 @@ class Counter {
 
 // Rows of terms by a function from a term to its number, -1 for one that does not count.
 template <typename Expect, typename Find>
-void count_numbered(const Text *texts, size_t n_texts, const WordRules &rules, size_t n_terms, uint64_t seed, Expect expect,
+void count_numbered(const Text *texts, size_t n_texts, const TermRules &rules, size_t n_terms, uint64_t seed, Expect expect,
                     Find find, TermRows &rows) {
-  Words words(rules);
+  TermReader reader(rules);
   RowSorter row(n_terms);
   size_t n_characters = 0;
   for (size_t d = 0; d < n_texts; ++d) n_characters += texts[d].length;
   const bool has_table = n_texts >= 64 && n_terms <= n_characters;  // enough texts to pay for a table of all terms
   Counter counter(has_table ? n_terms : 0);
   for (size_t d = 0; d < n_texts; ++d) {
-    words.read(texts[d]);
     counter.begin();
-    words.each_term(seed, expect, [&](const char *bytes, size_t length, uint64_t hash) {
+    reader.each_term(texts[d], seed, expect, [&](const char *bytes, size_t length, uint64_t hash) {
       const int32_t term = find(bytes, length, hash);
       if (term < 0) return;
       if (has_table) counter.add(static_cast<uint32_t>(term));
@@ -259,14 +323,13 @@ void count_numbered(const Text *texts, size_t n_texts, const WordRules &rules, s
 
 }  // namespace
 
-void count_new_terms(const Text *texts, size_t n_texts, const WordRules &rules, bool with_rows, TermTable &table,
+void count_new_terms(const Text *texts, size_t n_texts, const TermRules &rules, bool with_rows, TermTable &table,
                      std::vector<int64_t> &documents, std::vector<int64_t> &occurrences, TermRows &rows) {
-  Words words(rules);
+  TermReader reader(rules);
   Counter counter(0);
   for (size_t d = 0; d < n_texts; ++d) {
-    words.read(texts[d]);
     counter.begin();
-    words.each_term(table.seed, [&](uint64_t hash) { table.expect(hash); },
+    reader.each_term(texts[d], table.seed, [&](uint64_t hash) { table.expect(hash); },
                     [&](const char *bytes, size_t length, uint64_t hash) { counter.add(table.add(bytes, length, hash)); });
     documents.resize(table.size()), occurrences.resize(table.size());
     for (const auto &[term, count] : counter.counted) {
@@ -277,12 +340,12 @@ void count_new_terms(const Text *texts, size_t n_texts, const WordRules &rules, 
   }
 }
 
-void count_known_terms(const Text *texts, size_t n_texts, const WordRules &rules, const TermIndex &known, TermRows &rows) {
+void count_known_terms(const Text *texts, size_t n_texts, const TermRules &rules, const TermIndex &known, TermRows &rows) {
   count_numbered(texts, n_texts, rules, known.terms.n, known.seed, [&](uint64_t hash) { known.expect(hash); },
                  [&](const char *bytes, size_t length, uint64_t hash) { return known.find(bytes, length, hash); }, rows);
 }
 
-void count_hashed_terms(const Text *texts, size_t n_texts, const WordRules &rules, size_t n_columns, TermRows &rows) {
+void count_hashed_terms(const Text *texts, size_t n_texts, const TermRules &rules, size_t n_columns, TermRows &rows) {
   const auto column_of = [&](const char *bytes, size_t length, uint64_t) {
     const auto h = static_cast<int64_t>(static_cast<int32_t>(murmur(bytes, length)));
     return static_cast<int32_t>(std::abs(h) % static_cast<int64_t>(n_columns));

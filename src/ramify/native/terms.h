@@ -149,15 +149,20 @@ struct Text {
   int width;
 };
 
-// What each character becomes in lower case, and whether it is part of a word.
+// What each character becomes in lower case, and whether it is part of a word or white space.
 struct Characters {
   std::vector<uint32_t> lower;
-  std::vector<uint8_t> is_word;
+  std::vector<uint8_t> is_word, is_space;
 };
 
-// How words are found and joined into terms of `shortest` to `longest` words. characters: null where all texts are ASCII.
+// What a term is made of, as in scikit-learn: words; characters, where white space of two or more becomes one space; or
+// characters of the words between white spaces, with a space before and after each word.
+enum class Analyzer { kWord, kChar, kCharWb };
+
+// How terms of `shortest` to `longest` words or characters are found. characters: null where all texts are ASCII.
 // stop_words: null for none. stemmed, stems: words and the stem of each; null where words are not stemmed.
-struct WordRules {
+struct TermRules {
+  Analyzer analyzer;
   bool lowercase;
   size_t shortest, longest;
   const Characters *characters;
@@ -174,14 +179,14 @@ struct TermRows {
 };
 
 // Counts terms as they come; gives rows of their numbers in `table`, if with_rows, and in how many documents each is.
-void count_new_terms(const Text *texts, size_t n_texts, const WordRules &rules, bool with_rows, TermTable &table,
+void count_new_terms(const Text *texts, size_t n_texts, const TermRules &rules, bool with_rows, TermTable &table,
                      std::vector<int64_t> &documents, std::vector<int64_t> &occurrences, TermRows &rows);
 
 // Counts known terms and passes over others.
-void count_known_terms(const Text *texts, size_t n_texts, const WordRules &rules, const TermIndex &known, TermRows &rows);
+void count_known_terms(const Text *texts, size_t n_texts, const TermRules &rules, const TermIndex &known, TermRows &rows);
 
 // Counts terms by the column that their hash (MurmurHash3, 32 bits, seed 0) falls into.
-void count_hashed_terms(const Text *texts, size_t n_texts, const WordRules &rules, size_t n_columns, TermRows &rows);
+void count_hashed_terms(const Text *texts, size_t n_texts, const TermRules &rules, size_t n_columns, TermRows &rows);
 
 // Terms of several lists, each once, sorted by their bytes; positions: of each term of each list, in order.
 struct SortedTerms {
