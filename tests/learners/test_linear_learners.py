@@ -195,7 +195,7 @@ def test_the_gap_is_reached_for_costs_that_make_the_logistic_dual_steep(learner,
 # ---- C by cross-validation --------------------------------------------------------------------------------------------------
 
 
-AUTO = [(OneVsRestSVM, 8), (OneVsRestSVM, 300), (RecursiveLogistic, 300), (TopDownSVM, 8)]
+AUTO = [(OneVsRestSVM, 8), (RecursiveLogistic, 300), (TopDownSVM, 8)]
 
 
 @pytest.mark.parametrize(("learner", "n_features"), AUTO)

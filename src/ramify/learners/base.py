@@ -9,7 +9,7 @@ default, so that callers need not ask which learner they have.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
@@ -97,6 +97,8 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     n_jobs: int | None
     calibration: str | None = None  # of the classifiers of nodes, where a learner calibrates these by itself
     keeps_warm_start: bool = False  # whether `fit` keeps what a later `refit_from` can start from
+    keeps_held_out: bool = False  # whether `fit` sets `held_out_` where that takes no further training
+    block_ends: Sequence[int] | None = None  # where the columns of blocks of features end that are normalized on their own
     class_nodes_: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
     held_out_: tuple[NDArray[np.int64], Scores] | None = None
     reused_: tuple[int, int] | None = None

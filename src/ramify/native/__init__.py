@@ -14,6 +14,7 @@ from ramify.native._core import Pairs, Pattern, Rows, SiblingProducts, SparseVec
 from ramify.native._core import TermRules, Terms, TreePartition, WordCounts
 from ramify.native._core import assemble_class_weights_in_place, assemble_tree_deltas, boost_in_place, close_upward
 from ramify.native._core import compact_columns_in_place, compute_structured_losses_in_place, count_hashed_terms
+from ramify.native._core import LANES, cross_fit_classes_in_place
 from ramify.native._core import count_known_terms, count_new_terms, find_candidates_in_place, find_negative_candidates_in_place
 from ramify.native._core import find_top_classes_in_place, fit_mixtures_in_place, index_terms, keep_most_general
 from ramify.native._core import keep_most_specific, minimize_h_loss, minimize_softmax_bound_in_place, multiply_rows_in_place
@@ -26,11 +27,12 @@ from ramify.native._core import update_structured_duals_in_place, update_tree_du
 # isort: on
 
 __all__ = [
-    "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "LabelledDocuments", "Pairs",
+    "LANES", "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "LabelledDocuments", "Pairs",
     "Pattern", "Rows", "SiblingProducts", "SparseVectors", "StructuredProblem", "TermIndex", "TermRules", "Terms",
     "TreePartition", "WordCounts", "assemble_class_weights_in_place", "assemble_tree_deltas", "boost_in_place", "close_upward",
     "compact_columns_in_place", "compute_structured_losses_in_place", "count_hashed_terms", "count_known_terms",
-    "count_new_terms", "find_candidates_in_place", "find_negative_candidates_in_place", "find_top_classes_in_place",
+    "count_new_terms", "cross_fit_classes_in_place", "find_candidates_in_place",
+    "find_negative_candidates_in_place", "find_top_classes_in_place",
     "fit_mixtures_in_place", "index_terms", "keep_most_general", "keep_most_specific", "minimize_h_loss",
     "minimize_softmax_bound_in_place", "multiply_rows_in_place", "multiply_siblings_in_place", "pattern_of",
     "predict_committees", "reallocate_probability_in_place", "reassemble_tree_deltas_in_place", "renumber_rows",

@@ -68,6 +68,7 @@ inline void prefetch_row(const Rows &X, size_t row) {
 // ---- losses: L(z), U h(α / U), the α that is best when z would move by curvature · change, and the best where z is 0 -----
 
 struct Hinge {
+  static constexpr bool has_bound = true;  // whether a pair can cost nothing
   static constexpr bool has_corner = true;
   static double loss(double z) { return z < 1 ? 1 - z : 0; }
   static double entropy(double alpha, double) { return alpha; }
@@ -75,12 +76,14 @@ struct Hinge {
     return std::min(std::max(alpha - (z - 1) / curvature, 0.0f), upper);
   }
   static float at_zero(float upper) { return upper; }
+  static float rescaled(float alpha, float factor) { return alpha * factor; }  // a start for costs times a factor
   static bool is_at_bound(float alpha, float z, float upper, float slack) {
     return (alpha <= 0 && z > 1 + slack) || (alpha >= upper && z < 1 - slack);
   }
 };
 
 struct SquaredHinge {
+  static constexpr bool has_bound = true;
   static constexpr bool has_corner = false;
   static double loss(double z) { return z < 1 ? (1 - z) * (1 - z) : 0; }
   static double entropy(double alpha, double upper) { return alpha - alpha * alpha / (4 * upper); }
@@ -89,10 +92,12 @@ struct SquaredHinge {
     return std::max(alpha - slope / (curvature + 1 / (2 * upper)), 0.0f);
   }
   static float at_zero(float upper) { return 2 * upper; }
+  static float rescaled(float alpha, float) { return alpha; }
   static bool is_at_bound(float alpha, float z, float, float slack) { return alpha <= 0 && z > 1 + slack; }
 };
 
 struct Logistic {
+  static constexpr bool has_bound = false;
   static constexpr bool has_corner = false;
   static double loss(double z) { return z > 0 ? std::log1p(std::exp(-z)) : std::log1p(std::exp(z)) - z; }
   static double entropy(double alpha, double upper) {
@@ -124,6 +129,7 @@ struct Logistic {
     return static_cast<float>(upper / (1 + std::exp(sigma)));
   }
   static float at_zero(float upper) { return upper / 2; }
+  static float rescaled(float alpha, float factor) { return alpha * factor; }
   static bool is_at_bound(float, float, float, float) { return false; }
 };
 

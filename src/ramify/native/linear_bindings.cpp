@@ -184,6 +184,29 @@ void solve_classes_in_place(const Held<Documents> &X, const Held<Pairs> &pairs, 
   });
 }
 
+void cross_fit_classes_in_place(const Held<Documents> &X, const Held<Rows> &held_out, const Held<Pairs> &pairs,
+                                const In<float> &document_weights, const In<uint8_t> &fold_of, const In<float> &costs,
+                                const In<int32_t> &classes, std::string_view loss, double tolerance, size_t max_passes,
+                                uint64_t seed, const OutMatrix<float> &scores) {
+  const LossKind kind = find_loss(loss);
+  check_pairs(pairs, X);
+  check_size("held_out", held_out.n_rows, X.n_rows, "the number of documents");
+  check_size("held_out", held_out.n_columns, X.n_columns, "the number of features");
+  check_size("document_weights", document_weights.size(), X.n_rows, "one for each document");
+  check_size("fold_of", fold_of.size(), X.n_rows, "one for each document");
+  check(costs.size() > 0 && ramify::kLanes % costs.size() == 0, "costs has a number of entries that does not divide 8; give 1, 2, 4 or 8.");
+  bool is_positive = true;
+  for (size_t k = 0; k < costs.size(); ++k) is_positive &= costs.data()[k] > 0;
+  check(is_positive, "costs holds a number that is not above 0; give positive factors.");
+  check_indices("classes", classes, pairs.n_classes);
+  check_shape("scores", scores, static_cast<size_t>(pairs.offsets[pairs.n_classes]), costs.size(), "pairs × costs");
+  without_gil([&] {
+    ramify::cross_fit_classes_in_place(X, held_out, kind, pairs, document_weights.data(),
+                                       {costs.data(), costs.size(), fold_of.data()}, classes.data(), classes.size(),
+                                       {tolerance, max_passes, seed}, scores.data());
+  });
+}
+
 nb::tuple assemble_class_weights_in_place(const Held<Documents> &X, const Held<Pairs> &pairs, const In<double> &scale,
                                           const In<int32_t> &positions, float threshold, size_t first, size_t last,
                                           const Out<double> &bias) {
@@ -365,6 +388,9 @@ void bind_linear(nb::module_ &m) {
   def_kernel(m, "score_units_in_place", &score_units_in_place, "X", "weights", "parent", "bias", "scores");
   def_kernel(m, "solve_classes_in_place", &solve_classes_in_place, "X", "pairs", "document_weights", "ancestors", "deltas",
              "classes", "loss", "tolerance", "max_passes", "seed", "certificates");
+  m.attr("LANES") = ramify::kLanes;
+  def_kernel(m, "cross_fit_classes_in_place", &cross_fit_classes_in_place, "X", "held_out", "pairs", "document_weights",
+             "fold_of", "costs", "classes", "loss", "tolerance", "max_passes", "seed", "scores");
   def_kernel(m, "assemble_class_weights_in_place", &assemble_class_weights_in_place, "X", "pairs", "scale", "positions",
              "threshold", "first", "last", "bias");
   def_kernel(m, "reorder_features_in_place", &reorder_features_in_place, "vectors", "units", "positions", "bias");

@@ -61,7 +61,8 @@ class TrainedWeights:
 
     pairs: the dual variables, if requested; dual: the same for documents in their own order. figures: for each class its part
     of the objective and of the bound; inner units add the same to both. signatures, n_candidates: how candidate classes of a
-    document are found, unless all pairs were used, and how many are scored.
+    document are found, unless all pairs were used, and how many are scored. problem, order: of a solution that can be started
+    from: what was solved, and the documents in the order of its rows.
     """
 
     weights: Any  # Weights or ShardedWeights
@@ -72,6 +73,8 @@ class TrainedWeights:
     figures: NDArray[np.float64] | None = None
     signatures: Signatures | None = None
     n_candidates: int = 0
+    problem: Problem | None = None
+    order: NDArray[np.int64] | None = None
 
     def score(self, X: csr_array) -> NDArray[np.float32]:
         """Scores, documents × classes; in the fast mode only candidate classes have a score of their own."""

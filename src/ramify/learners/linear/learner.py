@@ -19,7 +19,8 @@ from scipy.sparse import csc_array, csr_array, issparse
 from scipy.special import expit
 
 from ramify.errors import ModelError
-from ramify.learners.linear import incremental
+from ramify.learners.base import Scores
+from ramify.learners.linear import cross_fit, incremental
 from ramify.learners.linear.candidates import Signatures
 from ramify.learners.linear.dual_solver import TrainedWeights
 from ramify.learners.linear.model import LinearModel
@@ -27,16 +28,19 @@ from ramify.learners.linear.problem import Certificate, Dual
 from ramify.learners.linear.select_C import cross_validate_C, predict_classes
 from ramify.learners.linear.shards import ShardedWeights, cut_evenly, files_of
 from ramify.learners.linear.taxonomy_ties import Forest, Structure, flat_units
-from ramify.learners.linear.training import Setup, check_setup, train, warn_unless_converged, weigh_classes
+from ramify.learners.linear.training import Setup, check_setup, suits, train, warn_unless_converged, weigh_classes
 from ramify.learners.linear.weights import Weights
 from ramify.learners.path_probabilities import aggregate_sparse_upward, aggregate_upward
 from ramify.learners.targets import Targets
 from ramify.learners.warm_start import WarmStart, match_columns
-from ramify.parallel import shard_directory
+from ramify.parallel import shard_directory, stage
 from ramify.persistence import ArrayFile
 from ramify.taxonomy import Taxonomy
 
+FEWEST_DOCUMENTS = 100  # from which on C is selected
+MOST_COSTS = 12  # that are tried
 MOST_DUAL_VARIABLES = 1 << 25  # that are stored with a model
+FIRST_COSTS = {"hinge": 1.0, "squared_hinge": 3.0, "logistic": 30.0}  # by loss: C that suits most texts
 
 
 class Gap(float):
@@ -184,23 +188,84 @@ class TiedLearner(LinearLearner):
         setup = check_setup(self, self.loss, self.mode)
         ties = self._tie(targets.taxonomy, np.unique(targets.own.indices).astype(np.int64))
         own = csr_array(targets.own[:, ties.class_nodes])
-        if self.C == "auto":
-            setup = replace(setup, C=self._select_C(X, own, ties, sample_weight, setup))
-        setup = replace(setup, keep_dual=self.keeps_warm_start)
         self.slack_, warm_start = 0.0, self._warm_start
         if warm_start is None:
-            directory = shard_directory()  # where large models are written in shards
-            shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
-            costs = weigh_classes(own.tocsc(), setup, targets.taxonomy, ties.class_nodes, sample_weight)
-            trained = self._train(X, own, ties, costs, replace(setup, shards=shards))
+            trained, setup = self._train_at_best_cost(X, own, ties, sample_weight, setup)
         else:
+            if self.C == "auto":
+                setup = replace(setup, C=warm_start.learner.C_)
+            setup = replace(setup, keep_dual=self.keeps_warm_start)
             trained = self._train_incrementally(X, own, ties, sample_weight, setup, warm_start)
         self._store(trained, setup, targets)
         self._set_classes(ties.class_nodes)
+        if self.keeps_held_out and warm_start is None and (found := self._held_out_scores(X, trained)) is not None:
+            self.held_out_ = found[0], self._on_nodes(found[1])
         if warm_start is not None and self.shrinks_to_parents and isinstance(ties, Forest):
             leaves, parent = warm_start.leaves, targets.taxonomy.parent
             self.weights_, leaves = incremental.add_empty_leaves(trained.weights, ties, leaves, parent)
             self._set_classes(np.append(ties.class_nodes, leaves))
+
+    # ---- the selection of C, and out-of-fold scores -------------------------------------------------------------------
+
+    def _train_at_best_cost(
+        self,
+        X: csr_array,
+        own: csr_array,
+        ties: Any,
+        weight: NDArray[np.float64],
+        setup: Setup,
+        judged: Any = None,
+        keeps_held_out: bool = False,
+    ) -> tuple[TrainedWeights, Setup]:
+        """Weights for the given C or, with ``"auto"``, for the one that predicts held-out documents best.
+
+        Independent classes are solved for the first cost, folds start from there, and so does the solution for another cost.
+        judged: by class, whether it is a label (default: all); with it, C of tied or dense problems is the first one.
+        keeps_held_out: whether out-of-fold scores are wanted.
+        """
+        directory = shard_directory()  # where large models are written in shards
+        shards = None if directory is None else Path(tempfile.mkdtemp(prefix="shards-", dir=directory)).absolute()
+        by_folds = isinstance(ties, Forest) and ties.is_flat and shards is None and not suits(X, own, setup)
+        is_auto, keeps = self.C == "auto", self.keeps_warm_start or (by_folds and (self.keeps_held_out or keeps_held_out))
+        if is_auto:
+            setup = replace(setup, C=FIRST_COSTS[setup.settings.loss])
+        if is_auto and not by_folds and judged is None:
+            setup = replace(setup, C=self._select_C(X, own, ties, weight, setup))
+        setup = replace(setup, shards=shards, keep_dual=keeps or (is_auto and by_folds))
+
+        def solve(setup: Setup, start: Any = None) -> TrainedWeights:
+            costs = weigh_classes(own.tocsc(), setup, self.taxonomy_, ties.class_nodes, weight)
+            return self._train(X, own, ties, costs, setup, start)
+
+        trained, quality = solve(setup), dict[float, float]()
+        judged = np.ones(own.shape[1], dtype=bool) if judged is None else judged
+        is_multi_label, is_enough = bool(np.any(np.diff(own.indptr) != 1)), own.shape[0] >= FEWEST_DOCUMENTS
+        while is_auto and by_folds and is_enough and (fit := cross_fit.CrossFit.of(trained, self.n_jobs)) is not None:
+            with stage("selecting C", 1) as step:
+                found = cross_fit.measure_costs(fit, X, own, judged, is_multi_label)
+                step.advance()
+            quality |= {setup.C * factor: each for factor, each in found.items()}
+            factor = cross_fit.best_unless_close(found, 1.0, own.shape[0] // 2)
+            if factor == 1:
+                break
+            setup = replace(setup, C=setup.C * factor)
+            trained = solve(setup, trained.start)
+            if min(found) < factor < max(found) or len(quality) > MOST_COSTS:
+                break  # otherwise the best cost may lie beyond those that were tried
+        if is_auto and by_folds:
+            self.C_scores_ = dict(sorted(quality.items()))
+        return trained, replace(setup, shards=None)
+
+    def _held_out_scores(self, X: csr_array, trained: TrainedWeights) -> tuple[NDArray[np.int64], Scores] | None:
+        """Training documents, and their scores by classes that were not trained on them; None where classes are tied."""
+        fit = cross_fit.CrossFit.of(trained, self.n_jobs)
+        return None if fit is None else cross_fit.out_of_fold_scores(fit, trained.weights, X, self.block_ends)
+
+    def _on_nodes(self, scores: Scores) -> Scores:
+        """Scores of classes as scores of nodes."""
+        S = np.full((len(scores), len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self.class_nodes_] = scores
+        return S
 
     def _select_C(self, X: csr_array, own: csr_array, ties: Any, weight: NDArray[np.float64], setup: Setup) -> float:
         is_multi_label = bool(np.any(np.diff(own.indptr) != 1))

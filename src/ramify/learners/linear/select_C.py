@@ -48,7 +48,7 @@ def cross_validate_C(own: csr_array, setup: Setup, attempt: Attempt) -> tuple[fl
             counted = predicted.multiply(true), predicted, true  # true positives, predicted labels, true labels
             counts += np.column_stack([np.asarray(some.sum(axis=0)).ravel() for some in counted])
             step.advance()
-        quality[C] = _mean_f1(counts)
+        quality[C] = mean_f1(counts)
 
     with stage("selecting C by cross-validation", len(folds) * (len(GRID) + 2)) as step:
         for C in GRID:
@@ -109,7 +109,7 @@ def predict_classes(trained: TrainedWeights, X: csr_array, is_multi_label: bool)
     return csr_array(vstack(parts, format="csr"))
 
 
-def _mean_f1(counts: NDArray[np.float64]) -> float:
+def mean_f1(counts: NDArray[np.float64]) -> float:
     """The mean of micro and macro F1, macro over the classes that are predicted or true somewhere."""
     hits, predicted, true = counts[counts[:, 1] + counts[:, 2] > 0].T
     if not len(hits):

@@ -162,7 +162,7 @@ def train(
     solution = solve(problem, executor, start, setup.keep_dual, setup.shards)
     trained = replace(solution, signatures=None, pairs=None)  # those of the solution are in the order of its rows
     if setup.keep_dual and solution.pairs is not None:
-        trained = replace(trained, start=solution, dual=Dual.of(solution.pairs, order))
+        trained = replace(trained, start=solution, dual=Dual.of(solution.pairs, order), problem=problem, order=order)
     if solution.signatures is None or not setup.settings.fast:
         return trained
     n_candidates = count_candidates(rows, solution.signatures, csr_array(problem.own), executor)
