@@ -9,7 +9,7 @@ import ramify
 from ramify import Taxonomy, TextClassifier
 from ramify.classifier import fitting
 from ramify.classifier.fitting import fit_rule
-from ramify.decisions import Best, PCut, RCut, SCut
+from ramify.decisions import Best, GCut, PCut, RCut, SCut
 
 FLAT = Taxonomy.flat(["a", "b", "c"])
 
@@ -142,7 +142,7 @@ def test_a_corpus_in_which_every_label_is_new_can_be_learnt(system, n_texts):
 def test_a_corpus_with_a_few_documents_a_label_can_be_learnt(system):
     labels = [["food/fruit", "drink"], ["food/bread"], ["drink/tea"], ["drink/tea"], ["food/fruit"], ["food/bread"]]
     clf = TextClassifier(system).fit(TEXTS, labels)
-    assert isinstance(clf.decision_, SCut)
+    assert isinstance(clf.decision_, GCut)
     answers = clf.predict(TEXTS)
     assert all(isinstance(row, list) and row for row in answers)
 
@@ -169,7 +169,7 @@ def test_texts_with_several_labels_get_lists_with_several(system, multi_label):
     texts, labels = multi_label
     clf = TextClassifier(system).fit(texts, labels)
     answers = clf.predict(texts)
-    assert isinstance(clf.decision_, SCut)
+    assert isinstance(clf.decision_, GCut)
     assert all(isinstance(row, list) and row for row in answers)
     assert np.mean([sorted(row) == truth for row, truth in zip(answers, labels, strict=True)]) > 0.9
 

@@ -75,6 +75,7 @@ def rules():
     nodes = 8
     learnt = {
         "scut": SCut(thresholds=[-0.5] * nodes),
+        "gcut": RULES["gcut"](threshold=-0.3),
         "rcut": RCut(k=2),
         "pcut": RULES["pcut"](factor=1.0, thresholds=[-0.2] * nodes),
     }

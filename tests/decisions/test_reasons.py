@@ -11,7 +11,7 @@ from strategies import build, parent_lists, trees
 
 from ramify import Taxonomy
 from ramify.classifier.fitting import RULES
-from ramify.decisions import Best, Descend, IsotonicSmooth, MinimizeHLoss, PCut, PredictedCut, RCut, SCut, Sign, TopDown
+from ramify.decisions import Best, Descend, GCut, IsotonicSmooth, MinimizeHLoss, PCut, PredictedCut, RCut, SCut, Sign, TopDown
 from ramify.decisions.h_loss import expected_losses
 from ramify.decisions.reasons import format_numbers
 
@@ -165,7 +165,7 @@ def test_a_descent_says_which_child_was_the_most_probable_and_how_probable_stopp
 
 
 def test_every_rule_is_tried_here():
-    tried = (Best, Sign, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, SCut, RCut, PCut, PredictedCut)
+    tried = (Best, Sign, TopDown, Descend, MinimizeHLoss, IsotonicSmooth, GCut, SCut, RCut, PCut, PredictedCut)
     assert set(RULES.values()) == set(tried)
 
 
@@ -180,6 +180,7 @@ def test_every_rule_is_tried_here():
         (Descend(), [1.0, 0.2, 0.3], ["the most probable root, 1.00", "0.20, below stopping, 0.50"]),
         (MinimizeHLoss("uniform"), [0.6, 0.9, 0.1], ["the expected loss is 0.52 if taken and 0.60 if left", "the expected loss is 0.10 if taken and 0.90 if left"]),
         (MinimizeHLoss("uniform"), [0.4, 0.9, 0.1], ["the expected loss is 0.68 if taken and 0.40 if left", "the expected loss would be 0.10 if taken and 0.90 if left, but its parent was not taken"]),
+        (GCut(threshold=0.25), [0.1, 0.2, 0.3], ["0.10 is below the threshold 0.25, but 'c' below it was taken", "0.20 is below the threshold 0.25"]),
         (SCut(thresholds=[5.0, 0.5, 0.5], at_least_one=True), [0.1, 0.2, 0.3], ["0.10 is below its threshold 5.00, but 'c' below it was taken", "0.20 is below its threshold 0.50"]),
     ],
 )  # fmt: skip

@@ -14,7 +14,7 @@ from strategies import as_matrix, as_sets, build, parent_lists
 import ramify
 from ramify import Taxonomy, decisions, metrics
 from ramify.classifier.fitting import RULES as BY_NAME
-from ramify.decisions import FittableRule, PCut, PredictedCut, RCut, SCut
+from ramify.decisions import FittableRule, GCut, PCut, PredictedCut, RCut, SCut
 from ramify.errors import InputError, ModelError
 
 RULES = [
@@ -53,7 +53,7 @@ overs = st.sampled_from(["own", "nodes"])
 
 
 def test_there_are_rules_to_check():
-    assert {SCut, RCut, PCut, PredictedCut} == set(RULES)
+    assert {GCut, SCut, RCut, PCut, PredictedCut} == set(RULES)
     assert all(BY_NAME[rule.kind] is rule for rule in RULES)
     assert all(isinstance(rule(), FittableRule) for rule in RULES)
     assert not isinstance(decisions.Best(), FittableRule)
@@ -69,6 +69,19 @@ def test_scut_equals_the_oracle_ties_and_missing_scores_included(case, over, fbr
     expected = oracle.scut(scores, oracle.truth_of(labels, parents, over), len(parents), fbr, below_fbr)
     assert rule.thresholds.tolist() == expected
     assert decided(rule, case) == oracle.decide(oracle.passing(scores, expected), scores, parents, at_least_one)
+
+
+@given(held_out(), overs, st.booleans())
+def test_no_other_threshold_for_all_nodes_is_better_than_that_of_gcut(case, over, at_least_one):
+    parents, scores, labels = case
+    rule, truth = fit(GCut(over, at_least_one), case), oracle.truth_of(labels, parents, over)
+    everything = sorted({score for row in scores for score in row if np.isfinite(score)})
+    qualities = {t: oracle.gcut_quality(scores, truth, t, at_least_one) for t in [*everything, everything[-1] + 1]}
+    chosen = oracle.gcut_quality(scores, truth, rule.threshold, at_least_one)
+    true = {row[node] for row, some in zip(scores, truth, strict=True) for node in some if np.isfinite(row[node])}
+    assert chosen == pytest.approx(max(qualities[t] for t in true), abs=1e-12)
+    passing = [{n for n, score in enumerate(row) if score >= rule.threshold} for row in scores]
+    assert decided(rule, case) == oracle.decide(passing, scores, parents, at_least_one)
 
 
 @given(held_out(), overs)

@@ -105,3 +105,15 @@ def decide(chosen, scores, parents, at_least_one=False):
     """The chosen nodes with their ancestors; the best node where nothing is chosen."""
     rows = zip(chosen, scores, strict=True)
     return [close_upward(parents, nodes or (best_nodes(row, 1) if at_least_one else set())) for nodes, row in rows]
+
+
+def gcut_quality(scores, truth, threshold, at_least_one):
+    """Micro F1 plus the fraction of exact matches, where one threshold holds for all nodes."""
+    hits = taken = n_true = exact = 0
+    for row, true in zip(scores, truth, strict=True):
+        predicted = {node for node, score in enumerate(row) if has_score(score) and score >= threshold}
+        if at_least_one and not predicted:
+            predicted = set(best_nodes(row, 1))
+        hits, taken, n_true = hits + len(predicted & set(true)), taken + len(predicted), n_true + len(set(true))
+        exact += predicted == set(true)
+    return 2 * hits / max(taken + n_true, 1) + exact / len(scores)

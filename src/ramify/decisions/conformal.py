@@ -300,20 +300,21 @@ def worst_wrong_fractions(p: Floats, true: NDArray[np.bool_], taxonomy: Taxonomy
     >>> [part.tolist() for part in worst_wrong_fractions(np.array([0.9, 0.6, 0.2]), np.array([True, True, False]), tree)]
     [[0.9, 0.6, 0.2], [0.0, 0.0, 0.5]]
     """
-    order = np.argsort(-p, kind="stable")  # parents come first, also among equal probabilities
-    order = order[p[order] >= MIN_THRESHOLD]
-    n_below = np.zeros(len(p), dtype=np.int64)
+    nodes = np.flatnonzero(p >= MIN_THRESHOLD)
+    nodes = nodes[np.argsort(-p[nodes], kind="stable")]  # parents come first, also among equal probabilities
+    values, is_wrong, offsets, parents = p[nodes].tolist(), (~true).tolist(), taxonomy.parent_offsets, taxonomy.parent_nodes
+    has_below: set[int] = set()
     taken = wrong = 0
     thresholds, losses, worst = [], [], 0.0
-    for k, node in enumerate(order.tolist()):
-        taken, wrong = taken + 1, wrong + int(not true[node])
-        for parent in taxonomy.parents_of(node).tolist():
-            if not n_below[parent]:  # it was among the most specific ones until now
-                taken, wrong = taken - 1, wrong - int(not true[parent])
-            n_below[parent] += 1
-        if k + 1 == len(order) or p[order[k + 1]] < p[node]:
+    for node, value, following in zip(nodes.tolist(), values, [*values[1:], -np.inf], strict=False):
+        taken, wrong = taken + 1, wrong + is_wrong[node]
+        for parent in parents[offsets[node] : offsets[node + 1]].tolist():
+            if parent not in has_below:  # it was among the most specific ones until now
+                taken, wrong = taken - 1, wrong - is_wrong[parent]
+                has_below.add(parent)
+        if following < value:
             worst = max(worst, wrong / taken)
-            thresholds.append(p[node])
+            thresholds.append(value)
             losses.append(worst)
     return np.asarray(thresholds), np.asarray(losses)
 

@@ -1,4 +1,4 @@
-"""Score thresholds for multi-label data: SCut and PCut per node, RCut and PredictedCut per document.
+"""Score thresholds for multi-label data: GCut for all nodes, SCut and PCut per node, RCut and PredictedCut per document.
 
 Chosen nodes bring all their ancestors. Sources: Yang 2001 (A Study of Thresholding Strategies for Text Categorization) for
 SCut, PCut and RCut; Lewis et al. 2004 (RCV1) for the floor of SCut, as SCutFBR; Elisseeff & Weston 2001 (A Kernel Method for
@@ -188,6 +188,87 @@ class SCut(NodeThresholds):
             elif self.below_fbr == "highest" and column.ascending.size:
                 thresholds[node] = column.ascending[-1]
         return replace(self, thresholds=base.frozen(thresholds))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GCut(FittableRule):
+    """One threshold for the scores of all nodes: the one with the largest sum of exact matches and micro F1 when held out.
+
+    A threshold per node (SCut) wins F1 by answering too much, where nodes have few documents; one for all cannot.
+
+    over, at_least_one: as in :class:`SCut`. threshold: fitted, or given.
+
+    >>> ab = Taxonomy.flat(["a", "b"])
+    >>> rule = GCut().fit([[0.9, 0.1], [0.8, 0.4], [0.2, 0.3]], [[1, 0], [1, 1], [0, 1]], ab)
+    >>> rule.threshold
+    0.35
+    >>> ab.decode(rule.decide([[0.7, 0.4], [0.1, 0.2]], ab))
+    [['a', 'b'], ['b']]
+    """
+
+    over: Over = setting("own", base.one_of("own", "nodes"))
+    at_least_one: bool = setting(True, base.flag)
+    threshold: float | None = setting(None, base.number(optional=True), is_fitted=True)
+    kind: ClassVar[str] = "gcut"
+    takes_sparse: ClassVar[bool] = True
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether there is a threshold."""
+        return self.threshold is not None
+
+    def fit(self, scores: Any, Y: Any, taxonomy: Taxonomy) -> Self:
+        """Choose the threshold on held-out scores and true labels, both documents × nodes."""
+        self.check()
+        S, T = read_held_out(scores, Y, taxonomy, self.over)
+        S = base.without_nan(S)
+        true = np.sort(S[base.rows_of(T), T.indices])
+        true = true[np.isfinite(true)]
+        finite = S[np.isfinite(S)]
+        others = np.sort(finite[finite > true[0] - 1])  # lower ones are never taken
+        # only a threshold just below a true score can be best: a lower one adds nothing but false ones
+        highest = np.unique(true)
+        below = others[np.maximum(np.searchsorted(others, highest) - 1, 0)]
+        tried = np.unique(midpoint(highest, np.minimum(below, highest)))
+        hits, taken = len(true) - np.searchsorted(true, tried), len(others) - np.searchsorted(others, tried)
+        first, is_right = S.max(axis=1), np.asarray(T[np.arange(len(S)), S.argmax(axis=1)]).ravel().astype(bool)
+        if self.at_least_one:  # the best node of a document counts below the threshold, too
+            has_score = np.isfinite(first)
+            taken = taken + np.searchsorted(np.sort(first[has_score]), tried)
+            hits = hits + np.searchsorted(np.sort(first[has_score & is_right]), tried)
+        above, up_to = self._exact_between(S, T, first, is_right)
+        exact = np.searchsorted(np.sort(above), tried) - np.searchsorted(np.sort(up_to), tried)
+        quality = 2 * hits / np.maximum(taken + T.nnz, 1) + exact / len(S)
+        return replace(self, threshold=float(tried[np.flatnonzero(quality == quality.max())[-1]]))
+
+    def _exact_between(self, S: Scores, T: csr_array, first: Floats, is_right: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+        """For documents that some threshold labels exactly right: it lies above the first number, up to the second.
+
+        first, is_right: the highest score of each document, and whether that node is true.
+        """
+        n_true, lowest_true, false = np.diff(T.indptr), np.full(len(S), np.inf), S.copy()
+        np.minimum.at(lowest_true, base.rows_of(T), S[base.rows_of(T), T.indices])
+        false[base.rows_of(T), T.indices] = -np.inf
+        highest_false = false.max(axis=1)
+        fits = (lowest_true > highest_false) & (lowest_true > -np.inf)
+        if self.at_least_one:
+            is_alone = (n_true == 1) & is_right & np.isfinite(first)
+            fits = (fits & (n_true > 0)) | is_alone | ((n_true == 0) & (first == -np.inf))
+            lowest_true[is_alone] = np.inf
+        return highest_false[fits], lowest_true[fits]
+
+    def decide(self, scores: Any, taxonomy: Taxonomy) -> csr_array:
+        """Label each document with the nodes that score at or above the threshold, and all their ancestors."""
+        self.check_fitted()
+        S: Any = base.read_sparse_scores(scores, taxonomy) if issparse(scores) else base.read_scores(scores, taxonomy)
+        if issparse(S):
+            return base.sparse_to_labels(S.data >= self.threshold, S, taxonomy, self.at_least_one)
+        return to_labels(np.greater_equal(S, float(self.threshold or 0.0)), S, taxonomy, self.at_least_one)
+
+    def reasons(self, values: Any, taxonomy: Taxonomy, nodes: Sequence[int]) -> list[str]:
+        """Whether each node's score reaches the threshold."""
+        S, thresholds = base.read_scores(values, taxonomy)[0], np.full(len(taxonomy), self.threshold, dtype=np.float64)
+        return reasons_of_cuts(S, thresholds, "the threshold ", self.at_least_one, taxonomy, nodes)
 
 
 def _about_factors(name: str, factors: Any) -> str | None:
