@@ -8,9 +8,9 @@ from functools import partial
 from typing import Any
 
 from ramify import learners
-from ramify.decisions import Best, DecisionRule, Descend, IsotonicSmooth, MinimizeHLoss, SCut, Sign, TopDown
+from ramify.decisions import Best, DecisionRule, Descend, GCut, IsotonicSmooth, MinimizeHLoss, Sign, TopDown
 from ramify.errors import InputError, suggest
-from ramify.features import Vectorizer
+from ramify.features import FeatureUnion, Vectorizer
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,6 @@ class System:
 _tf_idf = partial(Vectorizer, weighting="tf-idf", sublinear_tf=True)
 _counts = partial(Vectorizer, weighting="counts")
 _presence = partial(Vectorizer, weighting="binary")
-_scut = partial(SCut, at_least_one=True)
 _isotonic = partial(IsotonicSmooth, at_least_one=True)
 _node_svms = partial(learners.NodeClassifiers, negatives="all", calibration="platt")
 _node_nb = partial(learners.NodeClassifiers, base="nb", negatives="all", calibration="isotonic")
@@ -49,8 +48,13 @@ MCCALLUM, KOLLER, GOPAL = "McCallum et al. 1998", "Koller & Sahami 1997", "Gopal
 CAI, ZHOU, GOPAL_2012 = "Cai & Hofmann 2004", "Zhou et al. 2011", "Gopal et al. 2012"
 CESA_BIANCHI, ESULI, PUNERA = "Cesa-Bianchi et al. 2006", "Esuli et al. 2008", "Punera & Ghosh 2008"
 
+DUMAIS = "after Dumais & Chen 2000"
+DEFAULT_SYSTEM = "path-svm"
+
 # fmt: off
 _ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for multi-label documents, needs a tree
+    System("path-svm", "support vector machines at all nodes on words and characters, scores added along the path", DUMAIS,
+           FeatureUnion, learners.PathSVM, Best, GCut),
     System("nb", "multinomial naive Bayes with Laplace smoothing, best labelled node", MCCALLUM,
            _counts, learners.MultinomialNaiveBayes, Best),
     System("shrinkage-nb", "naive Bayes with word probabilities shrunk towards the ancestors', best labelled node", MCCALLUM,
@@ -58,15 +62,15 @@ _ROWS = (  # name, summary, source, vectorizer, learner, decision, decision for 
     System("pachinko-nb", "naive Bayes top-down, a classifier among the children of every node", KOLLER,
            _counts, learners.PachinkoNaiveBayes, Descend, needs_tree=True),
     System("svm", "flat support vector machines, one-vs-rest", GOPAL,
-           _tf_idf, learners.OneVsRestSVM, Best, _scut),
+           _tf_idf, learners.OneVsRestSVM, Best, GCut),
     System("lr", "flat logistic regression, one-vs-rest", GOPAL,
-           _tf_idf, learners.OneVsRestLogistic, Best, _scut),
+           _tf_idf, learners.OneVsRestLogistic, Best, GCut),
     System("td-svm", "support vector machines top-down, a classifier among the children of every node", GOPAL,
            _tf_idf, learners.TopDownSVM, Descend, needs_tree=True),
     System("hr-svm", "support vector machines with weights regularized towards the parent's", GOPAL,
-           _tf_idf, learners.RecursiveSVM, Best, _scut),
+           _tf_idf, learners.RecursiveSVM, Best, GCut),
     System("hr-lr", "logistic regression with weights regularized towards the parent's", GOPAL,
-           _tf_idf, learners.RecursiveLogistic, Best, _scut),
+           _tf_idf, learners.RecursiveLogistic, Best, GCut),
     System("hsvm", "one structured large-margin model of whole paths", CAI,
            _tf_idf, learners.HierarchicalSVM, Best, needs_tree=True),
     System("ot", "top-down classifiers regularized to be orthogonal to those of the ancestors", ZHOU,

@@ -23,7 +23,9 @@ from ramify.features import Vectorizer, Vectors
 from ramify.learners import NodeClassifiers, OneVsRestSVM, PachinkoNaiveBayes, ShrinkageNaiveBayes, TreeBoostMH
 from ramify.systems import SYSTEMS
 
-STEPS = dict.fromkeys(("nb", "shrinkage-nb", "svm", "lr", "hr-svm", "hr-lr", "hsvm", "hblr", "adaboost-mh"), slow.among_classes)
+STEPS = dict.fromkeys(
+    ("path-svm", "nb", "shrinkage-nb", "svm", "lr", "hr-svm", "hr-lr", "hsvm", "hblr", "adaboost-mh"), slow.among_classes
+)
 STEPS |= dict.fromkeys(("td-svm", "ot", "pachinko-nb"), slow.among_siblings)
 STEPS |= dict.fromkeys(("h-svm", "b-svm", "isotonic-svm", "isotonic-nb", "treeboost-mh"), slow.by_itself)
 
@@ -140,9 +142,10 @@ def test_a_step_tells_what_was_decided(trained, system):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_words_are_those_of_the_text_at_their_columns(trained, system):
     clf, texts = trained[system]
-    located = {clf.vectorizer_.terms_[column] for _, _, column in clf.vectorizer_.locate(texts[3])}
+    names = clf.vectorizer_.get_feature_names_out()
+    located = {names[column] for _, _, column in clf.vectorizer_.locate(texts[3])}
     for step in clf.explain(texts[3], "a/y/q").steps:
-        assert [clf.vectorizer_.terms_[column] for column in step.columns] == [word for word, _ in step.words]
+        assert [names[column] for column in step.columns] == [word for word, _ in step.words]
         assert {word for word, _ in step.words} in (located, set())
 
 

@@ -113,7 +113,7 @@ def selector_for(selector: Any, learner: Any) -> Any:
 
 def fit_features(vectorizer: Any, texts: Any, selector: Any, Y: csr_array) -> csr_array:
     """Fit a vectorizer, select terms, and return the matrix of the texts."""
-    counts = isinstance(vectorizer, BaseVectorizer)
+    counts = isinstance(vectorizer, BaseVectorizer) and selector is not None
     X = vectorizer.fit_count(texts) if counts else vectorizer.fit_transform(texts)
     if X.shape[0] != Y.shape[0]:
         raise InputError(f"there are {X.shape[0]} texts but labels for {Y.shape[0]}; give one entry per text.")
@@ -194,7 +194,7 @@ def unfitted_copy(learner: Any) -> Any:
 # ---- decision rules ---------------------------------------------------------------------------------------------------
 
 _BY_NODE = (decisions.Best, decisions.Sign, decisions.TopDown, decisions.Descend, decisions.MinimizeHLoss)
-_FITTED = (decisions.IsotonicSmooth, decisions.SCut, decisions.RCut, decisions.PCut, decisions.PredictedCut)
+_FITTED = (decisions.IsotonicSmooth, decisions.GCut, decisions.SCut, decisions.RCut, decisions.PCut, decisions.PredictedCut)
 RULES: dict[str, Any] = {rule.kind: rule for rule in (*_BY_NODE, *_FITTED)}
 RULE_FOLDS = 3
 MAX_SCORES = 1 << 28  # held-out documents × nodes; beyond that, a sample of the documents is used

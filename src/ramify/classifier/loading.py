@@ -19,17 +19,17 @@ from ramify.classifier.guarantees import Guarantee
 from ramify.classifier.text_classifier import TextClassifier
 from ramify.decisions import CONFORMAL_KINDS, FittableRule
 from ramify.errors import ModelError, RamifyError
-from ramify.features import TermSelector, Vectorizer, Vectors
+from ramify.features import FeatureUnion, TermSelector, Vectorizer, Vectors
 from ramify.metrics import Report
 from ramify.persistence import StoredModel, read_model
 from ramify.systems import SYSTEMS
 from ramify.taxonomy import LabelFormat, Taxonomy
 
-VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, Vectors)}
+VECTORIZERS: dict[str, Any] = {part.kind: part for part in (Vectorizer, FeatureUnion, Vectors)}
 _NAIVE_BAYES = (learners.MultinomialNaiveBayes, learners.ShrinkageNaiveBayes, learners.PachinkoNaiveBayes)
 _LINEAR = (learners.OneVsRestSVM, learners.OneVsRestLogistic, learners.RecursiveSVM, learners.RecursiveLogistic)
 _STRUCTURED = (learners.TopDownSVM, learners.HierarchicalSVM, learners.OrthogonalTransfer, learners.BayesianLogistic)
-_OTHERS = (learners.NodeClassifiers, learners.AdaBoostMH, learners.TreeBoostMH)
+_OTHERS = (learners.PathSVM, learners.NodeClassifiers, learners.AdaBoostMH, learners.TreeBoostMH)
 LEARNERS: dict[str, Any] = {part.kind: part for part in (*_NAIVE_BAYES, *_LINEAR, *_STRUCTURED, *_OTHERS)}
 
 

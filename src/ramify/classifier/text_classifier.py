@@ -21,11 +21,12 @@ from ramify.classifier.guarantees import WITHOUT_RISK, Guarantee, branches_witho
 from ramify.classifier.partial_fit import partial_fit
 from ramify.decisions import DecisionRule, FittableRule, Sign, TopDown, fit_conformal
 from ramify.errors import InputError
+from ramify.features import FeatureUnion
 from ramify.features.base import BaseVectorizer, check_fitted
 from ramify.learners.base import Learner
 from ramify.metrics import accuracy
 from ramify.persistence import ArrayFile, StoredModel, write_model
-from ramify.systems import System, find_system
+from ramify.systems import DEFAULT_SYSTEM, System, find_system
 from ramify.taxonomy import Taxonomy, as_taxonomy, find_label_format, most_specific, normalize_labels, taxonomy_of_labels
 
 MOST_REPORTED = 20_000  # nodes of the report that a model keeps
@@ -68,7 +69,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        system: str = "nb",
+        system: str = DEFAULT_SYSTEM,
         taxonomy: Taxonomy | str | Path | None = None,
         *,
         vectorizer: Any = None,
@@ -110,12 +111,14 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             fitting.refuse_class_weight(learner)
             learner.keeps_warm_start = True
         X = fitting.fit_features(vectorizer, texts, fitting.selector_for(self.selector, learner), Y)
+        learner.keeps_held_out = self.calibrate or (isinstance(decision, FittableRule) and not decision.is_fitted)
+        learner.block_ends = vectorizer.block_ends if isinstance(vectorizer, FeatureUnion) else None
         learner.fit(X, Y)
         if isinstance(decision, FittableRule) and not decision.is_fitted:
             decision = fitting.fit_rule(decision, learner, X, Y)
             fitting.refuse_misfit(decision, taxonomy)
         calibration, guarantee = fitting.calibrate_learner(learner, X, Y, not kept_rows) if self.calibrate else (None, None)
-        learner.held_out_ = None  # no longer needed
+        learner.held_out_, learner.keeps_held_out = None, False  # no longer needed
         # only now, so that a fit that fails leaves an earlier one whole
         self.taxonomy_, self.form_ = taxonomy, find_label_format(rows, many, integers, taxonomy)
         self.vectorizer_, self.learner_, self.decision_ = vectorizer, learner, decision
