@@ -1,3 +1,5 @@
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import assume, given
@@ -9,6 +11,7 @@ from oracles.taxonomy import close_upward, most_specific
 from scipy.optimize import minimize
 from scipy.sparse import csr_array
 from seeds import each_seed
+from sklearn.exceptions import ConvergenceWarning
 from strategies import as_matrix, build, random_forest, trees
 
 from ramify import Taxonomy
@@ -25,10 +28,12 @@ def corpus_of(parents, X, labels, s=None):
 
 
 def fit(corpus, **options):
-    """A learner that uses plain EM by default."""
-    options = {"newton": False, "tol": 1e-6, **options}
+    """A learner that uses plain EM and the paper's weights by default, converged or not."""
+    options = {"newton": False, "tol": 1e-6, "tie_weights": "never", **options}
     Y = as_matrix([close_upward(corpus.parents, nodes) for nodes in corpus.own], len(corpus.parents))
-    return ShrinkageNaiveBayes(build(corpus.parents), **options).fit(csr_array(corpus.X), Y, sample_weight=corpus.s)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return ShrinkageNaiveBayes(build(corpus.parents), **options).fit(csr_array(corpus.X), Y, sample_weight=corpus.s)
 
 
 def lam_of(learner, node):

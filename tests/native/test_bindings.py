@@ -134,6 +134,13 @@ EXAMPLES = {
         "products": floats(5, 1, 1, 2),
     },
     "ActiveSet": lambda: {"is_active": np.ones(4, dtype=U1), "slack": np.full(2, np.inf, dtype=F4)},
+    "MixtureLimits": lambda: {
+        "leave_one_out": True,
+        "by_document": False,
+        "tolerance": 1e-3,
+        "max_steps": 5,
+        "em_words": 1e6,
+    },
     "WordCounts": lambda: {
         "by_word": csr([{0: 2.0, 1: 2.0}, {0: 3.0, 2: 3.0}, {0: 1.0, 1: 1.0}], 3, F8, native.DoubleRows),
         "totals": doubles(6, 3, 3),
@@ -221,15 +228,14 @@ EXAMPLES = {
     },
     # naive Bayes and Bayesian logistic regression
     "fit_mixtures_in_place": lambda: {
-        **mixture_arguments(),
+        "counts": make("WordCounts"),
+        "paths": pattern([[0], [1, 0], [2, 0]], 3),
         "documents": make("LabelledDocuments"),
         "unit_documents": pattern([[0, 1], [0], [1]], 2),
-        "leave_one_out": True,
-        "tolerance": 1e-3,
-        "max_steps": 5,
-        "em_words": 1e6,
-        "expected": zeros(8),
-        "weights": zeros(8),
+        "groups": pattern([[1, 2], [0]], 3),
+        "limits": make("MixtureLimits"),
+        "expected": zeros(5),
+        "weights": zeros(5),
         "steps": zeros(2, dtype=I4),
     },
     "score_mixtures_in_place": lambda: {

@@ -10,8 +10,8 @@ import numpy as np
 
 # isort: off
 from ramify.native._core import ActiveSet, BoostRounds, ClassVectors, Committees, Documents, DoubleRows, LabelledDocuments
-from ramify.native._core import Pairs, Pattern, Rows, SiblingProducts, SparseVectors, StructuredProblem, TermIndex
-from ramify.native._core import TermRules, Terms, TreePartition, WordCounts
+from ramify.native._core import MixtureLimits, Pairs, Pattern, Rows, SiblingProducts, SparseVectors, StructuredProblem
+from ramify.native._core import TermIndex, TermRules, Terms, TreePartition, WordCounts
 from ramify.native._core import assemble_class_weights_in_place, assemble_tree_deltas, boost_in_place, close_upward
 from ramify.native._core import compact_columns_in_place, compute_structured_losses_in_place, count_hashed_terms
 from ramify.native._core import LANES, cross_fit_classes_in_place
@@ -27,8 +27,9 @@ from ramify.native._core import update_structured_duals_in_place, update_tree_du
 # isort: on
 
 __all__ = [
-    "LANES", "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "LabelledDocuments", "Pairs",
-    "Pattern", "Rows", "SiblingProducts", "SparseVectors", "StructuredProblem", "TermIndex", "TermRules", "Terms",
+    "LANES", "ActiveSet", "BoostRounds", "ClassVectors", "Committees", "Documents", "DoubleRows", "LabelledDocuments",
+    "MixtureLimits", "Pairs", "Pattern", "Rows", "SiblingProducts", "SparseVectors", "StructuredProblem", "TermIndex",
+    "TermRules", "Terms",
     "TreePartition", "WordCounts", "assemble_class_weights_in_place", "assemble_tree_deltas", "boost_in_place", "close_upward",
     "compact_columns_in_place", "compute_structured_losses_in_place", "count_hashed_terms", "count_known_terms",
     "count_new_terms", "cross_fit_classes_in_place", "find_candidates_in_place",

@@ -22,6 +22,11 @@ LabelledDocuments make_labelled_documents(const Held<ramify::Rows> &words, const
   return {words, weights.data(), units, times.data()};
 }
 
+ramify::MixtureLimits make_mixture_limits(bool leave_one_out, bool by_document, double tolerance, size_t max_steps,
+                                          double em_words) {
+  return {leave_one_out, by_document, tolerance, max_steps, em_words};
+}
+
 // Paths of all units, and one weight for each of their units and for the uniform estimate.
 size_t count_weights(const Held<Pattern> &paths, const WordCounts &counts, const In<int32_t> &units) {
   const size_t n_units = counts.by_word.n_columns;
@@ -34,21 +39,38 @@ size_t count_weights(const Held<Pattern> &paths, const WordCounts &counts, const
   return paths.n_entries() + n_units;
 }
 
+// One weight for each estimate of each group's units, whose paths are equally long.
+size_t count_group_weights(const Held<Pattern> &paths, const Held<Pattern> &groups) {
+  size_t n_weights = 0;
+  for (size_t k = 0; k < groups.n_rows; ++k) {
+    check(groups.length(k) > 0, "a group is empty; give at least one unit.");
+    const size_t length = paths.length(static_cast<size_t>(*groups.begin(k)));
+    for (const int32_t *unit = groups.begin(k); unit != groups.end(k); ++unit)
+      check(paths.length(static_cast<size_t>(*unit)) == length, "the paths of a group differ in length; give units of one depth.");
+    check(length > 0, "the path of a unit is empty; give at least the unit itself.");
+    n_weights += length + 1;
+  }
+  return n_weights;
+}
+
 void fit_mixtures_in_place(const Held<WordCounts> &counts, const Held<Pattern> &paths, const Held<LabelledDocuments> &documents,
-                           const Held<Pattern> &unit_documents, const In<int32_t> &units, bool leave_one_out, double tolerance,
-                           size_t max_steps, double em_words, const In<double> &expected, const Out<double> &weights,
+                           const Held<Pattern> &unit_documents, const Held<Pattern> &groups,
+                           const Held<ramify::MixtureLimits> &limits, const In<double> &expected, const Out<double> &weights,
                            const Out<int32_t> &steps) {
-  const size_t n_weights = count_weights(paths, counts, units), n_units = paths.n_rows;
+  const size_t n_units = counts.by_word.n_columns;
+  check_size("paths", paths.n_rows, n_units, "one row for each unit");
+  check_size("paths", paths.n_columns, n_units, "one column for each unit");
   check_size("documents", documents.words.n_columns, counts.by_word.n_rows, "one column for each word");
   check_size("documents", documents.units.n_columns, n_units, "one for each unit");
   check_size("unit_documents", unit_documents.n_rows, n_units, "one row for each unit");
   check_size("unit_documents", unit_documents.n_columns, documents.words.n_rows, "one column for each document");
+  check_size("groups", groups.n_columns, n_units, "one column for each unit");
+  const size_t n_weights = count_group_weights(paths, groups);
   check_size("expected", expected.size(), n_weights, "one for each weight");
-  check_size("weights", weights.size(), n_weights, "one for each unit of a path and one more for each unit");
-  check_size("steps", steps.size(), units.size(), "one for each listed unit");
+  check_size("weights", weights.size(), n_weights, "one for each unit of a group's path and one more");
+  check_size("steps", steps.size(), groups.n_rows, "one for each group");
   without_gil([&] {
-    ramify::fit_mixtures_in_place(counts, paths, documents, unit_documents, units.data(), units.size(),
-                                  {leave_one_out, tolerance, max_steps, em_words}, expected.data(), weights.data(),
+    ramify::fit_mixtures_in_place(counts, paths, documents, unit_documents, groups, limits, expected.data(), weights.data(),
                                   steps.data());
   });
 }
@@ -91,8 +113,10 @@ void bind_bayes(nb::module_ &m) {
              "by_word", "totals");
   def_struct(m, "LabelledDocuments", "Documents × words, a weight for each, its units, and how many times it counts there.",
              &make_labelled_documents, "words", "weights", "units", "times");
-  def_kernel(m, "fit_mixtures_in_place", &fit_mixtures_in_place, "counts", "paths", "documents", "unit_documents", "units",
-             "leave_one_out", "tolerance", "max_steps", "em_words", "expected", "weights", "steps");
+  def_struct(m, "MixtureLimits", "How mixture weights are fitted, and when to stop.", &make_mixture_limits, "leave_one_out",
+             "by_document", "tolerance", "max_steps", "em_words");
+  def_kernel(m, "fit_mixtures_in_place", &fit_mixtures_in_place, "counts", "paths", "documents", "unit_documents", "groups",
+             "limits", "expected", "weights", "steps");
   def_kernel(m, "score_mixtures_in_place", &score_mixtures_in_place, "counts", "paths", "factors", "units", "priors", "X",
              "scores");
   def_kernel(m, "minimize_softmax_bound_in_place", &minimize_softmax_bound_in_place, "scores", "variances", "betas", "bounds",

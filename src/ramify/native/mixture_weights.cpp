@@ -30,15 +30,21 @@ struct Evidence {
 // Collects the evidence for one unit after the other.
 class EvidenceCollector {
  public:
-  EvidenceCollector(const WordCounts &counts, const LabelledDocuments &documents, bool leave_one_out)
-      : by_word_(counts.by_word), totals_(counts.totals), documents_(documents), leave_one_out_(leave_one_out),
-        slot_of_(counts.by_word.n_rows, -1) {}
+  EvidenceCollector(const WordCounts &counts, const LabelledDocuments &documents, const MixtureLimits &limits)
+      : by_word_(counts.by_word), totals_(counts.totals), documents_(documents), leave_one_out_(limits.leave_one_out),
+        by_document_(limits.by_document), slot_of_(counts.by_word.n_rows, -1) {}
 
-  const Evidence &of(const int32_t *path, size_t length, const int32_t *documents, size_t n_documents) {
-    found_.tokens.clear(), found_.above.clear(), words_.clear();
-    found_.n_above = length - 1;
-    for (size_t k = 0; k < n_documents; ++k) add(path, length, static_cast<size_t>(documents[k]));
-    for (const int32_t word : words_) slot_of_[word] = -1;
+  // Of the documents of some units, whose paths are equally long.
+  const Evidence &of(const int32_t *units, size_t n_units, const Pattern &paths, const Pattern &unit_documents) {
+    found_.tokens.clear(), found_.above.clear();
+    found_.n_above = paths.length(static_cast<size_t>(units[0])) - 1;
+    for (size_t k = 0; k < n_units; ++k) {
+      const auto unit = static_cast<size_t>(units[k]);
+      for (const int32_t *document = unit_documents.begin(unit); document != unit_documents.end(unit); ++document)
+        add(paths.begin(unit), paths.length(unit), static_cast<size_t>(*document));
+      for (const int32_t word : words_) slot_of_[word] = -1;
+      words_.clear();
+    }
     return found_;
   }
 
@@ -55,6 +61,7 @@ class EvidenceCollector {
       times_[i] = value_at(documents_.units, documents_.times, document, path[i]);
     const bool is_private = leave_one_out_ && std::any_of(times_.begin(), times_.end(), [&](double m) { return m != times_[0]; });
     const double out = leave_one_out_ ? times_[0] : 0.0;
+    const double each = by_document_ ? times_[0] * documents_.weights[document] / all : times_[0];
     for (int64_t p = first; p < last; ++p) {
       const int32_t word = words.columns[p];
       const double x = words.values[p] * documents_.weights[document];
@@ -65,7 +72,7 @@ class EvidenceCollector {
         if (!is_private) slot_of_[word] = slot, words_.push_back(word);
       }
       const double count = value_at(by_word_, by_word_.values, static_cast<size_t>(word), path[0]);
-      found_.tokens.push_back({times_[0] * x, frequency(count, out * x, totals_[path[0]], out * all), slot});
+      found_.tokens.push_back({each * x, frequency(count, out * x, totals_[path[0]], out * all), slot});
     }
   }
 
@@ -87,7 +94,7 @@ class EvidenceCollector {
   const DoubleRows &by_word_;
   const double *totals_;
   const LabelledDocuments &documents_;
-  const bool leave_one_out_;
+  const bool leave_one_out_, by_document_;
   std::vector<int32_t> slot_of_, words_;
   std::vector<double> times_;
   Evidence found_;
@@ -262,14 +269,16 @@ NewtonStep try_newton_step(Likelihood &likelihood, QuadraticModel &model, double
   return NewtonStep::too_long;
 }
 
-// Steps of expectation and maximization, a few of them or all; after these, Newton's. Gives their number.
+// Steps of expectation and maximization, a few of them or all; after these, Newton's. Gives their number, and max_steps + 1
+// where more were needed.
 int32_t maximize(Likelihood &likelihood, double tolerance, size_t max_steps, size_t max_em_steps, double *weights) {
   QuadraticModel model(likelihood.size());
   std::vector<double> tried;
   size_t step = 0;
-  for (; step < max_steps; ++step) {
+  for (;; ++step) {
     likelihood.differentiate(weights);
     if (*std::max_element(likelihood.gradient.begin(), likelihood.gradient.end()) - 1 <= tolerance) break;
+    if (step == max_steps) return static_cast<int32_t>(max_steps + 1);
     const NewtonStep found = step < max_em_steps ? NewtonStep::too_long : try_newton_step(likelihood, model, weights, tried);
     if (found == NewtonStep::converged) break;
     if (found == NewtonStep::too_long)
@@ -294,27 +303,26 @@ void start_weights(const double *totals, const int32_t *path, size_t length, boo
 }  // namespace
 
 void fit_mixtures_in_place(const WordCounts &counts, const Pattern &paths, const LabelledDocuments &documents,
-                           const Pattern &unit_documents, const int32_t *units, size_t n_units, const MixtureLimits &limits,
+                           const Pattern &unit_documents, const Pattern &groups, const MixtureLimits &limits,
                            const double *expected, double *weights, int32_t *steps) {
-  EvidenceCollector collector(counts, documents, limits.leave_one_out);
+  EvidenceCollector collector(counts, documents, limits);
   const double uniform = 1.0 / static_cast<double>(counts.by_word.n_rows);
-  for (size_t k = 0; k < n_units; ++k) {
-    const auto unit = static_cast<size_t>(units[k]);
-    const int32_t *path = paths.begin(unit);
-    const size_t length = paths.length(unit);
-    const int64_t place = paths.offsets[unit] + units[k];  // the uniform estimate is one more than the path has
-    const Evidence &evidence = collector.of(path, length, unit_documents.begin(unit), unit_documents.length(unit));
-    double *own = weights + place;
-    const double *earlier = expected + place, sum = std::accumulate(earlier, earlier + length + 1, 0.0);
-    start_weights(counts.totals, path, length, !evidence.tokens.empty(), own);
+  for (size_t k = 0; k < groups.n_rows; ++k) {
+    const auto first = static_cast<size_t>(*groups.begin(k));
+    const size_t length = paths.length(first);
+    const Evidence &evidence = collector.of(groups.begin(k), groups.length(k), paths, unit_documents);
+    const double sum = std::accumulate(expected, expected + length + 1, 0.0);
+    start_weights(counts.totals, paths.begin(first), length, !evidence.tokens.empty(), weights);
     steps[k] = 0;
     if (!evidence.tokens.empty()) {
-      Likelihood likelihood(evidence, uniform, earlier);
-      const double em_steps = std::max(kMinEmSteps, limits.em_words / static_cast<double>(evidence.tokens.size()));
-      steps[k] = maximize(likelihood, limits.tolerance, limits.max_steps, static_cast<size_t>(std::min(em_steps, 1e9)), own);
+      Likelihood likelihood(evidence, uniform, expected);
+      double em_steps = std::max(kMinEmSteps, limits.em_words / static_cast<double>(evidence.tokens.size()));
+      if (std::isfinite(em_steps)) em_steps = std::min(em_steps, 0.5 * static_cast<double>(limits.max_steps));
+      steps[k] = maximize(likelihood, limits.tolerance, limits.max_steps, static_cast<size_t>(std::min(em_steps, 1e9)), weights);
     } else if (sum > 0) {
-      for (size_t i = 0; i <= length; ++i) own[i] = earlier[i] / sum;
+      for (size_t i = 0; i <= length; ++i) weights[i] = expected[i] / sum;
     }
+    expected += length + 1, weights += length + 1;
   }
 }
 

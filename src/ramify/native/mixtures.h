@@ -20,21 +20,24 @@ struct LabelledDocuments {
   const int32_t *times;
 };
 
-// When to stop: no weights can make the words likelier by more than the tolerance, in nats per word, or after max_steps. After
-// ten steps of expectation and maximization, or as many as read em_words, come Newton's, which end at the same likelihood.
+// leave_one_out: the documents are among the counts, so each is subtracted from them in turn. by_document: each document counts
+// as much as any other of its weight, and not each word. When to stop: no weights can make the words likelier by more than the
+// tolerance, in nats per word, or after max_steps. After ten steps of expectation and maximization, or as many as read em_words,
+// at most half of max_steps, come Newton's, which end at the same likelihood.
 struct MixtureLimits {
-  bool leave_one_out;
+  bool leave_one_out, by_document;
   double tolerance;
   size_t max_steps;
   double em_words;
 };
 
-// For each listed unit the weights of the estimates along its path (paths: units × units, from itself to the root), and of the
-// uniform one, that maximize the likelihood of the words of its documents (units × documents). An estimate leaves out what the
-// unit below it counted, and with leave_one_out the document in question. expected: words attributed to each estimate earlier,
-// which count too. weights: as long as the paths, plus one per unit.
+// For each group of units the weights of the estimates along their paths (paths: units × units, from each to the root, equally
+// long in a group), and of the uniform one, that maximize the likelihood of the words of their documents (units × documents). An
+// estimate leaves out what the unit below it counted, and with leave_one_out the document in question. expected: words
+// attributed to each estimate earlier, which count too. weights, expected: group by group, one for each estimate. steps: of each
+// group; max_steps + 1 where that many did not reach the tolerance.
 void fit_mixtures_in_place(const WordCounts &counts, const Pattern &paths, const LabelledDocuments &documents,
-                           const Pattern &unit_documents, const int32_t *units, size_t n_units, const MixtureLimits &limits,
+                           const Pattern &unit_documents, const Pattern &groups, const MixtureLimits &limits,
                            const double *expected, double *weights, int32_t *steps);
 
 // scores[r, k] = priors[k] + sum over the words of row r of count * ln(probability of the word along the path of units[k]).

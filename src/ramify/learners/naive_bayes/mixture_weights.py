@@ -13,15 +13,35 @@ from scipy.sparse import csc_array, csr_array
 
 from ramify.errors import ModelError
 from ramify.learners.linear.taxonomy_ties import tie_along_paths
-from ramify.native import LabelledDocuments, Pattern, WordCounts, fit_mixtures_in_place, pattern_of, rows_of
+from ramify.native import LabelledDocuments, MixtureLimits, Pattern, WordCounts, fit_mixtures_in_place, pattern_of, rows_of
 from ramify.parallel import Arrays, Codec, choose_executor, stage
 from ramify.taxonomy import Taxonomy
 
 EM_WORDS = 1e6  # that EM steps read before Newton steps take over
+ROUNDING = 1e-9  # of weighted counts: a smaller part of them is rounding
 N_BLOCKS = 64
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """For every unit the units whose estimates it mixes: from itself to the top, all or some. `pattern` is what kernels take."""
+
+    offsets: Ints
+    units: NDArray[np.int32]
+    pattern: Pattern
+
+    @classmethod
+    def of(cls, offsets: Ints, units: NDArray[np.int32]) -> Paths:
+        """One row for each unit."""
+        return cls(offsets, units, Pattern(offsets, units, len(offsets) - 1))
+
+    @property
+    def n_estimates(self) -> Ints:
+        """The number of estimates, and so of weights, of each unit: one for each step, and the uniform one."""
+        return np.diff(self.offsets) + 1
 
 
 @dataclass(frozen=True)
@@ -70,9 +90,9 @@ class Units:
         return np.searchsorted(self.parent[order], np.arange(len(self) + 1)).astype(np.int64), order
 
     @cached_property
-    def all_paths(self) -> Pattern:
-        """The paths of all units as kernels take them, units × units."""
-        return Pattern(self.path_offsets, self.paths, len(self))
+    def all_paths(self) -> Paths:
+        """The paths of all units."""
+        return Paths.of(self.path_offsets, self.paths)
 
     @cached_property
     def is_inner(self) -> NDArray[np.bool_]:
@@ -100,6 +120,13 @@ class Units:
         lengths = lasts - starts + 1
         return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(lengths.sum())
 
+    def added_words(self, totals: Floats) -> Floats:
+        """The words that each step of the paths adds to those of the step before it; 0 where the rest is rounding."""
+        here = totals[self.paths]
+        below = np.roll(here, 1)
+        below[self.path_offsets[:-1]] = 0
+        return np.where(here - below > ROUNDING * here, here - below, 0.0)
+
     @property
     def n_weights(self) -> int:
         """The number of all weights."""
@@ -116,71 +143,107 @@ class Units:
 
 
 @dataclass(frozen=True, slots=True)
+class Labelled:
+    """Documents whose likelihood EM maximizes: documents × words, a weight for each, and how often each counts at each unit."""
+
+    X: csr_array
+    weight: Floats
+    members: csr_array
+
+    def select(self, is_used: NDArray[np.bool_] | None) -> csr_array:
+        """The members, all or some of their entries."""
+        if is_used is None:
+            return self.members
+        offsets = np.concatenate([[0], np.cumsum(is_used)])[self.members.indptr]
+        return csr_array((self.members.data[is_used], self.members.indices[is_used], offsets), shape=self.members.shape)
+
+    def packed(self) -> LabelledDocuments:
+        """The documents as kernels take them."""
+        self.members.sort_indices()
+        repeats = self.members.data.astype(np.int32)
+        return LabelledDocuments(rows_of(self.X), np.ascontiguousarray(self.weight), pattern_of(self.members), repeats)
+
+    @property
+    def n_words(self) -> Ints:
+        """For each entry of the members, the different words of its document."""
+        return np.repeat(np.diff(self.X.indptr), np.diff(self.members.indptr)).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True)
 class MixtureProblem:
-    """The EM problem of all units.
+    """The EM problem of groups of units; the units of a group have the same weights, and paths of the same length.
 
     counts: words × units and their totals. documents, unit_documents: whose likelihood EM maximizes, and those of each unit.
-    limits: whether they are among the counts, so that each is subtracted from them in turn; the tolerance, in nats per word;
-    the most steps; and the words that EM reads before Newton steps take over. expected: words that earlier documents ascribe
-    to each part. sizes: the words of each unit.
+    group_offsets, group_units: the units of each group. places: where the weights of each group begin, and the end.
+    limits: when EM ends. expected: words that earlier documents ascribe to each estimate, group by group. sizes: the words of
+    each group.
     """
 
-    units: Units
     counts: WordCounts
+    paths: Paths
     documents: LabelledDocuments
     unit_documents: Pattern
-    limits: tuple[bool, float, int, float]
+    group_offsets: Ints
+    group_units: NDArray[np.int32]
+    places: Ints
+    limits: MixtureLimits
     expected: Floats
-    sizes: NDArray[Any]
+    sizes: Floats
 
     @classmethod
     def of(
-        cls, units: Units, counts: WordCounts, X: csr_array, weight: Floats, members: csr_array, limits: Any, expected: Floats
-    ) -> MixtureProblem:
-        """weight, members: how much each document counts, and how often at each unit."""
-        members.sort_indices()
-        row_of = np.repeat(np.arange(members.shape[0]), np.diff(members.indptr))
-        sizes = np.bincount(members.indices, np.diff(X.indptr)[row_of], minlength=len(units))
-        repeats = members.data.astype(np.int32)
-        documents = LabelledDocuments(rows_of(X), np.ascontiguousarray(weight), pattern_of(members), repeats)
-        return cls(units, counts, documents, pattern_of(csc_array(members)), limits, expected, sizes)
+        cls, counts: WordCounts, paths: Paths, labelled: Labelled, groups: list[NDArray[np.int32]], limits: MixtureLimits,
+        expected: Floats, is_used: NDArray[np.bool_] | None = None,
+    ) -> MixtureProblem:  # fmt: skip
+        """expected: of each group, joined. is_used: which entries of the members (default: all)."""
+        offsets = np.concatenate([[0], np.cumsum([len(group) for group in groups])]).astype(np.int64)
+        units = np.concatenate(groups) if groups else np.zeros(0, dtype=np.int32)
+        places = np.concatenate([[0], np.cumsum(paths.n_estimates[units[offsets[:-1]]])]).astype(np.int64)
+        used = labelled.n_words if is_used is None else labelled.n_words * is_used
+        n_words = np.bincount(labelled.members.indices, used, minlength=len(paths.n_estimates))
+        sizes = np.add.reduceat(n_words[units], offsets[:-1]) if groups else np.zeros(0)
+        documents, by_unit = labelled.packed(), pattern_of(csc_array(labelled.select(is_used)))
+        return cls(counts, paths, documents, by_unit, offsets, units, places, limits, expected, sizes)
 
 
-def fit_weights(problem: MixtureProblem, wanted: NDArray[np.bool_], n_jobs: int | None, weights: Floats) -> list[int]:
-    """Write the weights of the wanted units; gives the steps that each took."""
-    blocks = _blocks(np.flatnonzero(wanted).astype(np.int32), problem.sizes)
-    executor, steps = choose_executor(n_jobs), list[int]()
-    with stage("mixture weights", int(wanted.sum())) as step:
+def fit_weights(problem: MixtureProblem, n_jobs: int | None) -> tuple[Floats, list[int]]:
+    """The weights of all groups, joined, and the steps that each took; one more than allowed where it did not converge."""
+    blocks = _blocks(problem.sizes)
+    executor, steps, weights = choose_executor(n_jobs), list[int](), np.zeros(problem.places[-1])
+    with stage("mixture weights", len(problem.sizes)) as step:
         results = executor.distribute(fit_block, executor.place(problem), blocks, CODEC)
         for block, found in zip(blocks, results, strict=True):
-            places = problem.units.weights_of(block)
-            fits = [part.shape for part in found] == [places.shape, block.shape]
-            if not fits or [part.dtype for part in found] != [np.float64, np.int32]:  # as a damaged checkpoint may hold
+            part = slice(problem.places[block[0]], problem.places[block[-1] + 1])
+            fits = [array.shape for array in found] == [weights[part].shape, block.shape]
+            if not fits or [array.dtype for array in found] != [np.float64, np.int32]:  # as a damaged checkpoint may hold
                 raise ModelError("the checkpoint holds mixture weights of other classes; train without --resume to begin anew.")
-            weights[places] = found[0]
+            weights[part] = found[0]
             steps += found[1].tolist()
             step.advance(len(block))
-    return steps
+    return weights, steps
 
 
-def _blocks(units: NDArray[np.int32], size: NDArray[Any]) -> list[NDArray[np.int32]]:
-    """Adjacent units in blocks with about equally many words."""
-    if not len(units):
+def _blocks(sizes: Floats) -> list[Ints]:
+    """Adjacent groups in blocks with about equally many words."""
+    if not len(sizes):
         return []
-    before = np.concatenate([[0.0], np.cumsum(size[units])])
-    before, budget = before[:-1], max(1.0, before[-1] / N_BLOCKS)
-    return np.split(units, np.flatnonzero(np.diff(before // budget) > 0) + 1)
+    before = np.cumsum(sizes) - sizes
+    budget = max(1.0, sizes.sum() / N_BLOCKS)
+    return np.split(np.arange(len(sizes)), np.flatnonzero(np.diff(before // budget) > 0) + 1)
 
 
-def fit_block(problem: MixtureProblem, block: NDArray[np.int32]) -> tuple[Floats, NDArray[np.int32]]:
-    """The weights of some units, unit by unit, and the steps that each took."""
-    weights = np.zeros(problem.units.n_weights)  # only the places of these units are written
-    steps = np.zeros(len(block), dtype=np.int32)
+def fit_block(problem: MixtureProblem, block: Ints) -> tuple[Floats, NDArray[np.int32]]:
+    """The weights of some adjacent groups, joined, and the steps that each took."""
+    part = slice(problem.places[block[0]], problem.places[block[-1] + 1])
+    offsets = problem.group_offsets[block[0] : block[-1] + 2]
+    units = problem.group_units[offsets[0] : offsets[-1]]
+    groups = Pattern(offsets - offsets[0], units, len(problem.paths.offsets) - 1)
+    weights, steps = np.zeros(part.stop - part.start), np.zeros(len(block), dtype=np.int32)
     fit_mixtures_in_place(
-        problem.counts, problem.units.all_paths, problem.documents, problem.unit_documents, block,
-        *problem.limits, problem.expected, weights, steps,
+        problem.counts, problem.paths.pattern, problem.documents, problem.unit_documents, groups,
+        problem.limits, problem.expected[part], weights, steps,
     )  # fmt: skip
-    return weights[problem.units.weights_of(block)], steps
+    return weights, steps
 
 
 def _to_arrays(found: tuple[Floats, NDArray[np.int32]]) -> Arrays:

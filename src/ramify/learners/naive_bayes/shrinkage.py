@@ -15,27 +15,31 @@ roots, all documents are one more estimate above them. The weight of 1/V is at l
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ramify.errors import InputError, ModelError
 from ramify.learners.base import Contributions, Evidence, Scores
 from ramify.learners.naive_bayes import word_counts
-from ramify.learners.naive_bayes.mixture_weights import EM_WORDS, MixtureProblem, Units, fit_weights
+from ramify.learners.naive_bayes.mixture_weights import EM_WORDS, Labelled, MixtureProblem, Units, fit_weights
+from ramify.learners.naive_bayes.tied_weights import TiedProblem, fit_tied_weights, weigh_units
 from ramify.learners.naive_bayes.word_counts import Floats, WordCountLearner, is_count, is_positive
 from ramify.learners.path_probabilities import log_softmax
 from ramify.learners.targets import Targets
-from ramify.native import WordCounts, rows_of, score_mixtures_in_place
+from ramify.native import MixtureLimits, WordCounts, rows_of, score_mixtures_in_place
 
 LEAST_UNIFORM = 1e-9
 PRUNED = -1e30  # ln of the probability of a class in a pruned branch
 MOST_STEPS = 10**9
 ESTIMATES = ("leave-one-out", "held-out")
+TIES = ("auto", "always", "never")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -44,6 +48,9 @@ class ShrinkageNaiveBayes(WordCountLearner):
 
     weights: how mixture weights are estimated: "leave-one-out" excludes each document from the estimates in turn; "held-out"
     takes estimates from some documents and weights from the others.
+    tie_weights: "never" estimates the weights of each class from its documents alone, as in the paper; a class with one document
+    then has no weight of its own. "always" gives classes of the same depth and about as many documents the same weights. "auto"
+    starts each class from those, and its documents move them, the more of them there are.
     held_out: the fraction of each class's documents that "held-out" uses for weights; too small classes leave one out.
     fit_prior: learn class priors from the data; otherwise all classes are equally likely.
     tol: EM ends when no weights increase the likelihood by more than this, in nats per word. max_iter: the most steps.
@@ -68,6 +75,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
 
     kind: ClassVar[str] = "shrinkage-naive-bayes"
     weights: str = "leave-one-out"
+    tie_weights: str = "auto"
     held_out: float = 0.3
     tol: float = 1e-10
     max_iter: int = 1000
@@ -78,6 +86,8 @@ class ShrinkageNaiveBayes(WordCountLearner):
     def _check_parameters(self) -> None:
         if self.weights not in ESTIMATES:
             raise InputError(f"weights is {self.weights!r}; give 'leave-one-out' or 'held-out'.")
+        if self.tie_weights not in TIES:
+            raise InputError(f"tie_weights is {self.tie_weights!r}; give 'auto', 'always' or 'never'.")
         if not is_positive(self.held_out) or self.held_out >= 1:
             raise InputError(f"held_out is {self.held_out!r}; give a share of the documents, between 0 and 1.")
         if self.tol != 0 and not is_positive(self.tol):
@@ -113,7 +123,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
         expected = {}
         if not is_first:
             word_counts.translate_nodes(self.class_nodes_, self.taxonomy_, targets.taxonomy)  # refuses before anything changes
-            expected = self._expected_words()
+            expected = self._expected()
         self.__dict__.pop("weights_", None)
         self.held_out_documents_ = np.zeros(0, dtype=np.int64)
         super()._partial_fit(X, targets, sample_weight, is_first)
@@ -124,12 +134,13 @@ class ShrinkageNaiveBayes(WordCountLearner):
                 earlier[units.weights_at(unit)] = [parts.get(key, 0.0) for key in units.keys_along(unit, names)]
         self._learn_weights(X, targets.own, sample_weight, earlier)
 
-    def _expected_words(self) -> dict[Any, dict[Any, float]]:
-        """How many words so far each unit ascribes to each part of its mixture."""
+    def _expected(self) -> dict[Any, dict[Any, float]]:
+        """How much each unit ascribes to each part of its mixture so far: words, or documents where weights are tied."""
         units, names, found = self.units_, self.taxonomy_.names, {}
+        amounts = self._totals if self.tie_weights == "never" else self.class_weight_ @ units.above
         for unit in range(len(units)):
-            words = self.weights_[units.weights_at(unit)] * self._totals[unit]
-            found[units.key_of(unit, names)] = dict(zip(units.keys_along(unit, names), words.tolist(), strict=True))
+            parts = self.weights_[units.weights_at(unit)] * amounts[unit]
+            found[units.key_of(unit, names)] = dict(zip(units.keys_along(unit, names), parts.tolist(), strict=True))
         return found
 
     def _set_aside(self, own: csc_array) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -147,26 +158,55 @@ class ShrinkageNaiveBayes(WordCountLearner):
         return np.flatnonzero(~aside), np.flatnonzero(aside)
 
     def _learn_weights(self, X: csr_array, own: csr_array, sample_weight: Floats, expected: Floats) -> None:
-        units = self.units_
-        members = csr_array(own[:, self.class_nodes_].astype(np.float64) @ units.above)
-        wanted = np.ones(len(units), dtype=bool) if self.branches is not None else ~units.is_inner
-        weights = np.zeros(units.n_weights)
-        limits = float(self.tol), int(self.max_iter), EM_WORDS if self.newton else np.inf
-
-        def fit(parts: tuple[csr_array, Floats, csr_array], leave_one_out: bool, wanted: NDArray[np.bool_]) -> list[int]:
-            problem = MixtureProblem.of(units, self._word_counts, *parts, (leave_one_out, *limits), expected)
-            return fit_weights(problem, wanted, self.n_jobs, weights)
-
+        members = csr_array(own[:, self.class_nodes_].astype(np.float64) @ self.units_.above)
+        members.sort_indices()
         aside = self.held_out_documents_
-        if len(aside):
-            rest = np.setdiff1d(np.arange(X.shape[0]), aside)
-            held_out, others = ((X[some], sample_weight[some], csr_array(members[some])) for some in (aside, rest))
-            has_held_out = np.diff(csc_array(held_out[2]).indptr) > 0
-            steps = fit(held_out, False, wanted & has_held_out) + fit(others, True, wanted & ~has_held_out)
-        else:
-            steps = fit((X, sample_weight, members), True, wanted)
-        self.n_iter_ = max([1, *steps])
+        rest = np.setdiff1d(np.arange(X.shape[0]), aside) if len(aside) else slice(None)
+        held_out, counted = (Labelled(X[some], sample_weight[some], csr_array(members[some])) for some in (aside, rest))
+        fit = self._fit_own if self.tie_weights == "never" else self._fit_tied
+        weights, steps = fit(held_out, counted, expected)
+        self.n_iter_ = min(int(self.max_iter), max([1, *steps]))
+        self._warn_unless_converged(sum(step > self.max_iter for step in steps), len(steps))
         self._set_weights(weights)
+
+    def _limits(self, leave_one_out: bool) -> MixtureLimits:
+        is_tied, em_words = self.tie_weights != "never", EM_WORDS if self.newton else np.inf
+        return MixtureLimits(leave_one_out, is_tied, float(self.tol), int(self.max_iter), em_words)
+
+    def _wanted(self) -> NDArray[np.bool_]:
+        """The units that need weights: classes, and all where branches are pruned."""
+        return np.ones(len(self.units_), dtype=bool) if self.branches is not None else ~self.units_.is_inner
+
+    def _fit_own(self, held_out: Labelled, counted: Labelled, expected: Floats) -> tuple[Floats, list[int]]:
+        """Weights of each unit from its own documents: those held out, and where there are none, all in turn."""
+        units, weights, steps = self.units_, np.zeros(self.units_.n_weights), list[int]()
+        is_held_out = np.diff(csc_array(held_out.members).indptr) > 0
+        for labelled, chosen, leave_one_out in ((held_out, is_held_out, False), (counted, ~is_held_out, True)):
+            some = np.flatnonzero(self._wanted() & chosen).astype(np.int32)
+            places, limits = units.weights_of(some), self._limits(leave_one_out)
+            known = self._word_counts, units.all_paths, labelled
+            problem = MixtureProblem.of(*known, list(some[:, None]), limits, expected[places])
+            weights[places], taken = fit_weights(problem, self.n_jobs)
+            steps += taken
+        return weights, steps
+
+    def _fit_tied(self, held_out: Labelled, counted: Labelled, expected: Floats) -> tuple[Floats, list[int]]:
+        """Weights of units that are tied, from documents held out if there are such, otherwise from all in turn."""
+        is_held_out = held_out.X.shape[0] > 0
+        labelled, size = (held_out, weigh_units(counted)[0]) if is_held_out else (counted, None)
+        known, limits = (self.units_, self._word_counts, self._totals), self._limits(not is_held_out)
+        problem = TiedProblem.of(*known, labelled, limits, size, expected, self._wanted())
+        weights, steps = fit_tied_weights(problem, self.tie_weights == "auto", self.n_jobs)
+        weights[self.units_.weight_ends[0][self._totals == 0]] = 0  # a unit without words has no estimate of its own
+        return weights, steps
+
+    def _warn_unless_converged(self, n_unfinished: int, n_fits: int) -> None:
+        if n_unfinished and self.tol > 0:
+            warnings.warn(
+                f"the mixture weights of {n_unfinished:,} of {n_fits:,} fits did not converge within {self.max_iter:,} steps "
+                f"to tol={self.tol:g}; raise max_iter or tol, or set newton=true.",
+                ConvergenceWarning, stacklevel=4,
+            )  # fmt: skip
 
     def _set_weights(self, weights: Floats) -> None:
         """Store normalized weights, with at least LEAST_UNIFORM for the uniform estimate, and the factors for scoring."""
@@ -177,9 +217,8 @@ class ShrinkageNaiveBayes(WordCountLearner):
         weights[uniform] = np.where(sums > 0, np.maximum(weights[uniform], LEAST_UNIFORM), 0)
         sums = np.add.reduceat(weights, starts)
         weights /= np.repeat(np.where(sums > 0, sums, 1), uniform - starts + 1)
-        totals = self._totals[units.paths]
-        data = totals - np.where(np.isin(np.arange(len(totals)), units.path_offsets[:-1]), 0, np.roll(totals, 1))
-        data = np.where(data > LEAST_UNIFORM * totals, data, np.inf)  # an estimate without data has no part
+        data = units.added_words(self._totals)
+        data[data == 0] = np.inf  # an estimate without data has no part
         self.weights_ = weights
         self._factors = weights / np.insert(data, units.path_offsets[1:], float(self.counts_.shape[0]))
 
@@ -213,7 +252,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
     def _score_units(self, X: csr_array, units: NDArray[np.int32], priors: Floats) -> Floats:
         """ln P(unit) + ln P(words | unit), documents × units."""
         joint = np.empty((X.shape[0], len(units)))
-        known = self._word_counts, self.units_.all_paths, self._factors
+        known = self._word_counts, self.units_.all_paths.pattern, self._factors
         score_mixtures_in_place(*known, units, priors, rows_of(X), joint)
         return joint
 
