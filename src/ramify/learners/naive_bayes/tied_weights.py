@@ -3,8 +3,12 @@
     tied:    max over λ_g    Σ_d L_d(λ_g) + Σ_i ln λ_g^i            d: the documents of all classes of group g
     drawn:   max over λ_c    Σ_d L_d(λ_c) + 30 Σ_i λ_g^i ln λ_c^i   d: the documents of class c, which is in group g
 
+    ordered: λ_c^0 / T_c^0 ≥ 2 λ_c^1 / T_c^1                        T_c^i: the words behind the estimate θ^i
+
 L_d(λ): the mean over the words w of document d of ln Σ_i λ^i θ^i(w), by estimates that exclude the document. So a group starts
-from one document for each estimate (Laplace's rule), and a class from 30 documents like those of its group.
+from one document for each estimate (Laplace's rule), and a class from 30 documents like those of its group. Then, where a word
+of a class's own documents would count less than twice as much as one of the documents that the next estimate adds, weight moves
+from that estimate to the own one. Otherwise, of two classes below a node, each could look like the other.
 Source: Jelinek & Mercer 1980, deleted interpolation, with weights tied over contexts with similar counts.
 Deviations: a document counts the same however long it is, so that a long one cannot decide for a group. A class of n documents,
 less one, tells which weights a class of n − 1 should have: groups are by depth and by ⌊log₂⌋ of the documents left. A class takes
@@ -20,10 +24,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ramify.learners.naive_bayes.mixture_weights import ROUNDING, Floats, Ints, Labelled, MixtureProblem, Paths, Units, fit_weights
+from ramify.learners.naive_bayes.mixture_weights import (
+    ROUNDING,
+    Floats,
+    Ints,
+    Labelled,
+    MixtureProblem,
+    Paths,
+    Units,
+    fit_weights,
+)
 from ramify.native import MixtureLimits, WordCounts
 
 PRIOR_DOCUMENTS = 30.0  # that the weights of its group are worth to a class
+LEAST_RATIO = 2.0  # of what a word of a class's own documents counts to what one of the next estimate counts
 MOST_WORDS = 2**20  # that a group reads, each once a document; plenty for a handful of weights
 
 Key = tuple[int, int]  # of a group: the depth, below 0 for inner units, and ⌊log₂ documents⌋
@@ -32,24 +46,40 @@ Groups = dict[Key, NDArray[np.int32]]
 
 @dataclass(frozen=True, slots=True)
 class Estimates:
-    """The estimates that have data. paths: of every unit. is_kept: which of all weights are theirs; starts: of each unit."""
+    """The estimates that have data.
+
+    paths: of every unit. is_kept: which of all weights are theirs. starts: the first weight of each unit. n_words: the words
+    behind each unit's own estimate, and behind the next, 0 where there is none.
+    """
 
     paths: Paths
     is_kept: NDArray[np.bool_]
     starts: Ints
+    n_words: tuple[Floats, Floats]
 
     @classmethod
     def of(cls, units: Units, totals: Floats) -> Estimates:
         """The uniform estimate always counts, and so does a unit's own."""
-        has_data = units.added_words(totals) > 0
+        added = units.added_words(totals)
+        has_data = added > 0
         has_data[units.path_offsets[:-1]] = True
         offsets = np.concatenate([[0], np.cumsum(has_data)])[units.path_offsets]
         paths = Paths.of(offsets.astype(np.int64), units.paths[has_data])
-        return cls(paths, np.insert(has_data, units.path_offsets[1:], True), paths.offsets[:-1] + np.arange(len(units)))
+        is_kept, starts = np.insert(has_data, units.path_offsets[1:], True), paths.offsets[:-1] + np.arange(len(units))
+        n_words = np.append(np.insert(added, units.path_offsets[1:], 0.0)[is_kept], 0.0)
+        return cls(paths, is_kept, starts, (n_words[starts], n_words[starts + 1]))
 
     def places(self, some: NDArray[Any]) -> Ints:
         """Where the weights of units of one depth are, units × estimates."""
         return np.asarray(self.starts[some][:, None] + np.arange(self.paths.n_estimates[some[0]]))
+
+    def order_in_place(self, weights: Floats) -> None:
+        """Move weight from the next estimate to a unit's own where its own words would count for too little."""
+        own, other = LEAST_RATIO * self.n_words[0], self.n_words[1]
+        first, second = weights[self.starts], weights[self.starts + 1]
+        is_low = (own > 0) & (other > 0) & (first * other < own * second)
+        moved = (first + second)[is_low] * other[is_low] / (own + other)[is_low]
+        weights[self.starts[is_low]], weights[self.starts[is_low] + 1] = (first + second)[is_low] - moved, moved
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +139,7 @@ def fit_tied_weights(problem: TiedProblem, is_drawn: bool, n_jobs: int | None) -
     starts, earlier = problem.estimates.starts, problem.earlier
     is_known = np.repeat(~problem.is_new & (np.add.reduceat(earlier, starts) > 0), problem.estimates.paths.n_estimates)
     weights[is_known] = earlier[is_known]  # units without new documents keep their weights
+    problem.estimates.order_in_place(weights)
     placed = np.zeros(len(problem.estimates.is_kept))
     placed[problem.estimates.is_kept] = weights
     return placed, steps
