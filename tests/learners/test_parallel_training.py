@@ -68,7 +68,7 @@ BOOSTED = {
 MIXED = {
     "shrinkage": (ShrinkageNaiveBayes, {}),
     "shrinkage with branches": (ShrinkageNaiveBayes, {"branches": 2}),
-    "shrinkage by EM": (ShrinkageNaiveBayes, {"newton": False, "max_iter": 40}),
+    "shrinkage by EM": (ShrinkageNaiveBayes, {"newton": False, "tol": 1e-3}),
     "shrinkage from documents held out": (ShrinkageNaiveBayes, {"weights": "held-out", "random_state": 3}),
 }
 OTHERS = {

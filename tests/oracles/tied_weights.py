@@ -6,9 +6,9 @@ maximize, over its documents d with weight s_d,
 
     Σ_d s_d (mean over the words of d of ln Σ_i λ_i θ^i(w)) + m Σ_i ln λ_i
 
-A unit takes the weights of the group whose size is nearest to its own; with `drawn`, its weights λ then maximize
+A unit takes the weights of the group whose size is nearest to its own; with `shrunk`, its weights λ then maximize
 
-    Σ_d s_d (mean over the words of d of ln Σ_i λ_i θ^i(w)) + 30 m Σ_i λ_i^group ln λ_i
+    Σ_d s_d (mean over the words of d of ln Σ_i λ_i θ^i(w)) + 100 m Σ_i λ_i^group ln λ_i
 
 At last, if λ_0 / T_0 < 2 λ_1 / T_1, where T_i are the words behind an estimate, λ_0 and λ_1 with the same sum make both equal.
 """
@@ -19,7 +19,7 @@ import numpy as np
 
 from oracles.shrinkage import LEAST_UNIFORM, Corpus, Unit, estimates, layers_of, pairs_in, without
 
-PRIOR_DOCUMENTS = 30
+PRIOR_DOCUMENTS = 100
 TINY = 1e-9
 
 
@@ -94,7 +94,7 @@ def nearest(known: list[int], size: int) -> int:
     return sorted(known, key=lambda other: (abs(other - size), -other))[0]
 
 
-def tied_weights(corpus: Corpus, all_units: list[Unit], drawn: bool, held_out: set[int]) -> dict[Unit, np.ndarray]:
+def tied_weights(corpus: Corpus, all_units: list[Unit], shrunk: bool, held_out: set[int]) -> dict[Unit, np.ndarray]:
     """λ of every unit, from the unit itself to the uniform."""
     mean = mean_weight(corpus, all_units, held_out)
     size = {unit: sizes(corpus, unit, held_out, mean) for unit in all_units}
@@ -115,7 +115,7 @@ def tied_weights(corpus: Corpus, all_units: list[Unit], drawn: bool, held_out: s
         lam = np.full(depth[1], 1 / depth[1])
         if depth in groups:
             lam = fitted[depth, nearest(list(groups[depth]), size_class(size[unit][0]))]
-        if drawn and size[unit][1] > 0:
+        if shrunk and size[unit][1] > 0:
             lam = maximize(evidence[unit], PRIOR_DOCUMENTS * mean * lam)
         found[unit] = place(corpus, unit, ordered(lam, words_behind(corpus, unit, held_out)), kept[unit], held_out)
     return found

@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """For every unit the units whose estimates it mixes: from itself to the top, all or some. `pattern` is what kernels take."""
+    """For every unit the units whose estimates it mixes, from itself to the top, all or some. pattern: as kernels take them."""
 
     offsets: Ints
     units: NDArray[np.int32]
@@ -206,11 +206,11 @@ class MixtureProblem:
         return cls(counts, paths, documents, by_unit, offsets, units, places, limits, expected, sizes)
 
 
-def fit_weights(problem: MixtureProblem, n_jobs: int | None) -> tuple[Floats, list[int]]:
+def fit_weights(problem: MixtureProblem, n_jobs: int | None, title: str = "mixture weights") -> tuple[Floats, list[int]]:
     """The weights of all groups, joined, and the steps that each took; one more than allowed where it did not converge."""
     blocks = _blocks(problem.sizes)
     executor, steps, weights = choose_executor(n_jobs), list[int](), np.zeros(problem.places[-1])
-    with stage("mixture weights", len(problem.sizes)) as step:
+    with stage(title, len(problem.sizes)) as step:
         results = executor.distribute(fit_block, executor.place(problem), blocks, CODEC)
         for block, found in zip(blocks, results, strict=True):
             part = slice(problem.places[block[0]], problem.places[block[-1] + 1])

@@ -48,9 +48,9 @@ class ShrinkageNaiveBayes(WordCountLearner):
 
     weights: how mixture weights are estimated: "leave-one-out" excludes each document from the estimates in turn; "held-out"
     takes estimates from some documents and weights from the others.
-    tie_weights: "never" estimates the weights of each class from its documents alone, as in the paper; a class with one document
-    then has no weight of its own. "always" gives classes of the same depth and about as many documents the same weights. "auto"
-    starts each class from those, and its documents move them, the more of them there are.
+    tie_weights: "never" estimates the weights of a class from its own documents, as in the paper; of a class with one document,
+    the own estimate then has no weight. "always" gives the same weights to classes of the same depth and size (number of
+    documents). "auto" starts each class from those weights, and its documents move them, the more of them there are.
     held_out: the fraction of each class's documents that "held-out" uses for weights; too small classes leave one out.
     fit_prior: learn class priors from the data; otherwise all classes are equally likely.
     tol: EM ends when no weights increase the likelihood by more than this, in nats per word. max_iter: the most steps.
@@ -137,9 +137,9 @@ class ShrinkageNaiveBayes(WordCountLearner):
     def _expected(self) -> dict[Any, dict[Any, float]]:
         """How much each unit ascribes to each part of its mixture so far: words, or documents where weights are tied."""
         units, names, found = self.units_, self.taxonomy_.names, {}
-        amounts = self._totals if self.tie_weights == "never" else self.class_weight_ @ units.above
+        sizes = self._totals if self.tie_weights == "never" else self.class_weight_ @ units.above
         for unit in range(len(units)):
-            parts = self.weights_[units.weights_at(unit)] * amounts[unit]
+            parts = self.weights_[units.weights_at(unit)] * sizes[unit]
             found[units.key_of(unit, names)] = dict(zip(units.keys_along(unit, names), parts.tolist(), strict=True))
         return found
 

@@ -1,19 +1,18 @@
-"""Mixture weights that classes of the same depth and size share, and the weights of each class drawn towards them.
+"""Mixture weights that classes of the same depth and size share, and the weights of each class, shrunk towards them.
 
     tied:    max over λ_g    Σ_d L_d(λ_g) + Σ_i ln λ_g^i            d: the documents of all classes of group g
-    drawn:   max over λ_c    Σ_d L_d(λ_c) + 30 Σ_i λ_g^i ln λ_c^i   d: the documents of class c, which is in group g
-
+    shrunk:  max over λ_c    Σ_d L_d(λ_c) + 100 Σ_i λ_g^i ln λ_c^i  d: the documents of class c, which is in group g
     ordered: λ_c^0 / T_c^0 ≥ 2 λ_c^1 / T_c^1                        T_c^i: the words behind the estimate θ^i
 
 L_d(λ): the mean over the words w of document d of ln Σ_i λ^i θ^i(w), by estimates that exclude the document. So a group starts
-from one document for each estimate (Laplace's rule), and a class from 30 documents like those of its group. Then, where a word
+from one document for each estimate (Laplace's rule), and a class from 100 documents like those of its group. Then, where a word
 of a class's own documents would count less than twice as much as one of the documents that the next estimate adds, weight moves
 from that estimate to the own one. Otherwise, of two classes below a node, each could look like the other.
 Source: Jelinek & Mercer 1980, deleted interpolation, with weights tied over contexts with similar counts.
-Deviations: a document counts the same however long it is, so that a long one cannot decide for a group. A class of n documents,
-less one, tells which weights a class of n − 1 should have: groups are by depth and by ⌊log₂⌋ of the documents left. A class takes
-the weights of its size or of the nearest one, the larger of two; equal weights where no class of its depth has two documents.
-Only nodes that add documents to those below them count for depth. Inner nodes have groups of their own.
+Deviations: a document counts the same however long it is, so that a long one cannot decide for a group. A class of n documents
+without one of them tells which weights a class of n − 1 needs: groups are by depth and by ⌊log₂⌋ of the documents left. A class
+takes the weights of its size or of the nearest one, the larger of two; equal weights where no class of its depth has two
+documents. Only nodes that add documents to those below them count for depth. Inner nodes have groups of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from ramify.learners.naive_bayes.mixture_weights import (
 )
 from ramify.native import MixtureLimits, WordCounts
 
-PRIOR_DOCUMENTS = 30.0  # that the weights of its group are worth to a class
+PRIOR_DOCUMENTS = 100.0  # that the weights of its group are worth to a class
 LEAST_RATIO = 2.0  # of what a word of a class's own documents counts to what one of the next estimate counts
 MOST_WORDS = 2**20  # that a group reads, each once a document; plenty for a handful of weights
 
@@ -131,11 +130,11 @@ def weigh_units(labelled: Labelled) -> tuple[Floats, Ints]:
     return weight @ labelled.members, (weight > 0).astype(np.int64) @ labelled.members.astype(np.int64)
 
 
-def fit_tied_weights(problem: TiedProblem, is_drawn: bool, n_jobs: int | None) -> tuple[Floats, list[int]]:
-    """Weights of the wanted units, of all estimates, and the steps of each fit; is_drawn: each unit's own, or its group's."""
+def fit_tied_weights(problem: TiedProblem, is_shrunk: bool, n_jobs: int | None) -> tuple[Floats, list[int]]:
+    """Weights of the wanted units, of all estimates, and the steps of each fit; is_shrunk: each unit's own, or its group's."""
     weights, steps = _weights_of_groups(problem, n_jobs)
-    if is_drawn:
-        steps += _draw_in_place(weights, problem, n_jobs)
+    if is_shrunk:
+        steps += _move_in_place(weights, problem, n_jobs)
     starts, earlier = problem.estimates.starts, problem.earlier
     is_known = np.repeat(~problem.is_new & (np.add.reduceat(earlier, starts) > 0), problem.estimates.paths.n_estimates)
     weights[is_known] = earlier[is_known]  # units without new documents keep their weights
@@ -150,7 +149,7 @@ def _weights_of_groups(problem: TiedProblem, n_jobs: int | None) -> tuple[Floats
     estimates, earlier = problem.estimates, problem.earlier
     groups = _group_units(problem.depth, problem.left / problem.document, problem.wanted & (problem.left > 0))
     expected = [problem.document + earlier[estimates.places(group)].sum(axis=0) for group in groups.values()]
-    found, steps = _fit(problem, list(groups.values()), expected, _sample(problem.labelled, groups), n_jobs)
+    found, steps = _fit(problem, list(groups.values()), expected, n_jobs, _sample(problem.labelled, groups), "tied weights")
     tied = dict(zip(groups, found, strict=True))
     weights = np.zeros(len(earlier))
     for (depth, size), group in _group_units(problem.depth, problem.size / problem.document, problem.wanted).items():
@@ -161,27 +160,27 @@ def _weights_of_groups(problem: TiedProblem, n_jobs: int | None) -> tuple[Floats
     return weights, steps
 
 
-def _draw_in_place(weights: Floats, problem: TiedProblem, n_jobs: int | None) -> list[int]:
+def _move_in_place(weights: Floats, problem: TiedProblem, n_jobs: int | None) -> list[int]:
     """Move the weights of every unit that can tell more; gives the steps of each."""
     units = np.flatnonzero(problem.wanted & problem.is_new & (problem.left > 0)).astype(np.int32)
     places = [problem.estimates.places(units[[k]])[0] for k in range(len(units))]
     prior = PRIOR_DOCUMENTS * problem.document
-    found, steps = _fit(problem, list(units[:, None]), [problem.earlier[at] + prior * weights[at] for at in places], None, n_jobs)
+    found, steps = _fit(problem, list(units[:, None]), [problem.earlier[at] + prior * weights[at] for at in places], n_jobs)
     for at, own in zip(places, found, strict=True):
         weights[at] = own
     return steps
 
 
 def _fit(
-    problem: TiedProblem, groups: list[NDArray[np.int32]], expected: list[Floats], is_used: NDArray[np.bool_] | None,
-    n_jobs: int | None,
+    problem: TiedProblem, groups: list[NDArray[np.int32]], expected: list[Floats], n_jobs: int | None,
+    is_used: NDArray[np.bool_] | None = None, title: str = "mixture weights",
 ) -> tuple[list[Floats], list[int]]:  # fmt: skip
     """The weights of each group, and its steps."""
     if not groups:
         return [], []
     known = problem.counts, problem.estimates.paths, problem.labelled
     joint = MixtureProblem.of(*known, groups, problem.limits, np.concatenate(expected), is_used)
-    weights, steps = fit_weights(joint, n_jobs)
+    weights, steps = fit_weights(joint, n_jobs, title)
     return np.split(weights, joint.places[1:-1]), steps
 
 
