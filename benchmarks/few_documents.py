@@ -3,7 +3,7 @@
 DIR holds corpora in folders of their own: train.*, test.* and taxonomy.tsv; the bundled corpus needs none. Of the training
 documents of each class (of several labels the first counts here) so many are drawn at random, all where there are fewer, with
 other documents for each seed; all systems of a seed train on the same. They are tested on all test documents, or on a fixed
-sample of 5,000 where there are more. Figures are accuracy (the labels of a document are exactly the predicted ones) and macro F1
+sample of 5,000 where there are more. Figures are accuracy (all labels of a document and no other were predicted) and macro F1
 over classes that occur in test documents or predictions, in percent: mean ± standard error over seeds.
 """
 
@@ -71,7 +71,7 @@ def evaluate(predict_after: Callable[..., Labels], taxonomy: Taxonomy, train: Co
     """Accuracy and macro F1 of a system that was trained on some documents, in percent."""
     predicted = predict_after(train, test)
     Y, found = taxonomy.encode(test.labels), taxonomy.encode(predicted)
-    is_right = np.asarray((Y != found).sum(axis=1)).ravel() == 0
+    is_right = np.asarray((found != Y).sum(axis=1)).ravel() == 0
     return 100 * float(is_right.mean()), 100 * float(macro_f1(Y, found, taxonomy, over="own", empty="skip"))
 
 

@@ -26,6 +26,7 @@ COUNTINGS: dict[str, dict[str, Any]] = {
     "subjects": {"keep": ("Subject",)},
 }
 COUNTED_WITH = ("nb", "shrinkage", "shrinkage-flat")
+paper_form = partial(ShrinkageNaiveBayes, tie_weights="never")
 
 
 def likeliest(learner: Any, X: csr_array) -> Names:
@@ -70,7 +71,7 @@ def measure_weights(trial: Trial, protocol: Protocol) -> dict[str, Any]:
     for size in protocol.few_and_many:
         X, names = trial.training_set(size)
         for vocabulary, words in (("all", np.arange(X.shape[1])), ("seen", np.unique(X.indices))):
-            learnt = ShrinkageNaiveBayes(trial.documents.taxonomy).fit(X[:, words], names)
+            learnt = paper_form(trial.documents.taxonomy).fit(X[:, words], names)
             weights = {name: [weight for _, weight in learnt.mixture_weights(name)] for name in protocol.shown}
             found.setdefault(vocabulary, {})[str(size)] = {
                 name: {"weights": weights[name], "unseen": fraction_unknown(X, names == name)} for name in protocol.shown
@@ -119,12 +120,12 @@ def contestants(documents: Counted, trial: int) -> dict[str, Any]:
     tree = documents.taxonomy
     return {
         "nb": MultinomialNaiveBayes(tree),
-        "shrinkage": ShrinkageNaiveBayes(tree),
+        "shrinkage": paper_form(tree),
         "nb-sharper": MultinomialNaiveBayes(tree, alpha=SHARPER),
-        "shrinkage-flat": ShrinkageNaiveBayes(documents.without_parents()),
-        "shrinkage-held-out": ShrinkageNaiveBayes(tree, weights="held-out", random_state=trial),
+        "shrinkage-flat": paper_form(documents.without_parents()),
+        "shrinkage-held-out": paper_form(tree, weights="held-out", random_state=trial),
         "nb-seen": MultinomialNaiveBayes(tree),
-        "shrinkage-seen": ShrinkageNaiveBayes(tree),
+        "shrinkage-seen": paper_form(tree),
     }
 
 
@@ -145,7 +146,7 @@ def measure_words(trial: Trial, protocol: Protocol) -> dict[str, Any]:
     for size in protocol.words_from:
         X, names = trial.training_set(size)
         for scope, asked, columns in selections(X, names, taxonomy, protocol.words):
-            for way, learner in (("nb", MultinomialNaiveBayes), ("shrinkage", ShrinkageNaiveBayes)):
+            for way, learner in (("nb", MultinomialNaiveBayes), ("shrinkage", paper_form)):
                 right = accuracy(learner(taxonomy).fit(X[:, columns], names), X_test[:, columns], names_test)
                 found[str(size)].setdefault(f"{way} {scope}", {})[asked] = {"accuracy": right, "kept": len(columns)}
     return found
@@ -185,7 +186,7 @@ def follow_branches(run: Run, documents: Counted, size: int, trials: int) -> dic
 def measure_branches(trial: Trial) -> dict[str, Any]:
     """One model, followed down ever more branches."""
     X, names = trial.test_on()
-    learnt = ShrinkageNaiveBayes(trial.documents.taxonomy, branches=1).fit(*trial.training_set(len(trial.pool)))
+    learnt = paper_form(trial.documents.taxonomy, branches=1).fit(*trial.training_set(len(trial.pool)))
     found: dict[str, Any] = {}
     for branches in BRANCHES:
         learnt.branches = branches

@@ -3,12 +3,12 @@
     θ̌_c(w) = Σ_i λ_c^i θ^i(w),     θ^0 from the documents of class c, θ^1, θ^2, … from those of the nodes above it, last 1/V
 
 Each estimate excludes the counts of the one before it, so that every word of the training documents counts once on a path.
-The λ of a class maximize the likelihood of its own documents under estimates that exclude the document (EM from equal weights),
-until no weights increase it by more than `tol` nats per word. The likelihood is concave, so its gradient g (the mean of
-θ^i(w)/θ̌(w) over words) bounds the possible increase: max_i g_i − 1. EM converges slowly near the end; Newton's method,
-projected to weights of 0 and more, then takes over.
+With `tie_weights="never"`, the λ of a class maximize the likelihood of its own documents under estimates that exclude the
+document (EM from equal weights), until no weights increase it by more than `tol` nats per word. The likelihood is concave, so
+its gradient g (the mean of θ^i(w)/θ̌(w) over words) bounds the possible increase: max_i g_i − 1. EM converges slowly near the
+end; Newton's method, projected to weights of 0 and more, then takes over.
 Source: McCallum et al. 1998, section 3.
-Deviations: documents may have multiple labels and labels at inner nodes; a document then counts once for every label, and
+Deviations: by default, the weights of a class are shrunk towards those of similar classes (`tied_weights.py`). Documents may have multiple labels and labels at inner nodes; a document then counts once for every label, and
 leaving it out excludes it everywhere. An inner node with documents of its own has a class below it. Where there are multiple
 roots, all documents are one more estimate above them. The weight of 1/V is at least 1e-9, so that no word is impossible.
 """
@@ -70,7 +70,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
     >>> fitted.predict([[2, 0, 1, 0]]).tolist()
     ['pet/cat']
     >>> [(name, round(weight, 2)) for name, weight in fitted.mixture_weights("pet/cat")]
-    [('pet/cat', 0.55), ('pet', 0.38), ('all documents', 0.0), ('uniform', 0.07)]
+    [('pet/cat', 0.42), ('pet', 0.21), ('all documents', 0.15), ('uniform', 0.22)]
     """
 
     kind: ClassVar[str] = "shrinkage-naive-bayes"
@@ -203,9 +203,9 @@ class ShrinkageNaiveBayes(WordCountLearner):
     def _warn_unless_converged(self, n_unfinished: int, n_fits: int) -> None:
         if n_unfinished and self.tol > 0:
             warnings.warn(
-                f"the mixture weights of {n_unfinished:,} of {n_fits:,} fits did not converge within {self.max_iter:,} steps "
-                f"to tol={self.tol:g}; raise max_iter or tol, or set newton=true.",
-                ConvergenceWarning, stacklevel=4,
+                f"{n_unfinished:,} of {n_fits:,} fits of mixture weights reached max_iter={self.max_iter} before "
+                f"tol={self.tol:g}; raise max_iter{'' if self.newton else ', set newton=true'}, or accept it by raising tol.",
+                ConvergenceWarning, stacklevel=5,
             )  # fmt: skip
 
     def _set_weights(self, weights: Floats) -> None:
