@@ -4,7 +4,7 @@ DIR holds corpora in folders of their own: train.*, test.* and taxonomy.tsv; the
 documents of each class (of several labels the first counts here) so many are drawn at random, all where there are fewer, with
 other documents for each seed; all systems of a seed train on the same. They are tested on all test documents, or on a fixed
 sample of 5,000 where there are more. Figures are accuracy (all labels of a document and no other were predicted) and macro F1
-over classes that occur in test documents or predictions, in percent: mean ± standard error over seeds.
+over classes that occur in test documents or predictions, in percent: mean ± standard error over seeds. The table is Markdown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import json
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,38 +36,39 @@ from ramify.taxonomy import Taxonomy, read_taxonomy
 NAMES = ("esco_titles", "arxiv_small", "20news_bydate", "bundled")
 SIZES = (1, 2, 5, 10)
 MOST_TESTED = 5000
-COLUMNS = ("corpus", "documents a class", "system", "accuracy", "macro F1")
 
 Labels = Sequence[Sequence[str]]
 Figures = dict[str, Any]
+Predict = Callable[[Corpus, Corpus], Labels]  # trains on the first, gives the labels of the second
 
 
 def main() -> None:
-    """Measure every corpus, number of documents and system, and keep what was measured."""
+    """Measure every corpus, system and number of documents, and keep what was measured."""
     given = parse()
     rows: list[Figures] = []
-    show(COLUMNS)
-    show(["---"] * len(COLUMNS))
+    sizes = given.size or SIZES
+    show(["corpus", "system", *map(str, sizes)])
+    show(["---"] * (2 + len(sizes)))
     for name in given.corpus or NAMES:
-        for size in given.size or SIZES:
-            for row in measure(name, size, given):
-                rows.append(row)
-                show([name, str(size), row["system"], told(row["accuracy"]), told(row["macro_f1"])])
+        taxonomy, train, test = read(name, given.data)
+        parts = {size: [draw(train, size, seed) for seed in range(given.seeds)] for size in sizes}
+        for system in given.system or SYSTEMS:
+            found = [measure(SYSTEMS[system](taxonomy), taxonomy, parts[size], test) for size in sizes]
+            rows += [
+                {"corpus": name, "documents": size, "system": system, **row} for size, row in zip(sizes, found, strict=True)
+            ]
+            show([name, system, *(f"{told(row['accuracy'])} / {told(row['macro_f1'])}" for row in found)])
     if given.out:
         given.out.write_text(json.dumps({"machine": host_facts(), "seeds": given.seeds, "rows": rows}, indent=1))
 
 
-def measure(name: str, size: int, given: argparse.Namespace) -> Iterator[Figures]:
-    """The figures of every system, over all seeds."""
-    taxonomy, train, test = read(name, given.data)
-    parts = [draw(train, size, seed) for seed in range(given.seeds)]
-    for system in given.system or SYSTEMS:
-        found = [evaluate(SYSTEMS[system](taxonomy), taxonomy, part, test) for part in parts]
-        accuracy, macro = zip(*found, strict=True)
-        yield {"corpus": name, "documents": size, "system": system, "accuracy": accuracy, "macro_f1": macro}
+def measure(predict_after: Predict, taxonomy: Taxonomy, parts: list[Corpus], test: Corpus) -> Figures:
+    """The figures of a system on some documents a class, one for each seed."""
+    accuracy, macro_f1 = zip(*(evaluate(predict_after, taxonomy, part, test) for part in parts), strict=True)
+    return {"accuracy": accuracy, "macro_f1": macro_f1}
 
 
-def evaluate(predict_after: Callable[..., Labels], taxonomy: Taxonomy, train: Corpus, test: Corpus) -> tuple[float, float]:
+def evaluate(predict_after: Predict, taxonomy: Taxonomy, train: Corpus, test: Corpus) -> tuple[float, float]:
     """Accuracy and macro F1 of a system that was trained on some documents, in percent."""
     predicted = predict_after(train, test)
     Y, found = taxonomy.encode(test.labels), taxonomy.encode(predicted)
@@ -110,10 +111,10 @@ def draw(train: Corpus, size: int, seed: int) -> Corpus:
 # ---- systems --------------------------------------------------------------------------------------------------------
 
 
-def ours(make: Callable[[Taxonomy], TextClassifier]) -> Callable[[Taxonomy], Callable[[Corpus, Corpus], Labels]]:
+def ours(make: Callable[[Taxonomy], TextClassifier]) -> Callable[[Taxonomy], Predict]:
     """A classifier of Ramify."""
 
-    def prepare(taxonomy: Taxonomy) -> Callable[[Corpus, Corpus], Labels]:
+    def prepare(taxonomy: Taxonomy) -> Predict:
         def predict(train: Corpus, test: Corpus) -> Labels:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # few documents are what is measured
@@ -125,7 +126,7 @@ def ours(make: Callable[[Taxonomy], TextClassifier]) -> Callable[[Taxonomy], Cal
     return prepare
 
 
-def linear_svc(taxonomy: Taxonomy) -> Callable[[Corpus, Corpus], Labels]:
+def linear_svc(taxonomy: Taxonomy) -> Predict:
     """scikit-learn on words, with its defaults; a document counts for the first of its labels."""
 
     def predict(train: Corpus, test: Corpus) -> Labels:

@@ -8,9 +8,10 @@ document (EM from equal weights), until no weights increase it by more than `tol
 its gradient g (the mean of θ^i(w)/θ̌(w) over words) bounds the possible increase: max_i g_i − 1. EM converges slowly near the
 end; Newton's method, projected to weights of 0 and more, then takes over.
 Source: McCallum et al. 1998, section 3.
-Deviations: by default, the weights of a class are shrunk towards those of similar classes (`tied_weights.py`). Documents may have multiple labels and labels at inner nodes; a document then counts once for every label, and
-leaving it out excludes it everywhere. An inner node with documents of its own has a class below it. Where there are multiple
-roots, all documents are one more estimate above them. The weight of 1/V is at least 1e-9, so that no word is impossible.
+Deviations: by default, the weights of a class are shrunk towards those of similar classes (`tied_weights.py`). Documents may
+have multiple labels and labels at inner nodes; a document then counts once for every label, and leaving it out excludes it
+everywhere. An inner node with documents of its own has a class below it. Where there are multiple roots, all documents are one
+more estimate above them. The weight of 1/V is at least 1e-9, so that no word is impossible.
 """
 
 from __future__ import annotations
