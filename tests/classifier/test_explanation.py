@@ -84,7 +84,7 @@ def assert_adds_up(why):
 def assert_steps_are_right(clf, text, step_of):
     scores = clf.learner_.scores(clf.vectorizer_.transform([text]))[0].astype(np.float64)
     tax = clf.taxonomy_
-    size = max(1.0, np.nanmax(np.abs(scores)))
+    size = max(1.0, np.abs(scores[np.isfinite(scores)]).max())
     for end in range(len(tax)):
         why = clf.explain(text, tax.names[end])
         assert_adds_up(why)

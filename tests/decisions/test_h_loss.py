@@ -190,8 +190,8 @@ def test_roots_are_siblings_of_each_other():
     assert decide([[0.75, 0.0, 0.25]], [[], [], [0]], "siblings") == [{0}]
 
 
-def test_nodes_that_cost_nothing_are_taken_unless_their_chance_is_unknown():
-    assert decide([[0.0, 1.0, NAN], [NAN, 1.0, 1.0]], CHAIN, [0, 0, 0]) == [{0, 1}, set()]
+def test_nodes_that_cost_nothing_are_taken_unless_they_are_impossible():
+    assert decide([[0.1, 1.0, NAN], [NAN, 1.0, 1.0], [0.1, 0.0, 1.0]], CHAIN, [0, 0, 0]) == [{0, 1}, set(), {0}]
 
 
 def test_certain_nodes_are_taken_and_impossible_ones_left(food):

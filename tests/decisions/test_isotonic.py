@@ -398,9 +398,8 @@ def test_settings_that_make_no_sense_are_refused(settings, complaint, food):
 def test_scores_that_do_not_fit_are_refused(food, diamond):
     with pytest.raises(InputError, match="6 nodes"):
         decisions.isotonic_smooth([[1.0, 2.0]], food, penalty=1.0)
-    for value in (INF, -INF):
-        with pytest.raises(InputError, match="infinite"):
-            decisions.isotonic_smooth([[0.0, 1.0, value, 0.0, 0.0, 0.0]], food, penalty=1.0)
+    with pytest.raises(InputError, match="infinite"):
+        decisions.isotonic_smooth([[0.0, 1.0, INF, 0.0, 0.0, 0.0]], food, penalty=1.0)
     with pytest.raises(RamifyError, match="two parents"):
         decisions.isotonic_smooth(np.zeros((1, 4)), diamond, penalty=1.0)
 

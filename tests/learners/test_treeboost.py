@@ -123,7 +123,7 @@ def test_a_root_with_all_documents_always_passes():
     assert [(c.node, c.classes.tolist()) for c in fitted.committees_] == [(1, [2, 3])]
     S = fitted.scores(csr_array(X))
     assert np.all(S[:, :2] == 1)
-    assert np.isnan(S[:, 4]).all()
+    assert (S[:, 4] == -np.inf).all()
     assert np.all(fitted.predict_sets(csr_array(X)).toarray()[:, :2])
 
 
@@ -146,12 +146,12 @@ def test_documents_of_an_inner_node_are_no_to_all_its_children():
     assert np.all(fitted.scores(csr_array(X))[:4, 1:] < 0)
 
 
-def test_nodes_without_documents_have_no_score_and_are_never_given():
+def test_nodes_without_documents_have_the_lowest_score_and_are_never_given():
     X, _ = random_problem(0)
     fitted = fit(FOREST, X, [{3}, {4}, {8}, {8, 3}] * 10)
     S = fitted.scores(csr_array(X))
-    assert set(np.flatnonzero(np.isnan(S).all(axis=0)).tolist()) == {2, 5, 6, 9}
-    assert set(np.flatnonzero(np.isnan(S).any(axis=0)).tolist()) == {2, 5, 6, 9}
+    assert set(np.flatnonzero((S == -np.inf).all(axis=0)).tolist()) == {2, 5, 6, 9}
+    assert set(np.flatnonzero(~np.isfinite(S).all(axis=0)).tolist()) == {2, 5, 6, 9}
     assert not fitted.predict_sets(csr_array(X)).toarray()[:, [2, 5, 6, 9]].any()
 
 

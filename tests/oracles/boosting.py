@@ -184,9 +184,9 @@ class Tree:
     merged: set[int]
 
     def scores(self, X) -> np.ndarray:
-        """Documents × nodes, each committee asked about every document; NaN where nobody answers."""
+        """Documents × nodes, each committee asked about every document; -inf where there were no documents."""
         has = dense(X) != 0
-        S = np.full((len(has), len(self.parents)), np.nan)
+        S = np.full((len(has), len(self.parents)), -np.inf)
         for committee in self.committees.values():
             S[:, committee.classes] = committee.score(has)
         # parents have smaller numbers, so a forward sweep knows the score of the parent

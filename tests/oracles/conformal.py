@@ -16,13 +16,13 @@ def depth_of(parents, node):
 
 
 def sets_of(p, parents, size):
-    """The nodes of each step, most probable first."""
+    """The nodes of each step, most probable first; an impossible node is as if it were not there."""
     n_levels = 1 + max(depth_of(parents, node) for node in range(len(p)))
     here, steps = [], []
     for level in range(n_levels):
         on_level = [node for node in range(len(p)) if depth_of(parents, node) == level]
-        below = [node for node in on_level if not parents[node] or parents[node][0] in here]
-        leaves = [node for node in here if not children_of(parents, node)]
+        below = [node for node in on_level if p[node] > 0 and (not parents[node] or parents[node][0] in here)]
+        leaves = [node for node in here if not any(p[child] > 0 for child in children_of(parents, node))]
         here = sorted(below + leaves, key=lambda node: -p[node])[:size]
         steps.append(here)
     return steps + [here[:kept] for kept in range(size - 1, 0, -1)]

@@ -18,12 +18,12 @@ def under(parents: Parents, node: int) -> set[int]:
 
 def known(scores: list[float], nodes: set[int]) -> list[int]:
     """Nodes with a score, the best first, equal ones in node order."""
-    return sorted((node for node in nodes if not math.isnan(scores[node])), key=lambda node: (-scores[node], node))
+    return sorted((node for node in nodes if math.isfinite(scores[node])), key=lambda node: (-scores[node], node))
 
 
 def among_classes(scores: list[float], parents: Parents, node: int, end: int) -> tuple[float, int | None]:
     """The class at the end, or the best below it, against the best class that parts from the way at a node."""
-    speaker = end if not math.isnan(scores[end]) else next(iter(known(scores, under(parents, end))), None)
+    speaker = end if math.isfinite(scores[end]) else next(iter(known(scores, under(parents, end))), None)
     way = way_to(parents, end)
     place = way.index(node)
     around = set(range(len(parents))) if place == 0 else under(parents, way[place - 1])
@@ -35,7 +35,7 @@ def among_siblings(scores: list[float], parents: Parents, node: int, end: int) -
     """A node against its likeliest sibling, or staying at the parent: what the children leave of 1."""
     above = parents[node][0] if parents[node] else None
     siblings = {other for other in range(len(parents)) if parents[other] == parents[node]}
-    if math.isnan(scores[node]):
+    if not math.isfinite(scores[node]):
         return 0.0, None
     ways = {other: scores[other] for other in known(scores, siblings - {node})}
     staying = 1 - sum(math.exp(scores[other]) for other in known(scores, siblings))
@@ -49,7 +49,7 @@ def among_siblings(scores: list[float], parents: Parents, node: int, end: int) -
 
 def by_itself(scores: list[float], parents: Parents, node: int, end: int) -> tuple[float, int | None]:
     """A node's own answer."""
-    return 0.0 if math.isnan(scores[node]) else scores[node], None
+    return 0.0 if not math.isfinite(scores[node]) else scores[node], None
 
 
 def related(parents: Parents, node: int) -> set[int]:

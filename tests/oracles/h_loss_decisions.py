@@ -3,6 +3,7 @@
 The H-loss of a set y against the true set v, both closed upward on a forest, is the sum of c_i over the nodes i that are
 in exactly one of them while all ancestors of i are right. p[i] is the probability that node i is true when its parent
 is (of a root: that it is true); a node whose parent is false is false. NaN: nothing is known, and the node is not true.
+An impossible node (NaN or 0) is never taken, even where it costs nothing.
 """
 
 import math
@@ -51,11 +52,11 @@ def expected_h_loss(y: set[int], p: list[float], parents: Parents, costs: list[f
 
 
 def allowed_sets(p: list[float], parents: Parents, switch_depth: int = 0) -> list[set[int]]:
-    """The consistent sets without a NaN node; above the switch depth they are those of a walk down by p >= 1/2."""
+    """The consistent sets without an impossible node; above the switch depth they are those of a walk down by p >= 1/2."""
     high = {node for node in range(len(parents)) if depth(parents, node) < switch_depth}
     walked = top_down(p, parents, 0.5)
-    unknown = {node for node in range(len(parents)) if math.isnan(p[node])}
-    return [y for y in closed_sets(parents) if not y & unknown and y & high == walked & high]
+    impossible = {node for node in range(len(parents)) if not p[node] > 0}
+    return [y for y in closed_sets(parents) if not y & impossible and y & high == walked & high]
 
 
 def least_expected_h_loss(p: list[float], parents: Parents, costs: list[float], switch_depth: int = 0) -> float:
@@ -139,7 +140,7 @@ def minimize_h_loss(p: list[float], parents: Parents, costs: list[float], switch
         chance = known(p[node])
         leaving, taking = costs[node] * chance, costs[node] * (1 - chance) + chance * below[node]
         wins = p[node] >= 0.5 if levels[node] < switch_depth else taking <= leaving
-        if wins and not math.isnan(p[node]):
+        if wins and p[node] > 0:
             wanted.add(node)
         least[node] = taking if node in wanted else leaving
         for parent in parents[node]:

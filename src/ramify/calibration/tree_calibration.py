@@ -227,15 +227,16 @@ class MultiLabelCalibration:
         for depth in range(taxonomy.n_levels):
             columns = np.flatnonzero(taxonomy.depth == depth)
             p, is_true = P[:, columns].ravel(), truth[:, columns].ravel()
-            known = ~np.isnan(p)
+            known = np.isfinite(p)
             curves.append(fit_curve(p[known], is_true[known]))
         return cls(Curves.concatenate(curves))
 
     def apply(self, memberships: NDArray[Any], taxonomy: Taxonomy) -> Floats:
         """P(node), documents × nodes."""
-        P = np.nan_to_num(memberships.astype(np.float64), nan=0.0)
+        P = np.nan_to_num(memberships.astype(np.float64), nan=0.0, neginf=0.0)
         for node in range(len(taxonomy)):  # parents come first
-            P[:, node] = self.curves.apply(int(taxonomy.depth[node]), P[:, node])
+            curve = self.curves.apply(int(taxonomy.depth[node]), P[:, node])
+            P[:, node] = np.where(memberships[:, node] == -np.inf, 0.0, curve)
             for parent in taxonomy.parents_of(node).tolist():
                 P[:, node] = np.minimum(P[:, node], P[:, parent])
         return P

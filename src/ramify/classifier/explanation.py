@@ -109,7 +109,7 @@ class Case:
         self.taken = set(self.labels.indices.tolist())
         # as in `predict_proba`, one per node; and the score of each node as a label, -inf where it is none
         self.probabilities = np.asarray(classifier.probabilities_of(self.scores, self.refined)[0], dtype=np.float32)
-        self.fits = np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf))
+        self.fits = np.asarray(np.nan_to_num(self.learner.label_scores(self.scores)[0], nan=-np.inf, neginf=-np.inf))
 
     @cached_property
     def names(self) -> dict[int, str]:
@@ -199,7 +199,7 @@ def explain_nodes(classifier: TextClassifier, text: Any, truth: list[str] | None
     closed = expand_to_ancestors(case.labels, taxonomy)
     contour = set() if T is None else set(first_errors(T, closed, taxonomy).indices.tolist())
     against = _contradictions(case.learner.memberships(case.scores)[0], taxonomy)
-    highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf), kind="stable")[:SHOWN].tolist()
+    highest = np.argsort(-np.nan_to_num(case.values[0], nan=-np.inf, neginf=-np.inf), kind="stable")[:SHOWN].tolist()
     shown = _depth_first({*case.taken, *(true or ()), *against, *highest}, taxonomy)
     return [
         NodeExplanation(
@@ -245,4 +245,4 @@ def _depth_first(nodes: set[int], taxonomy: Taxonomy) -> list[int]:
 
 
 def _number(value: Any) -> float | None:
-    return None if np.isnan(value) else float(value)
+    return float(value) if np.isfinite(value) else None

@@ -280,7 +280,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
             return self.calibration_.apply(values, self.taxonomy_).astype(np.float32)
         if refined is None:
             return self.learner_.to_probabilities(scores)
-        return np.nan_to_num(refined, nan=0.0).astype(np.float32)
+        return np.nan_to_num(refined, nan=0.0, neginf=0.0).astype(np.float32)
 
     def map_scores(
         self, texts: Sequence[str], work: Callable[[Any], Result], labels_only: bool = False

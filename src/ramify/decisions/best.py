@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array, issparse
 
 from ramify.decisions import base
-from ramify.decisions.reasons import NO_SCORE, format_numbers, with_labels_below
+from ramify.decisions.reasons import NO_SCORE, format_numbers, why_missing, with_labels_below
 from ramify.taxonomy import Taxonomy
 
 
@@ -64,7 +64,7 @@ class Best(base.DecisionRule):
 
         def explain(node: int) -> str:
             if not np.isfinite(S[node]):
-                return NO_SCORE
+                return why_missing(S[node], NO_SCORE)
             score, highest = format_numbers(S[node], S[top])
             if node == top:
                 first = f", and the first of {equals} that have it" if equals > 1 else ""

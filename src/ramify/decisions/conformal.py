@@ -98,6 +98,8 @@ class NestedSets:
 def find_nested_sets(probabilities: Any, taxonomy: Taxonomy, size: int = 1) -> NestedSets:
     """Nested sets of at most `size` nodes in a tree. probabilities: documents × nodes, no child's above its parent's.
 
+    A node of probability 0, such as one without training documents, is in no set: above such nodes, a node is a leaf.
+
     >>> tree = Taxonomy.from_paths(["a/b", "a/c", "d"])
     >>> found = find_nested_sets([[0.9, 0.6, 0.3, 0.1]], tree)
     >>> found.masses.tolist(), [tree.names[node] for node in found.nodes[0, :, 0]]
@@ -107,14 +109,17 @@ def find_nested_sets(probabilities: Any, taxonomy: Taxonomy, size: int = 1) -> N
     P = np.nan_to_num(read_probabilities(probabilities, taxonomy).astype(np.float64), nan=0.0)
     rows, steps = np.arange(len(P))[:, None], []
     current = np.full((len(P), 0), -1, dtype=np.int64)
+    below = np.flatnonzero(taxonomy.parent >= 0)
+    is_child = csr_array((np.ones(len(below), dtype=np.float32), (taxonomy.parent[below], below)), shape=(len(taxonomy),) * 2)
+    is_leaf = is_child @ (P.T > 0).astype(np.float32) == 0  # nodes × documents: no child is possible
     for level in levels_of(taxonomy):
         # the most probable of the children of the set and of its leaves, in descending order
         in_set = np.zeros((len(P), len(taxonomy) + 1), dtype=bool)
         in_set[rows, current] = True  # -1 marks the last column, which belongs to no node
         in_set[:, -1] = True  # the parent of the roots
-        leaves = np.where((current >= 0) & taxonomy.is_leaf[current], current, -1)
+        leaves = np.where((current >= 0) & is_leaf[current, rows], current, -1)
         candidates = np.concatenate([np.broadcast_to(level, (len(P), len(level))), leaves], axis=1)
-        p = np.where(in_set[:, taxonomy.parent[level]], P[:, level], NEVER)
+        p = np.where(in_set[:, taxonomy.parent[level]] & (P[:, level] > 0), P[:, level], NEVER)
         p = np.concatenate([p, np.where(leaves >= 0, P[rows, leaves], NEVER)], axis=1)
         order = np.argsort(-p, axis=1, kind="stable")[:, :size] if size > 1 else p.argmax(axis=1)[:, None]
         best = np.where(p[rows, order] > NEVER, candidates[rows, order], -1)

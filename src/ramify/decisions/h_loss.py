@@ -5,7 +5,8 @@ With p_i = P(node i | its parent is true) and costs c_i, from the leaves up,
     risk_i = c_i p_i                                        if node i is left,
              c_i (1 − p_i) + p_i Σ_{children k} risk_k      if it is taken,
 
-and a node is taken when that costs no more. Source: Cesa-Bianchi, Gentile & Zaniboni 2006, section 3.1.
+and a node is taken when that costs no more and it is possible (p_i > 0). Source: Cesa-Bianchi, Gentile & Zaniboni 2006,
+section 3.1.
 Deviation: the paper's H adds the children's risk unweighted by p_i, whether or not the node is taken; so printed, it misses
 the least expected loss on some forests (docs/papers/cesabianchi2006.md). Its condition (1) follows from the form above.
 """
@@ -34,7 +35,7 @@ def minimize_h_loss(
 ) -> csr_array:
     """Label each document with the set of nodes that has the least expected H-loss.
 
-    probabilities: documents × nodes, P(node | parent); a node with NaN is never taken.
+    probabilities: documents × nodes, P(node | parent); a node with NaN or 0 is never taken.
     costs: 1 everywhere, "siblings" for 1 / the number of siblings, or one number per node.
     switch_depth: nodes above this depth are decided from the top down, at 1/2; 0 decides all from the bottom up.
 
@@ -66,7 +67,7 @@ def expected_losses(p: Scores, taxonomy: Taxonomy, costs: Floats, switch_depth: 
     for level in reversed(levels_of(taxonomy)):
         if_taken[level] += probability[level] * below[level]
         by_sign = taxonomy.depth[level] < switch_depth
-        takes = np.where(by_sign, probability[level] >= 0.5, (if_taken[level] <= if_left[level]) & ~np.isnan(p[level]))
+        takes = np.where(by_sign, probability[level] >= 0.5, (if_taken[level] <= if_left[level]) & (probability[level] > 0))
         inner = level[parent[level] >= 0]
         least = np.where(takes, if_taken[level], if_left[level])[parent[level] >= 0]
         np.add.at(below, parent[inner], least)

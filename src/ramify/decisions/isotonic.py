@@ -3,8 +3,9 @@
     minimize   Σ_v w_v |x_v − y_v| + Σ_{inner v} a_v (y_v − max_{children u} y_u)     subject to   y_parent ≥ y_child
 
 a = 0 is plain isotonic regression on a tree; a = ∞ makes every parent equal to its largest child; a score that is missing
-(NaN) or has weight 0 costs nothing and is filled in. Of equally good values the lowest is taken, of equally good largest
-children the first, as far as sums of floats can tell them equal.
+(NaN) or has weight 0 costs nothing and is filled in. A score of -inf means that a node is impossible: it and all nodes below
+it are no part of the tree, and keep -inf. Of equally good values the lowest is taken, of equally good largest children the
+first, as far as sums of floats can tell them equal.
 
 Source: Punera & Ghosh 2008, problems 2.2 and 2.4. An optimum takes its values from the m distinct scores of a tree. With
 best_u(i) = min_{j≤i} err_u(j),
@@ -18,7 +19,7 @@ paper's lower bound on j is not needed, since a child that is left at its best a
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -28,11 +29,11 @@ from scipy.sparse import csr_array
 
 from ramify.decisions import base
 from ramify.decisions.base import FittableRule, Floats, Numbers, RefiningRule, Scores, setting
-from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers
+from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers, why_missing
 from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.native import smooth_trees_in_place
-from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors
+from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors, levels_of
 
 MAX_NODES = 40_000  # exact smoothing of so many takes 6 GB per thread
 MAX_LEVELS = 1 << 20
@@ -46,7 +47,7 @@ def isotonic_smooth(
     levels: int | None = None,
     n_jobs: int | None = None,
 ) -> Scores:
-    """The consistent scores nearest to those given, documents × nodes.
+    """The consistent scores nearest to those given, documents × nodes; NaN is filled in, -inf keeps a node out.
 
     penalty: what it costs that a parent lies above all its children: 0, a number, inf, or one number per node.
     weights: how much each node's score counts (default: 1); 0 for a missing classifier.
@@ -62,7 +63,7 @@ def isotonic_smooth(
            [0.8, 0.8, 0.8]])
     """
     taxonomy.require_tree("isotonic smoothing")
-    S = read_finite_scores(scores, taxonomy)
+    S = base.read_scores(scores, taxonomy)
     penalties = np.full(len(taxonomy), penalty) if np.ndim(penalty) == 0 else penalty
     a = _read_per_node("penalties", penalties, taxonomy, most=np.inf)
     w = np.ones(len(taxonomy)) if weights is None else _read_per_node("weights", weights, taxonomy, most=np.finfo(float).max)
@@ -70,30 +71,43 @@ def isotonic_smooth(
         allowed = f"a whole number from 2 to {MAX_LEVELS:,}, such as 256, or None for exact smoothing"
         raise InputError(f"levels is {levels!r}; give {allowed}.")
     # sums of weighted distances must stay far below what a float holds
-    largest = max(float(np.fmax.reduce(S, axis=None, initial=0)), -float(np.fmin.reduce(S, axis=None, initial=0)))
+    largest = float(np.fmax.reduce(np.abs(S), axis=None, initial=0, where=np.isfinite(S)))
     each = max(1.0, float(w.max(initial=0)), float(a[np.isfinite(a)].max(initial=0)))
     if math.log10(max(largest, 1)) + math.log10(each) + math.log10(4 * max(1, len(w))) > 300:
         found = f"scores up to {largest:g} with weights or penalties up to {each:g} are too large to add up"
         raise InputError(f"{found}; scale them down, or give penalty=inf to force a parent down to its children.")
     if len(taxonomy) * min(levels or len(taxonomy), len(taxonomy)) > MAX_NODES**2:
         raise InputError(f"exact smoothing of {len(taxonomy):,} nodes needs too much memory; give levels=256.")
-    parent = taxonomy.parent.astype(np.int32)
+    smoothed = np.full(S.shape, -np.inf, dtype=S.dtype if S.dtype in (np.float32, np.float64) else np.float64)
+    for rows, is_out in same_rows(S == -np.inf):
+        for level in levels_of(taxonomy)[1:]:
+            is_out[level] |= is_out[taxonomy.parent[level]]
+        kept = np.flatnonzero(~is_out)
+        number = np.append(np.cumsum(~is_out) - 1, -1)  # of every node among those kept; roots have the parent -1
+        parent = number[taxonomy.parent[kept]].astype(np.int32)
 
-    def smooth(block: Scores) -> Scores:
-        smoothed = np.empty_like(block)
-        smooth_trees_in_place(parent, w, a, int(levels or 0), block, smoothed)
-        return smoothed
+        def smooth(block: Scores, parent: Any = parent, kept: Any = kept) -> Scores:
+            found = np.empty_like(block)
+            smooth_trees_in_place(parent, w[kept], a[kept], int(levels or 0), block, found)
+            return found
 
-    parts = base.over_rows(S, smooth, n_jobs)
-    return np.concatenate(parts) if parts else S.astype(S.dtype)
+        parts = base.over_rows(S[np.ix_(rows, kept)], smooth, n_jobs)
+        smoothed[np.ix_(rows, kept)] = np.concatenate(parts)
+    return smoothed
 
 
-def read_finite_scores(scores: Any, taxonomy: Taxonomy) -> Scores:
-    """Scores as documents × nodes, each finite or NaN."""
-    S = base.read_scores(scores, taxonomy)
-    if S.size and np.fmin.reduce(S, axis=None) == -np.inf:
-        raise InputError("a score is infinite; give finite scores, and NaN where a node has no classifier.")
-    return S
+def same_rows(marks: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDArray[np.bool_]]]:
+    """The numbers of equal rows, and such a row.
+
+    >>> [(rows.tolist(), row.tolist()) for rows, row in same_rows(np.array([[True, False], [False, False], [True, False]]))]
+    [([1], [False, False]), ([0, 2], [True, False])]
+    """
+    first, pattern_of = np.arange(len(marks[:1])), np.zeros(len(marks), dtype=np.int64)
+    if (marks != marks[:1]).any():
+        packed = np.packbits(marks, axis=1)
+        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+        _, first, pattern_of = np.unique(keys, return_index=True, return_inverse=True)
+    return ((np.flatnonzero(pattern_of == k), marks[row].copy()) for k, row in enumerate(first.tolist()))
 
 
 def _read_per_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> Floats:
@@ -176,7 +190,7 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         self.check()
         self.check_fitted()
         penalties = self.penalties if self._is_to_be_fitted else self.penalty
-        return self._smooth(read_finite_scores(values, taxonomy), taxonomy, np.inf if isinstance(penalties, str) else penalties)
+        return self._smooth(base.read_scores(values, taxonomy), taxonomy, np.inf if isinstance(penalties, str) else penalties)
 
     def decide(self, values: Any, taxonomy: Taxonomy) -> csr_array:
         """Label each document with the nodes whose smoothed scores reach the threshold."""
@@ -188,7 +202,7 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         left = np.flatnonzero(~taken.any(axis=1))
         if self.at_least_one and len(left):  # the path of nodes with the highest smoothed score, as deep as it goes
             highest = np.fmax.reduce(smoothed[left], axis=1, keepdims=True, initial=-np.inf)
-            before = np.nan_to_num(np.atleast_2d(values)[left], nan=-base.LARGEST)
+            before = np.nan_to_num(np.atleast_2d(values)[left].astype(np.float64), nan=-base.LARGEST, neginf=-np.inf)
             ends = descend_by_score(np.where(smoothed[left] == highest, before, -np.inf), taxonomy)
             taken[left] = base.nodes_to_labels(ends, taxonomy).toarray()
         return csr_array(taken)
@@ -205,8 +219,8 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         before, after = given[0], refined[0]
 
         def explain(node: int) -> str:
-            if np.isnan(after[node]):
-                return NO_CLASSIFIER
+            if not np.isfinite(after[node]):
+                return why_missing(after[node], NO_CLASSIFIER)
             is_above = bool(after[node] >= self.threshold)
             last_resort = "; no node is high enough, so the highest path was taken" if node in taken and not is_above else ""
             x, y, threshold = format_numbers(0.0 if np.isnan(before[node]) else before[node], after[node], self.threshold)
@@ -236,11 +250,7 @@ class IsotonicSmooth(FittableRule, RefiningRule):
         if not self.prior_weight:
             return isotonic_smooth(S, taxonomy, penalties, weights, levels)
         smoothed = np.empty_like(S)
-        packed = np.packbits(np.isnan(S), axis=1)
-        keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel() if len(S) else np.zeros(0, dtype=np.int8)
-        _, first, pattern_of = np.unique(keys, return_index=True, return_inverse=True)
-        for k, row in enumerate(first):  # documents that miss the same scores have the same weights
-            rows, missing = np.flatnonzero(pattern_of == k), np.isnan(S[row])
+        for rows, missing in same_rows(np.isnan(S)):  # documents that miss the same scores have the same weights
             filled = np.where(missing, np.asarray(self.priors, dtype=S.dtype), S[rows])
             now = np.where(missing, self.prior_weight, weights)
             smoothed[rows] = isotonic_smooth(filled, taxonomy, penalties, now, levels)
@@ -253,7 +263,7 @@ class IsotonicSmooth(FittableRule, RefiningRule):
     def fit(self, values: Any, Y: Any, taxonomy: Taxonomy) -> Self:
         """Choose penalties and compute priors on held-out values and true labels, both documents × nodes."""
         self.check()
-        S, T = read_finite_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
+        S, T = base.read_scores(values, taxonomy), expand_to_ancestors(Y, taxonomy)
         if T.shape != S.shape:
             found = f"there are scores of {S.shape[0]} documents and labels of {T.shape[0]}"
             raise InputError(f"{found}; give both for the same documents.")

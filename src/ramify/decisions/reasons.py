@@ -14,6 +14,7 @@ FORMATS = (*(f".{digits}f" for digits in range(2, 8)), ".3g", ".9g", ".17g")
 HUGE = 1e6  # numbers from here on are shown without decimals
 NO_CLASSIFIER = "it has no classifier, so it is never taken"
 NO_SCORE = "it has no score of its own"
+UNSEEN = "it had no training documents, so it is never taken"
 
 
 def format_numbers(*numbers: float) -> list[str]:
@@ -28,6 +29,11 @@ def format_numbers(*numbers: float) -> list[str]:
         if len({float(text) for text in formatted}) == len(set(values)):
             break
     return formatted
+
+
+def why_missing(value: float, otherwise: str) -> str:
+    """Why a node has no finite value: -inf where it had no training documents, NaN for what is said `otherwise`."""
+    return UNSEEN if value == -np.inf else otherwise
 
 
 def compare(value: float, threshold: float, what: str = "the threshold ") -> str:
@@ -73,7 +79,7 @@ def reasons_of_cuts(
 
     def explain(node: int) -> str:
         if not known[node]:
-            return NO_SCORE
+            return why_missing(values[node], NO_SCORE)
         if thresholds[node] == np.inf:
             reason = f"{format_numbers(values[node])[0]}, but it has no reliable threshold, so it is never chosen itself"
         else:

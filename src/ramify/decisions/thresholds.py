@@ -20,7 +20,7 @@ from scipy.sparse import csr_array, issparse
 
 from ramify.decisions import base
 from ramify.decisions.base import FittableRule, Floats, Numbers, Over, Scores, setting
-from ramify.decisions.reasons import NO_SCORE, format_numbers, reasons_of_cuts, with_labels_below
+from ramify.decisions.reasons import NO_SCORE, format_numbers, reasons_of_cuts, why_missing, with_labels_below
 from ramify.errors import InputError
 from ramify.parallel import row_blocks
 from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_specific
@@ -382,14 +382,15 @@ class RCut(FittableRule):
         >>> RCut(k=1).reasons([0.4, 0.3], Taxonomy.flat(["a", "b"]), [0, 1])
         ['0.40, number 1 of 2 scores, of which 1 is chosen', '0.30, number 2 of 2 scores, of which 1 is chosen']
         """
-        S, k = base.without_nan(base.read_scores(values, taxonomy))[0], int(self.k or 1)
+        given, k = base.read_scores(values, taxonomy), int(self.k or 1)
+        S = base.without_nan(given)[0]
         n = int(np.count_nonzero(np.isfinite(S)))
         rank = np.empty(len(S), dtype=np.int64)
         rank[np.argsort(-S, kind="stable")] = np.arange(1, len(S) + 1)
 
         def explain(node: int) -> str:
             if not np.isfinite(S[node]):
-                return NO_SCORE
+                return why_missing(given[0, node], NO_SCORE)
             chosen = "1 is" if min(k, n) == 1 else f"{min(k, n)} are"
             return f"{format_numbers(S[node])[0]}, number {rank[node]} of {n} scores, of which {chosen} chosen"
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ramify.decisions import base
-from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers, with_labels_below
+from ramify.decisions.reasons import NO_CLASSIFIER, compare, format_numbers, why_missing, with_labels_below
 from ramify.taxonomy import Taxonomy, descend_by_probability, expand_to_ancestors, levels_of
 
 
@@ -49,7 +49,7 @@ def top_down(scores: Any, taxonomy: Taxonomy, threshold: float = 0.0) -> csr_arr
 def descend(scores: Any, taxonomy: Taxonomy) -> csr_array:
     """Follow the most probable child from the root, until stopping is more probable; label with that node and its ancestors.
 
-    scores: ln P(node | parent), NaN for nodes that cannot be entered; the probability to stop is what the children leave of 1.
+    scores: ln P(node | parent), NaN or -inf for nodes that cannot be entered; the probability to stop is what the children leave of 1.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
     >>> taxonomy.decode(descend(np.log([[1.0, 0.3, 0.7]]), taxonomy))
@@ -82,7 +82,9 @@ class Sign(base.DecisionRule):
         margins = base.read_scores(values, taxonomy)[0]
 
         def explain(node: int) -> str:
-            return "it has no classifier" if np.isnan(margins[node]) else f"margin {compare(margins[node], self.threshold, '')}"
+            if not np.isfinite(margins[node]):
+                return why_missing(margins[node], "it has no classifier")
+            return f"margin {compare(margins[node], self.threshold, '')}"
 
         return with_labels_below(explain, nodes, margins >= self.threshold, margins, taxonomy)
 
@@ -108,8 +110,8 @@ class TopDown(base.DecisionRule):
         margins = base.read_scores(values, taxonomy)[0]
 
         def explain(node: int) -> str:
-            if np.isnan(margins[node]):
-                return NO_CLASSIFIER
+            if not np.isfinite(margins[node]):
+                return why_missing(margins[node], NO_CLASSIFIER)
             above = taxonomy.nodes_to(node)[:-1]
             is_parent_taken = bool((margins[above] >= self.threshold).all())
             reason = f"margin {compare(margins[node], self.threshold, '')}"
@@ -146,8 +148,8 @@ class Descend(base.DecisionRule):
         def explain(node: int, parent: int) -> str:
             siblings = taxonomy.roots if parent < 0 else taxonomy.children_of(parent)
             stop = max(0.0, 1 - float(np.nansum(P[siblings])))
-            if np.isnan(P[node]):
-                return "no training document belongs to it, so it is never entered"
+            if not P[node] > 0:
+                return "it has no training documents, or no probability, so it is never entered"
             if parent >= 0 and parent not in taken:
                 is_most_probable = P[node] >= max(np.nanmax(P[siblings]), stop)
                 reason = " would be the most probable child, but" if is_most_probable else ", and"

@@ -114,7 +114,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _score(self, X: csr_array) -> Scores:
-        """Scores of a block of rows, documents × nodes; NaN where a node has no classifier."""
+        """Scores of a block of rows, documents × nodes, filled into what :meth:`_no_scores` gives."""
 
     @abstractmethod
     def to_probabilities(self, scores: Scores) -> Scores:
@@ -140,6 +140,23 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     @abstractmethod
     def from_state(cls, taxonomy: Taxonomy, values: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Make a learner from its state, after checking shapes, types and ranges."""
+
+    # ---- nodes without documents ----------------------------------------------------------------------------------------
+
+    @property
+    def unseen_(self) -> NDArray[np.bool_]:
+        """Whether each node had no training document at or below it; its score is -inf and its probability 0."""
+        one_row = csr_array((np.ones(len(self.class_nodes_), dtype=bool), self.class_nodes_, [0, len(self.class_nodes_)]),
+                            shape=(1, len(self.taxonomy_)))
+        unseen = np.ones(len(self.taxonomy_), dtype=bool)
+        unseen[expand_to_ancestors(one_row, self.taxonomy_).indices] = False
+        return unseen
+
+    def _no_scores(self, n_documents: int) -> Scores:
+        """Scores before any classifier is asked: NaN, and -inf for unseen nodes."""
+        S = np.full((n_documents, len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S[:, self.unseen_] = -np.inf
+        return S
 
     # ---- what only some learners have ---------------------------------------------------------------------------------
 
@@ -212,11 +229,11 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return scores
 
     def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node), NaN where a node has no classifier; unlike probabilities, a child's may exceed its parent's."""
-        return self.to_probabilities(scores)
+        """P(node), NaN where a node has no classifier, -inf where it is unseen; a child's may exceed its parent's."""
+        return np.where(scores == -np.inf, scores, self.to_probabilities(scores))
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent) over all nodes of a tree; 0 where the parent is impossible."""
+        """P(node | parent) over all nodes of a tree; 0 where the node is unseen or the parent is impossible."""
         P = self.to_probabilities(scores).astype(np.float64)
         self.taxonomy_.require_tree("the chance of a node given its parent")
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
@@ -226,8 +243,9 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
         return conditional
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """Log-odds of each node given its parent: positive for yes, NaN where there is no classifier."""
-        return np.asarray(logit(self.conditionals(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY)))
+        """Log-odds of each node given its parent: positive for yes, NaN where there is no classifier, -inf where unseen."""
+        odds = logit(self.conditionals(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY))
+        return np.where(scores == -np.inf, -np.inf, odds)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """Unnormalized log-probabilities that a document ends at a node, or goes on to it."""
@@ -235,7 +253,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
 
     def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
         """The node whose contributions explain a node's score; None where there are none."""
-        return None if np.isnan(scores[node]) else node
+        return node if np.isfinite(scores[node]) else None
 
     # ---- training -----------------------------------------------------------------------------------------------------
 
@@ -289,7 +307,7 @@ class Learner(ClassifierMixin, BaseEstimator, ABC):
     # ---- predicting ---------------------------------------------------------------------------------------------------
 
     def scores(self, X: Any) -> Scores:
-        """Scores over all nodes, documents × nodes; NaN where a node has no classifier."""
+        """Scores over all nodes, documents × nodes; NaN where a node has no classifier, -inf where it is unseen."""
         return self._stack_blocks(X, lambda S: S, np.float32)
 
     def decision_function(self, X: Any) -> Scores:
@@ -396,6 +414,13 @@ class MulticlassLearner(Learner):
 
     _nodes_above: csr_array  # classes × nodes: one where a class is at or below a node
 
+    @property
+    def unseen_(self) -> NDArray[np.bool_]:
+        """Whether each node had no training document at or below it."""
+        unseen = np.ones(len(self.taxonomy_), dtype=bool)
+        unseen[self._nodes_above.indices] = False
+        return unseen
+
     def explaining_node(self, scores: NDArray[Any], node: int) -> int | None:
         """The class whose score is a node's: the node itself, or else the best class below it; None where there is none."""
         return node if node in self.class_nodes_ else best_of(scores, self._classes_under(node))
@@ -432,7 +457,7 @@ def best_of(scores: Any, nodes: NDArray[np.int64]) -> int | None:
     >>> best_of(np.array([1.0, np.nan, 3.0]), np.array([0, 1])), best_of(np.array([np.nan]), np.array([0]))
     (0, None)
     """
-    known = nodes[~np.isnan(scores[nodes])]
+    known = nodes[np.isfinite(scores[nodes])]
     return int(known[np.argmax(scores[known])]) if len(known) else None
 
 

@@ -6,7 +6,8 @@
 Sources: with "parent", the node SVMs of H-SVM and B-SVM, Cesa-Bianchi, Gentile & Zaniboni 2006, section 4; with "all", the
 independent classifiers of Punera & Ghosh 2008, section 3. Documents at or below a node are positive.
 Deviations: a node whose training documents are all positive has no classifier, and probability (n + 1) / (n + 2) for every
-document; one without any positive document has none either, and its scores are NaN.
+document; one without any positive document has none either, and is never chosen: its score is -inf, its probability 0. NaN
+scores are left to nodes whose classifier is missing (`missing`).
 """
 
 from __future__ import annotations
@@ -87,6 +88,8 @@ class NodeClassifiers(Learner):
         problems = node_problems(targets.own, taxonomy, self.negatives == "parent")
         n = len(problems.nodes)
         left_out = np.random.default_rng(seed_of(self.random_state)).permutation(n)[: round(self.missing * n)]
+        self._is_unseen = np.zeros(len(taxonomy), dtype=bool)
+        self._is_unseen[problems.nodes[problems.count(np.ones(X.shape[0]))[0] == 0]] = True
         problems = problems.of_units(np.setdiff1d(np.arange(n), left_out))
         n_positive, n_included = problems.count(np.ones(X.shape[0]))
         always = (n_positive > 0) & (n_positive == n_included)
@@ -110,6 +113,11 @@ class NodeClassifiers(Learner):
         self._set_base(base)
         if isinstance(base, LinearBase) and setup is not None:
             warn_unless_converged(Certificate(*base.gap), setup)
+
+    @property
+    def unseen_(self) -> NDArray[np.bool_]:
+        """Whether each node had no training document at or below it."""
+        return self._is_unseen
 
     def _set_base(self, base: Base) -> None:
         self.base_ = base
@@ -151,23 +159,23 @@ class NodeClassifiers(Learner):
         return self._on_nodes(self.base_.score(X))
 
     def _on_nodes(self, margins: NDArray[Any]) -> Scores:
-        S = np.full((len(margins), len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S = self._no_scores(len(margins))
         S[:, self.unit_nodes_] = margins
         S[:, self.always_] = YES
         return S
 
     def classifier_probabilities(self, scores: Scores) -> NDArray[np.float64]:
-        """The calibrated probability of every node's own classifier; NaN where there is none."""
+        """The calibrated probability of every node's own classifier; NaN where there is none, 0 where the node is unseen."""
         P = np.full(scores.shape, np.nan)
         margins = scores[:, self.unit_nodes_].astype(np.float64)
         P[:, self.unit_nodes_] = expit(margins) if self.calibration_ is None else self.calibration_.apply(margins)
         P[:, self.always_] = (self.always_counts_ + 1) / (self.always_counts_ + 2)
-        return P
+        return np.where(scores == -np.inf, 0.0, P)
 
     def label_scores(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """ln P(node and none of its children), children independent given their parent."""
         P, conditional = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
-        return np.where(np.isnan(scores), np.nan, log_end_probabilities(P, conditional, self.taxonomy_))
+        return np.where(np.isfinite(scores), log_end_probabilities(P, conditional, self.taxonomy_), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node | parent)."""
@@ -175,18 +183,17 @@ class NodeClassifiers(Learner):
 
     def memberships(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """P(node) by each node's own classifier: a child's may exceed its parent's."""
-        if self.negatives == "all":
-            return self.classifier_probabilities(scores)
-        # a node without a classifier on the path leaves the product as it is
-        P = path_products(self.classifier_probabilities(scores), self.taxonomy_, missing=1.0)
-        return np.where(np.isnan(scores), np.nan, P)
+        P = self.classifier_probabilities(scores)
+        if self.negatives == "parent":  # a node without a classifier on the path leaves the product as it is
+            P = path_products(P, self.taxonomy_, missing=1.0)
+        return np.where(np.isfinite(scores), P, scores)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """With the parent's documents, log-odds of every step, and 0 for staying; with all, label scores."""
         if self.negatives != "parent":
             return super().log_potentials(scores)
-        P = self.classifier_probabilities(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY)
-        return LogPotentials(np.zeros(scores.shape), logit(P))
+        odds = logit(self.classifier_probabilities(scores).clip(MIN_PROBABILITY, 1 - MIN_PROBABILITY))
+        return LogPotentials(np.zeros(scores.shape), np.where(scores == -np.inf, -np.inf, odds))
 
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """The scores themselves."""
@@ -248,8 +255,8 @@ class NodeClassifiers(Learner):
         """The score of the node's own classifier."""
         if node in self.always_:
             return replace(Evidence.none(f"every text passes here, with {YES:g}"), score=YES, prior=YES)
-        if np.isnan(scores[node]):
-            return Evidence.none("no classifier at this node")
+        if not np.isfinite(scores[node]):
+            return Evidence.none("no training document was here" if self.unseen_[node] else "no classifier at this node")
         if not self.is_additive:
             return replace(Evidence.none(""), score=float(scores[node]))
         return Evidence.of(self.contributions(x, node))
@@ -267,6 +274,7 @@ class NodeClassifiers(Learner):
         if isinstance(self.base_, LinearBase):
             values["gap"] = list(self.base_.gap)
         arrays = {"unit_nodes": self.unit_nodes_, "always": self.always_, "always_counts": self.always_counts_}
+        arrays["unseen"] = self.unseen_
         return values, arrays | stored | ({} if self.calibration_ is None else self.calibration_.arrays())
 
     @classmethod
@@ -308,6 +316,12 @@ class NodeClassifiers(Learner):
         if not len(units) or not np.all((counts >= 0) & np.isfinite(counts)):
             raise ModelError("the counts of the node classifiers are not ones that are written; train the model again.")
         self.unit_nodes_, self.always_, self.always_counts_ = units, always, counts
+        # models of earlier versions have no list of unseen nodes; unless classifiers are missing, those are the others
+        is_other = np.full(n_nodes, self.missing == 0)
+        is_other[every] = False
+        self._is_unseen = arrays.get("unseen", is_other)
+        if self._is_unseen.dtype != np.bool_ or self._is_unseen.shape != (n_nodes,) or self._is_unseen[every].any():
+            raise ModelError("the nodes without documents do not fit the classifiers; train the model again.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

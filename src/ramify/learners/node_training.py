@@ -267,12 +267,14 @@ class NodeTraining:
         return LinearBase(trained.weights, (found.primal, found.dual, found.rounds), trained.figures)
 
     def cross_score(self, setup: Setup | None, training: Any, held_out: Any) -> Iterator[tuple[slice, Scores]]:
-        """Scores of held-out documents, documents × units; NaN where a unit has only one kind of training documents."""
+        """Scores of held-out documents, documents × units; -inf where a unit has no positive training document, NaN where it has
+        no other."""
         n_positive, n_included = self.units.of_documents(training).count(np.ones(len(training)))
         can = np.flatnonzero((n_positive > 0) & (n_positive < n_included))
         base = self.fit(setup, training, can) if len(can) else None
         for rows in row_blocks(len(held_out), 32 * len(self.units.nodes)):
             S = np.full((rows.stop - rows.start, len(self.units.nodes)), np.nan, dtype=np.float32)
+            S[:, n_positive == 0] = -np.inf
             if base is not None:
                 S[:, can] = base.score(self.X[held_out[rows]])
             yield rows, S
@@ -337,7 +339,8 @@ class NodeTraining:
                 step.advance()
         documents, margins = np.concatenate(listed), np.concatenate(parts)
         about = self.units.of_documents(documents)
-        known = margins if about.included is None else np.where(about.included.toarray(), margins, np.float32(np.nan))
+        is_used = np.isfinite(margins) & (True if about.included is None else about.included.toarray())
+        known = np.where(is_used, margins, np.float32(np.nan))
         curves = fit_calibration(str(self.learner.calibration), known, about.positive.toarray(), self.weight[documents])
         return curves, (documents, margins)
 

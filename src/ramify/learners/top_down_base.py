@@ -31,7 +31,7 @@ class TopDownLearner(Learner):
         """Margins, documents × branches; of the branches of one node the highest wins."""
 
     def _score(self, X: csr_array) -> Scores:
-        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S = self._no_scores(X.shape[0])
         S[:, self._only_children] = 0
         if len(self.branch_nodes_):
             margins = self._margins(X)
@@ -65,7 +65,7 @@ class TopDownLearner(Learner):
         parent = int(self.taxonomy_.parent[node])
         branch, stay = self._branch_to(node, parent), self._branch_to(parent, parent)
         if branch is None:
-            return Evidence.none("no training document was here" if np.isnan(scores[node]) else "the only way on")
+            return Evidence.none("the only way on" if np.isfinite(scores[node]) else "no training document was here")
         own = self._branch_contributions(x, branch)
         siblings = np.setdiff1d(self.taxonomy_.roots if parent < 0 else self.taxonomy_.children_of(parent), node)
         rival = best_of(scores, siblings)
@@ -93,17 +93,17 @@ class TopDownLearner(Learner):
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
         ends = P.copy()
         np.subtract.at(ends.T, self.taxonomy_.parent[inner], P.T[inner])
-        return np.where(np.isnan(scores), np.nan, np.log(ends.clip(MIN_PROBABILITY, 1)))
+        return np.where(np.isfinite(scores), np.log(ends.clip(MIN_PROBABILITY, 1)), scores)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """ln P(node | parent), and of what the children leave for staying."""
         left = np.ones(scores.shape)
         inner = np.flatnonzero(self.taxonomy_.parent >= 0)
-        np.subtract.at(left.T, self.taxonomy_.parent[inner], np.nan_to_num(np.exp(scores.astype(np.float64)), nan=0.0).T[inner])
+        np.subtract.at(left.T, self.taxonomy_.parent[inner], np.exp(scores.astype(np.float64)).T[inner])
         return LogPotentials(np.log(left.clip(MIN_PROBABILITY, 1)), scores)
 
     def conditionals(self, scores: Scores) -> NDArray[np.floating[Any]]:
-        """P(node | parent); NaN for nodes without training documents."""
+        """P(node | parent); 0 for nodes without training documents."""
         return np.exp(scores.astype(np.float64))
 
     def _best_nodes(self, scores: Scores) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ PatternRows minimize_h_loss(const T *probabilities, size_t n_documents, const in
     for (size_t v = n_nodes; v-- > 0;) {  // parents come first, so a backward sweep sees children first
       const double p = std::isnan(row[v]) ? 0.0 : static_cast<double>(row[v]);
       const double if_left = costs[v] * p, if_taken = costs[v] * (1 - p) + p * below[v];
-      takes[v] = by_sign[v] ? p >= 0.5 : if_taken <= if_left && !std::isnan(row[v]);
+      takes[v] = by_sign[v] ? p >= 0.5 : if_taken <= if_left && p > 0;
       if (parent[v] >= 0) below[parent[v]] += takes[v] ? if_taken : if_left;
     }
     for (size_t v = 0; v < n_nodes; ++v) {

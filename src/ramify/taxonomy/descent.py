@@ -23,7 +23,7 @@ def levels_of(taxonomy: Taxonomy) -> list[NDArray[np.int64]]:
 def descend_by_probability(log_probabilities: NDArray[np.float32], taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The node where each document stops if it always goes to the most probable child; -1 if no root has a score.
 
-    log_probabilities: documents × nodes, ln P(node | parent); NaN for nodes that cannot be entered. The rest to 1 of the
+    log_probabilities: documents × nodes, ln P(node | parent); NaN or -inf for nodes that cannot be entered. The rest to 1 of the
     children is the probability of stopping; a document stops when that exceeds every child's.
 
     >>> tree = Taxonomy.from_paths(["a/b", "c"])
@@ -38,7 +38,7 @@ def descend_by_probability(log_probabilities: NDArray[np.float32], taxonomy: Tax
         if not len(children) or not len(documents):
             continue
         probabilities = np.exp(log_probabilities[np.ix_(documents, children)].astype(np.float64))
-        probabilities[np.isnan(probabilities)] = -1
+        probabilities[~(probabilities > 0)] = -1
         best = probabilities.argmax(axis=1)
         most = probabilities[np.arange(len(documents)), best]
         left = 1 - np.where(probabilities > 0, probabilities, 0).sum(axis=1)

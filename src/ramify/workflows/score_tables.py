@@ -62,7 +62,8 @@ class ScoreTable:
             return row
         for column in self.nodes:
             try:
-                is_too_large = abs(read_number(row.get(column))) > LARGEST
+                value = read_number(row.get(column))
+                is_too_large = abs(value) > LARGEST and value != -np.inf
             except (TypeError, ValueError, OverflowError):
                 is_too_large = True
             if is_too_large:
@@ -71,7 +72,7 @@ class ScoreTable:
 
 
 def open_scores(path: Path, taxonomy: Taxonomy, encoding: str = "utf-8") -> ScoreTable:
-    """Find the columns of a table of scores; nodes without a column are nodes without a classifier."""
+    """Find the columns of a table of scores; nodes without a column are nodes without a classifier, -inf is never taken."""
     encoding = known_encoding(encoding)
     kind = find_kind(path, encoding)
     if kind == "svmlight":

@@ -66,7 +66,7 @@ class AdaBoostMH(MulticlassLearner, BoostedLearner):
     def margins(self, scores: Scores) -> NDArray[np.floating[Any]]:
         """For every node the highest score of the classes at and below it."""
         each = super().margins(scores)[:, self.class_nodes_]
-        margins = np.full(scores.shape, np.nan)
+        margins = np.full(scores.shape, -np.inf)
         for column, above in enumerate(np.split(self._nodes_above.indices, self._nodes_above.indptr[1:-1])):
             margins[:, above] = np.fmax(margins[:, above], each[:, [column]])
         return margins

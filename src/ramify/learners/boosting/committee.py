@@ -138,11 +138,10 @@ class CommitteeTree:
         hosts = np.asarray([host[int(node)] for node in merged], dtype=np.int64)
         return cls(columns, nodes, merged, hosts, class_offsets, stumps, native)
 
-    def score(self, X: csr_array, n_nodes: int, threshold: float = -np.inf) -> NDArray[np.float32]:
-        """Scores of documents × nodes; NaN where no committee scores a node, and below nodes that do not pass the threshold."""
+    def score_in_place(self, X: csr_array, S: NDArray[np.float32], threshold: float = -np.inf) -> NDArray[np.float32]:
+        """Fill in the scores of nodes that have a committee, documents × nodes; NaN below nodes under the threshold."""
         found = np.empty((X.shape[0], len(self.nodes)), dtype=np.float32)
         score_committees_in_place(self.committees, self._rows(X), threshold, found)
-        S = np.full((X.shape[0], n_nodes), np.nan, dtype=np.float32)
         S[:, self.nodes] = found
         has_host = self.hosts >= 0
         S[:, self.merged[has_host]] = found[:, self.hosts[has_host]]

@@ -178,11 +178,11 @@ class BoostedLearner(PartialFitLearner):
     # ---- scoring ----------------------------------------------------------------------------------------------------
 
     def _score(self, X: csr_array) -> Scores:
-        return self._tree.score(X, len(self.taxonomy_))
+        return self._tree.score_in_place(X, self._no_scores(X.shape[0]))
 
     def map_positive_scores(self, X: Any, work: Callable[[Scores], Result]) -> Iterator[tuple[slice, Result]]:
         """As :meth:`map_scores`, but nodes below one with a score of 0 or less are not scored, and have NaN."""
-        return self._map_blocks(X, lambda block: work(self._tree.score(block, len(self.taxonomy_), threshold=0.0)))
+        return self._map_blocks(X, lambda block: work(self._tree.score_in_place(block, self._no_scores(block.shape[0]), 0.0)))
 
     def predict_sets(self, X: Any) -> csr_array:
         """The nodes with positive scores and positive ancestors, closed upward: boolean CSR, documents × nodes.

@@ -99,7 +99,8 @@ class TreeBoostMH(BoostedLearner):
         """ln P(node and none of its children), children independent given their parent; NaN for nodes that are no labels."""
         P, conditional = self.to_probabilities(scores).astype(np.float64), self.conditionals(scores)
         is_label = np.isin(np.arange(len(self.taxonomy_)), self.class_nodes_)
-        return np.where(np.isnan(scores) | ~is_label, np.nan, log_end_probabilities(P, conditional, self.taxonomy_))
+        ends = np.where(is_label, log_end_probabilities(P, conditional, self.taxonomy_), np.nan)
+        return np.where(np.isfinite(scores), ends, scores)
 
     def log_potentials(self, scores: Scores) -> LogPotentials:
         """The scores of steps, 0 for merged nodes; staying has 0."""
@@ -122,7 +123,7 @@ class TreeBoostMH(BoostedLearner):
 
     def evidence(self, x: csr_array, scores: NDArray[Any], node: int, end: int) -> Evidence:
         """The score of a node's committee; a merged node has that of the node above it."""
-        if np.isnan(scores[node]):
+        if not np.isfinite(scores[node]):
             return Evidence.none("no training document was here")
         if self._tree.votes_for(node) is None:
             return replace(Evidence.none(f"every text passes here, with {YES:g}"), score=YES, prior=YES)

@@ -62,7 +62,7 @@ class LinearModel(MulticlassLearner):
         return super().map_scores(X, work)
 
     def _score(self, X: csr_array) -> Scores:
-        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S = self._no_scores(X.shape[0])
         if self.scores_candidates_only:
             found = self._candidate_scores(X)
             S[np.repeat(np.arange(X.shape[0]), np.diff(found.indptr)), found.indices] = found.data

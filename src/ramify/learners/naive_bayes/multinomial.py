@@ -95,7 +95,7 @@ class MultinomialNaiveBayes(WordCountLearner):
         self._scorer = LaplaceScorer.from_counts(self.counts_, self.alpha, self.log_prior_, self.counts_.shape[0])
 
     def _score(self, X: csr_array) -> Scores:
-        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S = self._no_scores(X.shape[0])
         S[:, self.class_nodes_] = log_softmax(self._scorer.score(X))
         return S
 

@@ -246,7 +246,7 @@ class ShrinkageNaiveBayes(WordCountLearner):
             joint = self._score_units(X, self.units_.class_units, self.log_prior_)
         else:
             joint = self._score_pruned(X)[0][:, self.units_.class_units]
-        S = np.full((X.shape[0], len(self.taxonomy_)), np.nan, dtype=np.float32)
+        S = self._no_scores(X.shape[0])
         S[:, self.class_nodes_] = np.maximum(log_softmax(joint), PRUNED)
         return S
 
