@@ -265,3 +265,13 @@ def test_a_file_without_rows_gives_a_header_only(capsys, model, tmp_path):
     code, out, err = ramify(capsys, "decide", tmp_path / "empty.csv", "--model", model)
     assert code == 0, err
     assert out.strip() == "id,predicted,probability,problem"
+
+
+def test_impossible_nodes_and_missing_roots_are_read_from_a_table_of_scores(capsys, tmp_path):
+    (tmp_path / "tree.tsv").write_text("a\t\nb\ta\nc\ta\nd\t\n")
+    (tmp_path / "scores.csv").write_text("id,a,b,c,d\n1,,0.2,-inf,0.1\n2,0.9,0.8,-inf,-Infinity\n3,0.9,0.8,inf,0\n")
+    rule = ("--rule", "isotonic", "--rule-param", "penalty=1", "--rule-param", "at_least_one=true")
+    _, out, _ = ramify(capsys, "decide", tmp_path / "scores.csv", "--taxonomy", tmp_path / "tree.tsv", *rule)
+    rows = rows_of(out)
+    assert [row["predicted"] for row in rows] == ["b", "b", ""]
+    assert "not a finite number" in rows[2]["problem"]

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import isotonic as oracle
+from oracles.taxonomy import ancestors
 from seeds import each_seed
 from strategies import build, random_forest, trees
 
@@ -449,4 +450,31 @@ def test_threads_change_nothing(n_jobs):
     taxonomy, S = build(random_forest(rng, 200)), rng.random((2000, 200)).astype(np.float32)
     np.testing.assert_array_equal(
         decisions.isotonic_smooth(S, taxonomy, 1.0, n_jobs=n_jobs), decisions.isotonic_smooth(S, taxonomy, 1.0)
+    )
+
+
+# ---- impossible nodes -----------------------------------------------------------------------------------------------
+
+
+@given(problems(max_nodes=7), st.data())
+def test_an_impossible_node_and_all_below_it_are_as_if_they_were_not_there(problem, data):
+    parents, S, weights, penalty = problem
+    n = len(parents)
+    S[data.draw(st.lists(st.lists(st.booleans(), min_size=n, max_size=n), min_size=len(S), max_size=len(S)))] = -INF
+    smoothed = smooth((parents, S, weights, penalty))
+    for x, y in zip(S, smoothed, strict=True):
+        out = {node for node in range(n) if any(x[above] == -INF for above in [node, *ancestors(parents, node)])}
+        assert {node for node in range(n) if y[node] == -INF} == out
+        kept = [node for node in range(n) if node not in out]
+        fewer = [[kept.index(parent) for parent in parents[node]] for node in kept]
+        of_kept = [None if part is None else np.asarray(part)[kept] for part in (weights, np.broadcast_to(penalty, n))]
+        if kept:
+            np.testing.assert_array_equal(y[kept], smooth((fewer, x[kept][None], *of_kept))[0])
+
+
+def test_an_impossible_child_neither_wins_nor_drags_its_parent_down():
+    tree = build([[], [0], [1], [0]])
+    S = [[0.9, 0.9, -INF, 0.1], [0.9, 0.9, 0.0, 0.1], [0.9, 0.9, NAN, 0.1]]
+    np.testing.assert_array_equal(
+        decisions.isotonic_smooth(S, tree), [[0.9, 0.9, -INF, 0.1], [0.9, 0.9, 0.9, 0.1], [0.9, 0.9, 0.9, 0.1]]
     )

@@ -47,6 +47,20 @@ def test_at_least_one_takes_the_path_with_the_highest_score_and_of_equal_ones_as
     assert rule.decide(np.full((1, 6), NAN), TREE).nnz == 0
 
 
+def test_at_least_one_takes_a_path_without_a_score_at_its_root_in_single_precision_as_in_double():
+    rule = IsotonicSmooth(penalty=1.0, at_least_one=True)
+    for dtype in (np.float32, np.float64):
+        S = np.array([[NAN, 0.2, 0.1, NAN, 0.1, 0.1]], dtype=dtype)
+        assert TREE.decode(rule.decide(S, TREE)) == [["r/a/y"]]
+
+
+def test_at_least_one_takes_no_impossible_node():
+    rule = IsotonicSmooth(penalty="inf", at_least_one=True)
+    S = np.array([[0.2, 0.1, -np.inf, -np.inf, 0.0, 0.0], [-np.inf, 0.1, 0.1, 0.1, 0.1, 0.1]], dtype=np.float32)
+    assert TREE.decode(rule.decide(S, TREE)) == [["r/a"], []]
+    assert rule.reasons(S[0], TREE, [2]) == ["it had no training documents, so it is never taken"]
+
+
 def test_many_nodes_do_not_make_the_choice_of_a_penalty_a_matter_of_few_documents():
     rng = np.random.default_rng(0)
     wide = Taxonomy.from_paths([f"{a}/m/{b}" for a in range(30) for b in range(50)])
