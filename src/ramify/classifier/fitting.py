@@ -231,8 +231,10 @@ def decide_by(rule: DecisionRule, values: Any, taxonomy: Taxonomy) -> tuple[csr_
 
 
 def refuse_misfit(rule: DecisionRule, taxonomy: Taxonomy) -> None:
-    """Refuse a rule that cannot decide over a taxonomy, by trying it on a document without scores."""
-    rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
+    """Refuse a rule that cannot decide over a taxonomy, by trying it on a document without scores, if it is fitted."""
+    rule.notes(taxonomy)
+    if not isinstance(rule, FittableRule) or rule.is_fitted:
+        rule.decide(np.full((1, len(taxonomy)), np.nan), taxonomy)
 
 
 def fit_rule(rule: FittableRule, learner: Any, X: csr_array, Y: csr_array) -> FittableRule:

@@ -104,8 +104,7 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         if decision is None:
             is_multi_label = fitting.multi_label_fraction(Y, taxonomy) >= fitting.MULTI_LABEL_FRACTION
             decision = ((is_multi_label and system.multi_label_decision) or system.decision)()
-        if not isinstance(decision, FittableRule) or decision.is_fitted:
-            fitting.refuse_misfit(decision, taxonomy)
+        fitting.refuse_misfit(decision, taxonomy)
         vectorizer, learner = self.new_parts(system, taxonomy)
         if self.keep_training_data:
             fitting.refuse_class_weight(learner)

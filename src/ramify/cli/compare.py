@@ -27,6 +27,11 @@ def compare(
     model: Annotated[
         list[Path] | None, Option("--model", "-m", help="Instead of systems: a trained model; give two or more.")
     ] = None,
+    rule: Annotated[
+        list[str] | None,
+        Option(help="Decision rule, with parameters if need be: isotonic:penalty=5; if repeated, every system with each."),
+    ] = None,
+    rule_param: options.RuleParams = None,
     test: Annotated[Path | None, Option(help="Test documents (default: cross-validate on DATA).")] = None,
     folds: Annotated[int, Option(help="Number of cross-validation folds.")] = 5,
     seed: Annotated[int, Option(min=0, help="Seed of folds and resamples.")] = 0,
@@ -73,11 +78,14 @@ def compare(
       ramify compare train.jsonl --test test.jsonl --taxonomy taxonomy.tsv --system svm --system hr-svm:C=10
       ramify compare tickets.csv --cluster auto
       ramify compare test.csv --model one --model other
+      ramify compare tickets.csv --system svm --system b-svm --rule minimize-h-loss --rule-param costs=costs.csv
+      ramify compare tickets.csv --system b-svm --rule top-down --rule minimize-h-loss --rule minimize-h-loss:costs=uniform
     """
     from ramify.metrics.significance import check_correction
     from ramify.persistence import write_text_atomically
     from ramify.reports.pages import comparison_page
     from ramify.reports.terminal import render_comparison
+    from ramify.workflows.comparing import common_taxonomy
     from ramify.workflows.comparison import check_measure
 
     options.refuse_output(report, None, data, test, taxonomy)
@@ -89,20 +97,25 @@ def compare(
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
     wanted = workflows.TrainOptions(None, {}, taxonomy, taxonomy_format, path_separator, features=features, n_jobs=threads)
     known, columns = None if model else wanted.known_taxonomy(), None
+    rules = _rules(rule, rule_param)
     if model:
         _refuse_training_options(system, test, wanted)
-        _refuse_few("model", [str(path) for path in model])
-        classifiers = {str(path): options.load_model(path, threads=threads) for path in model}
+        _refuse_few("model", [str(path) for path in model], rule)
+        loaded = [(str(path), each, options.load_model(path, rules[each], threads)) for path in model for each in rules]
+        classifiers = {_name(path, each): classifier for path, each, classifier in loaded}
         first = next(iter(classifiers.values()))
         known, columns = first.taxonomy_, first.figures_.get("columns")
     else:
-        classifiers = _new_systems(system or [ALL], wanted)
+        _refuse_few("system", system or [ALL], rule)
+        classifiers = _new_systems(system or [ALL], rules, wanted)
     is_label = None if known is None else known.__contains__
     with progress_shown(cluster):
         corpus = reading.read(data, is_label, like=columns)
         tested = None if test is None else reading.read(test, is_label, like=columns)
         settings: dict[str, Any] = {"folds": folds, "seed": seed, "n_resamples": resamples, "correction": correction}
         found = workflows.compare(classifiers, corpus, test=tested, **settings)
+    for each in rules.values() if rule and not model else ():
+        options.say_notes(each, common_taxonomy(classifiers, corpus))
     advice = workflows.recommend(found, by)
     if report is not None:
         write_text_atomically(report, comparison_page(found, advice, f"Systems on {data.name}"))
@@ -113,26 +126,40 @@ def compare(
         output.print(render_comparison(found, advice, output.width))
 
 
-def _new_systems(given: Sequence[str], wanted: workflows.TrainOptions) -> dict[str, ramify.TextClassifier]:
+Rules = dict[str | None, Any]  # by what was given; None: the rule of each system or model
+
+
+def _rules(given: Sequence[str] | None, params: list[str] | None) -> Rules:
+    return {each: options.parse_rule(each, params) for each in given or [None]}
+
+
+def _name(system: str, rule: str | None) -> str:
+    return system if rule is None else f"{system} + {rule}"
+
+
+def _new_systems(given: Sequence[str], rules: Rules, wanted: workflows.TrainOptions) -> dict[str, ramify.TextClassifier]:
     from ramify.systems import SYSTEMS
 
-    _refuse_few("system", given)
     made: dict[str, ramify.TextClassifier] = {}
     for each in dict.fromkeys(name for one in given for name in (SYSTEMS if one == ALL else [one])):
-        # among all systems, one that cannot use the term selector is left out of the comparison, with the reason
-        made[each] = replace(wanted, system=each).new_classifier(checks_selector=each in given)
+        for name, rule in rules.items():
+            # among all systems, one that cannot use the term selector is left out of the comparison, with the reason
+            asked = replace(wanted, system=each, rule=rule)
+            made[_name(each, name)] = asked.new_classifier(checks_selector=each in given)
     return made
 
 
-def _refuse_few(option: str, given: Sequence[str]) -> None:
-    if len(given) < 2 and ALL not in given:
+def _refuse_few(option: str, given: Sequence[str], rules: Sequence[str] | None) -> None:
+    rules = rules or ()
+    if len(given) < 2 and len(rules) < 2 and ALL not in given:
         found = f"only {given[0]!r} was" if given else f"no {option} was"
         or_all = ", or none for every system" if option == "system" else ""
-        raise InputError(f"{found} given; a comparison needs two: give --{option} twice or more{or_all}.")
-    for each in given:
-        if given.count(each) > 1:
-            other = "other parameters" if option == "system" else "another directory"
-            raise InputError(f"--{option} {each} was given twice; give {other}, or leave one out.")
+        raise InputError(f"{found} given; a comparison needs two: give --{option} or --rule twice or more{or_all}.")
+    for name, listed in ((option, given), ("rule", rules)):
+        for each in listed:
+            if listed.count(each) > 1:
+                other = "another directory" if name == "model" else "other parameters"
+                raise InputError(f"--{name} {each} was given twice; give {other}, or leave one out.")
 
 
 def _refuse_training_options(system: list[str] | None, test: Path | None, wanted: workflows.TrainOptions) -> None:

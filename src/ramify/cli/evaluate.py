@@ -20,6 +20,7 @@ def evaluate(
     label_separator: options.LabelSeparator = None,
     rule: options.RuleName = None,
     rule_param: options.RuleParams = None,
+    costs: options.Costs = None,
     hierarchy: Annotated[
         str, Option(help="'modified' adds F1 where inner nodes have leaves for documents of their own.")
     ] = "original",
@@ -41,6 +42,7 @@ def evaluate(
       ramify evaluate out test.csv --json > figures.json
       ramify evaluate out test.csv --hierarchy modified
       ramify evaluate out test.csv --rule isotonic --rule-param penalty=5
+      ramify evaluate out test.csv --rule minimize-h-loss --rule-param costs=costs.csv --costs costs.csv
     """
     from ramify.metrics.evaluation import check_hierarchy
     from ramify.persistence import write_text_atomically
@@ -50,13 +52,13 @@ def evaluate(
     options.refuse_output(report, model, data)
     check_hierarchy(hierarchy)
     reading = workflows.ReadOptions(text, label, label_separator, strict, keep_unlabelled, encoding)
-    decision = options.parse_rule(rule, rule_param)
+    decision, counted = options.parse_rule(rule, rule_param), options.parse_costs(costs)
     with progress_shown(), TemporaryDirectory() as scratch:
         classifier = options.load_model(model, decision, threads)
         sharding = {"vectorizer": classifier.vectorizer_, "scratch": scratch, "n_jobs": threads}
         columns = classifier.figures_.get("columns")
         corpus = reading.read(data, classifier.taxonomy_.__contains__, like=columns, sharding=sharding)
-        result = workflows.evaluate(classifier, corpus, hierarchy)
+        result = workflows.evaluate(classifier, corpus, hierarchy, counted)
     if report is not None:
         write_text_atomically(report, report_page(result, f"{classifier.system} on {data.name}", f"Model {model}."))
         say(f"Report written to {report}")

@@ -17,6 +17,7 @@ from ramify.formatting import counted
 
 MANY_FILES = "a directory or a quoted pattern of files; - for stdin."
 MEASURES = "accuracy, micro_f1, macro_f1, hierarchical_f1, h_loss"
+NODE_VALUES = (".json", ".csv", ".tsv", ".tab", ".txt")  # files with a number per node
 TABLES = {".jsonl": ".jsonl", ".ndjson": ".jsonl", ".tsv": ".tsv", ".tab": ".tsv", ".csv": ".csv", ".txt": ".csv"}
 
 # models and documents
@@ -53,7 +54,14 @@ SelectScope = Annotated[str, Option(help="Where --select applies: flat, hierarch
 RuleName = Annotated[
     str | None, Option("--rule", help="Decision rule instead of the model's: best, top-down, isotonic, minimize-h-loss, …")
 ]
-RuleParams = Annotated[list[str] | None, Option("--rule-param", help="A parameter of the rule, e.g. penalty=5.")]
+RuleParams = Annotated[
+    list[str] | None,
+    Option("--rule-param", help="A parameter of the rule, e.g. penalty=5; by node: costs=FILE, of nodes and their numbers."),
+]
+Costs = Annotated[
+    str | None,
+    Option(help="Report the H-loss with these costs, too: a JSON object or a file, of nodes and their numbers (others: 1)."),
+]
 Risk = Annotated[
     float | None,
     Option(help="Back off to the deepest node that is correct except for this fraction of documents, such as 0.05."),
@@ -79,16 +87,41 @@ CheckpointDirectory = Annotated[
 Resume = Annotated[bool, Option("--resume", help="Continue an interrupted run from its checkpoints.")]
 
 
-def parse_rule(name: str | None, pairs: Sequence[str] | None) -> ramify.decisions.DecisionRule | None:
-    """The rule of --rule and --rule-param, if given."""
-    if name is None:
+def parse_rule(given: str | None, pairs: Sequence[str] | None) -> ramify.decisions.DecisionRule | None:
+    """The rule of --rule, such as isotonic or isotonic:penalty=5, and --rule-param, if given."""
+    if given is None:
         if pairs:
             raise InputError("--rule-param is a parameter of a rule; name the rule with --rule.")
         return None
     from ramify.classifier import make_rule
-    from ramify.workflows.training import parse_params
+    from ramify.workflows.training import parse_params, split_params
 
-    return make_rule(name, parse_params(pairs or [], "--rule-param"))
+    name, more = split_params(given)
+    params = parse_params([*more, *(pairs or [])], "--rule-param")
+    return make_rule(name, {name: _read_if_file(value) for name, value in params.items()})
+
+
+def parse_costs(given: str | None) -> str | dict[str, float] | None:
+    """The costs of --costs: a word, or numbers by node name from a file or a JSON object."""
+    from ramify.taxonomy.node_values import parse_node_values
+
+    if given is not None and given.lstrip().startswith("{"):
+        return parse_node_values(given)
+    return _read_if_file(given)
+
+
+def _read_if_file(value: Any) -> Any:
+    """Numbers by node name, where a value is the path of a file; else the value itself."""
+    from ramify.taxonomy import read_node_values
+
+    is_file = isinstance(value, str) and Path(value).suffix.lower() in NODE_VALUES
+    return read_node_values(value) if is_file else value
+
+
+def say_notes(rule: ramify.decisions.DecisionRule | None, taxonomy: ramify.Taxonomy) -> None:
+    """Say what the nodes have that a setting of a rule does not name."""
+    for note in [] if rule is None else rule.notes(taxonomy):
+        say(f"{note}.")
 
 
 def load_model(
@@ -100,6 +133,7 @@ def load_model(
     if threads is not None:
         count_workers(threads)
     classifier = ramify.load(model) if rule is None else ramify.load(model).redecided(rule)
+    say_notes(rule, classifier.taxonomy_)
     if threads is not None:
         classifier.use_threads(threads)
     return classifier

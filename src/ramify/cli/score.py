@@ -95,6 +95,7 @@ def decide(
         raise InputError("without a model there is no default rule; name one with --rule.")
     with progress_shown(), readable(scores) as file:
         decider = new_decider(model, taxonomy, wanted, learn, label, encoding)
+        options.say_notes(wanted, decider.taxonomy)
         table = open_scores(file, decider.taxonomy, encoding)
         if missing := len(decider.taxonomy) - len(table.nodes):
             say(f"{missing:,} of {len(decider.taxonomy):,} nodes have no column, and count as nodes without a classifier")

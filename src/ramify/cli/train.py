@@ -106,6 +106,7 @@ def train(
     kept = checkpoints if checkpoints or not (cluster or resume) else model.with_name(f"{model.name}.checkpoints")
     with progress_shown(cluster, kept, resume):
         trained = workflows.train(data, wanted, model)
+    options.say_notes(wanted.rule, trained.classifier.taxonomy_)
     _show(trained, data, model, report, as_json)
 
 

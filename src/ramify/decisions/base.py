@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, asdict, field, fields, is_dataclass, replace
 from typing import Any, ClassVar, Literal, Self, TypeVar
 
@@ -13,12 +13,13 @@ from scipy.sparse import csr_array
 
 from ramify.errors import InputError, ModelError
 from ramify.parallel import choose_executor, count_workers
-from ramify.taxonomy import Taxonomy, expand_to_ancestors
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, values_by_node
 
 LARGEST = float(np.finfo(np.float64).max)
 Scores = NDArray[np.floating[Any]]
 Floats = NDArray[np.float64]
 Numbers = Sequence[float] | Floats
+ByName = Mapping[str, float]  # numbers by node name
 Over = Literal["own", "nodes"]
 
 
@@ -50,6 +51,17 @@ class DecisionRule(ABC):
         checked = ((each, value) for each, value in _fields_with_values(self) if "check" in each.metadata)
         return next(filter(None, (each.metadata["check"](each.name, value) for each, value in checked)), None)
 
+    def notes(self, taxonomy: Taxonomy) -> list[str]:
+        """For each setting given by node name, what the other nodes have; refuses names that the taxonomy does not have."""
+        found = []
+        for each, value in _fields_with_values(self):
+            if isinstance(value, Mapping):
+                others, default = len(taxonomy) - len(value), each.metadata["of_others"]
+                values_by_node(value, taxonomy, each.name, default)
+                if others:
+                    found.append(f"{each.name}: {len(value):,} of {len(taxonomy):,} nodes are named; the others have {default:g}")
+        return found
+
     def check(self) -> None:
         """Refuse settings that this kind of rule does not take."""
         if problem := self.problem():
@@ -62,6 +74,8 @@ class DecisionRule(ABC):
             if isinstance(value, (list, tuple, np.ndarray)):
                 numbers = np.asarray(value, dtype=np.float64).tolist()
                 state[name] = [None if number == np.inf else number for number in numbers]
+            elif isinstance(value, Mapping):
+                state[name] = {node: None if number == np.inf else float(number) for node, number in value.items()}
             elif isinstance(value, np.generic):
                 state[name] = value.item()
         return state
@@ -76,6 +90,8 @@ class DecisionRule(ABC):
                 if not all(number is None or (type(number) in (int, float) and abs(number) <= LARGEST) for number in value):
                     raise ModelError(f"{name} are not all numbers; train the model again.")
                 settings[name] = frozen(np.array([np.inf if number is None else number for number in value], dtype=np.float64))
+            elif isinstance(value, dict):
+                settings[name] = {node: np.inf if number is None else number for node, number in value.items()}
         rule = cls(**settings)
         if problem := rule.problem():
             raise ModelError(f"{problem}; train the model again.")
@@ -136,9 +152,15 @@ class FittableRule(DecisionRule):
 Check = Callable[[str, Any], str | None]  # from the name and the value of a setting to what is wrong with it
 
 
-def setting(default: Any, check: Check, *, is_fitted: bool = False, repr: bool = True) -> Any:
-    """A field of a rule and the check of its value. is_fitted: whether the value comes from :meth:`FittableRule.fit`."""
-    return field(default=default, repr=repr, metadata={"check": check, "is_fitted": is_fitted})
+def setting(
+    default: Any, check: Check, *, is_fitted: bool = False, repr: bool = True, of_others: float | None = None
+) -> Any:
+    """A field of a rule and the check of its value.
+
+    is_fitted: whether the value comes from :meth:`FittableRule.fit`. of_others: for a setting that may be given by node name,
+    the number of nodes that are not named.
+    """
+    return field(default=default, repr=repr, metadata={"check": check, "is_fitted": is_fitted, "of_others": of_others})
 
 
 def _fields_with_values(rule: Any) -> list[tuple[Field[Any], Any]]:
@@ -182,11 +204,15 @@ def count(least: int = 1, *, optional: bool = False) -> Check:
 
 
 def numbers(least: float = -LARGEST, most: float = LARGEST) -> Check:
-    """A check of a list of numbers; None in its place is valid."""
+    """A check of a list of numbers, or of numbers by node name; None in its place is valid."""
 
     def check(name: str, values: Any) -> str | None:
         if values is None:
             return None
+        if isinstance(values, Mapping):
+            if not all(type(number) in (int, float) or isinstance(number, np.number) for number in values.values()):
+                return f"the {name} are not numbers"
+            values = list(values.values())
         try:
             array = np.asarray(values, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):

@@ -36,7 +36,7 @@ def minimize_h_loss(
     """Label each document with the set of nodes that has the least expected H-loss.
 
     probabilities: documents × nodes, P(node | parent); a node with NaN or 0 is never taken.
-    costs: 1 everywhere, "siblings" for 1 / the number of siblings, or one number per node.
+    costs: 1 everywhere, "siblings" for 1 / the number of siblings, one number per node, or numbers by node name (others: 1).
     switch_depth: nodes above this depth are decided from the top down, at 1/2; 0 decides all from the bottom up.
 
     >>> taxonomy = Taxonomy.from_paths(["a/b", "a/c"])
@@ -78,7 +78,7 @@ def _about_costs(name: str, costs: Any) -> str | None:
     if not isinstance(costs, str):
         return base.numbers(0)(name, costs)
     fits = costs in ("siblings", "uniform")
-    return None if fits else f"costs is {costs!r}, not 'siblings', 'uniform', or one number per node"
+    return None if fits else f"costs is {costs!r}, not 'siblings', 'uniform', or a number per node"
 
 
 def _about_depth(name: str, depth: Any) -> str | None:
@@ -89,10 +89,14 @@ def _about_depth(name: str, depth: Any) -> str | None:
 class MinimizeHLoss(base.DecisionRule):
     """The rule of :func:`minimize_h_loss`, as a part of a system; it takes P(node | parent).
 
-    costs: "siblings", "uniform", or one number per node.
+    costs: "siblings", "uniform", one number per node, or numbers by node name (others: 1).
+
+    >>> tree = Taxonomy.from_paths(["a/b", "a/c"])
+    >>> tree.decode(MinimizeHLoss(costs={"c": 0.1}).decide([[0.9, 0.4, 0.6]], tree))
+    [['a/c']]
     """
 
-    costs: str | base.Numbers = base.setting("siblings", _about_costs)
+    costs: str | base.Numbers | base.ByName = base.setting("siblings", _about_costs, of_others=1.0)
     switch_depth: int = base.setting(0, _about_depth)
     kind: ClassVar[str] = "minimize-h-loss"
     takes: ClassVar[str] = "conditionals"

@@ -19,7 +19,7 @@ paper's lower bound on j is not needed, since a child that is left at its best a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -28,29 +28,31 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from ramify.decisions import base
-from ramify.decisions.base import FittableRule, Floats, Numbers, RefiningRule, Scores, setting
+from ramify.decisions.base import ByName, FittableRule, Floats, Numbers, RefiningRule, Scores, setting
 from ramify.decisions.reasons import NO_CLASSIFIER, format_numbers, why_missing
 from ramify.errors import InputError
 from ramify.metrics import document_f1
 from ramify.native import smooth_trees_in_place
-from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors, levels_of
+from ramify.taxonomy import Taxonomy, descend_by_score, expand_to_ancestors, levels_of, values_by_node
 
 MAX_NODES = 40_000  # exact smoothing of so many takes 6 GB per thread
 MAX_LEVELS = 1 << 20
+OF_OTHERS = {"penalties": 0.0, "weights": 1.0}  # nodes that are not named, where numbers are given by node name
 
 
 def isotonic_smooth(
     scores: Any,
     taxonomy: Taxonomy,
-    penalty: float | Floats | list[float] = np.inf,
+    penalty: float | Floats | list[float] | ByName = np.inf,
     weights: Any = None,
     levels: int | None = None,
     n_jobs: int | None = None,
 ) -> Scores:
     """The consistent scores nearest to those given, documents × nodes; NaN is filled in, -inf keeps a node out.
 
-    penalty: what it costs that a parent lies above all its children: 0, a number, inf, or one number per node.
-    weights: how much each node's score counts (default: 1); 0 for a missing classifier.
+    penalty: what it costs that a parent lies above all its children: 0, a number, inf, one number per node, or numbers by
+    node name (others: 0).
+    weights: how much each node's score counts (default: 1), one number per node or by name; 0 for a missing classifier.
     levels: for large taxonomies, round the scores of each document and tree to so many equally spaced values first; the
     objective is then within Σ w · (highest − lowest score) / (levels − 1) of the least.
 
@@ -64,8 +66,8 @@ def isotonic_smooth(
     """
     taxonomy.require_tree("isotonic smoothing")
     S = base.read_scores(scores, taxonomy)
-    penalties = np.full(len(taxonomy), penalty) if np.ndim(penalty) == 0 else penalty
-    a = _read_per_node("penalties", penalties, taxonomy, most=np.inf)
+    is_single = np.ndim(penalty) == 0 and not isinstance(penalty, Mapping)  # type: ignore[arg-type]
+    a = _read_per_node("penalties", np.full(len(taxonomy), penalty) if is_single else penalty, taxonomy, most=np.inf)
     w = np.ones(len(taxonomy)) if weights is None else _read_per_node("weights", weights, taxonomy, most=np.finfo(float).max)
     if levels is not None and not _are_levels(levels):
         allowed = f"a whole number from 2 to {MAX_LEVELS:,}, such as 256, or None for exact smoothing"
@@ -111,6 +113,8 @@ def same_rows(marks: NDArray[np.bool_]) -> Iterator[tuple[NDArray[np.int64], NDA
 
 
 def _read_per_node(what: str, values: Any, taxonomy: Taxonomy, most: float) -> Floats:
+    if isinstance(values, Mapping):
+        values = values_by_node(values, taxonomy, what, OF_OTHERS[what])
     try:
         given = np.ascontiguousarray(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -137,7 +141,7 @@ MAX_STEPS, MIN_DOCUMENTS = 1 << 24, 500  # steps of the kernel per penalty that 
 
 
 def _about_penalty(name: str, penalty: Any) -> str | None:
-    if isinstance(penalty, (list, tuple, np.ndarray)):
+    if isinstance(penalty, (list, tuple, np.ndarray, Mapping)):
         return base.numbers(0, np.inf)("penalties", penalty)
     if not isinstance(penalty, str):
         return base.number(0, np.inf)(name, penalty)
@@ -158,10 +162,10 @@ def _are_levels(levels: Any) -> bool:
 class IsotonicSmooth(FittableRule, RefiningRule):
     """Smooth the scores of a document over the tree (:func:`isotonic_smooth`), then apply a threshold; takes P(node).
 
-    penalty: a number, ``"inf"``, one number a node, ``"auto"`` for the number with the highest F1 of held-out documents, or
+    penalty: a number, ``"inf"``, one number per node, numbers by node name (others: 0), ``"auto"`` for the number with the highest F1 of held-out documents, or
     ``"proportions"`` for `scale` times the proportion of a node's documents that also belong to a child.
     scale: of "proportions" (default: chosen on held-out documents).
-    weights: how much each node's score counts (default: all the same).
+    weights: how much each node's score counts (default: all the same), one number per node or by name (others: 1).
     threshold: a node is taken where its smoothed score reaches this.
     at_least_one: where no node does, take the path with the highest smoothed score; ties go by the original scores.
     prior_weight: if positive, the proportion of documents of a node replaces a missing score, with this weight.
@@ -173,9 +177,9 @@ class IsotonicSmooth(FittableRule, RefiningRule):
     [[], ['a/b']]
     """
 
-    penalty: float | str | Numbers = setting("auto", _about_penalty)
+    penalty: float | str | Numbers | ByName = setting("auto", _about_penalty, of_others=OF_OTHERS["penalties"])
     scale: float | None = setting(None, base.number(0, optional=True))
-    weights: Numbers | None = setting(None, base.numbers(0))
+    weights: Numbers | ByName | None = setting(None, base.numbers(0), of_others=OF_OTHERS["weights"])
     threshold: float = setting(0.5, base.number())
     at_least_one: bool = setting(False, base.flag)
     prior_weight: float = setting(0.0, base.number(0))
@@ -242,11 +246,13 @@ class IsotonicSmooth(FittableRule, RefiningRule):
 
     def _smooth(self, S: Scores, taxonomy: Taxonomy, penalties: Any) -> Scores:
         for what, given in (("weights", self.weights), ("priors", self.priors)):
-            if given is not None and len(given) != len(taxonomy):
+            if given is not None and not isinstance(given, Mapping) and len(given) != len(taxonomy):
                 raise InputError(f"there are {len(given)} {what} for {len(taxonomy)} nodes; give one per node.")
         auto = DEFAULT_LEVELS if len(taxonomy) >= MANY_NODES else None
         levels = auto if isinstance(self.levels, str) else self.levels
-        weights = np.ones(len(taxonomy)) if self.weights is None else np.asarray(self.weights, dtype=np.float64)
+        weights = np.ones(len(taxonomy))
+        if self.weights is not None:
+            weights = _read_per_node("weights", self.weights, taxonomy, most=base.LARGEST)
         if not self.prior_weight:
             return isotonic_smooth(S, taxonomy, penalties, weights, levels)
         smoothed = np.empty_like(S)

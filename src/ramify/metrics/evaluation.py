@@ -12,7 +12,7 @@ from ramify.errors import InputError
 from ramify.metrics import flat, hierarchical
 from ramify.metrics.calibration import calibration_errors, expected_calibration_error, prediction_calibration_error, reliability
 from ramify.metrics.flat import Counts, NodeScores, f1, label_pair, mean, precision_recall_f1, ratio
-from ramify.metrics.hierarchical import h_loss, h_loss_by_depth, h_loss_by_node, modified_f1
+from ramify.metrics.hierarchical import Costs, h_loss, h_loss_by_depth, h_loss_by_node, modified_f1
 from ramify.taxonomy import Taxonomy, ancestor_matrix, most_specific
 
 MAX_DENSE = 1 << 25  # document–node pairs; ranking and calibration need a dense matrix
@@ -81,15 +81,19 @@ def make_report(
     probabilities: Any = None,
     hierarchy: str = "original",
     uncalibrated: Any = None,
+    costs: Costs = None,
 ) -> Report:
     """Evaluate predictions against the truth.
 
     probabilities: add ranking and calibration. hierarchy: "modified" adds F1 on the leaves of the modified hierarchy.
-    uncalibrated: probabilities before calibration, to compare.
+    uncalibrated: probabilities before calibration, to compare. costs: of the H-loss, to report beside those of 1 everywhere and
+    of 1 / the number of siblings.
     """
     check_hierarchy(hierarchy)
     pair = Y_true, Y_pred, taxonomy
     figures, notes = _decision_figures(*pair), []
+    if costs is not None:
+        figures["h_loss_own_costs"] = h_loss(*pair, costs=costs)
     bins, calibration = list[dict[str, Any]](), list[dict[str, Any]]()
     if probabilities is None:
         notes.append("no probabilities were given, so there is no ranking and no calibration")

@@ -15,7 +15,7 @@ Deviation: the paper defines it on forests; on a DAG all ancestors must be right
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -24,9 +24,9 @@ from scipy.sparse import csr_array, hstack
 
 from ramify.errors import InputError
 from ramify.metrics.flat import Counts, Floats, both, f1, label_pair, mean, per_node, ratio
-from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_general, most_specific
+from ramify.taxonomy import Taxonomy, expand_to_ancestors, most_general, most_specific, values_by_node
 
-Costs = Literal["siblings"] | Floats | list[float] | None
+Costs = Literal["siblings"] | Floats | list[float] | Mapping[str, float] | None
 OWN = " (own)"  # appended to the name of a node for its dummy leaf
 
 
@@ -199,12 +199,18 @@ def first_errors(T: csr_array, P: csr_array, taxonomy: Taxonomy) -> csr_array:
 
 
 def node_costs(taxonomy: Taxonomy, costs: Costs) -> Floats:
-    """One cost per node: 1 everywhere, 1 / the number of siblings, or as given."""
+    """One cost per node: 1 everywhere, 1 / the number of siblings, or as given; by name, other nodes have 1.
+
+    >>> node_costs(Taxonomy.from_paths(["a/b", "a/c"]), {"a": 3})
+    array([3., 1., 1.])
+    """
     if costs is None:
         return np.ones(len(taxonomy))
+    if isinstance(costs, Mapping):
+        costs = values_by_node(costs, taxonomy, "costs", default=1.0)
     if isinstance(costs, str):
         if costs != "siblings":
-            raise InputError(f"costs are {costs!r}; give None, 'siblings', or one number per node.")
+            raise InputError(f"costs are {costs!r}; give None, 'siblings', or a number per node.")
         family_of = [tuple(sorted(taxonomy.parents_of(node).tolist())) for node in range(len(taxonomy))]
         sizes = Counter(family_of)
         return np.asarray([1.0 / sizes[family] for family in family_of])

@@ -23,7 +23,7 @@ def read_taxonomy(path: str | Path, format: str | None = None) -> Taxonomy:
     """
     path = Path(path)
     try:
-        return parse_taxonomy(_read_text(path), format)
+        return parse_taxonomy(read_text(path), format)
     except TaxonomyError as error:
         raise TaxonomyError(f"{path}: {error}") from None
 
@@ -79,7 +79,7 @@ def is_taxonomy_file(path: str | Path) -> bool:
     if suffix in (".jsonl", ".ndjson", ".parquet", ".gz", ".svm", ".svmlight", ".libsvm"):
         return False
     try:
-        text = _read_text(path)
+        text = read_text(path)
     except TaxonomyError:
         return suffix not in (".csv", ".tsv", ".tab")
     if suffix in (".csv", ".tsv", ".tab"):
@@ -96,7 +96,8 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | Path, format: str | None = No
     write_text_atomically(path, FORMATS[name].render(taxonomy))
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8."""
     try:
         if path.stat().st_size > MAX_BYTES:
             raise TaxonomyError(f"the file has {path.stat().st_size:,} bytes; at most {MAX_BYTES:,} are read.")

@@ -65,7 +65,7 @@ def compare(
     check_correction(correction)
     if n_resamples is not None:
         check_resamples(n_resamples)
-    taxonomy = _common_taxonomy(classifiers, corpus)
+    taxonomy = common_taxonomy(classifiers, corpus)
     planned = _splits(classifiers, corpus, test, taxonomy, folds, seed)
     splits = list(planned)
     Y_true = [taxonomy.encode(tested.labels) for _, tested in splits]
@@ -94,7 +94,7 @@ def compare(
     return Comparison(*counts, systems, pairs, correction, **settings, skipped=skipped, notes=notes)
 
 
-def _common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) -> Taxonomy:
+def common_taxonomy(classifiers: Mapping[str, TextClassifier], corpus: Corpus) -> Taxonomy:
     """The taxonomy of all classifiers; refuses a single classifier, and classifiers that cannot be compared."""
     if len(classifiers) < 2:
         raise InputError(f"a comparison needs two systems or more, not {len(classifiers)}; give another.")

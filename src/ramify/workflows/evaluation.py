@@ -18,6 +18,7 @@ from ramify.errors import DataError, LabelError, suggest
 from ramify.metrics import Report, make_report, tree_distance
 from ramify.metrics.calibration import is_covered, predicted_depth, wrong_fraction
 from ramify.metrics.evaluation import check_hierarchy, fits_dense
+from ramify.metrics.hierarchical import Costs, node_costs
 from ramify.parallel import stage
 from ramify.taxonomy import Taxonomy, most_specific
 from ramify.workflows.reading import adapt_corpus
@@ -38,20 +39,22 @@ class PredictionError:
     distance: float
 
 
-def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original") -> Report:
+def evaluate(classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", costs: Costs = None) -> Report:
     """Compare a classifier's predictions with the labels of a corpus.
 
     hierarchy: "modified" adds F1 on the modified hierarchy, in which inner nodes have leaves for their own documents.
+    costs: adds the H-loss with these costs: one number per node, or numbers by node name (others: 1).
     """
-    return evaluate_with_errors(classifier, corpus, hierarchy, most_errors=0)[0]
+    return evaluate_with_errors(classifier, corpus, hierarchy, most_errors=0, costs=costs)[0]
 
 
 def evaluate_with_errors(
-    classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", most_errors: int = 20
+    classifier: TextClassifier, corpus: Corpus, hierarchy: str = "original", most_errors: int = 20, costs: Costs = None
 ) -> tuple[Report, list[PredictionError]]:
     """The same as :func:`evaluate`, with the worst errors."""
     check_hierarchy(hierarchy)
     taxonomy = classifier.taxonomy_
+    node_costs(taxonomy, costs)  # refuses costs that do not fit, before anything is computed
     if len(corpus) == 0:
         raise DataError(f"{corpus.source} has no labelled documents to evaluate on.")
     corpus = adapt_corpus(classifier, corpus)
@@ -60,12 +63,12 @@ def evaluate_with_errors(
     with stage("evaluating"):
         if not fits_dense(len(corpus), taxonomy):
             Y_pred = classifier.predict_matrix(corpus.documents)
-            report = replace(make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy), notes=[TOO_LARGE])
+            report = replace(make_report(Y_true, Y_pred, taxonomy, hierarchy=hierarchy, costs=costs), notes=[TOO_LARGE])
             return report, worst_errors(corpus, taxonomy, Y_true, Y_pred, None, most_errors)
         Y_pred, P = classifier.decide_with_probabilities(corpus.documents)
         is_calibrated = classifier.calibration_ is not None
         uncalibrated = classifier.uncalibrated().decide_with_probabilities(corpus.documents)[1] if is_calibrated else None
-        report = make_report(Y_true, Y_pred, taxonomy, P, hierarchy, uncalibrated)
+        report = make_report(Y_true, Y_pred, taxonomy, P, hierarchy, uncalibrated, costs)
         if classifier.guarantee_ is not None:
             table = guarantee_table(classifier, P, Y_true, Y_pred)
             report = replace(report, guarantees=table, notes=[*report.notes, guarantee_note(classifier.guarantee_)])

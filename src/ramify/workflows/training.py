@@ -273,10 +273,19 @@ def parse_system(given: str) -> tuple[str, dict[str, Any]]:
     >>> parse_system("nb:alpha=0.1,fit_prior=false")
     ('nb', {'alpha': 0.1, 'fit_prior': False})
     """
+    name, pairs = split_params(given)
+    return name, parse_params(pairs, f"a parameter of --system {name}")
+
+
+def split_params(given: str) -> tuple[str, list[str]]:
+    """The name of a system or a rule, and the parameters after a colon.
+
+    >>> split_params("isotonic:penalty=[1,2],threshold=0.4")
+    ('isotonic', ['penalty=[1,2]', 'threshold=0.4'])
+    """
     name, colon, params = given.partition(":")
     # a comma separates parameters where a name and an equals sign follow, and otherwise belongs to a value
-    pairs = re.split(r",(?=\s*\w+\s*=)", params) if colon else []
-    return name.strip(), parse_params(pairs, f"a parameter of --system {name}")
+    return name.strip(), re.split(r",(?=\s*\w+\s*=)", params) if colon else []
 
 
 def parse_params(pairs: Sequence[str], option: str = "--param") -> dict[str, Any]:

@@ -13,6 +13,8 @@ const LABELS = {
   micro_f1_leaves: "micro F1, leaves",
   macro_f1_leaves: "macro F1, leaves with documents",
   h_loss: "H-loss",
+  h_loss_siblings: "H-loss, costs 1 / siblings",
+  h_loss_own_costs: "H-loss, own costs",
   mean_distance_of_errors: "distance of an error (steps in the tree)",
   document_auc: "AUC within a document",
   leaf_precision_at_1: "precision at 1 (leaves)",
